@@ -149,13 +149,21 @@ def test_a_question_whose_cause_is_gone_is_gone(tmp_path: Path, change: str) -> 
 
 def test_a_question_about_a_bead_that_is_closed_is_gone(tmp_path: Path) -> None:
     questions = _questions(tmp_path)
-    questions.ask("conflict", "what of it?", key="c", bead_id="a-1")
+    questions.ask("conflict", "what of it?", key="conflict:a-1", bead_id="a-1")
     questions.ask("approval", "go?", key="approval:dispatch:a-1")
     questions.ask("conflict", "and this?", key="d", bead_id="a-2")
-    queue = queue_of([row("a-1", status="closed"), row("a-2")])
+    queue = queue_of([row("a-1", status="closed", updated_at="2099-01-01T00:00:00Z"), row("a-2")])
     assert [each.id for each in still_asked(questions.all(), queue.beads)] == ["q-3"]
     needs = needs_of(queue, (), Tracker(Path()), questions=questions.all())
     assert [need.question_id for need in needs if need.question_id] == ["q-3"]
     beads = queue.beads
     assert {each.id for each in questions.withdraw(beads)} == {"q-1", "q-2"}
     assert [each.id for each in questions.open()] == ["q-3"]
+
+
+def test_a_question_about_a_bead_that_was_closed_before_stands(tmp_path: Path) -> None:
+    questions = _questions(tmp_path)
+    questions.ask("ambiguous", "it still fails", key="acceptance:check.sh", bead_id="a-1")
+    questions.ask("conflict", "landed and refused", key="conflict:a-1", bead_id="a-1")
+    beads = queue_of([row("a-1", status="closed", updated_at="2020-01-01T00:00:00Z")]).beads
+    assert len(still_asked(questions.all(), beads)) == 2

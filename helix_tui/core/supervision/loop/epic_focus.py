@@ -68,7 +68,8 @@ class Curating:
         overlay = Overlay(queue_state.queue)
         focus = read_focus(overlay)
         if focus.epic and (overlay.status(focus.epic) in TERMINAL or self._finished(overlay, focus.epic)):
-            self._close(queue_state, focus.epic)
+            if not self._review_first(queue_state, focus.epic):
+                self._close(queue_state, focus.epic)
         elif focus.epic and not self._can_go_on(overlay, focus.epic):
             self.work.teller.always(
                 f"epic {called(focus.epic)} has open children but none are eligible — releasing focus"
@@ -175,28 +176,51 @@ class Curating:
         """Whether it is an epic that workers have, as far as anybody knows: nobody has set it aside."""
         return bead.status in ("open", "in_progress") and looks_like_epic(bead)
 
+    def _review_first(self, queue_state: QueueState, epic: str) -> bool:
+        """Have a finished epic reviewed as a whole before it is closed and left; whether that is under way.
+
+        The review is under the epic, so that the focus lets it be picked and the epic is open until it is done. One
+        that cannot be picked now keeps nobody: the epic is left, and stays open with it.
+        """
+        queue = queue_state.queue
+        if not self.work.options.auto_review:
+            return False
+        standing = injection.standing(queue, injection.REVIEW, epic)
+        if not standing and self._was_reviewed(queue, epic):
+            return False
+        if not standing:
+            return bool(self.review_epic(epic))
+        return queue.state(standing) in ("ready", "running", "claimed")
+
+    @staticmethod
+    def _was_reviewed(queue: Queue, epic: str) -> bool:
+        """Whether a review of the epic as a whole has ended."""
+        records = (injection.injected_record(each) for each in queue.beads.values() if each.injected)
+        return any(
+            each["triggering_bead"] == epic
+            and each["trigger_source"] == "post-epic-close"
+            and each["status"] in TERMINAL
+            for each in records
+        )
+
     def _close(self, queue_state: QueueState, epic: str) -> None:
-        """The focused epic is done: close it, have it reviewed, give back what was held."""
+        """The focused epic is done, and reviewed where that is wanted: close it, give back what was held."""
         if queue_state.queue.beads[epic].status not in TERMINAL:
             self.work.teller.always(f"epic {called(epic)} has no remaining open children — closing epic")
             self.work.change([operations.close(epic)], f"close the epic {called(epic)}")
         self._leave(epic)
-        self.review_epic(epic)
 
-    def review_epic(self, epic: str) -> None:
-        """A review of an epic as a whole, against its specification, whatever its size."""
+    def review_epic(self, epic: str) -> str:
+        """A review of an epic as a whole, against its specification, whatever its size; the bead that it is."""
         work = self.work
         queue = work.look().queue
         if not work.options.auto_review or injection.standing(queue, injection.REVIEW, epic):
-            return
+            return ""
         scope = queue.beads[epic].spec_id or "last-commit"
         trigger = injection.Trigger("post-epic-close", work.state.completed_cycles, epic, "re-run-with-explicit-scope")
-        inject(
-            work,
-            injection.review_bead(queue, trigger, scope=scope, reviewer=work.options.wishes.review_harness),
-            injection.REVIEW,
-            trigger,
-        )
+        reviewer = work.options.wishes.review_harness
+        wish = injection.review_bead(queue, trigger, scope=scope, epic=epic, reviewer=reviewer)
+        return inject(work, wish, injection.REVIEW, trigger)
 
     def _close_finished(self, queue_state: QueueState) -> None:
         """Close epics under which everything is done, in this run or in one before: ddx of April never does.
@@ -207,13 +231,14 @@ class Curating:
         for epic in sorted(each.id for each in queue.beads.values() if self._open_epic(each)):
             below = descendants(overlay, epic)
             if any(overlay.status(each) == "closed" for each in below) and self._finished(overlay, epic):
+                if self._review_first(queue_state, epic):
+                    continue
                 self.work.change([operations.close(epic)], f"close the epic {called(epic)}")
                 self.work.teller.always(f"epic {called(epic)} has no remaining open children — closing epic")
-                self.review_epic(epic)
                 closed.add(epic)
         for epic in sorted(self._unfinished - closed):
             done = epic in queue.beads and queue.beads[epic].status == "closed"
-            if done and descendants(overlay, epic) & self.work.executed:
+            if done and descendants(overlay, epic) & self.work.executed and not self._was_reviewed(queue, epic):
                 self.review_epic(epic)
         self._unfinished = {
             each.id

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
+from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.sums import format_whole
 from helix_tui.core.ddx.client import DdxError
@@ -37,6 +38,8 @@ from helix_tui.core.supervision.signals.hold import stale, undecided
 from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans
 from helix_tui.core.supervision.signals.questions import Tried, bead_fingerprint
 from helix_tui.core.supervision.signals.stoppage import find_stoppage
+from helix_tui.core.supervision.stages import injection
+from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.core.supervision.stages.results import LoopResult, LoopTurn, read_turn
 
 
@@ -204,7 +207,12 @@ class Loop:
         turn_out = work.teller.path.with_name(
             f"{work.state.run_id}-turn{len(work.state.cycles) + 1}-{work.clock()}.out"
         )
-        finished, turn = self._dispatch(turn_out)
+        review, wishes = reviewer_of(queue_state.queue, work.options.wishes)
+        if review:
+            work.teller.always(f"{called(review)} is next: its review goes to {wishes.harness}")
+        finished, turn = self._dispatch(turn_out, wishes)
+        if review and any(result.bead_id != review for result in turn.results):
+            work.teller.always(f"ddx executed another bead than {called(review)}, with {wishes.harness}")
         first, last = work.teller.block("ddx output", finished, work.clock())
         who = next((result.harness for result in turn.results if result.harness), "ddx")
         work.teller.brief(
@@ -233,10 +241,10 @@ class Loop:
             detail = f"ddx was interrupted ({turn.exit_reason}) {detail}"
         raise Stopped(Stop("interrupted", detail, 130))
 
-    def _dispatch(self, out: Path) -> tuple[Finished, LoopTurn]:
+    def _dispatch(self, out: Path, wishes: AgentChoice) -> tuple[Finished, LoopTurn]:
         work = self.work
         try:
-            words = work.delegate.drain(work.options.wishes)
+            words = work.delegate.drain(wishes)
             began = work.clock()
             work.state.pending = {
                 "command": ["ddx", *words],
@@ -468,6 +476,21 @@ class Loop:
         except (GateBusy, WritesForbidden, OSError, KeyboardInterrupt) as error:
             self.work.state.problems.append(f"at the end: {error}")
         return stop
+
+
+def reviewer_of(queue: Queue, wishes: AgentChoice) -> tuple[str, AgentChoice]:
+    """The review bead that ddx would pick next, and who is to do it: whoever was asked for reviews when it was made.
+
+    ddx binds no harness to a bead, so the turn that will pick it is given to its reviewer. An empty id, and the same
+    wishes, where the next bead is no review or nobody was asked for.
+    """
+    bead = queue.beads[queue.ready[0]] if queue.ready else None
+    if bead is None or injection.injected_type(bead) != injection.REVIEW:
+        return "", wishes
+    reviewer = str(bead.document().get("helix-reviewer") or "") or wishes.review_harness
+    if not reviewer or reviewer == wishes.harness:
+        return "", wishes
+    return bead.id, replace(wishes, harness=reviewer, model="")
 
 
 def _tidy(finished: Finished, out: Path) -> None:

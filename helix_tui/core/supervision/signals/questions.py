@@ -36,7 +36,7 @@ from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
 from helix_tui.core.supervision.signals.eligibility_hold import DRIFTED, UNDECIDED
 
 if TYPE_CHECKING:
@@ -291,11 +291,17 @@ def still_asked(questions: Iterable[OpenQuestion], beads: Mapping[str, Bead]) ->
 
 
 def _over(question: OpenQuestion, beads: Mapping[str, Bead]) -> str:
-    """Why a question about a bead needs no answer any more; empty where it does."""
+    """Why a question about a bead needs no answer any more: it was closed since; empty where one is needed.
+
+    A question about something else than the bead's own outcome (a check that fails all the same) stands.
+    """
     dispatch = question.key.startswith("approval:dispatch:")
     bead_id = question.key.rpartition(":")[2] if dispatch else question.bead_id
     bead = beads.get(bead_id)
-    return f"{bead_id} is {bead.status}" if bead is not None and bead.status in TERMINAL else ""
+    if bead is None or bead.status not in TERMINAL or not (dispatch or question.key == f"{question.kind}:{bead_id}"):
+        return ""
+    changed, raised = parse_instant(bead.updated_at), parse_instant(question.raised_at)
+    return f"{bead_id} is {bead.status}" if dispatch or changed is None or changed >= (raised or 0) else ""
 
 
 def beads_in_question(questions: Iterable[OpenQuestion]) -> dict[str, str]:

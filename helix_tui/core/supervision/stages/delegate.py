@@ -143,7 +143,9 @@ class Delegate:
         words = [*verb.words, "--once", "--json"]
         if verb.knows("--local"):
             words.append("--local")  # without it April hands the work to a server and returns at once
-        return (*words, *_chosen(verb, wishes))
+        reviewer = wishes.review_harness
+        asked = ("--review-harness", reviewer) if reviewer and verb.knows("--review-harness") else ()
+        return (*words, *_chosen(verb, wishes), *asked)
 
     def one_bead(self, bead_id: str, wishes: AgentChoice) -> tuple[str, ...]:
         """The command that executes one chosen bead.

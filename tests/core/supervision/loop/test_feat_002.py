@@ -21,6 +21,7 @@ from helix_tui.core.supervision.decide.stuck import find_stuck, intractable, ret
 from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.run_state.control import active_run, request, start_run, stop_run
 from helix_tui.core.supervision.signals.questions import decide_escalation
+from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.core.supervision.stages.injection import injected_type
 from tests.core.supervision.conftest import ERAS, queue_of, row
 from tests.core.supervision.loop.conftest import StageFactory
@@ -272,12 +273,41 @@ def test_an_operators_own_focus_stays(stage: StageFactory) -> None:
 def test_a_closed_epic_is_reviewed_as_a_whole(stage: StageFactory, era: str, focus: bool, threshold: int) -> None:
     epic = row("e-1", era=era, issue_type="epic", **{"spec-id": "FEAT-3"})
     world = stage([epic, row("c-1", era=era, parent="e-1"), row("c-2", era=era, parent="e-1")], era)
-    outcome = world.run(auto_review=True, auto_align=False, auto_focus=focus, review_threshold=threshold, max_cycles=3)
+    outcome = world.run(auto_review=True, auto_align=False, auto_focus=focus, review_threshold=threshold)
     (review,) = [each for each in world.rows().values() if each.get("helix-trigger-source") == "post-epic-close"]
     assert review["description"].startswith("Scope: FEAT-3")
-    assert world.rows()["e-1"]["status"] == "closed"
+    assert (world.rows()["e-1"]["status"], review["status"]) == ("closed", "closed")
     assert outcome.state.completed_cycles == 2
-    assert "parent" not in review
+
+
+def test_an_epic_is_left_after_its_review(stage: StageFactory) -> None:
+    world = stage([row("e-1", issue_type="epic"), row("c-1", parent="e-1", priority=1), row("t-1", priority=0)])
+    world.run(focus="e-1", auto_review=True, review_threshold=1000, auto_align=False)
+    order = [line.split()[0] for line in world.executed]
+    (review,) = [each for each in world.rows() if each not in ("e-1", "c-1", "t-1")]
+    assert order[:3] == ["c-1", review, "t-1"]
+    assert world.rows()["e-1"]["status"] == "closed"
+
+
+def test_an_epic_whose_review_cannot_be_done_now_keeps_nobody(stage: StageFactory) -> None:
+    world = stage([row("e-1", issue_type="epic"), row("c-1", parent="e-1", priority=1), row("t-1", priority=4)])
+    world.turns({"results": [{}]}, {"results": [{"status": "execution_failed", "fields": LATER}]})
+    world.run(focus="e-1", auto_review=True, review_threshold=1000, auto_align=False)
+    assert world.executed[0] == "c-1 success"
+    assert world.executed[1].endswith("execution_failed")
+    assert world.executed[2:] == ["t-1 success"]
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_the_reviewer_that_was_asked_for_reviews(stage: StageFactory, era: str) -> None:
+    world = stage([row("a-1", era=era), row("a-2", era=era, priority=3)], era)
+    wishes = AgentChoice(harness="claude", review_harness="codex")
+    world.run(auto_review=True, auto_align=False, wishes=wishes, max_cycles=2)
+    turns = [line for line in world.calls if "--once" in line]
+    harnesses = [line.partition("--harness ")[2].split()[0] for line in turns]
+    assert harnesses == ["claude", "codex", "claude"]
+    (review, *_) = [each for each in world.rows().values() if each.get("helix-trigger-bead") == "a-1"]
+    assert (review["helix-reviewer"], review["status"]) == ("codex", "closed")
 
 
 def test_run_emits_blocker_report_and_observability_metadata_for_timing_and_tokens(
