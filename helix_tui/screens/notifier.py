@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from helix_tui.core.ground import log as logs
 from helix_tui.core.snapshot.snapshot import Snapshot
+from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.decide.notify import (
     NewsWatch,
@@ -32,6 +33,9 @@ class NotifierHost(Protocol):
 
     def write_terminal(self, text: str) -> None: ...
 
+    @property
+    def status_summary(self) -> StatusSummary | None: ...
+
 
 class Notifier:
     """Hears every news of one console and tells what is new in it, once."""
@@ -47,8 +51,9 @@ class Notifier:
 
     def see(self, snapshot: Snapshot, needs: Sequence[Need]) -> None:
         """There is another state; what is new in it is told in a thread."""
-        now = self._clock()
-        found = self._watch.see(needs, snapshot.runs, snapshot.attempts, now=now)
+        now, summary = self._clock(), self._host.status_summary
+        loop = summary is not None and summary.run.condition == "active"
+        found = self._watch.see(needs, snapshot.runs, snapshot.attempts, now=now, loop=loop)
         gone = self._watch.gone()
         self._held += found
         if self._settings.quiet.hold(now) or not (self._held or gone):

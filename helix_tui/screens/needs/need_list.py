@@ -109,7 +109,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
     def _to_need(self, rows: Sequence[NeedRow], was: NeedRow | None) -> None:
         """The cursor stands on a need where it stood on one that is gone, and at first on the most urgent one."""
         begins, self._begun = not self._begun, self.console.has_looked
-        gone = was is not None and was.kind == "need" and was.key not in self._rows
+        gone = was is None or (was.kind == "need" and was.key not in self._rows)
         here = self.list.selected_index
         if begins and (was is None or was.key == self._placed):
             here = 0
@@ -227,7 +227,8 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         if self._anchor not in keys or here not in keys:
             return self.marked
         first, last = sorted((keys.index(self._anchor), keys.index(here)))
-        drawn = (need.key for key in keys[first : last + 1] for need in self._rows[key].needs)
+        rows = [self._rows[key] for key in keys[first : last + 1]]
+        drawn = (need.key for row in rows if row.kind != "group" or len(rows) == 1 for need in row.needs)
         return self.marked | frozenset(drawn)
 
     def mark(self, keys: frozenset[str]) -> None:

@@ -70,6 +70,8 @@ def test_the_end_of_a_run_names_its_outcomes() -> None:
         Attempt("20260821T230100-0000000a", "a", status="success", landed_rev="a" * 40, finished_at=NOW + 5 * NS),
         Attempt("20260821T200000-0000000c", "c", status="success", landed_rev="b" * 40, finished_at=NOW - 5 * NS),
     ]
+    assert watch.see([OLD], (Run(None, live=True),), AttemptBook(ended), now=NOW) == [], "a worker between two beads"
+    assert watch.see([OLD], (), AttemptBook(ended), now=NOW, loop=True) == [], "HELIX's loop between two beads"
     (note,) = watch.see([OLD], (), AttemptBook(ended), now=NOW + 10 * NS)
     assert (note.event, note.title, note.body) == ("run_ended", "the run has ended", "1 failed, 1 landed")
     assert watch.see([OLD], (), AttemptBook(ended), now=NOW + 20 * NS) == []

@@ -72,8 +72,10 @@ class NewsWatch:
     _working_since: int = 0
     _gone: set[str] = field(default_factory=set)
 
-    def see(self, needs: Sequence[Need], runs: Iterable[Run], attempts: AttemptBook, *, now: int) -> list[Notification]:
-        """What there is to say since the last look."""
+    def see(
+        self, needs: Sequence[Need], runs: Sequence[Run], attempts: AttemptBook, *, now: int, loop: bool = False
+    ) -> list[Notification]:
+        """What there is to say since the last look; ``loop``: HELIX's loop is active, between two beads too."""
         keys = frozenset(need.key for need in needs)
         found: list[Notification] = []
         if self.known is not None:
@@ -85,7 +87,7 @@ class NewsWatch:
         at_work = bool(beads_at_work(runs))
         if at_work and not self._working_since:
             self._working_since = now
-        elif self._working_since and not at_work and not any(run.live for run in runs):
+        elif self._working_since and not at_work and not loop and not any(run.live for run in runs):
             found.append(_of_run(attempts, self._working_since, len(needs)))
             self._working_since = 0
         return found
