@@ -75,3 +75,11 @@ def test_what_cannot_be_asked_is_said(
 def test_read_only_leaves_nothing_behind(repository: Path) -> None:
     assert main(["ask", "-C", str(repository), "--no-model", "--read-only", "--json", QUESTIONS[0]]) == 0
     assert not (repository / ".helix").exists()
+
+
+def test_a_repository_of_nothing_is_answered_with_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.dat").write_bytes(b"\0\0")
+    main(["ask", "-C", str(tmp_path), "--no-model", "how is a lease renewed"])
+    out = capsys.readouterr().out
+    assert out.startswith("not found · ")
+    assert "Nothing is indexed: of 1 files none is text that is searched (1 binary)." in out

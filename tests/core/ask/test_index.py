@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pytest
 
+from helix_tui.core.ask.index.channels import meaning
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
 from helix_tui.core.ask.index.question import read_question
+from helix_tui.core.ask.index.store import database
 from helix_tui.core.ground.project import find_project
 
 FILES = {
@@ -274,3 +277,63 @@ def test_short_forms_and_joined_words_are_found(tmp_path: Path) -> None:
     assert short.get("net/agents.py", 0.0) == short["other.py"] == 0
     joined = index.rank_files("which user agent is sent")[0]
     assert (joined.file, joined.channels["symbol"] > 0) == ("net/agents.py", True)
+
+
+class CountingEncoder:
+    """A vector says which letters a text has; how many texts were encoded is counted."""
+
+    model_id = "letters"
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+    def encode(self, texts: Sequence[str]) -> np.ndarray:
+        self.texts += texts
+        counted = np.array([[text.lower().count(chr(97 + at % 26)) for at in range(384)] for text in texts], np.float32)
+        unit: np.ndarray = counted / np.maximum(np.linalg.norm(counted, axis=1, keepdims=True), 1e-9)
+        return unit
+
+
+@pytest.fixture
+def encoder(monkeypatch: pytest.MonkeyPatch) -> Iterator[CountingEncoder]:
+    counting = CountingEncoder()
+    monkeypatch.setattr(meaning, "encoder", lambda: counting)
+    meaning._encoded.cache_clear()
+    yield counting
+    meaning._encoded.cache_clear()
+
+
+def test_the_encoder_compares_what_ranks_first_of_a_repository_of_any_size(
+    tmp_path: Path, encoder: CountingEncoder
+) -> None:
+    names = [f"lease_{chr(97 + at % 26) * 3}{chr(97 + at // 26) * 2}" for at in range(450)]
+    files = {f"part/{name}.py": f"def {name}():\n    pass\n" for name in names}
+    root = make(tmp_path / "r", files)
+    index = index_of(root)
+    assert not any("meaning" in one.channels for one in index.rank_files("where is a lease", rerank=False))
+    assert encoder.texts == []
+    ranked = index.rank_files("where is a lease")
+    assert sum("meaning" in one.channels for one in ranked) > 5
+    assert len(encoder.texts) == 1 + meaning.MOST_FILES
+    index.close()
+    again = index_of(root)
+    assert [(one.file, one.score) for one in again.rank_files("where is a lease")] == [
+        (one.file, one.score) for one in ranked
+    ]
+    assert len(encoder.texts) == 1 + meaning.MOST_FILES, "what is kept under its digest is not encoded again"
+
+
+def test_kept_vectors_have_a_bound(tmp_path: Path, encoder: CountingEncoder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(database, "MOST_MEANINGS", 5)
+    held = database.Database(tmp_path / "index.db")
+    meanings = meaning.Meanings(lambda: held)
+    for turn in range(4):
+        meanings.score("leases", [f"digest {turn} {number}" for number in range(3)])
+    keys = [meaning._key(f"digest {turn} {number}") for turn in range(4) for number in range(3)]
+    assert 0 < len(held.meanings(keys)) <= 5
+
+
+def test_a_long_question_is_compared_with_passages(tmp_path: Path, encoder: CountingEncoder) -> None:
+    question = "How does the lease table find out that the owner of a lease went away long before its time?"
+    index_of(make(tmp_path / "r", FILES)).rank_files(question)
+    assert any("Push the expiry of a lease into the future" in text for text in encoder.texts)

@@ -461,12 +461,14 @@ def best_evidence(one: Weighed) -> tuple[Span, Sentence] | None:
     return None
 
 
-def say_nothing_found(kept: Sequence[Kept], missing: Sequence[Slot], queries: Sequence[str]) -> Answer:
-    """Nothing speaks of what is asked: say so, with what was searched, what would do, what came nearest."""
+def say_nothing_found(kept: Sequence[Kept], missing: Sequence[Slot], queries: Sequence[str], empty: str = "") -> Answer:
+    """Nothing speaks of what is asked: say so, with what was searched, what would do, what came nearest; or ``empty``,
+    why there was nothing to search."""
     sources = _Sources()
     labels = ", ".join(f"“{clean_line(slot.label, 80)}”" for slot in missing) or "the question"
     near = [f"{_named(one.entry.span)} in {_file(one.entry.span)} {sources.whole(one.entry.span)}" for one in kept[:3]]
-    sections = [Section("", (f"Nothing that was searched speaks of {labels}. Which file or name do you mean?",))]
+    said = empty or f"Nothing that was searched speaks of {labels}. Which file or name do you mean?"
+    sections = [Section("", (said,))]
     if near:
         sections.append(Section("Nearest", tuple(near)))
     sections.append(Section("Not found", tuple(_not_found(missing, queries))))

@@ -46,6 +46,11 @@ class Library(Protocol):
     """One repository at one revision, searchable."""
 
     @property
+    def empty(self) -> str:
+        """Why nothing of the repository can be asked, a sentence; empty where something can."""
+        ...
+
+    @property
     def revision(self) -> str:
         """The commit that is asked about; empty for the work tree."""
         ...

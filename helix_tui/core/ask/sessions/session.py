@@ -291,7 +291,7 @@ class _Asking:
         elif split:
             answer = ask_which(ambiguity, policy.dominance_threshold, retrieval.queries)
         elif not anything or not compaction.kept:
-            answer = say_nothing_found(compaction.kept, missing, retrieval.queries)
+            answer = say_nothing_found(compaction.kept, missing, retrieval.queries, self._library.empty)
         else:
             answer = compose(question, compaction.kept, slots, missing, retrieval.queries, passages)
         grounding = judge(

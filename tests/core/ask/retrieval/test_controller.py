@@ -62,6 +62,10 @@ class Shelf:
         return 0.1
 
     @property
+    def empty(self) -> str:
+        return ""
+
+    @property
     def records(self) -> None:
         return None
 

@@ -35,7 +35,7 @@ _PROSE = re.compile(r"^\s*(?:#|//|\*|/\*|\"\"\"|''')|^\s*[A-Z][a-z]+ [a-z]")
 _MARKS = re.compile(r"^[\s#/*\"']+|[\"*/]+$")
 QUESTION = 400
 _SILENT: frozenset[Role] = frozenset({"data", "config"})
-_HELD = 2_000
+_HELD = 1_000
 """Vectors in memory: 3 MB."""
 _STEP = 3
 """Decimals of a likeness that count: the rest differs from machine to machine."""

@@ -31,6 +31,8 @@ FILE = f"index-{VERSION}.db"
 _LEFT_S = 7 * 86_400
 """Seconds without a write after which the file of another version is taken for left behind."""
 _BUSY_MS = 20_000
+MOST_MEANINGS = 20_000
+"""Vectors that are kept, 16 MB: each long question may bring thirty passages that no other one asks for."""
 _PATIENT_MS = 200
 """How long a question waits for another process that writes."""
 _MANY = 24
@@ -300,6 +302,9 @@ class Database:
         self._connection.execute(f"PRAGMA busy_timeout={_PATIENT_MS}")
         try:
             with contextlib.suppress(sqlite3.OperationalError), self._writing() as connection:
+                (kept,) = connection.execute("SELECT count(*) FROM meaning").fetchone()
+                if kept + len(rows) > MOST_MEANINGS:
+                    connection.execute("DELETE FROM meaning")
                 connection.executemany("INSERT OR IGNORE INTO meaning VALUES(?, ?)", rows)
         finally:
             self._connection.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
