@@ -191,7 +191,7 @@ KEYS: tuple[Key, ...] = (
         "space",
         "mark",
         "mark",
-        "queue,ask,needs,columns",
+        "queue,loop,ask,needs,columns",
         "Mark the row: for a change of several, a run to compare.",
     ),
     Key("change.range", "v", "mark_range", "range", "queue,needs", "Mark from here to where the cursor goes."),

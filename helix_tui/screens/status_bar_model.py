@@ -154,7 +154,7 @@ def _spent(
         return "", "", False
     known = format_sum(sums) if sums.whole.calls else format_usd(0.0)
     cost = "cost n/a" if known == figures.UNKNOWN else known
-    full = f"{known} · {figures.tokens(sums.tokens)} tok today" if sums.whole.calls else f"{known} today"
+    full = f"{cost} · {figures.tokens(sums.tokens)} tok today" if sums.tokens else f"{cost} today"
     if not uses:
         return full, cost, False
     nearest = uses[0]

@@ -55,7 +55,7 @@ def test_what_today_cost_is_known_at_least() -> None:
     book = AttemptBook([attempt(1, 1.5, 200_000), attempt(2, None, 100_000)])
     assert pulse_facts(snapshot(attempts=book), (), NOW).spent == "≥$1.50 · 300k tok today"
     unknown = AttemptBook([attempt(1)])
-    assert pulse_facts(snapshot(attempts=unknown), (), NOW).spent == "n/a · n/a tok today"
+    assert pulse_facts(snapshot(attempts=unknown), (), NOW).spent == "cost n/a today"
     assert pulse_facts(snapshot(), (), NOW).spent == ""
     assert pulse_facts(snapshot(attempts=book), (), NOW + 3 * 86_400 * NS).spent == ""
 

@@ -122,7 +122,7 @@ async def test_a_tab_that_somebody_chose_stays_for_other_attempts(project: Path)
     app = open_loop(project)
     async with app.run_test(size=(140, 40)) as pilot:
         await settled(pilot)
-        await pilot.press("left_square_bracket", "left_square_bracket")
+        await pilot.press(*["left_square_bracket"] * 3)
         assert app.loop.view.current == "prompt"
         await pilot.press("j", "j")
         await settled(pilot)
@@ -281,7 +281,7 @@ async def test_what_fails_is_said_in_the_pane_and_the_program_goes_on(
         await settled(pilot)
         assert app.pane_says("the evidence cannot be read (PermissionError: no [/entry])")
         assert app.pane_says("come back to try again")
-        await pilot.press("left_square_bracket")
+        await pilot.press("left_square_bracket", "left_square_bracket")
         await settled(pilot)
         assert app.pane_says("cannot be read")
 

@@ -7,7 +7,7 @@ What the Loop screen reads of one attempt: calls for a thread, and words for wha
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from textual.containers import Vertical
 from textual.worker import Worker
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.comparison import compare, previous_attempt
 from helix_tui.core.ddx.attempts.evidence import AttemptEvidence, Diff, EvidenceFile, read_diff, read_evidence
 from helix_tui.core.ddx.events import Event
 from helix_tui.core.ddx.files import MAX_POLL, read_bytes
@@ -31,6 +32,7 @@ from helix_tui.screens.external_editor import page_at, page_text
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.tabs import PaneTabs
 from helix_tui.widgets.text.attempt_evidence import EvidencePane, Subject, SubjectLine, short_name
+from helix_tui.widgets.text.comparison import ComparisonFacts, ComparisonPane
 from helix_tui.widgets.text.diff import DiffPane
 from helix_tui.widgets.text.pane import Para, TextPane
 from helix_tui.widgets.text.patch import DiffFacts, painted, parse_diff
@@ -66,6 +68,14 @@ def load_diff(project: Project, attempt: Attempt, *, running: bool) -> DiffFacts
     result = clean_line(attempt.result_rev or attempt.landed_rev, 80)
     command = f"git diff {base[:12]} {result[:12]}" if base and result else ""
     return DiffFacts(painted(parse_diff(diff.text)), tuple(_sentences(diff, command)), command, diff.text)
+
+
+def load_comparison(project: Project, earlier: Attempt, later: Attempt, now: int) -> ComparisonFacts:
+    """Two attempts, their files, and the difference of their results."""
+    found = compare(project.root, earlier, later, timeout=GIT_SECONDS)
+    sentences = list(_sentences(found.between, ""))
+    between = DiffFacts(painted(parse_diff(found.between.text)), tuple(sentences), "", found.between.text)
+    return ComparisonFacts(found, parse_diff(found.earlier.diff.text), parse_diff(found.later.diff.text), between, now)
 
 
 def _sentences(diff: Diff, command: str) -> Iterable[tuple[str, str]]:
@@ -144,7 +154,7 @@ def no_transcript(attempt: Attempt, folders: Sequence[Path], *, running: bool) -
     return note
 
 
-TABS = ("evidence", "diff", "transcript", "prompt", "raw")
+TABS = ("evidence", "diff", "transcript", "prompt", "raw", "compare")
 
 _NEEDS: Mapping[str, tuple[str, ...]] = {
     "evidence": ("evidence", "diff"),
@@ -152,6 +162,7 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     "transcript": ("transcript",),
     "prompt": ("evidence",),
     "raw": ("evidence",),
+    "compare": ("compare",),
 }
 """What has to be read for a tab."""
 
@@ -174,6 +185,9 @@ class AttemptView(Vertical):
         self.transcript = TranscriptPane(id="transcript")
         self.prompt = PromptPane(id="prompt")
         self.raw = RawPane(id="raw")
+        self.comparison = ComparisonPane(id="compare")
+        self._beside: Attempt | None = None
+        """The attempt that somebody marked to compare with; else it is the one before on the same bead."""
         self.current = "evidence"
         self._chosen = False
         """Somebody chose a tab; before that, what runs opens on its transcript."""
@@ -209,6 +223,7 @@ class AttemptView(Vertical):
             "transcript": self.transcript,
             "prompt": self.prompt,
             "raw": self.raw,
+            "compare": self.comparison,
         }
 
     @property
@@ -231,7 +246,7 @@ class AttemptView(Vertical):
             self._let_go()
         else:
             if subject.attempt != old.attempt or subject.running != old.running:
-                self._asked -= {"evidence", "diff"}  # what is shown stays until the new state is read
+                self._asked -= {"evidence", "diff", "compare"}  # what is shown stays until the new state is read
             if old.running and not subject.running:
                 self._linger = LINGER
             subject = replace(subject, evidence=old.evidence, diff=old.diff, trouble=old.trouble)
@@ -243,7 +258,7 @@ class AttemptView(Vertical):
         self.look()
 
     def _let_go(self) -> None:
-        for kind in ("evidence", "diff", "transcript"):
+        for kind in ("evidence", "diff", "transcript", "compare"):
             self._jobs.drop(kind)
         self._asked.clear()
         self._painted.clear()
@@ -356,6 +371,8 @@ class AttemptView(Vertical):
             elif kind == "diff":
                 work = partial(load_diff, project, attempt, running=subject.running)
                 self._jobs.start(kind, work, self._take_diff, failed)
+            elif kind == "compare":
+                self._ask_to_compare(project, subject, failed)
             else:
                 self._jobs.start(kind, partial(load_script, self._folders()), self._take_script, failed)
 
@@ -372,6 +389,8 @@ class AttemptView(Vertical):
         if self._subject is not None:
             trouble = f"the {kind} cannot be read ({why}); leave the attempt and come back to try again"
             self._subject = replace(self._subject, trouble=trouble)
+            if kind == "compare":
+                self.comparison.show_comparison(None, [Para("trouble", ((clean_line(trouble, 600), "error"),))])
             self._painted.clear()
             self._paint()
 
@@ -379,6 +398,25 @@ class AttemptView(Vertical):
         if self._subject is not None:
             self._subject = replace(self._subject, evidence=evidence, trouble="")
             self._paint()
+
+    def compare_with(self, attempt: Attempt | None) -> None:
+        """Compare with this attempt from now on; None: with the one before on the same bead."""
+        self._beside = attempt
+        self._asked.discard("compare")
+        self._ask()
+
+    def _ask_to_compare(self, project: Project, subject: Subject, failed: Callable[[str], None]) -> None:
+        attempt, marked = subject.attempt, self._beside
+        other = marked if marked is not None and marked.attempt_id != attempt.attempt_id else None
+        other = other or previous_attempt(attempt, tuple(subject.siblings))
+        if other is None:
+            said = "No earlier attempt on this bead. space in the list marks one to compare with."
+            self.comparison.show_comparison(None, [Para("none", ((said, "muted"),))])
+            return
+        self.comparison.show_comparison(None, [Para("waits", (("comparing …", "muted"),))])
+        pair = sorted((other, attempt), key=lambda each: each.started_at or each.finished_at or 0)
+        work = partial(load_comparison, project, pair[0], pair[1], subject.now)
+        self._jobs.start("compare", work, self.comparison.show_comparison, failed)
 
     def _take_diff(self, diff: DiffFacts) -> None:
         if self._subject is not None:
@@ -421,6 +459,8 @@ class AttemptView(Vertical):
             self._paint_diff(subject)
         elif self.current == "transcript":
             self._paint_transcript(subject)
+        elif self.current == "compare":
+            return  # `_ask_to_compare` shows what it reads
         else:
             self._paint_files(subject, subject.evidence)
 

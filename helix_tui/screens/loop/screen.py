@@ -237,6 +237,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.placard = EmptyState(id="loop-placard")
         self.tail = RunTail(id="loop-log")
         self.filter = AttemptFilter("")
+        self._marked = ""
         self._searched: RowList | None = None
         """The pane that the prompt searches in; None where it filters the list."""
         self._wanted = ""
@@ -468,6 +469,15 @@ class LoopScreen(BeadKeys, FilteringScreen):
         else:
             self.list.follow(not self.list.following)
             self.stream.say_caption()
+
+    def action_mark(self) -> None:
+        """Mark the attempt under the cursor: others are compared with it; once more takes the mark away."""
+        attempt = self.list.selected_attempt
+        if not self.in_list or attempt is None:
+            return
+        self._marked = "" if self._marked == attempt.attempt_id else attempt.attempt_id
+        self.list.flag({self._marked: ("■", "attention")} if self._marked else {})
+        self.view.compare_with(attempt if self._marked else None)
 
     def action_open_editor(self) -> None:
         """The file of the line under the cursor, at that line, in the user's editor."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -121,11 +122,23 @@ def read_evidence(attempt: Attempt) -> AttemptEvidence:
 
 def read_diff(root: Path, attempt: Attempt, *, timeout: float = 15.0, cap: int = DIFF_CAP) -> Diff:
     """What an attempt changed, from its base to its result. This runs git: call it from a worker."""
-    base, result = attempt.base_rev, attempt.result_rev or attempt.landed_rev
-    if attempt.preserved and attempt.preserve_ref:
-        result = attempt.preserve_ref
+    base, result = attempt.base_rev, result_of(attempt)
     if not base or not result:
         return Diff(error="the attempt names no commits" + ("" if attempt.status else ": it left no result"))
+    return git_diff(root, base, result, timeout=timeout, cap=cap)
+
+
+def result_of(attempt: Attempt) -> str:
+    """Where an attempt's change is: the ref at which it is kept, else its commit; empty where it names none."""
+    if attempt.preserved and attempt.preserve_ref:
+        return attempt.preserve_ref
+    return attempt.result_rev or attempt.landed_rev
+
+
+def git_diff(
+    root: Path, base: str, result: str, *, paths: Sequence[str] = (), timeout: float = 15.0, cap: int = DIFF_CAP
+) -> Diff:
+    """What differs between two revisions, in some files or in all. This runs git: call it from a worker."""
     for revision in (base, result):
         if not (_REVISION.match(revision) or _REFERENCE.match(revision)):
             return Diff(error=f"{clean_line(revision, 80)} is not a commit")
@@ -134,7 +147,7 @@ def read_diff(root: Path, attempt: Attempt, *, timeout: float = 15.0, cap: int =
     gone = _missing_revision(root, (base, result), timeout)
     if gone:
         return Diff(error=gone)
-    shown = _git(root, timeout, cap, "diff", *_PLAIN_DIFF, "--end-of-options", base, result, "--")
+    shown = _git(root, timeout, cap, "diff", *_PLAIN_DIFF, "--end-of-options", base, result, "--", *paths)
     if isinstance(shown, str):
         return Diff(error=shown)
     merges = _merges(root, base, result, timeout)
