@@ -16,6 +16,10 @@ MAX_RUNS = 40
 """Runs at autonomy low until nothing more is asked: each dispatch and injection is one question."""
 
 
+FAILED = ("execution_failed", "structural_validation_failed", "post_run_check_failed", "repair-cycle-exhausted")
+"""Ends of an attempt that tell of the work, and so teach."""
+
+
 class Demo:
     """A demo project whose hook asks our authoring rules."""
 
@@ -86,5 +90,15 @@ def test_the_demo_runs_to_its_end_with_our_own_hook(tmp_path: Path, era: str, le
     reviewed = {row["helix-trigger-bead"] for row in rows.values() if "kind:review" in row.get("labels", ())}
     assert len(done) >= 2
     assert done <= reviewed
+    blocked = {
+        attempt["bead_id"]
+        for run in runs
+        for cycle in run["cycles"]
+        for attempt in cycle["attempts"]
+        if attempt["status"] in FAILED
+    }
+    proposals = demo.tui("memory", "proposals")["proposals"]
+    assert blocked
+    assert blocked <= {each["bead"] for each in proposals if each["type"] == "failure"}
     if level == "high":
         assert sum("kind:escalation" in row.get("labels", ()) for row in rows.values()) >= 2

@@ -32,6 +32,7 @@ from helix_tui.cli.helix.shared import (
 from helix_tui.cli.report.loading import locate
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.agents.briefing import environment_options
 from helix_tui.core.supervision.loop.options import RunOptions
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
@@ -119,9 +120,42 @@ def _run(call: Call) -> int:
             words = ("ddx", *delegate.drain(wanted.wishes))
             return show_dry_run(call, [words], ready=list(curator.look().queue.ready))
         outcome = supervised(call, curator, delegate, wanted, summary=call.options.summary)
+    learned = learn(call, outcome)
     if call.json:
-        call.emit(_document(outcome))
+        call.emit(_document(outcome) | {"learned": learned})
     return outcome.stop.code
+
+
+def learn(call: Call, outcome: RunOutcome) -> dict[str, object]:
+    """Take in what ddx's evidence says of the attempts of a run: what was injected is settled, lessons are proposed.
+
+    A memory that cannot be opened costs the lessons and one line, never the run.
+    """
+    state = outcome.state
+    since = parse_instant(state.started_at)
+    if not state.attempted_cycles or since is None or call.read_only:
+        return {}
+    from helix_tui.cli.show.attempts import read_attempts
+    from helix_tui.core.beads.tracker import read_tracker
+    from helix_tui.core.ddx.runs.running import find_running
+    from helix_tui.core.memory import MemoryFault, database_path, open_memory
+    from helix_tui.core.supervision.agents.learning import Learner, summed
+
+    project = locate(call)
+    tracker = read_tracker(project.beads_file)
+    attempts = read_attempts(project, tracker, find_running(project, tracker.beads, call.now))
+    try:
+        with open_memory(database_path(project), None) as memory:
+            learner = Learner(project, memory)
+            found = learner.learn(tracker.beads, attempts, since=since)
+            waiting = len(learner.proposals.all())
+    except (MemoryFault, OSError) as error:
+        call.note(f"helix: nothing was learned from this run: {clean_line(error, 300)}")
+        return {}
+    if found and not call.options.quiet:
+        lessons = f"{waiting} lesson{'s' * (waiting != 1)} wait: helix-tui memory proposals" if waiting else ""
+        call.note(f"helix: memory: {' · '.join(filter(None, (summed(found), lessons)))}")
+    return {"attempts": len(found), "proposed": sum(each.proposal is not None for each in found), "waiting": waiting}
 
 
 def supervised(

@@ -40,6 +40,9 @@ _SAYS_NOTHING = frozenset(
 )
 """Statuses that tell nothing about the work: there was none, or nobody judged it."""
 
+_BEAD_AT_FAULT = ("declined_needs_decomposition", "structural_validation_failed")
+"""Of those, the ones that teach how a bead should not be written."""
+
 _NOT_THE_WORK = frozenset(
     {
         "no_viable_provider",
@@ -167,7 +170,7 @@ def draw_lesson(
             return None
         after = f" after {failed_before} that did not" if failed_before else ""
         return Lesson("pattern", title, approach, f"attempt {attempt.attempt_id} landed{after}")
-    blocked = judged.verdict == "failed" or attempt.status == "declined_needs_decomposition"
+    blocked = judged.verdict == "failed" or attempt.status in _BEAD_AT_FAULT
     cause = _cause(attempt, evidence) if blocked else ""
     if not cause:
         return None
