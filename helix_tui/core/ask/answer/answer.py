@@ -38,6 +38,7 @@ MOST_QUOTED_LINES = 90
 MOST_LINE = 240
 MOST_FURTHER = 8
 MOST_CODE = 5
+MOST_DOCUMENTS = 5
 MOST_USES = 5
 ALIKE = 0.7
 """Overlap of words from which a sentence says nothing new."""
@@ -97,7 +98,7 @@ class Answer:
 
     @property
     def claims(self) -> str:
-        """What the answer itself says: its text without the quoted lines."""
+        """What the answer itself says: its text, with one line of each quote for the whole of it."""
         return self._text(with_quotes=False)
 
     def _text(self, *, with_quotes: bool) -> str:
@@ -106,7 +107,10 @@ class Answer:
             bulleted = bool(section.title)
             lines = [f"- {line}" if bulleted else line for line in section.lines]
             title = [f"{section.title}:"] if section.title else []
-            quote = [f"{QUOTED}{line}".rstrip() for line in section.quote] if with_quotes else []
+            quote = [f"{QUOTED}{line}".rstrip() for line in section.quote]
+            if section.quote and not with_quotes:
+                told = max(section.quote, key=lambda line: len(_WORD.findall(line)))
+                lines, quote = [f"{' '.join(_WORD.findall(told))} {lines[0].rpartition(' ')[2]}"], []
             blocks.append("\n".join([*title, *lines, *quote]))
         return "\n\n".join(blocks)
 
@@ -186,11 +190,10 @@ def compose(
     code = [line for line in _code(rest, required, {said.text for _, said in told}, sources) if line not in lead]
     if code:
         sections.append(Section("In the code", tuple(code)))
-    docs = [one.entry.span for one in kept if one.entry.is_doc]
-    if docs and not any(span.key in sources.by_key for span in docs):
-        sections.append(
-            Section("In the documents", (f"{_named(docs[0])} in {_file(docs[0])} {sources.whole(docs[0])}",))
-        )
+    docs = [one.entry.span for one in rest if one.entry.is_doc and one.entry.span.key not in sources.by_key]
+    if docs:
+        places = tuple(f"{_named(span)} in {_file(span)} {sources.whole(span)}" for span in docs[:MOST_DOCUMENTS])
+        sections.append(Section("In the documents", places))
     if not sections and kept:
         span = kept[0].entry.span
         sections.append(Section("", (f"The nearest is {_named(span)} in {_file(span)} {sources.whole(span)}",)))

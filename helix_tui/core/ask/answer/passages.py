@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
+from typing import Literal
 
 from helix_tui.core.ask.answer.quoting import cut_code, cut_document
 from helix_tui.core.ask.records import Span, text_hash
@@ -35,6 +36,7 @@ ALIKE = 0.6
 LONG_LINE = 400
 
 _WORD = re.compile(r"\w+")
+_NUMBER = re.compile(r"\d")
 
 _FORMS: dict[Asks, str] = {
     "value": r"(?:[=:(<>,]|\bdefaults?\b.{0,30}|\b(?:is|are|to|of|than|after|every|most)\b)\s*[\"'`]?[-+]?\d"
@@ -108,6 +110,10 @@ class Passage:
     """The share that this line says alone."""
     form: float
     """The share of these lines that have the form of an answer."""
+    named: float
+    """The share of the subject that the name of its definition, or its heading, says."""
+    valued: float
+    """The share that a line with a number says alone."""
 
 
 def passages_for(
@@ -197,7 +203,7 @@ def _around(span: Span, wording: Wording) -> dict[int, float]:
 
 def _judge(library: Library, found: Span, at: int, wording: Wording, near: float) -> Passage:
     """A span cut as it would be quoted, and judged by what is then left of it."""
-    span = _cut(library, found, found.start - 1 + at)
+    span = _cut(library, found, at, wording)
     lines = span.text.split("\n")
     said = [said_in(line, wording) for line in lines]
     each = [wording.covered(one) for one in said]
@@ -209,14 +215,17 @@ def _judge(library: Library, found: Span, at: int, wording: Wording, near: float
     )
     form = _form(wording.subject.asks)
     formed = sum(bool(form and form.search(line[:LONG_LINE])) for line in lines) / len(lines)
-    score = near + (0.3 * wording.covered(_union((*said, around))) + 0.3 * each[best]) * _worth(
-        span, wording.subject.asks
-    )
-    return Passage(span, round(score, 6), round(together, 4), span.start + best, round(each[best], 4), round(formed, 4))
+    worth = _worth(span, wording.subject.asks)
+    score = near + (0.3 * wording.covered(_union((*said, around))) + 0.3 * each[best]) * worth + 0.3 * formed
+    named = wording.covered(wording.in_text(re.split(r" > |\.", span.header)[-1]))
+    valued = max((each[at] for at, line in enumerate(lines) if _NUMBER.search(line)), default=0.0)
+    figures = (round(figure, 4) for figure in (each[best], formed, named, valued))
+    return Passage(span, round(score, 6), round(together, 4), span.start + best, *figures)
 
 
-def _cut(library: Library, found: Span, first: int) -> Span:
-    """The thing that holds some lines of a span, whole; lines counted from 0."""
+def _cut(library: Library, found: Span, at: int, wording: Wording) -> Span:
+    """The thing that holds the best lines of a span, whole; ``at`` is where these begin in it, from 0."""
+    first = found.start - 1 + at
     last = min(first + WINDOW, found.end) - 1
     if found.role == "record":
         own, before = found.text.split("\n"), found.start - 1
@@ -226,21 +235,20 @@ def _cut(library: Library, found: Span, first: int) -> Span:
     lines = library.lines(found.file)
     if len(lines) < found.end:
         return found
+    header = found.header
     if found.role == "doc" or found.kind == "section":
         start, end = cut_document(lines, first, last)
     else:
-        middle = (first + last) // 2 + 1
-        enclosing = sorted(
-            (
-                (one.end - one.start, one)
-                for one in library.definitions_in(found.file)
-                if one.start <= middle <= one.end > one.start
-            ),
-            key=lambda row: row[0],
+        best = max(
+            range(first, last + 1), key=lambda number: (wording.covered(said_in(lines[number], wording)), -number)
         )
-        start, end = cut_code(lines, first, last, [(one.start - 1, one.end - 1) for _, one in enclosing])
+        around = [one for one in library.definitions_in(found.file) if one.start <= best + 1 <= one.end > one.start]
+        around.sort(key=lambda one: one.end - one.start)
+        start, end = cut_code(lines, first, last, [(one.start - 1, one.end - 1) for one in around])
+        inside = [one.header for one in around if one.start - 1 >= start]
+        header = inside[-1] if inside else around[0].header if around else header
     text = "\n".join(lines[start : end + 1])
-    return replace(found, start=start + 1, end=end + 1, text=text, hash=text_hash(text))
+    return replace(found, start=start + 1, end=end + 1, header=header, text=text, hash=text_hash(text))
 
 
 def _distinct(ordered: Iterable[Passage]) -> Iterator[Passage]:
@@ -280,3 +288,42 @@ def _union(rows: Sequence[Mapping[int, float]]) -> dict[int, float]:
             if strength > best.get(at, 0.0):
                 best[at] = strength
     return best
+
+
+# --- how sure an answer is --------------------------------------------------------------------------------
+
+Told = Literal["answered", "evidence found", "not found"]
+"""How an answer is called: a passage addresses what is asked, or something relevant was found, or nothing."""
+
+MOST_TELLING = 4
+"""Passages that decide: those that are quoted."""
+TOGETHER = 0.6
+"""Share of the subject that one place must say where the form of the answer is told by its words: a list, a reason,
+instructions, a comparison, call sites. On bench/ask_facts.jsonl 44 of 50 such answers are right.
+"""
+VALUED = 0.54
+"""Share that the line with the value must say: 5 of 6 are right."""
+NAMED = 0.8
+"""Share that the name of a definition or a heading must say, for what a thing is and how it works."""
+SURE = 1.8
+"""Score from which a passage answers whatever is asked: a branch and a place are told by nothing else; 6 of 7 right."""
+LEAST = 0.2
+"""Share of the subject below which the nearest passage says nothing of it."""
+_BY_FORM: frozenset[Asks] = frozenset(("how to", "why", "list", "compare", "who uses"))
+_BY_NAME: frozenset[Asks] = frozenset(("what is", "how it works"))
+
+
+def told_of(asks: Asks, passages: Sequence[Passage]) -> Told:
+    """How the answer that some passages give may be called; bench/ask.md says how often each is right."""
+    telling = passages[:MOST_TELLING]
+    if not telling or max(one.together for one in telling) < LEAST:
+        return "not found"
+    if telling[0].score >= SURE:
+        return "answered"
+    if asks in _BY_FORM:
+        sure = max(one.together for one in telling) >= TOGETHER
+    elif asks == "value":
+        sure = max(one.valued for one in telling) >= VALUED
+    else:
+        sure = asks in _BY_NAME and max(one.named for one in telling) >= NAMED
+    return "answered" if sure else "evidence found"

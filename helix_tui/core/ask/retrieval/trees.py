@@ -50,13 +50,13 @@ class Policy:
     """By how much the first sense of a word must lead the second one."""
     grounded_claim_threshold: float = 0.8
     """Share of an answer's claims that their citations must bear out."""
-    max_items: int = 12
+    max_items: int = 14
     """Files that reach the answer, each with its spans."""
-    max_spans: int = 12
+    max_spans: int = 20
     """Spans that reach the answer, of all files together."""
     max_spans_per_file: int = 2
     """Spans of one file that reach the answer."""
-    max_bytes: int = 18_000
+    max_bytes: int = 32_000
     """Bytes of all of them."""
     max_symbols: int = 6
     """Symbols of documents that are followed into the code."""

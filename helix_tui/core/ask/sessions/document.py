@@ -44,6 +44,7 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
         "revision": run.revision,
         "answer": run.answer,
         "tier_selected": run.tier,
+        "tier": run.told,
         "citations": [_citation(one) for one in run.citations],
         "asks": run.subject.asks,
         "subject": [one.word for one in run.subject.words],
@@ -173,6 +174,8 @@ def _passage(one: Passage, run: AskRun) -> dict[str, Any]:
         "together": one.together,
         "in_one_line": one.best_line,
         "form": one.form,
+        "named": one.named,
+        "valued": one.valued,
     }
 
 

@@ -26,7 +26,7 @@ from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, 
 from helix_tui.core.ask.answer.items import Item, in_order, prompt, tool_results, walk_line
 from helix_tui.core.ask.answer.model import ModelReply
 from helix_tui.core.ask.answer.model_answer import ModelAnswer, model_items, read_answer
-from helix_tui.core.ask.answer.passages import Passage, passages_for
+from helix_tui.core.ask.answer.passages import Passage, Told, passages_for, told_of
 from helix_tui.core.ask.answer.record_answer import RecordAnswer, answer_records
 from helix_tui.core.ask.records import RankedFile, Span
 from helix_tui.core.ask.retrieval.alignment import Alignment, align
@@ -86,6 +86,8 @@ class AskRun:
     """What kind of answer is wanted, and about what."""
     passages: tuple[Passage, ...]
     """What says most of the subject, the best first."""
+    told: Told
+    """How the answer is called before people."""
     tool_results: str = ""
     model: ModelReply | None = None
     """What the model said, if it was asked."""
@@ -308,6 +310,7 @@ class _Asking:
             anything_covered=(anything or told is not None) and bool(compaction.kept),
             split=split,
         )
+        called = self._called(tier, passages, told)
         self._tell(News("answer", f"without a model, {said_of_gate(grounding)}: {tier}"))
         self._timed("answer")
         return AskRun(
@@ -332,9 +335,19 @@ class _Asking:
             covered_by=covered_by,
             subject=self._subject,
             passages=tuple(passages),
+            told=called,
             timings=self._timings,
             kept_of_earlier=self._kept,
         )
+
+    def _called(self, tier: Tier, passages: Sequence[Passage], records: RecordAnswer | None) -> Told:
+        """How the answer is called: by its passages, and never better than the gate allows."""
+        by_passages = told_of(self._subject.asks, passages)
+        if tier == "Clarify":
+            return "not found"
+        if records is not None or not passages:
+            return "answered" if tier == "Grounded" else "evidence found"
+        return by_passages if tier == "Grounded" and by_passages == "answered" else "evidence found"
 
 
 # --- the one call -----------------------------------------------------------------------------------------
@@ -376,6 +389,7 @@ def put_to_model(run: AskRun, ask_model: AskModel, tell: Tell = lambda _: None) 
     run.grounding = answer.grounding
     if not answer.grounding.passes:
         run.tier = "Bounded inference"
+    run.told = "answered" if answer.grounding.passes else "evidence found"
     tell(News("model", f"{said_of_gate(answer.grounding)}: {run.tier}"))
 
 

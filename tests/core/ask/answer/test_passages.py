@@ -156,3 +156,26 @@ def test_quoted_lines_claim_nothing_and_cite_nothing(tmp_path: Path) -> None:
     assert "see [7] and [8]" in found["answer"]
     assert {one["id"] for one in found["citations"]} == {1}
     assert found["grounded_claim_ratio"] == 1
+
+
+@pytest.mark.parametrize(
+    ("question", "tier"),
+    [
+        ("How do I change the colours?", "answered"),
+        ("How much may a parcel weigh at most?", "answered"),
+        ("What happens when a heavy parcel is sent by rocket?", "evidence found"),
+        ("Where is the xylophone tuned?", "not found"),
+    ],
+)
+def test_an_answer_is_called_what_its_passages_bear_out(parcel: Path, question: str, tier: str) -> None:
+    assert document(parcel, question)["tier"] == tier
+
+
+def test_words_that_stand_apart_are_no_answer(tmp_path: Path) -> None:
+    filler = "\n".join(f"x{n} = {n}" for n in range(40))
+    apart = write(tmp_path, {"a.py": f"# the harbour\n{filler}\n# is dredged\n{filler}\n# by barges\n"})
+    assert document(apart, "Why is the harbour dredged by barges?")["tier"] == "evidence found"
+    near = write(
+        tmp_path / "near", {"a.py": "# the harbour is dredged by barges, because ships are deep\nDREDGED = True\n"}
+    )
+    assert document(near, "Why is the harbour dredged by barges?")["tier"] == "answered"
