@@ -484,3 +484,40 @@ async def test_the_evidence_of_a_question_lies_beside_its_choices(days: Console)
             "+checked",
         ):
             assert days.sees(words), (words, days.rows())
+
+
+async def test_what_is_assigned_says_to_whom_and_is_found_by_it(days: Console) -> None:
+    async with days.run_test(size=SIZE) as pilot:
+        await opened(days, pilot, "proposed:p-20")
+        await pilot.press("at", "t", *"anna", "enter")
+        await at_rest(pilot)
+        await pilot.press("enter")
+        await look(days, pilot)
+        assert {need.key: need.assigned for need in days.needs if need.assigned} == {"proposed:p-20": "anna"}
+        await pilot.press("slash", *"assigned:anna", "enter")
+        await at_rest(pilot)
+        assert days.sees("1 of "), days.rows()
+        assert days.sees("anna")
+        assert [row.needs[0].key for row in _rows_of(days) if row.kind == "need"] == ["proposed:p-20"]
+
+
+async def test_several_kept_changes_land_one_after_the_other(days: Console) -> None:
+    async with days.run_test(size=SIZE) as pilot:
+        await opened(days, pilot, "kept_aside:k-land")
+        screen = days.screen
+        assert isinstance(screen, NeedsScreen)
+        screen.mark(frozenset({"kept_aside:k-land", "failing_check:k-check"}))
+        await pilot.press("M")
+        await at_rest(pilot)
+        assert days.sees("git merge --no-ff"), days.rows()
+        assert git(days.root, "log", "--oneline").count("Land refs/ddx") == 0, "only shown so far"
+        await pilot.press("enter")
+        await look(days, pilot)
+        assert not {"kept_aside:k-land", "failing_check:k-check"} & set(keys(days))
+        assert git(days.root, "log", "--oneline").count("Land refs/ddx") == 2
+        assert (days.root / "k-land.txt").read_text() == "landed\n"
+
+
+def _rows_of(app: Console) -> list[Any]:
+    assert isinstance(app.screen, NeedsScreen)
+    return list(app.screen._rows.values())

@@ -60,6 +60,8 @@ def test_many_at_once_are_one_note() -> None:
     (note,) = watch.see([*(Need("proposed", f"p-{n}", "", 0) for n in range(9)), NEW], (), NOBODY, now=NOW)
     assert note.body == "new: 9 proposals, 1 merge conflicts"
     assert len(note.keys) == 10
+    lesson = Need("lesson", "", "failure: x → y", 0, ref="7")
+    assert watch.see([lesson], (), NOBODY, now=NOW) == [], "nobody is called for a lesson"
 
 
 def test_the_end_of_a_run_names_its_outcomes() -> None:

@@ -28,6 +28,9 @@ from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.decide.need_view import group_of
 from helix_tui.core.supervision.decide.needs import Need
 
+SILENT = frozenset({"lesson"})
+"""Kinds that wait for a person and hold nothing up: nobody is called for one."""
+
 COMMAND_TIMEOUT_S = 20.0
 MAX_LISTED = 50
 """Needs that a user's command is given one by one."""
@@ -79,7 +82,7 @@ class NewsWatch:
         keys = frozenset(need.key for need in needs)
         found: list[Notification] = []
         if self.known is not None:
-            fresh = tuple(need for need in needs if need.key not in self.known)
+            fresh = tuple(need for need in needs if need.key not in self.known and need.kind not in SILENT)
             self._gone |= self.known - keys
             if fresh:
                 found.append(_of_needs(fresh, len(needs)))
