@@ -1,0 +1,114 @@
+"""Our own reader of documents against each real ddx, on real trees and on one that is made to be difficult."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import tarfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from helix_tui.core.ddx.client import Ddx
+from helix_tui.core.ddx.documents.builder import read_graph
+from helix_tui.core.ddx.documents.source import read_documents
+from helix_tui.core.ground.project import find_project
+from tests.real.stranger import Release
+
+HASHED = Path(__file__).parents[1] / "data" / "documents" / "hashed.json"
+
+BLOCKS = (
+    "ddx:\n  id: [a]",
+    "ddx:\n  id: A02\n  depends_on: FEAT-001",
+    "ddx:\n  id: A03\n  depends_on:\n    - x: y\n    - [q]",
+    "ddx: true",
+    "ddx:",
+    "ddx:\n  id: A07\n  parking_lot: maybe",
+    "ddx:\n  id: A08\n  parking_lot: yes\n  depends_on: [A01]",
+    "ddx:\n  id: A09\n  id: A10",
+    "ddx:\n  id: A11\n   bad: indent",
+    'title: "unclosed\nddx:\n  id: A12',
+    "title: a: b",
+    "\ttab: x",
+    "just text",
+    "- a\n- b",
+    'ddx:\n  id: 123\n  depends_on: [true, 1.5, ~, "", A08]',
+    "ddx:\n  id: A17\n  review: none",
+    "ddx: {id: A24, depends_on: [A24]}",
+    "a: *unknown",
+    "a: [1, 2\nb: 3",
+    "dun:\n  id: A30\nddx:\n  status: x",
+    'ddx:\n  id: A31\n  depends_on:\n    - A30\n    -   "A08 "\n  status: Superseded',
+    "a: b\na: c",
+    "a: 'x' y",
+    'ddx:\n  id: "quoted \\"x\\" é"',
+    "ddx:\n  - id",
+    "ddx:\n  id: A43\n  depends_on:\n  - a\n  -\n  status: published",
+    "key: - a",
+    "ddx:\n  id: A08",
+)
+"""Frontmatter as nobody should write it."""
+
+
+def difficult(root: Path) -> None:
+    """Broken documents, copies, cases and places; and comments in every place where a hash must keep them."""
+    for number, block in enumerate(BLOCKS):
+        path = root / "docs" / f"e{number:02}.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"---\n{block}\n---\n# T{number}\n\n[[A08]] [[a 30]] [[A_31]] [[nope]]\n")
+    plain = "---\nddx:\n  id: {}\n  depends_on: [A08]\n---\n{}"
+    for name, identity, text in (
+        ("worktrees/w.md", "W1", "x"),
+        ("docs/Up.MD", "UP", "  # spaced title \n"),
+        ("node_modules/p/n.md", "NM", "```\n# in a fence\n```"),
+        ("docs/references/n.md", "REF", ""),
+        ("docs/alignment-reviews/n.md", "AR", ""),
+        ("docs/hist.md", "HIST", "\n# T\n> **Historical** x\n\nfoo"),
+        ("docs/crlf.md", "CRLF", "# t\r\n"),
+    ):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(plain.format(identity, text).encode())
+    for number, (text, digest) in enumerate(json.loads(HASHED.read_text())):
+        (root / "docs" / f"h{number:02}.md").write_text(text)
+        name = text.partition("id: ")[2].partition("\n")[0].partition(",")[0].strip('"}')
+        review = f"  depends_on: [{name}]\n  review:\n    self_hash: x\n    deps: {{{name}: {digest}}}\n"
+        (root / "docs" / f"r{number:02}.md").write_text(f"---\nddx:\n  id: R{number:02}\n{review}---\n")
+
+
+@pytest.mark.parametrize("tree", ["ddx", "fizeau", "difficult", "narrowed"])
+def test_our_own_reader_answers_as_ddx(release: Release, tmp_path: Path, tree: str) -> None:
+    root = tmp_path / "tree"
+    root.mkdir()
+    given = Path(__file__).parents[3] / "shared" / "data" / "ddx" / "docs" / f"{tree}.tar.xz"
+    if tree in ("difficult", "narrowed"):
+        difficult(root)
+    elif given.is_file():
+        with tarfile.open(given) as archive:
+            archive.extractall(root, filter="data")
+    else:
+        pytest.skip("the recorded document trees are not here")
+    if tree == "narrowed":
+        graphs = root / ".ddx" / "graphs"
+        graphs.mkdir(parents=True)
+        (graphs / "g.yml").write_text(
+            "roots: [docs, docs/references]\nrequired_roots: [NOPE, A08]\n"
+            "id_to_path: {NM: node_modules/p/n.md, Y: docs/no.md}\ncascade:\n  A08: [NM, NOPE]\n  NONE: [A08]\n"
+        )
+    subprocess.run(["git", "init", "-q"], cwd=root, check=True)
+    home = tmp_path / "home"
+    home.mkdir()
+    env = {"PATH": os.environ["PATH"], "HOME": str(home), "XDG_DATA_HOME": str(home), "TMPDIR": str(home)}
+    env |= {"DDX_SERVER_URL": "http://127.0.0.1:9"}
+    ddx = Ddx(release.path, root, env)
+    own = read_graph(root, root / ".ddx")
+    assert own.graph_json() == ddx.json("doc", "graph", "--json")
+    assert own.audit_json() == json.loads(ddx.attempt("doc", "audit", "--json").stdout)
+    stale: Any = ddx.json("doc", "stale", "--json")
+    assert own.stale_json(flat=not isinstance(stale, dict)) == (stale or [])
+    for name in list(own.documents)[:12]:
+        assert own.show_json(name) == ddx.json("doc", "show", name, "--json")
+    asked = read_documents(find_project(root), ddx)
+    assert (asked.source, asked.differences) == ("ddx", ())
