@@ -127,7 +127,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         _HERE / "themes" / "app.tcss",
         *sorted(_HERE.glob("screens/*/*.tcss")),
     ]
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings("app")]
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *bindings("tour")]
     HORIZONTAL_BREAKPOINTS = list(POSTURES)
     VERTICAL_BREAKPOINTS = [(0, "-low"), (8, "-tall")]
     MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {name: entry.make for name, entry in SCREENS.items()}
@@ -258,6 +258,8 @@ class HelixApp(Traveller, barrier.GuardedApp):
         if not self.read_only:
             self.set_timer(SETTLE_AFTER, self._settle_journal)
         self.set_timer(SETTLE_AFTER, self._begin_watch)
+        if self.kept.first_start and not self.tour_wanted:
+            self.set_timer(SETTLE_AFTER, self.offer_tour)
         if self._sheet:
             self.call_after_refresh(self.run_action, self._sheet)
 

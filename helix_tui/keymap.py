@@ -179,7 +179,7 @@ KEYS: tuple[Key, ...] = (
         "ask",
         "The same question, on the files as they are.",
     ),
-    Key("ask.why", "o", "why", "why", "ask", "Every passage that was kept or dropped, and why."),
+    Key("ask.why", "O", "why", "why", "ask", "Every passage that was kept or dropped, and why."),
     Key("ask.first", "A", "choose(0)", "first sense", "ask", "The first of two senses is meant."),
     Key("ask.second", "B", "choose(1)", "second sense", "ask", "The second of two senses is meant."),
     Key("ask.depth", "W", "turn_depth", "tree depth", "ask", "How much of the tree the walk shows."),
@@ -287,6 +287,8 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("memory.supersede", "s", "supersede_memory", "superseded", "memory", "Say which memory holds instead."),
     Key("memory.remove", "D", "remove_memory", "remove", "memory", "Remove this memory; u restores it."),
+    Key("tour.next", "ctrl+t", "tour_next", "next step", "tour", "The next step of the tour; starts it where offered."),
+    Key("tour.end", "ctrl+x", "tour_end", "end tour", "tour", "End the tour, or close its offer."),
     Key("app.help", "question_mark", "help", "all", "app", "Every key."),
     Key("app.quit", "q", "quit", "quit", "app", "Quit (the loop keeps running)."),
 )
@@ -352,6 +354,7 @@ _HABITS: Mapping[str, tuple[str, ...]] = {
     "ctrl+y": ("change.redo",),
     "ctrl+r": ("change.redo",),
     "ctrl+n": ("change.new",),
+    "ctrl+x": ("change.close",),
     "ctrl+f": ("find.filter", "move.page-down"),
     "ctrl+b": ("move.page-up",),
     "ctrl+l": ("app.try-again",),
@@ -370,7 +373,6 @@ _HABITS: Mapping[str, tuple[str, ...]] = {
     "underscore": ("pane.zoom",),
     "b": ("move.page-up", "go.view-back"),
     "S": ("list.sort", "list.views"),
-    "O": ("list.sort",),
     "m": ("change.mark",),
     "P": ("change.raise", "change.parent"),
     "r": ("app.try-again", "change.redo"),
@@ -396,6 +398,7 @@ _PLACES = {
     "half-way": "a change under way",
     "needs": "Needs me",
     "columns": "the choice of columns",
+    "tour": "the tour",
 }
 
 

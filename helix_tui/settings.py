@@ -388,6 +388,15 @@ class Layout:
         if path is not None:
             self._read(path)
 
+    @property
+    def first_start(self) -> bool:
+        """Whether nothing was ever kept: the console is new to its user."""
+        return self.path is not None and not self._kept and not self.problem
+
+    def note_start(self) -> None:
+        """From now on it is no first start."""
+        self._kept = {**self._kept, "seen": True}
+
     def columns(self, of: str) -> tuple[str, ...] | None:
         """The names of the columns that were chosen for a list, in order; None where nobody chose any."""
         chosen = self._kept.get("columns", {}).get(of)
@@ -439,7 +448,7 @@ class Layout:
 
 def _well_formed(document: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a layout that are what they should be; a file that somebody edited cannot end the start."""
-    kept: dict[str, Any] = {}
+    kept: dict[str, Any] = {"seen": True}
     columns, split = document.get("columns"), document.get("split")
     if isinstance(columns, dict):
         kept["columns"] = {

@@ -286,6 +286,9 @@ def test_a_key_means_one_thing_everywhere() -> None:
     meaning |= {"change.new": "match before, else new bead", "find.previous": "match before, else new bead"}
     # what they are done to differs: a bead or a memory
     meaning |= {"memory.edit": "change.edit", "memory.supersede": "change.supersede"}
+    # one place up or down, and as it was: a column or a bead
+    meaning |= {"columns.earlier": "change.raise", "columns.later": "change.lower"}
+    meaning |= {"columns.automatic": "change.restore"}
     # away with it; once more; and on Ask, A is the letter of the sense that one says yes to
     meaning |= {"needs.reject": "memory.remove", "needs.retry": "ask.again", "needs.accept": "ask.first"}
     owner: dict[str, str] = {}

@@ -6,13 +6,17 @@ Reading starts before Textual is imported, so that the first frame has the queue
 from __future__ import annotations
 
 import gc
+import subprocess
 import sys
 import threading
+import time
 from collections.abc import Callable
 
+from helix_tui.cli import programs
 from helix_tui.cli.app_factory import OnChange, add_arguments, clock_of, make_app
 from helix_tui.cli.call import Call
 from helix_tui.cli.report.loading import locate
+from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.threads import keep_together
@@ -41,17 +45,22 @@ def open_console(
     seconds: float | None = None,
     stall_after_s: float | None = None,
     home: bool = False,
+    demo: bool = False,
 ) -> int:
     """Show the console on a project until its user leaves, or until ``seconds`` are over.
 
     A worker without an event for ``stall_after_s`` is called silent; None is what the user has set. ``home`` opens
-    on what needs its user, where something waits and nothing runs.
+    on what needs its user, where something waits and nothing runs. ``demo``: the project is a throw-away one, and the
+    tour runs here; elsewhere it runs on a demo of its own, and the console opens again after it.
     """
     keep_together()
     feed = EarlyFeed(project, clock_of(call), stall_after_s or load_settings().stall_after_s, call.ddx)
     feed.begin()
     try:
         app = make_app(call, feed.open, home=home)
+        app.is_demo = demo
+        if demo and call.options.tour:
+            app.call_later(app.begin_tour)
         if seconds is not None:
             ender = threading.Timer(seconds, lambda: app.call_from_thread(app.exit, 0))
             ender.daemon = True
@@ -59,9 +68,19 @@ def open_console(
         app.run()
         for said in app.loop_controls.at_work():
             call.note(clean_line(said, 300))
-        return app.return_code or 0
     finally:
         feed.stop()
+    if not app.tour_wanted:
+        return app.return_code or 0
+    take_tour()
+    return open_console(call, project, seconds=seconds, stall_after_s=stall_after_s)
+
+
+def take_tour() -> None:
+    """The demo with its tour, in this terminal, until its user leaves it."""
+    command, begun = [*programs.helix_tui(), "demo", "--tour"], time.monotonic()
+    done = subprocess.run(command, check=False)
+    logs.program(command, f"rc {done.returncode}", time.monotonic() - begun)
 
 
 class EarlyFeed:

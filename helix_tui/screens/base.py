@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from helix_tui.screens.background import ConsoleMonitor
     from helix_tui.screens.editing.change_runner import ChangeRunner
     from helix_tui.screens.loop.controls import LoopControls
+    from helix_tui.screens.tour import Tour
     from helix_tui.settings import Layout, ViewBook
 
 POSTURES = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
@@ -53,6 +54,8 @@ class Console(Protocol):
     keymap: dict[str, str]
     kept: Layout
     """How the user left the console: columns, splits."""
+    tour: Tour | None
+    """Where somebody is in the tour; None outside it."""
     view_book: ViewBook
     """Slices of the queue that somebody saved."""
     memory_health: str
@@ -192,6 +195,8 @@ class HelixScreen(Dismissal):
         """A screen that was away catches up."""
         self.console.prepare = self.prepare_snapshot
         self.catch_up()
+        if self.console.tour is not None:
+            self.console.tour.show_on(self)
 
     def prepare_snapshot(self, snapshot: Snapshot) -> None:
         """Work out what takes long. Runs in the feed's thread: it may not touch a widget."""

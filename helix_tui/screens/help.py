@@ -35,7 +35,8 @@ _ELSEWHERE = (
     ("everywhere", ("app", "screen")),
     ("in every list", ("list",)),
     ("needs me", ("needs",)),
-    ("in forms and choices", ("form", "sheet", "half-way")),
+    ("in forms and choices", ("form", "sheet", "half-way", "columns")),
+    ("in the tour", ("tour",)),
 )
 
 _LANGUAGE = (

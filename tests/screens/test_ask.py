@@ -75,11 +75,11 @@ async def test_an_answer_is_in_plain_words_and_the_steps_in_those_of_the_loop(ap
 async def test_tabs_show_evidence_with_code_and_reasons_steps_and_a_comparison(app: Console) -> None:
     async with app.run_test(size=(140, 60)) as pilot:
         screen = await asked(pilot, STORM)
-        await pilot.press("o")
+        await pilot.press("O")
         await settled(pilot)
         assert app.sees("solar/restore.py:6–8")
         assert app.sees("6  def restore_panels(panels):")
-        await pilot.press("o", "right_square_bracket", "right_square_bracket")
+        await pilot.press("O", "right_square_bracket", "right_square_bracket")
         await settled(pilot)
         assert screen.view.tab == "steps"
         assert app.sees("documents to code")

@@ -8,8 +8,10 @@ from pathlib import Path
 import pytest
 from textual.command import CommandList
 
-from helix_tui.keymap import KEYS, instead_of, names
+from helix_tui.keymap import BY_ID, KEYS, instead_of, names
 from helix_tui.screens.help import WORDS, HelpScreen
+from helix_tui.screens.tour import STEPS, TourCard, with_keys
+from helix_tui.settings import Layout
 from tests.screens.conftest import Console, MakeConsole
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -109,3 +111,89 @@ def test_a_key_that_nobody_knows_leads_to_the_help_as_it_is_set() -> None:
 def test_every_key_of_the_registry_is_known_elsewhere(key: object) -> None:
     for name in names(key.keys):  # type: ignore[attr-defined]
         assert f"“{key.label}”" in instead_of(name)  # type: ignore[attr-defined]
+
+
+# --- the tour ---------------------------------------------------------------------------------------------
+
+
+def card(app: Console) -> str:
+    """What the card says; empty where there is none."""
+    return "\n".join(row for row in app.rows() if row.startswith("── tour") or row.startswith("── new here"))
+
+
+async def test_every_step_of_the_tour_is_over_when_its_key_is_pressed(console: MakeConsole) -> None:
+    app = console()
+    app.is_demo = True
+    async with app.run_test(size=(120, 40)) as pilot:
+        await app.action_tour()
+        await pilot.pause()
+        for place, step in enumerate(STEPS, 1):
+            assert f"tour {place} of {len(STEPS)} · {step.title}" in card(app)
+            await pilot.press(names(BY_ID[step.keys[0]].keys)[0])
+            await pilot.pause()
+            if step.keys[0] in ("find.filter", "change.what-if"):
+                await pilot.press("escape")
+                await pilot.pause()
+        assert app.tour is None
+        assert not app.screen.query(TourCard)
+
+
+async def test_the_first_start_offers_the_tour_once_and_steals_no_key(console: MakeConsole, tmp_path: Path) -> None:
+    file = tmp_path / "state" / "layout.json"
+    app = console(kept=Layout(file))
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.offer_tour()
+        await pilot.pause()
+        assert "new here?" in card(app)
+        selected = app.screen.list.selected_key  # type: ignore[attr-defined]
+        await pilot.press("j")
+        assert app.screen.list.selected_key != selected  # type: ignore[attr-defined]
+        await pilot.press("2")
+        await pilot.pause()
+        assert "new here?" in card(app)
+        await pilot.press("ctrl+x")
+        await pilot.pause()
+        assert not card(app)
+        await app.workers.wait_for_complete()
+    assert file.exists()
+    assert not Layout(file).first_start
+
+
+async def test_taking_the_offer_leaves_for_the_demo_and_on_the_demo_begins_there(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.begin_tour(offer=True)
+        await pilot.press("ctrl+t")
+        await pilot.pause()
+    assert app.tour_wanted
+    here = console(name="here")
+    here.is_demo = True
+    async with here.run_test(size=(120, 40)) as pilot:
+        here.begin_tour(offer=True)
+        await pilot.press("ctrl+t")
+        await pilot.pause()
+        assert "tour 1 of" in card(here)
+        assert not here.tour_wanted
+
+
+async def test_the_keys_of_the_tour_are_nobodys_outside_it(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("ctrl+n")
+        assert "You may want new: N" in said(app)[0]
+
+
+async def test_a_narrow_console_has_no_card_and_is_still_a_first_start(console: MakeConsole, tmp_path: Path) -> None:
+    app = console(kept=Layout(tmp_path / "layout.json"))
+    async with app.run_test(size=(48, 40)) as pilot:
+        app.offer_tour()
+        await pilot.pause()
+        assert app.tour is None
+        assert app.kept.first_start
+
+
+def test_the_tour_names_keys_as_they_are_set() -> None:
+    assert with_keys("Press {go.loop} or {go.needs-me}.", {"go.loop": "f7"}) == "Press f7 or !."
+    for step in STEPS:
+        assert "{" not in with_keys(step.text, {})
+        assert all(key_id in BY_ID for key_id in step.keys)

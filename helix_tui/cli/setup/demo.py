@@ -41,6 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument("--headless", action="store_true", help="no console: drain it, print a summary")
     parser.add_argument("--seconds", type=float, metavar="N", help="end after N seconds")
+    parser.add_argument("--tour", action="store_true", help="with a tour of two minutes: what is where, key by key")
     parser.add_argument("--keep", action="store_true", help="leave the project on disk afterwards")
     parser.add_argument("--era", choices=("april", "head"), default="head", help="the DDx that it plays")
     parser.add_argument("--torn-line", action="store_true", help="with a line in the tracker that a crash cut off")
@@ -177,4 +178,6 @@ def watch(call: Call, root: Path) -> int:
     ):
         os.environ["HELIX_DDX_ERA"] = call.options.era  # a loop started from this console plays the same
         ours = replace(call, ddx=call.ddx or programs.helix_ddx_file())
-        return console.open_console(ours, find_project(root), seconds=call.options.seconds, stall_after_s=DEMO_STALL_S)
+        return console.open_console(
+            ours, find_project(root), seconds=call.options.seconds, stall_after_s=DEMO_STALL_S, demo=True
+        )

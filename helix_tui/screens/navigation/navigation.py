@@ -32,7 +32,8 @@ from helix_tui.widgets.chrome.tabs import Tabs
 if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
     from helix_tui.core.snapshot import Snapshot
-    from helix_tui.settings import ViewBook
+    from helix_tui.screens.tour import Tour
+    from helix_tui.settings import Layout, ViewBook
 
 _MOST = 8
 
@@ -63,6 +64,7 @@ def commands() -> list[Command]:
         Command("helix run", "the loop: start, pause, stop, its log", "loop", also="helix start", key="go.steer"),
         Command("notices, unread lines", "what to know of this queue, and lines not read", "unread"),
         Command("keys", "every key", "help", key="app.help"),
+        Command("tour", "two minutes on a throw-away project", "tour"),
         Command("screenshot", "this screen as an SVG picture, among your downloads", "screenshot"),
     ]
     found += [Command(f"theme {theme.name}", "colours", f"use_theme('{theme.name}')") for theme in THEMES]
@@ -137,6 +139,12 @@ class Traveller(App[int]):
     snapshot: Snapshot
     keymap: dict[str, str]
     view_book: ViewBook
+    kept: Layout
+    is_demo = False
+    """Whether the project is the throw-away one of the demo."""
+    tour: Tour | None = None
+    tour_wanted = False
+    """Whether somebody left to take the tour on the demo, and comes back after it."""
     _unknown_key = ""
     """The last key that did nothing: held down, it says so once."""
 
@@ -382,7 +390,61 @@ class Traveller(App[int]):
             self.say(instead_of(key, self.keymap))
         elif done and not priority:
             self._unknown_key = ""
+            if self.tour is not None:
+                self.tour.pressed(key)
         return done
+
+    # --- the tour -----------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The keys of the tour belong to it while there is one."""
+        return self.tour is not None or action not in ("tour_next", "tour_end")
+
+    def offer_tour(self) -> None:
+        """At the first start: say that there is a tour, where there is room; no start after it does."""
+        from helix_tui.screens.layout import keep
+        from helix_tui.screens.tour import LEAST
+
+        room = self.size.width >= LEAST.width and self.size.height >= LEAST.height
+        if room and self.kept.first_start and isinstance(self.screen, HelixScreen):
+            self.kept.note_start()
+            keep(self.screen, self.kept.write)
+            self.begin_tour(offer=True)
+
+    def begin_tour(self, *, offer: bool = False) -> None:
+        """Show the first step, or the offer."""
+        from helix_tui.screens.tour import Tour
+
+        self.tour = Tour(self, offer=offer)
+        for screen in self.screen_stack:
+            self.tour.show_on(screen)
+
+    async def action_tour(self) -> None:
+        """The tour: here, where this is the demo; else on one, and back."""
+        if self.is_demo:
+            await self.action_show_screen("queue")
+            self.begin_tour()
+        else:
+            self.tour_wanted = True
+            self.exit(0)
+
+    async def action_tour_next(self) -> None:
+        """The next step; an offer is taken."""
+        if self.tour is not None and self.tour.offered:
+            await self.action_tour()
+        elif self.tour is not None:
+            self.tour.go_on()
+
+    def action_tour_end(self) -> None:
+        """No tour any more."""
+        self.end_tour()
+
+    def end_tour(self) -> None:
+        """Take its card away everywhere."""
+        tour, self.tour = self.tour, None
+        if tour is not None:
+            for stack in self._screen_stacks.values():
+                tour.leave(stack)
 
     async def action_saved_view(self, name: str) -> None:
         """The queue as a saved view has it."""
