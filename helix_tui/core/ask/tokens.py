@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from itertools import chain
 
 from helix_tui.core.ground.text import stem_english
 
@@ -216,7 +217,6 @@ STOP_WORDS = frozenset(
     ]
 )
 
-_terms: dict[str, tuple[str, ...]] = {}
 _stems: dict[str, str] = {}
 _KEEP = 50_000
 """Of words, and of parts of words: 18 MB for both. A large repository has ten times as many."""
@@ -252,13 +252,20 @@ def _american(word: str) -> str:
 
 def terms_of(word: str) -> tuple[str, ...]:
     """The terms that one raw word stands for: the stems of its parts, and itself where it has several."""
-    found = _terms.get(word)
-    if found is None:
-        found = _make_terms(word)
-        if len(_terms) > _KEEP:
-            _terms.clear()
-        _terms[word] = found
-    return found
+    return _terms[word]
+
+
+class _TermsOfWords(dict[str, tuple[str, ...]]):
+    """The terms of each word, made when it is first asked for: counting then runs at the speed of a look-up."""
+
+    def __missing__(self, word: str) -> tuple[str, ...]:
+        if len(self) > _KEEP:
+            self.clear()
+        found = self[word] = _make_terms(word)
+        return found
+
+
+_terms = _TermsOfWords()
 
 
 def _make_terms(word: str) -> tuple[str, ...]:
@@ -275,13 +282,7 @@ def _make_terms(word: str) -> tuple[str, ...]:
 
 def count_terms(text: str) -> Counter[str]:
     """How often each term stands in a text."""
-    counts: dict[str, int] = {}
-    known, said = _terms.get, counts.get
-    for word, times in Counter(_WORD.findall(text)).items():
-        found = known(word)
-        for term in terms_of(word) if found is None else found:
-            counts[term] = said(term, 0) + times
-    return Counter(counts)
+    return Counter(chain.from_iterable(map(_terms.__getitem__, _WORD.findall(text))))
 
 
 def distinct_terms(texts: Iterable[str]) -> set[str]:
