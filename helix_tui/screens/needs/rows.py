@@ -217,7 +217,7 @@ class NeedRows(RowSource):
         """Its id, and what can be done on which key."""
         row = self.rows[index]
         lead = f"  {short_id(clean_line(row.needs[0].bead_id, 60))}  " if row.kind == "need" else "  "
-        if row.kind == "need" and not row.needs[0].bead_id:
+        if width < 48 or not row.needs[0].bead_id:
             lead = "  "
         return fit([(lead, "muted"), *keys_beside(row, self._keymap, self._without)], width)
 

@@ -37,7 +37,10 @@ def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
             rows.append(Row("more:running", ((f"! {gone:,} more gone", "error"),)))
     if needs:
         rows.append(Row("caption:needs", tuple(rule("needs me", width, f"{len(needs)}")), selectable=False))
-        rows += [_need_row(need, world) for need in needs[:MOST_NEEDS]]
+        first: dict[str, Need] = {}
+        for need in needs[:MOST_NEEDS]:
+            first.setdefault(need.bead_id or need.key, need)
+        rows += [_need_row(need, world) for need in first.values()]
     rows.append(Row("caption:counts", tuple(rule("all", width, f"{len(world.queue.beads):,}")), selectable=False))
     for state, count in world.queue.counts().items():
         sign = SIGNS.get(state, UNKNOWN)
@@ -71,7 +74,10 @@ def _need_row(need: Need, world: RowContext) -> Row:
     bead = world.queue.beads.get(need.bead_id)
     said = title_of(bead.id, world.queue.beads) if bead is not None else (clean_line(need.reason, 200), "text")
     key = f"need:{need.bead_id}" if bead is not None else f"need:{need.key}"
-    return Row(key, (("◆ ", "attention bold"), said))
+    from helix_tui.screens.needs.rows import WORDS  # only where something waits
+
+    glyph, ink, _ = WORDS.get(need.kind, ("◆", "attention bold", ""))
+    return Row(key, ((f"{glyph} ", ink), said))
 
 
 @lru_cache(maxsize=4)
