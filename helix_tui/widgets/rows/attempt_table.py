@@ -16,7 +16,6 @@ from rich.cells import cell_len
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.sums import format_sum, sum_calls
-from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_span, local_moment, midnight
 from helix_tui.widgets import figures
@@ -265,16 +264,15 @@ _SHORT = {
 
 
 @lru_cache(maxsize=1024)
-def _ending(word: str, status: str, outcome: str) -> str:
-    if not status or outcome in ("landed", "interrupted", "unfinished", "unknown"):
-        faulted = outcome == "landed" and status_of(status).outcome not in ("landed", "satisfied")
-        return _SHORT.get(status, word) if faulted else word
+def _ending(word: str, status: str, outcome: str, faulted: bool) -> str:
+    if not status or (outcome in ("landed", "interrupted", "unfinished", "unknown") and not faulted):
+        return word
     return _SHORT.get(status, clean_line(status.replace("_", " "), 60)) or word
 
 
 def ending_of(attempt: Attempt) -> str:
     """How it ended, in a column's width: DDx's own word where that says more than the outcome."""
-    return _ending(look_of(attempt).word, attempt.status, attempt.verdict.outcome)
+    return _ending(look_of(attempt).word, attempt.status, attempt.verdict.outcome, attempt.faulted)
 
 
 def model_of(attempt: Attempt) -> str:

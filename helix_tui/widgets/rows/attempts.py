@@ -218,6 +218,26 @@ class AttemptRows(RowSource):
         group, place = self._groups.at(row)
         return group.attempts[place] if place >= 0 else None
 
+    def sibling(self, index: int, bead_id: str, step: int) -> str | None:
+        """The key of the next row (or the one before) of the same bead, in the order; None where there is none."""
+        runs = [
+            key for key, view, line in self._heads if view is not None and line is None and view.run.bead_id == bead_id
+        ]
+        order, here = self.board.order, self.key(index)
+        place = order.places.get(here, -1)
+        if place < 0 and here in runs:
+            at = runs.index(here) + step
+            if at < 0 or (at >= len(runs) and step < 0):
+                return None
+            if at < len(runs):
+                return runs[at]
+        place += step
+        while 0 <= place < self._most:
+            if order.attempts[place].bead_id == bead_id:
+                return order.attempts[place].attempt_id
+            place += step
+        return runs[-1] if step < 0 and runs and here not in runs else None
+
     def group_of(self, index: int) -> str:
         """The name of the group that a row is in; empty for what runs."""
         grouped_ = self._groups is not None and len(self._heads) <= index < len(self)
@@ -466,13 +486,10 @@ class AttemptList(RowList):
         if not isinstance(source, AttemptRows):
             return
         bead_id = _bead_at(source, self.selected_index)
-        index = self.selected_index + step
-        while bead_id and 0 <= index < len(source):
-            if source.selectable(index) and _bead_at(source, index) == bead_id:
-                self._follow_top = False
-                self._move_to(index)
-                return
-            index += step
+        key = source.sibling(self.selected_index, bead_id, step) if bead_id else None
+        if key is not None and (index := source.index(key)) is not None:
+            self._follow_top = False
+            self._move_to(index)
 
 
 def _bead_at(source: AttemptRows, index: int) -> str | None:

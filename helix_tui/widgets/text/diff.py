@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from helix_tui.widgets.base.line import Span
+from helix_tui.widgets.base.line import Span, width_of
 from helix_tui.widgets.text.pane import FoldPane, Para
 from helix_tui.widgets.text.patch import PLAIN_INKS, DiffFacts, DiffLine, FileDiff
+from helix_tui.widgets.text.transcript import short_path
 
 HUGE_FILE = 600
 """Lines from which a file is folded to begin with."""
@@ -115,7 +116,7 @@ class DiffPane(FoldPane):
             count = f"{len(facts.files)} file{'s' * (len(facts.files) > 1)} "
             yield Para("total", ((count, "muted"), *counts_of(facts.added, facts.removed)))
         if len(facts.files) > 1:
-            yield from _file_list(facts.files)
+            yield from _file_list(facts.files, width)
         for place, file in enumerate(facts.files):
             folded = self.is_folded(str(place))
             yield _file_header(str(place), file, folded)
@@ -132,14 +133,15 @@ _LETTERS = {"new": "A", "deleted": "D", "renamed": "R", "copied": "C", "mode": "
 """git's own letters for what happened to a file."""
 
 
-def _file_list(files: Sequence[FileDiff]) -> Iterator[Para]:
+def _file_list(files: Sequence[FileDiff], width: int) -> Iterator[Para]:
     """One line a file, with git's letter; its share of the change as a bar."""
     most = max(file.added + file.removed for file in files)
     for number, file in enumerate(files[:MOST_LISTED]):
         letter = _LETTERS.get(file.verb, "M")
         ink = {"A": "success", "D": "error", "M": "muted"}.get(letter, "waiting")
         right = (*counts_of(file.added, file.removed), (" ", "text"), *_bar(file, most)) if letter != "B" else ()
-        spans = ((f"  {letter} ", ink), (file.path, "text"))
+        path = short_path(file.path, max(12, width - 5 - width_of(right)))
+        spans = ((f"  {letter} ", ink), (path, "text"))
         yield Para(f"{LISTED}{number}", spans, right, wrap="no", opens=True)
     if len(files) > MOST_LISTED:
         yield Para("list more", ((f"    … {len(files) - MOST_LISTED:,} more files", "muted"),))
