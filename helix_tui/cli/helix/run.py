@@ -31,7 +31,7 @@ from helix_tui.cli.helix.shared import (
 )
 from helix_tui.cli.report.loading import locate
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.agents.briefing import environment_options
 from helix_tui.core.supervision.loop.options import RunOptions
@@ -40,6 +40,7 @@ from helix_tui.core.supervision.run_state.budget import NO_LIMITS, Budget, Limit
 from helix_tui.core.supervision.run_state.control import Control, active_run, start_run, stop_run
 from helix_tui.core.supervision.run_state.mutex import AlreadyRunning, Holder
 from helix_tui.core.supervision.stages.delegate import Delegate
+from helix_tui.core.supervision.stages.governing import agent_context
 from helix_tui.core.supervision.stages.injection import THRESHOLD
 from helix_tui.settings import load_settings
 
@@ -76,6 +77,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     for flag, span in (("--budget", "this run"), ("--day-budget", "a day")):
         text = f"what {span} may cost, as “$5, 2M tokens, 10 attempts”; it stops after the bead in hand"
         parser.add_argument(flag, type=_limits, default=NO_LIMITS, metavar="LIMITS", help=text)
+    parser.add_argument(
+        "--no-context",
+        action="store_true",
+        help="tell agents neither stance nor context: nothing is written into the bead that ddx picks",
+    )
     parser.add_argument("--ephemeral", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("-s", "--summary", action="store_true", help="one line an event, the rest in the log")
     add_autonomy(parser)
@@ -102,6 +108,7 @@ def options_of(call: Call) -> RunOptions:
         autonomy=autonomy_of(call),
         focus=options.focus,
         auto_focus=not options.no_focus,
+        context=not options.no_context,
         wishes=wishes_of(call),
         budget=Budget(options.budget, options.day_budget),
         default_budget=load_settings().budget,
@@ -118,7 +125,12 @@ def _run(call: Call) -> int:
         delegate = delegate_of(call, curator)
         if call.options.dry_run:
             words = ("ddx", *delegate.drain(wanted.wishes))
-            return show_dry_run(call, [words], ready=list(curator.look().queue.ready))
+            queue = curator.look().queue
+            bead = queue.beads[queue.ready[0]] if queue.ready and wanted.context else None
+            told = agent_context(curator.project, queue, bead) if bead is not None else ""
+            if told and not call.json and bead is not None:
+                call.note(clean_block(f"put into {bead.id} while its agent works, and taken out afterwards:\n{told}\n"))
+            return show_dry_run(call, [words], ready=list(queue.ready), context=told)
         outcome = supervised(call, curator, delegate, wanted, summary=call.options.summary)
     learned = learn(call, outcome)
     if call.json:
@@ -241,6 +253,7 @@ def _again(call: Call) -> list[str]:
         "--no-auto-align": options.no_auto_align,
         "--no-auto-review": options.no_auto_review,
         "--no-focus": options.no_focus,
+        "--no-context": options.no_context,
         "--quiet": options.quiet,
     }
     words += [flag for flag, on in flags.items() if on]

@@ -160,5 +160,13 @@ def split_block(description: str) -> tuple[str, str]:
     return _BLOCK.sub("\n\n", description).strip("\n"), held
 
 
-CONTEXT_BEGIN = "<helix-context>"
+CONTEXT_BEGIN, CONTEXT_END = "<helix-context>", "</helix-context>"
 """Around what HELIX tells the agent of one attempt: its stance, and the digest of the project's context."""
+
+_CONTEXT = re.compile(rf"\n*{re.escape(CONTEXT_BEGIN)}\n?(.*?)\n?{re.escape(CONTEXT_END)}", re.DOTALL)
+
+
+def with_context(description: str, text: str) -> str:
+    """A description with this context at its end, in place of a former one; without one for no text."""
+    bare = _CONTEXT.sub("", description) if CONTEXT_BEGIN in description else description
+    return f"{bare}\n\n{CONTEXT_BEGIN}\n{text}\n{CONTEXT_END}".lstrip("\n") if text else bare

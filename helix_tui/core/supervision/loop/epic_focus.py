@@ -7,14 +7,17 @@ died) does not.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import OperationRefused, called, named
+from helix_tui.core.editing.undo.undo_plan import Conflict, Unreadable
+from helix_tui.core.ground.text import CONTEXT_BEGIN, with_context
 from helix_tui.core.supervision.loop.work import LoopWork
 from helix_tui.core.supervision.signals.focus import (
     descendants,
@@ -26,6 +29,7 @@ from helix_tui.core.supervision.signals.focus import (
 )
 from helix_tui.core.supervision.signals.hold import FOR_DECISION, drifted, plan_drifted, plan_undecided, undecided
 from helix_tui.core.supervision.stages import injection
+from helix_tui.core.supervision.stages.governing import agent_context
 
 MOST_HELD = 60
 """Beads that a focus of its own accord may hold back: each costs a command, and ddx rewrites its file for
@@ -93,6 +97,39 @@ class Curating:
         """Give back what was passed over: without a run nobody keeps it from anybody."""
         if undecided(self.work.look().queue):
             self.keep_back(())
+
+    def tell_agent(self, queue_state: QueueState, bead_id: str) -> None:
+        """Put stance and context into the description of the bead that ddx picks next: its agent reads that.
+
+        A yes to the dispatch is one to this; a bead whose description cannot be written runs without it.
+        """
+        work, bead = self.work, queue_state.queue.beads[bead_id]
+        text = agent_context(work.project, queue_state.queue, bead, epic=work.state.focused_epic)
+        described = with_context(str(bead.document().get("description") or ""), text)
+        problem = self._write({bead_id: described}, f"tell the agent of {called(bead_id)} its stance and context")
+        if problem:
+            work.teller.always(f"{called(bead_id)} runs without HELIX's context: {problem}")
+        else:
+            work.teller.verbose(f"put before the agent of {called(bead_id)}:\n{text}")
+
+    def take_context_back(self) -> None:
+        """Take what `tell_agent` wrote out of every description again, after a run that died too."""
+        beads = self.work.look().queue.beads
+        told = [each for each in beads.values() if CONTEXT_BEGIN.strip("<>").encode() in each.raw]  # Go escapes angles
+        bare = {each.id: with_context(str(each.document().get("description") or ""), "") for each in told}
+        if bare:
+            problem = self._write(bare, f"take HELIX's context out of {named(list(bare))}")
+            if problem:
+                self.work.teller.always(f"HELIX's context is still in {named(list(bare))}: {problem}")
+
+    def _write(self, descriptions: Mapping[str, str], title: str) -> str:
+        """Write descriptions, journalled; why that was not done, empty where it was."""
+        wishes = [operations.assign(bead_id, {"description": text}) for bead_id, text in descriptions.items()]
+        try:
+            done = self.work.curator.run(wishes, title=title)
+        except (DdxError, Conflict, Unreadable) as error:
+            return str(error)
+        return str(done.error or "") or "; ".join(each.why for each in done.plan.refusals)
 
     def keep_back(self, ids: Iterable[str]) -> None:
         """Have ddx pass over exactly these beads, until a person has judged what came of them, or their

@@ -89,6 +89,7 @@ class Loop:
         for each in work.questions.withdraw(work.look().queue.beads):
             work.teller.always(f"no longer asks ({each.id}): {each.gone}")
         settle_documents(work)
+        self.curating.take_context_back()
         queue_state = work.look()
         self.curating.begin(queue_state)
         work.refresh_context(work.look())
@@ -210,7 +211,12 @@ class Loop:
         review, wishes = reviewer_of(queue_state.queue, work.options.wishes)
         if review:
             work.teller.always(f"{called(review)} is next: its review goes to {wishes.harness}")
-        finished, turn = self._dispatch(turn_out, wishes)
+        if work.options.context:
+            self.curating.tell_agent(queue_state, queue_state.queue.ready[0])
+        try:
+            finished, turn = self._dispatch(turn_out, wishes)
+        finally:
+            self.curating.take_context_back()
         if review and any(result.bead_id != review for result in turn.results):
             work.teller.always(f"ddx executed another bead than {called(review)}, with {wishes.harness}")
         first, last = work.teller.block("ddx output", finished, work.clock())
@@ -428,6 +434,7 @@ class Loop:
     def _end(self, stop: Stop) -> Stop:
         """Give back what was held, say what is stuck, write down why it ended."""
         work = self.work
+        stop = self._without_fault(stop, self.curating.take_context_back)
         stop = self._without_fault(stop, self.curating.give_back)
         stop = self._without_fault(stop, self.curating.end)
         blockers: list[str] = []

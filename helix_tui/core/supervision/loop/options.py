@@ -29,6 +29,8 @@ class RunOptions:
     batch: tuple[str, ...] = ()
     """Beads that it is about: it stops once none of them is ready or running; empty: all."""
     wishes: AgentChoice = NOBODY
+    context: bool = False
+    """Put stance and context before the agent of the bead that ddx picks next, in its description, while it runs."""
     budget: Budget = NO_BUDGET
     """What whoever starts it allows; what that leaves open, the project's file says, then the settings."""
     default_budget: Budget = NO_BUDGET

@@ -33,7 +33,8 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.signals.focus import Scope, scope_word
 from helix_tui.core.supervision.signals.orphans import ALIGN, PLANNING, find_orphans, governs_alignment
-from helix_tui.core.supervision.stages.injection import activity_prefix, type_for
+from helix_tui.core.supervision.stages.injection import ALIGNMENT, REVIEW, activity_prefix, injected_type, type_for
+from helix_tui.core.supervision.stages.table import STANCES
 
 ACCEPTANCE = (
     "`ddx bead show <this> --json` shows notes that record ALIGN_STATUS: COMPLETE, and the "
@@ -211,6 +212,20 @@ def refresh_context(project: Project, queue: Queue, *, epic: str = "") -> Path:
     path = context_path(project)
     replace_file(path, context_text(project, queue, epic=epic).encode("utf-8", "replace"))
     return path
+
+
+def agent_context(project: Project, queue: Queue, bead: Bead, *, epic: str = "") -> str:
+    """What the agent of one bead is told beside the bead: the stance of its stage, and the digest of the context.
+
+    The stance goes with the kind of work (CONTRACT-001): executing is bounded, reviewing looks for defects.
+    """
+    family = "execution"
+    if injected_type(bead) == REVIEW or "kind:review" in bead.labels:
+        family = "review"
+    elif injected_type(bead) == ALIGNMENT or governs_alignment(bead):
+        family = "alignment"
+    digest = context_text(project, queue, epic=epic).split("\n\n", 2)[2].strip()  # no path of this machine
+    return f"Stance ({family}): {STANCES[family]}\n\n{digest}"
 
 
 def context_text(project: Project, queue: Queue, *, epic: str = "") -> str:

@@ -1,0 +1,41 @@
+"""The agent of the bead that is next gets stance and context by its description, and nobody keeps them."""
+
+from __future__ import annotations
+
+import pytest
+
+from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.ground.text import CONTEXT_BEGIN, with_context
+from helix_tui.core.supervision.stages.governing import agent_context
+from tests.core.supervision.conftest import ERAS, queue_of, row
+from tests.core.supervision.loop.conftest import StageFactory
+
+
+@pytest.mark.parametrize("era", ERAS)
+def test_context_is_put_into_the_next_bead_and_taken_out(stage: StageFactory, era: str) -> None:
+    world = stage([row("a-1", era=era, description="Write one.\n\nSlowly."), row("a-2", era=era, priority=4)], era)
+    (world.root / "AGENTS.md").write_text("# Quick Reference\n\n```bash\nmake test\n```\n")
+    world.run(context=True, auto_review=False, auto_align=False, max_cycles=1)
+    said = "\n".join(world.said)
+    assert "Stance (execution): contract-following" in said
+    assert "make test" in said
+    assert str(world.root) not in said.partition("Stance (execution)")[2].partition("Key Rules")[0]
+    rows = world.rows()
+    assert rows["a-1"]["description"] == "Write one.\n\nSlowly."
+    assert rows["a-1"]["status"] == "closed"
+    assert not any(CONTEXT_BEGIN in str(each.get("description")) for each in rows.values())
+
+
+def test_what_a_run_that_died_has_left_is_taken_out(stage: StageFactory) -> None:
+    world = stage([row("a-1", description=with_context("Write one.", "Stance"))])
+    world.turns({"results": []}, {"results": []})
+    world.run()
+    assert world.rows()["a-1"]["description"] == "Write one."
+
+
+def test_a_review_gets_the_stance_of_a_review(stage: StageFactory) -> None:
+    world = stage([row("r-1", labels=["helix", "phase:review", "kind:review"])])
+    project = find_project(world.root)
+    beads = read_tracker(project.beads_file).beads
+    assert agent_context(project, queue_of([row("r-1")]), beads["r-1"]).startswith("Stance (review): adversarial")
