@@ -246,9 +246,10 @@ class RepositoryIndex(Contents):
     @_asking
     def definitions_in(self, file: str) -> list[Definition]:
         """The definitions of a file in order of line."""
+        role = role_of(file)
         with self._lock:
             return [
-                Definition(one.name, one.kind, file, one.start, one.end, one.header, role_of(file))
+                Definition(one.name, one.kind, file, one.start, one.end, one.header, role)
                 for one in self.pieces(file).definitions
             ]
 
