@@ -332,6 +332,35 @@ async def test_a_conflict_is_resolved_in_the_editor(days: Console, monkeypatch: 
     assert "Land refs/ddx" in git(days.root, "log", "-1", "--format=%s")
 
 
+async def test_an_unfinished_resolution_changes_nothing_and_keeps_the_edits(
+    days: Console, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    editor = days.root.parent / "editor"
+    editor.write_text("#!/bin/sh\nprintf 'half done\\n' >> \"$1\"\n")
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setattr(type(days), "suspend", lambda app: nullcontext())
+    async with days.run_test(size=SIZE) as pilot:
+        await opened(days, pilot, "merge_conflict:k-conflict")
+        await pilot.press("E")
+        for _ in range(100):
+            await pilot.pause(0.02)
+            await at_rest(pilot)
+            if _put_aside(tmp_path):
+                break
+        await at_rest(pilot)
+        assert "merge_conflict:k-conflict" in keys(days)
+    assert git(days.root, "status", "--porcelain") == ""
+    assert (days.root / "shared.txt").read_text() == "ours\n"
+    (kept,) = _put_aside(tmp_path)
+    assert "half done" in kept
+
+
+def _put_aside(folder: Path) -> list[str]:
+    return [path.read_text() for path in folder.glob("helix-merge-*/shared.txt")]
+
+
 # --- any tool ---------------------------------------------------------------------------------------------
 
 

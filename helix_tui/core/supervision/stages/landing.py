@@ -8,6 +8,8 @@ unless somebody resolves it in their editor meanwhile.
 from __future__ import annotations
 
 import re
+import shutil
+import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -92,8 +94,12 @@ def end_resolving(root: Path, files: Sequence[Path]) -> str:
     """
     left = [path.name for path in files if path.is_file() and _MARKER.search(path.read_bytes())]
     if left:
+        kept = _put_aside(files)
         call_off(root)
-        raise OperationRefused(f"{', '.join(left[:MAX_NAMED])} still has conflict markers; the merge was called off")
+        named = ", ".join(left[:MAX_NAMED])
+        raise OperationRefused(
+            f"{named} still has conflict markers: the merge was called off; your edits are in {kept}"
+        )
     for words in (("add", "--", *map(str, files)), ("commit", "-q", "--no-edit")):
         done = try_git(root, *words)
         if done.rc != 0:
@@ -101,6 +107,15 @@ def end_resolving(root: Path, files: Sequence[Path]) -> str:
             call_off(root)
             raise OperationRefused(said)
     return _head(root)
+
+
+def _put_aside(files: Sequence[Path]) -> Path:
+    """Copies of files whose edits would be lost."""
+    folder = Path(tempfile.mkdtemp(prefix="helix-merge-"))
+    for path in files:
+        if path.is_file():
+            shutil.copy(path, folder / path.name)
+    return folder
 
 
 def call_off(root: Path) -> None:
