@@ -75,6 +75,10 @@ def since_start(instant: int | None, start: int | None) -> str:
 CELLS = 10
 
 
+BAR_LEGEND = "█ sure  ▓ measured  ░ may be"
+"""What the shades of `share_bar` mean, for a line near the bars."""
+
+
 def share_bar(rate: float | None, low: float, high: float, *, cells: int = CELLS, ink: str = "text") -> list[Span]:
     """A bar of ``cells`` cells for a share with its interval, all of them between 0 and 1.
 

@@ -12,6 +12,10 @@ from helix_tui.keymap import BY_ID, KEYS, instead_of, names
 from helix_tui.screens.help import WORDS, HelpScreen
 from helix_tui.screens.tour import STEPS, TourCard, with_keys
 from helix_tui.settings import Layout
+from helix_tui.widgets.base.columns import Column, Figured, FiguredRows, cell
+from helix_tui.widgets.base.line import Line
+from helix_tui.widgets.figures import BAR_LEGEND
+from helix_tui.widgets.rows.memories import heading
 from tests.screens.conftest import Console, MakeConsole
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -197,3 +201,17 @@ def test_the_tour_names_keys_as_they_are_set() -> None:
     for step in STEPS:
         assert "{" not in with_keys(step.text, {})
         assert all(key_id in BY_ID for key_id in step.keys)
+
+
+@pytest.mark.parametrize("width", [40, 80, 120, 200])
+def test_bars_have_their_legend_over_them_where_there_is_room_and_never_cut(width: int) -> None:
+    def text(line: Line) -> str:
+        return "".join(part for part, _ in line)
+
+    head = text(heading(width, "", searched=False))
+    assert (BAR_LEGEND in head) == (width >= 120)
+    assert "█" not in head.replace(BAR_LEGEND, "")
+    table = FiguredRows("model", (Column("n", 4),), [Figured("a", [("opus", "text")], (cell("3"),))], legend=BAR_LEGEND)
+    assert [table.selectable(index) for index in range(len(table))] == [False, True, False]
+    assert text(table.paint(2, width)).strip() == BAR_LEGEND
+    assert table.index(table.key(2)) == 2

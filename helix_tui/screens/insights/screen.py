@@ -129,7 +129,7 @@ class InsightsScreen(PanedScreen):
             return
         rows = TABLES[self.table](self.report)
         self.list.show(rows)
-        self.views.show(self.table, f"{len(rows) - 1:,}")
+        self.views.show(self.table, f"{len(rows.rows):,}")
         self.totals.show(totals(self.report))
         self.drained.show([(f" {self.report.forecast.describe()}", "muted")])
         self._show_behind()

@@ -184,7 +184,9 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
             return Rows([Row("none", (("  no bead matches; esc shows all", "muted"),), selectable=False)])
         if self.posture == "strip" and not self.filter and self.prompt is None:
             return strip_rows(self.world, self.console.needs, max(1, self.size.width - 2))
-        return QueueRows(view, self.world, two_lines=f"-{self.posture}" in NARROW, chosen=self.chosen_columns)
+        return QueueRows(
+            view, self.world, two_lines=f"-{self.posture}" in NARROW, chosen=self.chosen_columns, last=self.list.source
+        )
 
     def columns_changed(self) -> None:
         """Show the rows with their new columns."""

@@ -77,7 +77,9 @@ class Figured:
 class FiguredRows(RowSource):
     """Rows under a line of column titles. Where there is little room, the columns of the first rank stay."""
 
-    def __init__(self, title: str, columns: Sequence[Column], rows: Iterable[Figured], *, empty: str = "") -> None:
+    def __init__(
+        self, title: str, columns: Sequence[Column], rows: Iterable[Figured], *, empty: str = "", legend: str = ""
+    ) -> None:
         """Make the rows.
 
         Args:
@@ -85,25 +87,28 @@ class FiguredRows(RowSource):
             columns: the columns, the most important first.
             rows: the rows.
             empty: what is said where there are none.
+            legend: what the signs in the columns mean, said below the last row.
         """
         self.rows = tuple(rows)
-        self._title, self._columns, self._empty = title, tuple(columns), empty
+        self._title, self._columns, self._empty, self._legend = title, tuple(columns), empty, legend
         self._places = {row.key: place for place, row in enumerate(self.rows, 1)}
 
     def __len__(self) -> int:
-        return len(self.rows) + 1
+        return len(self.rows) + 1 + bool(self._legend and self.rows)
 
     def key(self, index: int) -> str:
-        return self.rows[index - 1].key if index else "head:"
+        return "head:" if not index else self.rows[index - 1].key if index <= len(self.rows) else "legend:"
 
     def index(self, key: str) -> int | None:
+        if key == "legend:":
+            return len(self) - 1 if len(self) > len(self.rows) + 1 else None
         return 0 if key == "head:" else self._places.get(key)
 
     def selectable(self, index: int) -> bool:
-        return index > 0
+        return 0 < index <= len(self.rows)
 
     def text(self, index: int) -> str:
-        return "".join(text for text, _ in self.rows[index - 1].name) if index else ""
+        return "".join(text for text, _ in self.rows[index - 1].name) if self.selectable(index) else ""
 
     def row(self, key: str | None) -> Figured | None:
         """The row of a key."""
@@ -111,12 +116,11 @@ class FiguredRows(RowSource):
         return self.rows[place - 1] if place is not None else None
 
     def paint(self, index: int, width: int) -> Line:
-        shown = self._shown(width)
         if index == 0:
-            if not self.rows:
-                return [(f"  {self._empty}", "muted")]
-            heads: list[Span] = [(f"  {column.title:>{column.cells}}", "muted") for column in shown]
-            return spread([(self._title, "muted")], heads, width)
+            return self.head(width) if self.rows else [(f"  {self._empty}", "muted")]
+        if index > len(self.rows):
+            return [(f" {self._legend}", "muted")]
+        shown = self._shown(width)
         row = self.rows[index - 1]
         figures: list[Span] = []
         for column, spans in zip(self._columns, row.figures, strict=True):
@@ -125,6 +129,11 @@ class FiguredRows(RowSource):
             fitted = fit(spans, column.cells)
             figures += [(" " * (2 + column.cells - width_of(fitted)), "text"), *fitted]
         return spread(row.name, figures, width)
+
+    def head(self, width: int) -> Line:
+        """The titles of the columns."""
+        heads: list[Span] = [(f"  {column.title:>{column.cells}}", "muted") for column in self._shown(width)]
+        return spread([(self._title, "muted")], heads, width)
 
     def _shown(self, width: int) -> list[Column]:
         return fitting(self._columns, width - min(NAME_CELLS, width // 2))

@@ -241,11 +241,23 @@ class QueueRows(RowSource):
         *,
         two_lines: bool = False,
         chosen: Sequence[str] | None = None,
+        last: RowSource | None = None,
     ) -> None:
-        """Make the rows; ``chosen`` names their columns, None where the width decides."""
+        """Make the rows.
+
+        Args:
+            view: which beads, in which order.
+            world: what is known beside them.
+            two_lines: the row under the cursor has a second line.
+            chosen: names of the columns, None where the width decides.
+            last: the rows before, whose sorted titles hold for the same view.
+        """
         self.view = view
         self._chosen = chosen
-        self._titles = Titles(world.queue.beads[row.bead_id].title for row in view.rows if row.kind == "bead")
+        if isinstance(last, QueueRows) and last.view is view:
+            self._titles: Titles = last._titles
+        else:
+            self._titles = Titles(world.queue.beads[row.bead_id].title for row in view.rows if row.kind == "bead")
         self.rows = view.rows
         self._world = world
         self._two_lines = two_lines

@@ -14,7 +14,7 @@ from helix_tui.core.insights.spending import Failing
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.columns import Column, Figured, FiguredRows, cell
 from helix_tui.widgets.base.line import Line, Span
-from helix_tui.widgets.figures import CELLS, share_bar
+from helix_tui.widgets.figures import BAR_LEGEND, CELLS, share_bar
 from helix_tui.widgets.outcomes import Look, look_of
 
 BY_CELL = (
@@ -89,7 +89,7 @@ def _name(row: Cell) -> Line:
 
 def _by_cell(title: str, rows: Iterable[Cell]) -> FiguredRows:
     named = [Figured(key_of(row), _name(row), _figures(row)) for row in rows]
-    return FiguredRows(title, BY_CELL, named, empty="no attempt has ended")
+    return FiguredRows(title, BY_CELL, named, empty="no attempt has ended", legend=BAR_LEGEND)
 
 
 def _failing(report: Report) -> FiguredRows:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.core.memory.records import PROVEN_AT
-from helix_tui.widgets.base.line import Line, Span, cut, spread
+from helix_tui.widgets.base.line import Line, Span, cut, spread, width_of
 from helix_tui.widgets.base.row_source import RowSource
-from helix_tui.widgets.figures import share_bar
+from helix_tui.widgets.figures import BAR_LEGEND, share_bar
 
 BAR_CELLS = 9
 FEW = PROVEN_AT
@@ -104,7 +104,9 @@ def heading(width: int, mode: str, *, searched: bool) -> Line:
     if width >= 112:
         right.append((" " * _NOTE_CELLS, "muted"))
     left = "  ".join(filter(None, ["" if mode and width < _TIGHT else "memory", mode]))
-    return spread([(f"   {left}", "muted")], right, width)
+    with_legend = f"{left}   {BAR_LEGEND}"
+    room = len(with_legend) + 4 + width_of(right) <= width
+    return spread([(f"   {with_legend if room else left}", "muted")], right, width)
 
 
 _NOTE_CELLS = 14
