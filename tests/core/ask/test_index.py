@@ -231,6 +231,9 @@ def test_the_title_of_a_report_weighs_by_itself(tmp_path: Path) -> None:
         ("Leases expire too soon\n\nI renew a lease and it is gone. " + "My worker then waits. " * 6, "report"),
         ("Leases expire\n\nTraceback (most recent call last):\n" + "  more of it must be read here\n" * 5, "report"),
         ("feat(lease): renew leases ahead of time\n\n" + "Renewal starts at half of the time. " * 4, "work"),
+        ("Leases expire in pytest\n\nThe fixture must be renewed by pytest itself. " + "It is not. " * 9, "report"),
+        ("lease: renew ahead\n\n" + "Renewal starts at half of the time of a lease. " * 3, "work"),
+        ("lease: expires\n\n" + "When I start two workers one lease is gone at once. " * 3, "report"),
         ("Renew leases early\n\nAcceptance: go test passes and the lease " + "is renewed at half time " * 4, "work"),
     ],
 )

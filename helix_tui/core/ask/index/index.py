@@ -226,7 +226,7 @@ class RepositoryIndex(Contents):
         """The share of all searchable contents that have a term, 0 to 1."""
         with self._lock:
             chunks, _ = self._view.postings(term)
-            rows = len(set(self._view.row_of[chunks].tolist()))
+            rows = len(np.unique(self._view.row_of[chunks]))
             return rows / len(self._view) if len(self._view) else 0.0
 
     @_asking

@@ -22,15 +22,17 @@ _ASKS = re.compile(
     re.IGNORECASE,
 )
 _TRACE = re.compile(r"^Traceback|^\s+at [\w.$]+\(|panicked at|^goroutine \d+|^>>> ", re.MULTILINE)
-_COMMIT_TITLE = re.compile(r"^[a-z][\w-]*(?:\([\w./, -]+\))?!?: ")
+_COMMIT_TITLE = re.compile(
+    r"^(?:feat|fix|docs?|tests?|refactor|perf|chore|build|ci|style|spec|design|impl)(?:\([^)]*\))?!?: ", re.IGNORECASE
+)
+_AREA_TITLE = re.compile(r"^[a-z][\w-]*(?:\([\w./, -]+\))?!?: ")
 _TOLD = re.compile(
     r"\b(?:I|I'm|I've|[Mm]y|me)\b"
     r"|(?i:\b(?:reproduc|expected behaviou?r|actual behaviou?r|stack ?trace|regression in|after upgrad))"
 )
 _PROVED = re.compile(
     r"\bacceptance\b|\bAC[\s-]?\d|\bAC-|\bin[- ]scope\b|\bout of scope\b|\bnon-?goals?\b|\bdone when\b"
-    r"|\bmust\b|\bpytest\b"
-    r"|\b(?:required|new|focused|unit|regression|integration) tests?\b|\btests? (?:cover|pass|prove|assert|verif)"
+    r"|\b(?:required|new|focused|regression) tests?\b|\btests? (?:cover|pass|prove|assert|verif)"
     r"|\b(?:go|cargo|npm|pnpm|yarn|make) test\b",
     re.IGNORECASE,
 )
@@ -108,9 +110,8 @@ class IndexQuery:
             return "question"
         if _TRACE.search(self.text):
             return "report"
-        if _COMMIT_TITLE.match(self.title) or (_PROVED.search(self.text) and not _TOLD.search(self.text)):
-            return "work"
-        return "report"
+        planned = _AREA_TITLE.match(self.title) or _PROVED.search(self.text)
+        return "work" if _COMMIT_TITLE.match(self.title) or (planned and not _TOLD.search(self.text)) else "report"
 
     def titled(self) -> IndexQuery | None:
         """The title as a query of its own; None where the text has none: a name, a question, a form filled in."""
