@@ -156,8 +156,8 @@ def _changed(call: Call, project: Project, documents: Documents) -> _Answer:
 
 
 def _change(call: Call, documents: Documents, change: DocumentChange) -> list[str]:
-    age = "not committed" if change.when is None else f"{format_age((call.now - change.when) / NS)} ago"
-    lines = [f"{_line(change.document)}  ({'reviewed text differs' if change.reviewed and not change.beads else age})"]
+    age = "since a review" if change.when is None else f"{format_age((call.now - change.when) / NS)} ago"
+    lines = [f"{_line(change.document)}  ({'not committed' if change.uncommitted else age})"]
     rows: dict[str, tuple[str, ...]] = {
         "depend on it": change.dependents,
         "reviewed against its older text": change.reviewed,
@@ -170,6 +170,7 @@ def _record(change: DocumentChange) -> dict[str, Any]:
     return {
         "id": change.document.id,
         "path": change.document.path,
+        "uncommitted": change.uncommitted,
         "changed_at": None if change.when is None else format_instant(change.when),
         "dependents": change.dependents,
         "reviewed": change.reviewed,

@@ -38,7 +38,7 @@ Found = Literal["id", "path", "name", "title", "link"]
 OWN_READER = "no ddx is asked: read from the documents' own frontmatter"
 TIMEOUT_S = 60.0
 MAX_AGE_S = 600.0
-"""How long what was read stands for the present."""
+"""How long what was read stands for the present, where nobody says otherwise."""
 RECENT_S = 10.0
 """How long a document that was missing is not looked for again."""
 
@@ -71,7 +71,9 @@ class DocumentChange:
 
     document: Document
     when: int | None
-    """When it was last committed, in nanoseconds; None while the change is not committed."""
+    """When it was last committed, in nanoseconds; None where no bead is older than that."""
+    uncommitted: bool
+    """There are changes of it that nobody has committed."""
     dependents: tuple[str, ...]
     """Every document that depends on it, directly first."""
     reviewed: tuple[str, ...]
@@ -217,7 +219,14 @@ class Documents:
         written = [at for ids in under.values() for each in ids if (at := _written(beads[each])) is not None]
         times = _changed_paths(project.root, min(written)) if written else {}
         found = [
-            DocumentChange(document, times.get(document.path), below, tuple(reviewed.get(document.id, ())), held)
+            DocumentChange(
+                document,
+                times.get(document.path),
+                document.path in times and times[document.path] is None,
+                below,
+                tuple(reviewed.get(document.id, ())),
+                held,
+            )
             for document in (*self.all.values(), *self.graph.undeclared)
             if document.path in times or document.id in reviewed
             for below in (self.downstream(document.id),)
@@ -232,17 +241,19 @@ class GoverningDocuments:
 
     Args:
         ddx: who is asked; our own reader answers where it is None.
+        max_age_s: how long what was read stands for the present.
     """
 
-    def __init__(self, project: Project, ddx: Ddx | None = None) -> None:
+    def __init__(self, project: Project, ddx: Ddx | None = None, *, max_age_s: float = MAX_AGE_S) -> None:
         self._project = project
         self._ddx = ddx
+        self._max_age_s = max_age_s
         self._read_at = 0.0
         self._known: Documents | None = None
 
     def get(self) -> Documents:
         """What is known of them; an unreadable setting of the graph reads as no documents."""
-        if self._known is None or time.monotonic() - self._read_at > MAX_AGE_S:
+        if self._known is None or time.monotonic() - self._read_at > self._max_age_s:
             self._read()
         assert self._known is not None
         return self._known
@@ -387,7 +398,7 @@ def _before(
 ) -> tuple[str, ...]:
     """Beads under some documents that were written before one of them changed."""
     if document.path not in times:
-        return tuple(bead_id for each in ids for bead_id in under.get(each, ()))
+        return ()
     when = times[document.path]
     held = (bead_id for each in ids for bead_id in under.get(each, ()))
     return tuple(each for each in held if when is None or (at := _written(beads[each])) is None or at < when)
@@ -403,7 +414,7 @@ def _changed_paths(root: Path, since: int) -> dict[str, int | None]:
         word = part.strip("\n")
         if word.isdecimal():
             when = int(word) * NS
-        elif word.lower().endswith(".md"):
+        elif word.lower().endswith(".md") and when >= since:  # git takes an instant to come for any
             found.setdefault(word, when)
     open_ = run(("git", "diff", "--name-only", "--relative", "-z", "HEAD", "--", "."), cwd=root, timeout=_GIT_TIMEOUT_S)
     for word in open_.out.split("\0") if open_.rc == 0 else ():

@@ -36,7 +36,7 @@ from helix_tui.core.supervision.run_state.budget import (
 from helix_tui.core.supervision.run_state.control import Wish, read_wish
 from helix_tui.core.supervision.run_state.state import RunState, load_state
 from helix_tui.core.supervision.run_state.status import NO_STATE, RunStatus, run_status
-from helix_tui.core.supervision.signals.document_conflicts import find_conflicts
+from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope, scope_word
 from helix_tui.core.supervision.signals.orphans import Orphan, find_dead_claims, find_orphans
@@ -51,6 +51,9 @@ if TYPE_CHECKING:
 
 Asking = Literal["auto", "never", "always"]
 """Whether an agent is asked: where the facts do not decide, never, or whatever they decide."""
+
+DOCUMENTS_AGE_S = 5.0
+"""How long documents that were read stand for the present: one check asks for them twice."""
 
 UNREADABLE = "unable to determine NEXT_ACTION from check output"
 
@@ -84,6 +87,8 @@ class Checker:
     questions: OpenQuestions
     delegate: Delegate | None = None
     wishes: AgentChoice = NOBODY
+    governing: GoverningDocuments | None = None
+    found: tuple[Documents, tuple[DocumentFinding, ...]] | None = None
 
     def facts(
         self, scope: Scope = EVERYTHING, *, queue_state: QueueState | None = None, documents: bool = True
@@ -99,7 +104,7 @@ class Checker:
         """
         queue_state = queue_state or self.curator.look()
         project = self.curator.project
-        governing = GoverningDocuments(project, self.curator.reader(queue_state.queue)) if documents else None
+        governing = self._documents(queue_state.queue) if documents else None
         known = governing.get() if governing is not None else None
         return gather_facts(
             queue_state,
@@ -109,13 +114,26 @@ class Checker:
             dead=find_dead_claims(queue_state, project),
             questions=self.questions.all(),
             governing=governing,
-            conflicts=find_conflicts(known) if known is not None else (),
+            conflicts=self._conflicts(known) if known is not None else (),
             documents=known,
             changes=known.changes(project, queue_state.queue.beads) if known is not None else (),
             tried=still_tried(load_state(project).tried, queue_state.queue),
             stoppage=find_stoppage(project, queue_state.runs),
             archive=project.archive_file,
         )
+
+    def _documents(self, queue: Queue) -> GoverningDocuments:
+        """The documents, read once for what is asked at one time."""
+        if self.governing is None:
+            ddx = self.curator.reader(queue)
+            self.governing = GoverningDocuments(self.curator.project, ddx, max_age_s=DOCUMENTS_AGE_S)
+        return self.governing
+
+    def _conflicts(self, known: Documents) -> tuple[DocumentFinding, ...]:
+        """What they disagree about, found once a reading."""
+        if self.found is None or self.found[0] is not known:
+            self.found = (known, find_conflicts(known))
+        return self.found[1]
 
     def drift(self, queue_state: QueueState) -> tuple[Drift, ...]:
         """What others changed since it was last seen."""

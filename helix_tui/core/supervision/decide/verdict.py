@@ -333,9 +333,8 @@ def _notes(facts: Facts) -> Iterable[VerdictReason]:
 def _changed_documents(changes: Sequence[DocumentChange]) -> Iterable[VerdictReason]:
     """Each changed document with what depends on it and the beads under them; of many, the first and how many."""
     for change in changes[:MAX_CHANGES]:
-        when = "is changed and not committed" if change.when is None else f"changed at {format_instant(change.when)}"
-        if change.reviewed and not change.beads:
-            when = "changed"
+        when = f"changed at {format_instant(change.when)}" if change.when is not None else "changed since a review"
+        when = "is changed and not committed" if change.uncommitted else when
         parts = [f"{called(change.document.id)} “{clean_line(change.document.title, 80)}” {when}"]
         if change.dependents:
             parts.append(f"{named(change.dependents)} depend{'s' if len(change.dependents) == 1 else ''} on it")

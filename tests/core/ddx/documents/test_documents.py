@@ -162,8 +162,17 @@ def test_a_changed_document_names_its_dependents_and_the_beads_under_them(projec
     }
     found = {change.document.id: change for change in read_documents(project).changes(project, beads)}
     change = found["PRD"]
-    assert (change.when, change.dependents, change.reviewed) == (None, ("FEAT-001", "SD-001"), ("FEAT-001",))
+    assert (change.when, change.uncommitted) == (None, True)
+    assert (change.dependents, change.reviewed) == (("FEAT-001", "SD-001"), ("FEAT-001",))
     assert change.beads == ("b-3", "b-1")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b"]
+    subprocess.run([*git, "commit", "-qam", "two"], cwd=project.root, check=True)
+    late = {name: Bead(id=name, spec_id="SD-001", updated_at="2100-01-01T00:00:00Z") for name in beads}
+    (change,) = read_documents(project).changes(project, late)
+    assert (change.document.id, change.reviewed, change.beads) == ("PRD", ("FEAT-001",), ()), (
+        "the review alone is older"
+    )
+    assert (change.when, change.uncommitted) == (None, False)
 
 
 def test_a_bead_written_after_the_change_is_not_named(project: Project) -> None:
