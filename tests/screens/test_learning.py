@@ -211,7 +211,11 @@ def test_bars_have_their_legend_over_them_where_there_is_room_and_never_cut(widt
     head = text(heading(width, "", searched=False))
     assert (BAR_LEGEND in head) == (width >= 120)
     assert "█" not in head.replace(BAR_LEGEND, "")
-    table = FiguredRows("model", (Column("n", 4),), [Figured("a", [("opus", "text")], (cell("3"),))], legend=BAR_LEGEND)
+    table = FiguredRows(
+        "model", (Column("n", 4),), [Figured("a", [("opus", "text")], (cell("█▓"),))], legend=BAR_LEGEND
+    )
     assert [table.selectable(index) for index in range(len(table))] == [False, True, False]
     assert text(table.paint(2, width)).strip() == BAR_LEGEND
+    bare = FiguredRows("model", (Column("n", 4),), [Figured("a", [("opus", "text")], (cell("3"),))], legend=BAR_LEGEND)
+    assert text(bare.paint(2, width)) == ""
     assert table.index(table.key(2)) == 2

@@ -15,6 +15,10 @@ NAME_CELLS = 34
 """Cells that a name has at least before a column goes."""
 
 
+_SHADES = frozenset("█▓░")
+"""Signs of a bar: a legend shows only where one is drawn."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of figures."""
@@ -119,7 +123,8 @@ class FiguredRows(RowSource):
         if index == 0:
             return self.head(width) if self.rows else [(f"  {self._empty}", "muted")]
         if index > len(self.rows):
-            return [(f" {self._legend}", "muted")]
+            drawn = "".join(text for text, _ in self.paint(1, width))
+            return [(f" {self._legend}", "muted")] if not {*drawn}.isdisjoint(_SHADES) else []
         shown = self._shown(width)
         row = self.rows[index - 1]
         figures: list[Span] = []
