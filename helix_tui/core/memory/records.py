@@ -126,8 +126,12 @@ class Memory:
 
     @property
     def label(self) -> str:
-        """``[75%]`` or ``[unproven]``, as helix v2 shows it."""
-        return f"[{round(100 * self.effectiveness)}%]" if self.tried else "[unproven]"
+        """``[75%]`` or ``[unproven]``, as helix v2 shows it; what nobody verified is said to be that."""
+        if not self.tried:
+            return "[unproven]"
+        verified = self.verified_helped + self.verified_failed
+        share_of = f"{round(100 * self.effectiveness)}%"
+        return f"[{share_of}]" if verified > 0 else f"[{share_of}, unverified]"
 
     @property
     def note(self) -> str:

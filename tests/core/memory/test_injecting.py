@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,8 @@ from tests.core.memory.test_recalling import QUERY, _near
 
 
 def _memory(name: str, type_: str, helped: float = 0, failed: float = 0) -> Memory:
-    return Memory(1, name, type_, "When importing auth models", "Move shared types", helped, failed)
+    made = Memory(1, name, type_, "When importing auth models", "Move shared types", helped, failed)
+    return replace(made, verified_helped=helped, verified_failed=failed)
 
 
 def test_the_block_is_what_the_seed_shows() -> None:
@@ -32,6 +34,11 @@ def test_the_block_is_what_the_seed_shows() -> None:
         "PATTERNS TO APPLY:\n"
         "- use-depends [67%]: When importing auth models -> Move shared types"
     )
+
+
+def test_feedback_that_nobody_verified_is_said_to_be_that() -> None:
+    assert replace(_memory("a", "failure", 1), verified_helped=0).label == "[100%, unverified]"
+    assert _memory("a", "failure", 1).label == "[100%]"
 
 
 def test_a_part_without_memories_has_no_heading() -> None:

@@ -130,7 +130,7 @@ def test_a_stop_by_force_ends_ddx_as_well(stage: StageFactory) -> None:
 @pytest.mark.parametrize("noted", [True, False], ids=["pid-noted", "killed-before-the-pid-was-noted"])
 def test_a_ddx_that_outlives_its_run_is_waited_for(stage: StageFactory, noted: bool) -> None:
     world = stage([row("a-1")])
-    world.turns({"results": [{}], "sleep": 1.5})
+    world.turns({"results": [{}], "sleep": 4})
     process = started(world)
     process.kill()
     process.communicate(timeout=10)
