@@ -11,6 +11,7 @@ import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
@@ -42,6 +43,7 @@ GUIDANCE, CONFLICT = "which of the two dates holds?", "k-ask: kept aside; land i
 def _embedded(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     for role in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{role}_NAME", "a")
         monkeypatch.setenv(f"GIT_{role}_EMAIL", "a@example.org")
