@@ -250,7 +250,7 @@ def two_answers_paras(document: Document) -> list[Para]:
     its = [one.get("item") for one in document.get("citations") or ()]
     both = len(set(mine) & set(its))
     counts = f"in both {both} · only with the model {len(its) - both} · only without {len(mine) - both}"
-    without = result_of({**document, "tier": "", "tier_selected": document.get("tier_without_model", "")})
+    without = result_of({**document, "tier": document.get("result_without_model", "")})
     paras = [section("with the model", result_of(document)), *body_paras(document, tag="with")]
     paras += [section("without it", without), *body_paras(document, str(document["answer_without_model"]), "without")]
     paras += [section("sources"), Para("sources counted", ((counts, "text"),))]

@@ -128,9 +128,14 @@ def _without_model(run: AskRun) -> dict[str, Any]:
     """The answer that a model's took the place of, to be compared with it; empty where none did."""
     if run.without_model is None:
         return {}
-    answer, tier = run.without_model
+    answer, tier, told = run.without_model
     cited = [_citation(one) for one in run.drafted.cited]
-    return {"answer_without_model": answer, "tier_without_model": tier, "citations_without_model": cited}
+    return {
+        "answer_without_model": answer,
+        "tier_without_model": tier,
+        "result_without_model": told,
+        "citations_without_model": cited,
+    }
 
 
 def _citation(one: Citation) -> dict[str, Any]:

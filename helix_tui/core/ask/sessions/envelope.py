@@ -24,7 +24,7 @@ _RESULTS: dict[str, Result] = {
     "Bounded inference": "evidence found",
     "Clarify": "not found",
 }
-_PARTS = re.compile(r"\n\n(?:Sources|Not found):\n")
+_PARTS = re.compile(r"\n\n(?:Sources|Not found|Tree walk):\n")
 _TITLE = re.compile(r"[^\s•-][^.!?\n]{0,200}:")
 _HEAD = re.compile(r"`(?P<file>[^`]+?):(?P<start>\d+)(?:[-–](?P<end>\d+))?`.*\[(?P<number>\d+)\]\s*")
 _CODE = "    "

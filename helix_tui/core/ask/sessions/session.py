@@ -97,8 +97,8 @@ class AskRun:
     """The items that the model got, by number."""
     read: ModelAnswer = field(default_factory=ModelAnswer)
     """What became of the model's answer in the gate."""
-    without_model: tuple[str, Tier] | None = None
-    """The answer that the evidence gives by itself, and its tier, where a model's took its place."""
+    without_model: tuple[str, Tier, Told] | None = None
+    """The answer that the evidence gives by itself, with its tiers, where a model's took its place."""
     asked: str = ""
     """The question as it was put; `question` has it with what it refers back to."""
     earlier: Mapping[str, Any] | None = None
@@ -382,7 +382,7 @@ def put_to_model(run: AskRun, ask_model: AskModel, tell: Tell = lambda _: None) 
         run.answer = with_walk(run.drafted.text, run.walk)
         tell(News("model", f"not taken: {run.fallback}"))
         return
-    run.without_model = (run.answer, run.tier)
+    run.without_model = (run.answer, run.tier, run.told)
     numbers = set(cited_numbers(answer.text))
     run.citations = tuple(one for one in given if one.number in numbers)
     run.answer = with_sources(answer.text, run.citations)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -135,7 +136,9 @@ def test_an_answer_that_does_not_pass_is_replaced_by_ours(tmp_path: Path, said: 
     assert found["tool_results_fallback_applied"]
     assert why in found["tool_results_fallback_reason"]
     assert "PWNED" not in found["answer"]
-    assert found["answer"] == document(root, QUESTIONS[0])["answer"]
+    ours, walked = document(root, QUESTIONS[0])["answer"], found["answer"]
+    assert "\n\nTree walk:\n" in walked
+    assert re.sub(r"\n\nTree walk:\n(?:- .*\n?)+", "\n", walked).split() == ours.split()
     assert found["model_calls"] == 1
 
 
