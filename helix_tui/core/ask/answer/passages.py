@@ -36,6 +36,8 @@ ALIKE = 0.6
 LONG_LINE = 400
 
 _WORD = re.compile(r"\w+")
+_ITEM = re.compile(r"\s*(?:\||[-+•]\s|\*\s+\S.*[*`_]|\d+[.)]\s)")
+"""A row of a table or an item of a list; a star begins one only where the line has marks, for comments have stars."""
 _NUMBER = re.compile(r"\d")
 
 _FORMS: dict[Asks, str] = {
@@ -178,7 +180,7 @@ def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]
         window = said[at : at + WINDOW]
         if at and not (window[0] or window[-1]):
             continue
-        together = _union(window)
+        together = _said_together(window, lines[at : at + WINDOW], wording)
         own, with_head = wording.covered(together), wording.covered(_union((together, around)))
         score = 0.5 * own + 0.5 * with_head + 0.25 * with_head * sum(formed[at : at + WINDOW]) / WINDOW
         if score > best + 1e-9:
@@ -210,7 +212,9 @@ def _judge(library: Library, found: Span, at: int, wording: Wording, near: float
     best = max(range(len(lines)), key=lambda number: (each[number], -number))
     around = _around(span, wording)
     together = max(
-        wording.covered(_union((*said[first : first + WINDOW], around)))
+        wording.covered(
+            _union((_said_together(said[first : first + WINDOW], lines[first : first + WINDOW], wording), around))
+        )
         for first in range(max(1, len(lines) - WINDOW + 1))
     )
     form = _form(wording.subject.asks)
@@ -279,6 +283,17 @@ def said_in(line: str, wording: Wording) -> dict[int, float]:
             if strength > best.get(at, 0.0):
                 best[at] = strength
     return best
+
+
+def _said_together(said: Sequence[Mapping[int, float]], lines: Sequence[str], wording: Wording) -> dict[int, float]:
+    """What neighbouring lines say as one: rows and items each for themselves with what leads to them, else all."""
+    groups: list[list[Mapping[int, float]]] = [[]]
+    for one, line in zip(said, lines, strict=True):
+        if _ITEM.match(line):
+            groups.append([])
+        groups[-1].append(one)
+    lead, *items = map(_union, groups)
+    return max((_union((lead, item)) for item in items or [{}]), key=wording.covered)
 
 
 def _union(rows: Sequence[Mapping[int, float]]) -> dict[int, float]:
