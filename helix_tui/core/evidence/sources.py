@@ -43,6 +43,8 @@ from helix_tui.core.supervision.stages.delegate import LOGS
 FILE = f"records-{VERSION}.db"
 MAX_SECTIONS = 30
 """Sections of one bead that are looked at where attempts or reviews are asked for."""
+MAX_SECTION_FILES = 240
+"""Beads that are looked through for them: what an attempt says is little beside its bead's own words."""
 _RECORD_OF = {"attempt": "bead", "review": "bead"}
 _SECTION_OF = {"attempt": "Attempt ", "review": "Review o"}
 
@@ -219,8 +221,8 @@ class ProjectRecords:
         within = {_RECORD_OF.get(kind, kind) for kind in kinds}
         files = [one.file for one in index.rank_files(text) if not within or one.file.partition("/")[0] in within]
         sections = tuple(_SECTION_OF[kind] for kind in kinds if kind in _SECTION_OF)
-        per_file = MAX_SECTIONS if sections else 3
-        found = index.search(text, spans * per_file // 3, per_file=per_file, files=files[:spans]) if files else []
+        per_file, most = (MAX_SECTIONS, MAX_SECTION_FILES) if sections else (3, spans)
+        found = index.search(text, most * per_file // 3, per_file=per_file, files=files[:most]) if files else []
         kept = [one for one in found if not sections or one.header.rpartition(" > ")[2].startswith(sections)]
         return [_as_record(span) for span in kept[:spans]]
 

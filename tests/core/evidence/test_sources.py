@@ -73,3 +73,16 @@ def test_a_memory_that_gives_orders_is_no_source(project: Project) -> None:
     work = WorkReader(project)()
     assert [memory.name for memory in work.memories]
     assert not any(record.kind == "memory" for record in type(work)(beads=work.beads).records())
+
+
+def test_names_that_hurt_stay_names(tmp_path: Path) -> None:
+    project = make_work(tmp_path / "ferry")
+    odd = bead("../../etc", "a\x1b[31m red # title\n## Attempt x", description="## Attempt 1\nodd words here")
+    write_beads(project.root, (*BEADS, odd))
+    records = ProjectRecords(project, WorkReader(project), in_memory=True)
+    records.refresh()
+    (found,) = {span.file for span in records.search("odd words")}
+    assert found == "bead:../../etc"
+    spans = records.named("../../etc")
+    assert "\x1b" not in "".join(span.text + span.header for span in spans)
+    assert not any(span.header.rpartition(" > ")[2] == "Attempt 1" and span.header.count(" > ") == 1 for span in spans)

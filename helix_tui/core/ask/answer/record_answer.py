@@ -22,6 +22,8 @@ from helix_tui.core.ask.retrieval.search import PoolEntry
 from helix_tui.core.ask.tokens import STOP_WORDS
 from helix_tui.core.ground.text import clean_line
 
+_ABOUT = re.compile(r"bead \S+ · ")
+"""The line of labels below a bead's title, which says nothing."""
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b|\b\d{8}(?=T)")
 
 MAX_SAID_OF = 3
@@ -167,7 +169,7 @@ def _best_sentence(span: Span, wanted: frozenset[str]) -> str:
     best, most = "", 0
     for sentence in sentences_of(span):
         speaks = len(wanted & terms_in(sentence.text))
-        if speaks > most:
+        if speaks > most and not _ABOUT.match(sentence.text):
             best, most = sentence.text, speaks
     return clean_line(best, MAX_SENTENCE)
 

@@ -64,7 +64,7 @@ _FRAME = re.compile(
     r"^(?:(?:that|which|who|have|has|had|do|does|did|were|was|are|is|there|ever|already|we|in|on|of|for|to|with|by|about"
     r"|touch(?:es|ed|ing)?|concern(?:s|ed|ing)?|mention(?:s|ed|ing)?|speaks?|spoke|talk(?:s|ed)?|change(?:s|d)?|changing"
     r"|affect(?:s|ed|ing)?|deals?|dealt|works?|worked|working|involv(?:e|es|ed|ing)|relat(?:e|es|ed|ing)|cover(?:s|ed)?"
-    r"|say|says|said|tell|tells|know|knows|anything|something|the|a|an|our|this|these|why|who|when|how|what)\b\s*)+",
+    r"|say|says|said|tell|tells|know|knows|anything|something|end|ended|ends|because|found|the|a|an|our|this|these|why|who|when|how|what)\b\s*)+",
     re.IGNORECASE,
 )
 _ACCOUNT = re.compile(
