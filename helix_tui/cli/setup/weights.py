@@ -62,7 +62,9 @@ def run(call: Call) -> int:
     if call.read_only:
         raise CliError("--read-only: nothing is fetched", "Run it without --read-only.")
     if not options.yes and not _agreed(call):
-        raise CliError("nothing was fetched, for nobody agreed", "helix-tui setup --yes does not ask.")
+        raise CliError(
+            "nothing was fetched, for nobody agreed", "Run `helix-tui setup --yes` to go on without being asked."
+        )
     _fetch(call, command)
     return _conclude(call, load_encoder("auto"), command)
 
