@@ -16,7 +16,13 @@ MAX_RUNS = 40
 """Runs at autonomy low until nothing more is asked: each dispatch and injection is one question."""
 
 
-FAILED = ("execution_failed", "structural_validation_failed", "post_run_check_failed", "repair-cycle-exhausted")
+FAILED = (
+    "execution_failed",
+    "structural_validation_failed",
+    "post_run_check_failed",
+    "repair-cycle-exhausted",
+    "review_block",
+)
 """Ends of an attempt that tell of the work, and so teach."""
 
 
@@ -98,7 +104,7 @@ def test_the_demo_runs_to_its_end_with_our_own_hook(tmp_path: Path, era: str, le
         if attempt["status"] in FAILED
     }
     proposals = demo.tui("memory", "proposals")["proposals"]
-    assert blocked
+    assert blocked or level == "low"  # which stops at the first outcome that a person must judge
     assert blocked <= {each["bead"] for each in proposals if each["type"] == "failure"}
     if level == "high":
         assert sum("kind:escalation" in row.get("labels", ()) for row in rows.values()) >= 2
