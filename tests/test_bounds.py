@@ -122,7 +122,7 @@ def test_calls_of_agents_hold_figures_and_no_texts(tmp_path: Path) -> None:
 def test_words_of_what_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tokens, "_KEEP", 100)
     monkeypatch.setattr(tokens, "_stems", {})
-    monkeypatch.setattr(tokens, "_terms", {})
+    monkeypatch.setattr(tokens, "_terms", tokens._TermsOfWords())
     for number in range(1_000):
         tokens.terms_of(f"word{'abcdefghij'[number % 10]}_{number}x")
     assert 0 < len(tokens._terms) <= 101

@@ -153,3 +153,13 @@ def test_a_package_can_be_overlooked_and_a_module_read() -> None:
     assert {str(folder.relative_to(ROOT)): count for folder, count in loose.items() if count > MOST_LOOSE} == {}
     longest = {path: path.read_bytes().count(b"\n") for path in _sources("helix_tui", "helix_ddx")}
     assert {str(path.relative_to(ROOT)): lines for path, lines in longest.items() if lines > MOST_LINES} == {}
+
+
+def test_the_name_of_a_class_stands_for_one_thing() -> None:
+    """Whoever looks a name up finds one class; messages that belong to a widget stand inside it, and may agree."""
+    found: dict[str, list[str]] = {}
+    for path in _sources("helix_tui", "helix_ddx"):
+        for node in ast.parse(path.read_bytes()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                found.setdefault(node.name, []).append(str(path.relative_to(ROOT)))
+    assert {name: places for name, places in found.items() if len(places) > 1} == {}

@@ -59,13 +59,15 @@ class Session:
         self._places = (root, home)
         self.tail = b""
         """What it wrote last."""
+        self.took = False
+        """Whether it has taken the terminal."""
         self.size = (160, 48)
         os.set_blocking(self.terminal.fd, False)
 
     def starts(self) -> None:
         """Wait until it has taken the terminal."""
         until = time.monotonic() + LIMIT_S
-        while b"?1049h" not in self.tail:
+        while not self.took:
             self.drain(0.5, 1.0)
             self.check(until, "does not start")
 
@@ -170,7 +172,9 @@ class Session:
             chunk = os.read(self.terminal.fd, 1 << 20)
         except OSError:  # nothing there, or closed from the other end
             return False
-        self.tail = (self.tail + chunk)[-200_000:]
+        seen = self.tail + chunk
+        self.took = self.took or b"?1049h" in seen
+        self.tail = seen[-200_000:]
         return bool(chunk)
 
 

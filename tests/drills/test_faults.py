@@ -123,7 +123,7 @@ def test_hooks_answer_on_a_full_disk(small_disk: Path) -> None:
 def _console(root: Path, home: Path, *words: str) -> Iterator[Terminal]:
     with Terminal([*console_argv(root), *words], root, home) as terminal:
         terminal.wait_for("demo-", "Ready", "READY", timeout=LIMIT_S)
-        terminal.settle(0.5)
+        _write(terminal, "1")  # it opens on what waits for somebody, where something does
         yield terminal
 
 
@@ -228,6 +228,7 @@ def test_where_no_watches_are_left_the_console_looks_once_a_second_and_says_so(t
         pytest.skip("no user namespace can be made here")
     with Terminal([*command, *console_argv(root)], root, tmp_path) as terminal:
         terminal.wait_for("not watched", timeout=LIMIT_S)
+        _write(terminal, "1")
         _rewrite(root, "seen all the same")
         terminal.wait_for("seen all the same", timeout=LIMIT_S)
         bundle = root / ".ddx" / "executions" / "20260820T101010-0000000a"

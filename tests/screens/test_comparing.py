@@ -13,7 +13,10 @@ from tests.screens.loop_host import Attempts, open_loop, settled
 
 
 def git(root: Path, *words: str) -> str:
-    done = subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True, text=True, timeout=30)
+    who = ["-c", "user.name=t", "-c", "user.email=t@example.com"]
+    done = subprocess.run(
+        ["git", "-C", str(root), *who, *words], check=True, capture_output=True, text=True, timeout=30
+    )
     return done.stdout.strip()
 
 

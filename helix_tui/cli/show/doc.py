@@ -14,8 +14,8 @@ from helix_tui.cli.parsers import add_shared
 from helix_tui.cli.report.loading import locate
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.client import Ddx
-from helix_tui.core.ddx.documents.graph import BUCKETS, Document, DocumentsUnreadable, StaleDocument
-from helix_tui.core.ddx.documents.source import DocumentChange, Documents, Match, read_documents
+from helix_tui.core.ddx.documents.graph import BUCKETS, DocumentsUnreadable, GraphDocument, StaleDocument
+from helix_tui.core.ddx.documents.source import DocumentChange, DocumentMatch, Documents, read_documents
 from helix_tui.core.ground.project import Project, find_ddx
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_age, format_instant
@@ -74,16 +74,16 @@ def _graph(_call: Call, _project: Project, documents: Documents) -> _Answer:
     return documents.graph.graph_json(), lines or ["No document declares an id in its frontmatter."]
 
 
-def _edges(document: Document) -> str:
+def _edges(document: GraphDocument) -> str:
     return f"  → {clean_line(', '.join(document.depends_on), 400)}" if document.depends_on else ""
 
 
-def _line(document: Document) -> str:
+def _line(document: GraphDocument) -> str:
     title = f"  {clean_line(document.title, 100)}" if document.title else ""
     return f"{clean_line(document.id, 80)}  {clean_line(document.path, 200)}{title}"
 
 
-def _named(call: Call, documents: Documents) -> Match:
+def _named(call: Call, documents: Documents) -> DocumentMatch:
     """The document that somebody named; how it was found is said where no document declares that id.
 
     Raises:

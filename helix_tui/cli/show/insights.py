@@ -20,7 +20,7 @@ from helix_tui.core.ground.time import format_instant
 from helix_tui.core.insights.cells import DIMENSIONS, Cell, percentile, table
 from helix_tui.core.insights.forecast import Forecast, forecast
 from helix_tui.core.insights.measures import Measure, read_measures
-from helix_tui.core.insights.report import Batch, Comparison, batches, compare_models
+from helix_tui.core.insights.report import Batch, ModelComparison, batches, compare_models
 from helix_tui.core.insights.spending import Burn, Failing, burn, failing, to_do
 from helix_tui.core.supervision.run_state.account import with_told
 
@@ -163,7 +163,7 @@ def failing_document(each: Failing) -> dict[str, Any]:
     }
 
 
-def comparison_document(each: Comparison) -> dict[str, Any]:
+def comparison_document(each: ModelComparison) -> dict[str, Any]:
     """Whether a cheaper model would have done on one kind of bead."""
     return {
         "kind": each.kind,
@@ -198,7 +198,7 @@ def _listing(
     spent: Burn,
     drained: Forecast,
     lost: Sequence[Failing],
-    models: Sequence[Comparison],
+    models: Sequence[ModelComparison],
     tried: Sequence[Batch],
 ) -> list[str]:
     if not cells:
@@ -274,7 +274,7 @@ def _failing_lines(lost: Sequence[Failing]) -> list[str]:
     return [*columns(rows, right=(0, 1)), *more]
 
 
-def said(each: Comparison) -> str:
+def said(each: ModelComparison) -> str:
     """A comparison in one sentence."""
     cheaper, dearer = (dict(cell.key)["model"] for cell in (each.cheaper, each.dearer))
     return clean_line(

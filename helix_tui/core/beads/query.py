@@ -398,7 +398,7 @@ _FIELDS: dict[str, _Field] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class BeadOrder:
     """A way to sort. What one looks for first comes first: ``-`` turns it round."""
 
     help: str
@@ -409,22 +409,26 @@ def _newest(text: str) -> int:
     return -(parse_instant(text) or 0)
 
 
-ORDERS: dict[str, Order] = {
-    "pick": Order("as DDx will pick", lambda bead, queue: queue.position.get(bead.id, len(queue.beads) + 1)),
-    "p": Order("P0 first", lambda bead, queue: bead.priority),
-    "unblocks": Order("what makes most beads ready first", lambda bead, queue: -queue.unblock_counts.get(bead.id, 0)),
-    "holds": Order("what holds up most beads first", lambda bead, queue: -queue.graph.chains.holds_up.get(bead.id, 0)),
-    "path": Order(
+ORDERS: dict[str, BeadOrder] = {
+    "pick": BeadOrder("as DDx will pick", lambda bead, queue: queue.position.get(bead.id, len(queue.beads) + 1)),
+    "p": BeadOrder("P0 first", lambda bead, queue: bead.priority),
+    "unblocks": BeadOrder(
+        "what makes most beads ready first", lambda bead, queue: -queue.unblock_counts.get(bead.id, 0)
+    ),
+    "holds": BeadOrder(
+        "what holds up most beads first", lambda bead, queue: -queue.graph.chains.holds_up.get(bead.id, 0)
+    ),
+    "path": BeadOrder(
         "along the longest chains first",
         lambda bead, queue: _along_chains(queue.graph.chains.chain_through(bead.id)),
     ),
-    "age": Order("the newest first; -age: the oldest", lambda bead, queue: _newest(bead.created_at)),
-    "updated": Order("the last changed first", lambda bead, queue: _newest(bead.updated_at)),
-    "title": Order("A to Z", lambda bead, queue: bead.title.lower()),
-    "state": Order("what runs, is ready, waits for a person …", lambda bead, queue: URGENCY[queue.state(bead.id)]),
-    "label": Order("by the first label", lambda bead, queue: bead.labels[0].lower() if bead.labels else "~"),
-    "epic": Order("what is part of one bead together", lambda bead, queue: bead.parent or "~"),
-    "id": Order("by id", lambda bead, queue: bead.id),
+    "age": BeadOrder("the newest first; -age: the oldest", lambda bead, queue: _newest(bead.created_at)),
+    "updated": BeadOrder("the last changed first", lambda bead, queue: _newest(bead.updated_at)),
+    "title": BeadOrder("A to Z", lambda bead, queue: bead.title.lower()),
+    "state": BeadOrder("what runs, is ready, waits for a person …", lambda bead, queue: URGENCY[queue.state(bead.id)]),
+    "label": BeadOrder("by the first label", lambda bead, queue: bead.labels[0].lower() if bead.labels else "~"),
+    "epic": BeadOrder("what is part of one bead together", lambda bead, queue: bead.parent or "~"),
+    "id": BeadOrder("by id", lambda bead, queue: bead.id),
 }
 """What ``order:`` and the key for sorting offer."""
 

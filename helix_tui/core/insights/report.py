@@ -134,7 +134,7 @@ Verdict = Literal["as good", "worse", "better", "unclear"]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ModelComparison:
     """A dearer and a cheaper model on one kind of bead."""
 
     kind: str
@@ -165,7 +165,7 @@ class Comparison:
         return None if one is None or other is None else other - one
 
 
-def compare_models(attempts: Iterable[Attempt], beads: Mapping[str, Bead]) -> tuple[Comparison, ...]:
+def compare_models(attempts: Iterable[Attempt], beads: Mapping[str, Bead]) -> tuple[ModelComparison, ...]:
     """Every pair of models with known costs on each kind of bead, the most promising first."""
     cells = [
         cell
@@ -176,7 +176,7 @@ def compare_models(attempts: Iterable[Attempt], beads: Mapping[str, Bead]) -> tu
     for one, other in combinations(cells, 2):
         if one.key[0] == other.key[0]:
             cheaper, dearer = sorted((one, other), key=lambda cell: (cell.cost_per_attempt or 0.0, cell.key))
-            found.append(Comparison(one.key[0][1], dearer, cheaper, _rescued(cheaper, dearer)))
+            found.append(ModelComparison(one.key[0][1], dearer, cheaper, _rescued(cheaper, dearer)))
     rank: dict[Verdict, int] = {"better": 0, "as good": 1, "unclear": 2, "worse": 3}
     return tuple(sorted(found, key=lambda each: (rank[each.verdict], -(each.saved or 0.0), each.kind, each.dearer.key)))
 
@@ -212,7 +212,7 @@ class Report:
     tables: Mapping[str, tuple[Cell, ...]]
     burn: Burn
     failing: tuple[Failing, ...]
-    models: tuple[Comparison, ...]
+    models: tuple[ModelComparison, ...]
     batches: tuple[Batch, ...]
     forecast: Forecast
     measures: tuple[Measure, ...] = ()
@@ -236,9 +236,9 @@ class Report:
         return found | {key_of(trial.cell): trial.cell.attempts for batch in self.batches for trial in batch.trials}
 
 
-def key_of(row: Cell | Comparison) -> str:
+def key_of(row: Cell | ModelComparison) -> str:
     """What a row is known by from one report to the next."""
-    if isinstance(row, Comparison):
+    if isinstance(row, ModelComparison):
         names = " or ".join(dict(cell.key)["model"] for cell in (row.cheaper, row.dearer))
         return f"compare:{row.kind}: {names}"
     return ",".join(name for name, _ in row.key) + ":" + " · ".join(value for _, value in row.key)

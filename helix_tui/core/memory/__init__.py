@@ -72,7 +72,7 @@ from helix_tui.core.memory.records import (
     Recalled,
     Related,
     Revision,
-    Shown,
+    ShownMemory,
     Stored,
     Verdict,
 )
@@ -120,7 +120,7 @@ __all__ = [
     "Recalled",
     "Related",
     "Revision",
-    "Shown",
+    "ShownMemory",
     "Similar",
     "Stored",
     "Suggestion",

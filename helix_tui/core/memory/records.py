@@ -366,7 +366,7 @@ class Connected:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownMemory:
     """One memory of an injection, as it was shown."""
 
     memory_id: int
@@ -396,7 +396,7 @@ class Injection:
     """Kind of task, for base rates: empty where unknown."""
     mode: Mode
     ranker: str
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[ShownMemory, ...] = ()
     text: str = ""
     """The block; empty when read back from the ledger."""
     signal: str = ""

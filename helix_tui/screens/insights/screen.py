@@ -28,7 +28,7 @@ from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.chrome.notice_line import Caption
 from helix_tui.widgets.chrome.tabs import PaneTabs
-from helix_tui.widgets.rows.attempts import AttemptList, Board, Order
+from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, Board
 from helix_tui.widgets.rows.cost_tables import TABLES, totals
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class InsightsScreen(PanedScreen):
             return
         key = self.list.selected_key or ""
         attempts = self.report.attempts_behind(key)
-        order = Order(sorted(attempts, key=_when, reverse=True))
+        order = AttemptOrder(sorted(attempts, key=_when, reverse=True))
         self.behind.show_board(
             Board(order=order, beads=self.console.snapshot.queue.beads, now=self.console.now(), heading=False)
         )

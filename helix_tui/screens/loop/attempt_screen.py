@@ -31,7 +31,7 @@ from helix_tui.screens.background import Jobs
 from helix_tui.screens.external_editor import page_at, page_text
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.tabs import PaneTabs
-from helix_tui.widgets.text.attempt_evidence import EvidencePane, Subject, SubjectLine, short_name
+from helix_tui.widgets.text.attempt_evidence import AttemptSubject, EvidencePane, SubjectLine, short_name
 from helix_tui.widgets.text.comparison import ComparisonFacts, ComparisonPane
 from helix_tui.widgets.text.diff import DiffPane
 from helix_tui.widgets.text.pane import Para, TextPane
@@ -192,7 +192,7 @@ class AttemptView(Vertical):
         self._chosen = False
         """Somebody chose a tab; before that, what runs opens on its transcript."""
         self.project: Project | None = None
-        self._subject: Subject | None = None
+        self._subject: AttemptSubject | None = None
         self._asked: set[str] = set()
         self._tail: TranscriptTail | None = None
         self._linger = 0
@@ -232,13 +232,13 @@ class AttemptView(Vertical):
         return self._panes()[self.current]
 
     @property
-    def subject(self) -> Subject | None:
+    def subject(self) -> AttemptSubject | None:
         """The attempt that is shown."""
         return self._subject
 
     # --- what it shows ------------------------------------------------------------------------------------
 
-    def show(self, project: Project, subject: Subject | None) -> None:
+    def show(self, project: Project, subject: AttemptSubject | None) -> None:
         """Show an attempt, or a newer state of the one that is shown."""
         self.project = project
         old = self._subject
@@ -405,7 +405,7 @@ class AttemptView(Vertical):
         self._asked.discard("compare")
         self._ask()
 
-    def _ask_to_compare(self, project: Project, subject: Subject, failed: Callable[[str], None]) -> None:
+    def _ask_to_compare(self, project: Project, subject: AttemptSubject, failed: Callable[[str], None]) -> None:
         attempt, marked = subject.attempt, self._beside
         other = marked if marked is not None and marked.attempt_id != attempt.attempt_id else None
         other = other or previous_attempt(attempt, tuple(subject.siblings))
@@ -478,14 +478,14 @@ class AttemptView(Vertical):
             elif isinstance(self.pane, TextPane):
                 self.pane.read(note)
 
-    def _paint_diff(self, subject: Subject) -> None:
+    def _paint_diff(self, subject: AttemptSubject) -> None:
         words = subject.trouble or ("reading the diff …" if subject.attempt.attempt_id else "No attempt yet.")
         waits = DiffFacts(before=((words, "muted"),))
         diff = subject.diff or waits
         if self._is_new("diff", diff):
             self.diff.show_diff(diff)
 
-    def _paint_transcript(self, subject: Subject) -> None:
+    def _paint_transcript(self, subject: AttemptSubject) -> None:
         if not subject.attempt.attempt_id:
             if self._is_new("transcript", subject.key):
                 self.transcript.clear(no_transcript(subject.attempt, (), running=True))
@@ -497,7 +497,7 @@ class AttemptView(Vertical):
             note = no_transcript(subject.attempt, self._folders(), running=subject.running)
             self.transcript.say(note)
 
-    def _paint_files(self, subject: Subject, evidence: AttemptEvidence | None) -> None:
+    def _paint_files(self, subject: AttemptSubject, evidence: AttemptEvidence | None) -> None:
         reading = "reading its evidence …" if subject.attempt.attempt_id else "No attempt yet."
         words = subject.trouble or reading
         if evidence is not None:

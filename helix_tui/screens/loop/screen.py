@@ -43,9 +43,9 @@ from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.rows.attempt_filter import AttemptFilter
 from helix_tui.widgets.rows.attempt_table import ATTEMPT_COLUMNS, SORTS, SortKey, arranged
-from helix_tui.widgets.rows.attempts import AttemptList, Board, Order, RunView
+from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, Board, RunView
 from helix_tui.widgets.rows.running import RunningPanel
-from helix_tui.widgets.text.attempt_evidence import EvidencePane, Subject
+from helix_tui.widgets.text.attempt_evidence import AttemptSubject, EvidencePane
 from helix_tui.widgets.text.diff import DiffPane
 from helix_tui.widgets.text.pane import FoldPane, TextPane
 from helix_tui.widgets.text.transcript import RawPane, TranscriptPane
@@ -70,7 +70,7 @@ class AttemptStream(RunningPanel):
 
     def __init__(self, *, most: int | None = 60, id: str | None = None) -> None:
         super().__init__(most=most, id=id)
-        self.order = Order()
+        self.order = AttemptOrder()
         self._snapshot: Snapshot | None = None
         self._book: AttemptBook | None = None
         self._left_out: frozenset[str] = frozenset()
@@ -135,11 +135,11 @@ class AttemptStream(RunningPanel):
         else:
             self._jobs.start("order", partial(self._arrange, kept), self._take_order, self._excuse)
 
-    def _arrange(self, attempts: Sequence[Attempt]) -> Order:
+    def _arrange(self, attempts: Sequence[Attempt]) -> AttemptOrder:
         order = arranged(attempts, self._sort, turned=self._turned)
-        return Order(order, self._sort, turned=self._turned, chosen=self._chosen)
+        return AttemptOrder(order, self._sort, turned=self._turned, chosen=self._chosen)
 
-    def _take_order(self, order: Order) -> None:
+    def _take_order(self, order: AttemptOrder) -> None:
         self.order = order
         self._show(self.list.board.now)
 
@@ -311,7 +311,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         bead_id = view.run.bead_id if view is not None else attempt.bead_id if attempt is not None else ""
         return (bead_id,) if bead_id else ()
 
-    def subject(self) -> Subject | None:
+    def subject(self) -> AttemptSubject | None:
         """The run or attempt under the cursor with everything around it that is known without reading."""
         snapshot, now = self.console.snapshot, self.console.now()
         view, attempt = self.list.selected_run, self.list.selected_attempt
@@ -322,7 +322,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
             return None
         siblings = snapshot.attempts.of_bead(attempt.bead_id)
         reading = interpret(attempt, now, snapshot.queue.parked(attempt.bead_id))
-        return Subject(attempt, run, snapshot.queue.beads, siblings, reading, now=now)
+        return AttemptSubject(attempt, run, snapshot.queue.beads, siblings, reading, now=now)
 
     def show_attempt(self, attempt_id: str) -> bool:
         """Put the cursor on an attempt; False where there is none (yet): it is selected when it comes."""

@@ -146,7 +146,7 @@ class NextSheet(Sheet):
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class StartForecast:
     """What a start would cost: one bead, and all that are ready."""
 
     asked: tuple[AttemptBook, int, AgentChoice] | None = None
@@ -206,7 +206,7 @@ class LoopSheet(ChoiceSheet):
         self.status_summary = StatusSummary()
         self._bead_id = bead_id
         self._log: tuple[str, ...] = ()
-        self.forecast = Forecast()
+        self.forecast = StartForecast()
 
     @property
     def loop_controls(self) -> LoopControls:
@@ -359,16 +359,16 @@ class LoopSheet(ChoiceSheet):
         ready = next_picks(snapshot.queue, ())
         asked = (snapshot.attempts, len(ready), who)
         if asked != self.forecast.asked:
-            self.forecast = Forecast(asked, ready)
+            self.forecast = StartForecast(asked, ready)
             work = partial(self._estimate, asked, ready)
             self.run_worker(work, thread=True, group="estimate", exclusive=True)
 
     def _estimate(self, asked: tuple[AttemptBook, int, AgentChoice], ready: tuple[str, ...]) -> None:
         book, count, who = asked
         each, whole = (estimate(book, n, harness=who.harness, model=who.model) for n in (1, max(1, count)))
-        self.app.call_from_thread(self._take_forecast, Forecast(asked, ready, each, whole))
+        self.app.call_from_thread(self._take_forecast, StartForecast(asked, ready, each, whole))
 
-    def _take_forecast(self, forecast: Forecast) -> None:
+    def _take_forecast(self, forecast: StartForecast) -> None:
         if forecast.asked == self.forecast.asked:
             self.forecast = forecast
             self.rewrite()

@@ -331,8 +331,8 @@ class Traveller(App[int]):
 
     def command_keys(self, screen: Screen[Any]) -> dict[str, str]:
         """Per command that a key does too: the key, as people write it."""
-        commands = self._commands(screen)
-        return {command.name: shown(BY_ID[command.key], self.keymap) for command in commands if command.key in BY_ID}
+        offered = self._offered(screen)
+        return {command.name: shown(BY_ID[command.key], self.keymap) for command in offered if command.key in BY_ID}
 
     async def _do(self, command: Command) -> None:
         if isinstance(command.action, str):
@@ -341,14 +341,17 @@ class Traveller(App[int]):
             await done
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """What the palette offers: the same commands as ``:``. Textual logs a failure where nobody looks."""
+        """What the palette offers: the same commands as ``:``."""
+        for command in self._offered(screen):
+            yield SystemCommand(command.name, escape(command.help), partial(self._do, command))
+
+    def _offered(self, screen: Screen[Any]) -> list[Command]:
+        """The commands, none where they cannot be gathered: Textual's palette logs a failure where nobody looks."""
         try:
-            commands = self._commands(screen)
+            return self._commands(screen)
         except Exception as error:  # noqa: BLE001 - the app's barrier logs it
             self._handle_exception(error)
-            return
-        for command in commands:
-            yield SystemCommand(command.name, escape(command.help), partial(self._do, command))
+            return []
 
     def on_notice_line_pressed(self) -> None:
         """The notice line leads to the notices in full."""

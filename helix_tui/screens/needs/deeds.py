@@ -17,7 +17,7 @@ from helix_tui.core.ground.time import NS
 from helix_tui.core.supervision.decide.need_view import HOUR_S, MORNING, next_morning
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.stages.delegate import AgentChoice
-from helix_tui.core.supervision.stages.landing import Merged, call_off, end_resolving, kept_ref, merge_kept
+from helix_tui.core.supervision.stages.landing import MergeOutcome, call_off, end_resolving, kept_ref, merge_kept
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.preview_text import NoEditor, editor_words
 from helix_tui.screens.external_editor import run_editor
@@ -163,7 +163,7 @@ class Resolving:
             lambda merged: self._edit(words, merged) if merged.conflicts else self._made(merged.sha),
         )
 
-    def _edit(self, words: Sequence[str], merged: Merged) -> None:
+    def _edit(self, words: Sequence[str], merged: MergeOutcome) -> None:
         files = [os.fspath(path) for path in merged.conflicts]
         problem = ""
         try:

@@ -20,7 +20,7 @@ RETRY = "retry: attempt it again as it is described"
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownAttempt:
     """What was read of the attempt in question."""
 
     evidence: AttemptEvidence
@@ -54,7 +54,7 @@ class QuestionSheet(ChoiceSheet):
         """
         super().__init__(title, choices, about)
         self._bead_title, self._attempt, self._root = bead_title, attempt, root
-        self.shown: Shown | None = None
+        self.shown: ShownAttempt | None = None
 
     def on_mount(self) -> None:
         """Begin to read the evidence."""
@@ -65,10 +65,10 @@ class QuestionSheet(ChoiceSheet):
     def _read(self) -> None:
         if self._attempt is None or self._root is None:
             return
-        found = Shown(read_evidence(self._attempt), read_diff(self._root, self._attempt))
+        found = ShownAttempt(read_evidence(self._attempt), read_diff(self._root, self._attempt))
         self.app.call_from_thread(self._take, found)
 
-    def _take(self, found: Shown) -> None:
+    def _take(self, found: ShownAttempt) -> None:
         self.shown = found
         if not self.has_left:
             self.rewrite()
@@ -91,7 +91,7 @@ class QuestionSheet(ChoiceSheet):
             page.line(line)
 
 
-def evidence_lines(shown: Shown) -> Iterable[Line]:
+def evidence_lines(shown: ShownAttempt) -> Iterable[Line]:
     """What speaks for and against a change: checks, the failing ones first, the review, the diff."""
     evidence, diff = shown.evidence, shown.diff
     if evidence.missing:

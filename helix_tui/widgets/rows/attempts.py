@@ -69,7 +69,7 @@ class RunView:
         return run.attempt_id or f"run:{run.bead_id or run.worker_id or run.pid}"
 
 
-class Order:
+class AttemptOrder:
     """Finished attempts in an order, with their places, their groups and the columns that they can fill."""
 
     def __init__(
@@ -115,7 +115,7 @@ class Board:
     """Everything that the list shows at one moment."""
 
     runs: tuple[RunView, ...] = ()
-    order: Order = field(default_factory=Order)
+    order: AttemptOrder = field(default_factory=AttemptOrder)
     beads: Mapping[str, Bead] | None = None
     now: int = 0
     hidden: int = 0
@@ -364,7 +364,7 @@ def paint_attempt(attempt: Attempt, board: Board, width: int) -> Line:
     """One attempt in one line; columns that have no room go, the title stays."""
     title = title_of(attempt.bead_id, board.beads)
     if not board.order.attempts:
-        board = replace(board, order=Order([attempt]), heading=False)
+        board = replace(board, order=AttemptOrder([attempt]), heading=False)
     columns = paint_cells(attempt, board.columns(width), board.cells)
     if width < NARROW:
         look = look_of(attempt)

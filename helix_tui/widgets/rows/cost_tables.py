@@ -9,7 +9,7 @@ from helix_tui.core.ground.shares import Share
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.insights.cells import UNKNOWN, Cell, known, percentile
 from helix_tui.core.insights.measures import Measure
-from helix_tui.core.insights.report import Comparison, Report, Trial, key_of
+from helix_tui.core.insights.report import ModelComparison, Report, Trial, key_of
 from helix_tui.core.insights.spending import Failing
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.columns import Column, Figured, FiguredRows, cell
@@ -140,7 +140,7 @@ def _compared(report: Report) -> FiguredRows:
     )
 
 
-def _comparison(each: Comparison) -> Figured:
+def _comparison(each: ModelComparison) -> Figured:
     cheaper, dearer = (clean_line(dict(row.key)["model"], 40) for row in (each.cheaper, each.dearer))
     sign, ink = VERDICTS[each.verdict]
     name: list[Span] = [

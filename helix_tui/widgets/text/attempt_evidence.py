@@ -34,7 +34,7 @@ MOST_FILES = 30
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class AttemptSubject:
     """One attempt with everything around it that is shown of it; parts that are not read yet are None."""
 
     attempt: Attempt
@@ -71,7 +71,7 @@ class EvidencePane(TextPane):
             self.kind = kind
             self.name = name
 
-    def show_subject(self, subject: Subject, *, other: bool) -> None:
+    def show_subject(self, subject: AttemptSubject, *, other: bool) -> None:
         """Show an attempt; ``other`` is true for another one than before."""
         paras = list(evidence_paras(subject))
         if other:
@@ -87,7 +87,7 @@ class EvidencePane(TextPane):
             self.post_message(self.Followed(kind, name))
 
 
-def evidence_paras(subject: Subject) -> Iterator[Para]:
+def evidence_paras(subject: AttemptSubject) -> Iterator[Para]:
     """Everything, what matters first."""
     attempt = subject.attempt
     if subject.run is not None:
@@ -109,7 +109,7 @@ def evidence_paras(subject: Subject) -> Iterator[Para]:
     yield from _siblings(subject)
 
 
-def _run_head(subject: Subject, run: Run) -> Iterator[Para]:
+def _run_head(subject: AttemptSubject, run: Run) -> Iterator[Para]:
     sign = SIGNS["running" if run.verdict == "alive" else run.verdict]
     words = {"alive": "running", "silent": "running, but silent", "dead": "not running: its worker is gone"}
     spans: list[Span] = [(f"{sign.glyph} {words[run.verdict]}", sign.ink)]
@@ -147,7 +147,7 @@ def _bead_line(bead_id: str, beads: Mapping[str, Bead] | None) -> Para:
     return Para(f"bead:{bead_id}", (*lead, (title, f"{ink} bold"), *tail), hang=len(lead) * 2, opens=known)
 
 
-def _figures(subject: Subject) -> Iterator[Span]:
+def _figures(subject: AttemptSubject) -> Iterator[Span]:
     attempt, run = subject.attempt, subject.run
     harness = attempt.harness or (run.harness if run else "")
     model = attempt.model or (run.model if run else "")
@@ -174,7 +174,7 @@ def _figures(subject: Subject) -> Iterator[Span]:
     yield f" · {'cost ' if cost == figures.UNKNOWN else ''}{cost}", "text"
 
 
-def _times(subject: Subject) -> Iterator[Span]:
+def _times(subject: AttemptSubject) -> Iterator[Span]:
     attempt, run = subject.attempt, subject.run
     started = attempt.started_at or (run.started_at if run else None)
     shown = clean_line(attempt.attempt_id, 80)
@@ -192,7 +192,7 @@ def _moment(instant: int, now: int) -> str:
     return time if ":" in day else f"{day} {time}"
 
 
-def _reading(subject: Subject) -> Iterator[Para]:
+def _reading(subject: AttemptSubject) -> Iterator[Para]:
     reading = subject.reading
     if reading is None or (subject.running and not subject.attempt.finished):
         return
@@ -236,7 +236,7 @@ def _field(name: str, value: str, ink: str) -> Iterator[Para]:
         yield Para(f"field {name} {number}", spans, hang=len(lead))
 
 
-def _evidence(subject: Subject) -> Iterator[Para]:
+def _evidence(subject: AttemptSubject) -> Iterator[Para]:
     """What the folder holds; what the snapshot knows of it stands there before the folder is read."""
     attempt, evidence = subject.attempt, subject.evidence
     if evidence is None and attempt.bundle is not None and not subject.trouble:
@@ -323,7 +323,7 @@ _OPEN = frozenset({"needs_judgment", "skipped", "pending", ""})
 """Words of a check that neither passed nor failed."""
 
 
-def _commits(subject: Subject) -> Iterator[Para]:
+def _commits(subject: AttemptSubject) -> Iterator[Para]:
     attempt = subject.attempt
     rows = [
         ("base", attempt.base_rev, "text"),
@@ -376,7 +376,7 @@ def _fact(fact: Fact) -> Line:
     return [(f"  {cut(clean_line(fact.name, 40), 11):<12}", "muted"), (clean_line(fact.value, 300), "text")]
 
 
-def _siblings(subject: Subject) -> Iterator[Para]:
+def _siblings(subject: AttemptSubject) -> Iterator[Para]:
     others = [attempt for attempt in subject.siblings if attempt.attempt_id != subject.attempt.attempt_id]
     if not others:
         return
@@ -398,9 +398,9 @@ class SubjectLine(SpanLine):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._subject: Subject | None = None
+        self._subject: AttemptSubject | None = None
 
-    def show(self, subject: Subject | None) -> None:
+    def show(self, subject: AttemptSubject | None) -> None:
         """Name another attempt, or a newer state of it."""
         self._subject = subject
         self.refresh()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.comparison import Comparison
+from helix_tui.core.ddx.attempts.comparison import AttemptComparison
 from helix_tui.core.ddx.attempts.evidence import AttemptCheck
 from helix_tui.core.ddx.attempts.sums import format_sum
 from helix_tui.core.ground.text import clean_line
@@ -26,7 +26,7 @@ MOST_FILES = 40
 class ComparisonFacts:
     """A comparison with the files of both, read as far as they are shown."""
 
-    comparison: Comparison
+    comparison: AttemptComparison
     earlier: tuple[FileDiff, ...]
     later: tuple[FileDiff, ...]
     between: DiffFacts

@@ -78,7 +78,7 @@ def trackers(draw: st.DrawFn) -> list[dict[str, Any]]:
 @settings(max_examples=150, deadline=None)
 @given(trackers(), st.booleans())
 def test_stop_is_never_said_beside_ready_work_or_a_finished_epic(rows: list[dict[str, Any]], asked: bool) -> None:
-    questions = [OpenQuestion("q-1", "conflict", "what now?", "conflict:h-0", "h-0")] if asked else []
+    questions = [OpenQuestion("q-1", "conflict", "what now?", "conflict:documents", "h-0")] if asked else []
     facts = facts_of(*rows, questions=questions)
     verdict = decide(facts)
     action = verdict.next_action or undecided(verdict).next_action

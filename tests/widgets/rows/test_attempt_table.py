@@ -11,7 +11,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
 from helix_tui.core.ddx.attempts.sums import format_sum, sum_calls
 from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.widgets.rows.attempt_table import SORTS, arranged, ending_of, grouped
-from helix_tui.widgets.rows.attempts import AttemptList, AttemptRows, Board, Order
+from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, AttemptRows, Board
 from tests.widgets.host import Host
 
 NOW = parse_now("2026-08-21T12:00:00Z")
@@ -81,17 +81,17 @@ def test_every_order_holds_every_attempt_once_and_the_unknown_last(name: str, tu
 
 def test_a_column_that_nobody_can_fill_is_not_there() -> None:
     bare = [replace(each, cost_usd=None, tokens=Tokens(), model="", harness="") for each in MANY]
-    names = {column.name for column in Board(order=Order(bare), now=NOW).columns(160)}
+    names = {column.name for column in Board(order=AttemptOrder(bare), now=NOW).columns(160)}
     assert names == {"took", "ended"}
-    chosen = Board(order=Order(bare, chosen=("cost", "bead")), now=NOW).columns(160)
+    chosen = Board(order=AttemptOrder(bare, chosen=("cost", "bead")), now=NOW).columns(160)
     assert [column.name for column in chosen] == ["cost", "bead"]
-    line = "".join(text for text, _ in AttemptRows(Board(order=Order(bare), now=NOW), 120).paint(1, 120))
+    line = "".join(text for text, _ in AttemptRows(Board(order=AttemptOrder(bare), now=NOW), 120).paint(1, 120))
     assert "n/a" not in line
 
 
 @pytest.mark.parametrize("width", [46, 58, 62, 80, 100, 120, 160, 218])
 def test_at_every_width_outcome_title_duration_age_and_cost_are_there(width: int) -> None:
-    rows = AttemptRows(Board(order=Order(MANY), now=NOW), width)
+    rows = AttemptRows(Board(order=AttemptOrder(MANY), now=NOW), width)
     line = "".join(text for text, _ in rows.paint(1, width))
     for part in ("✓", "b-0", "1s", "$0.50"):
         assert part in line, line
@@ -116,7 +116,7 @@ def test_an_ending_is_ddxs_own_word_where_that_says_more(status: str, said: str)
 async def test_a_day_folds_to_its_sums_and_unfolds() -> None:
     rows = AttemptList()
     async with Host(rows).run_test(size=(120, 30)):
-        rows.show_board(Board(order=Order(MANY), now=NOW))
+        rows.show_board(Board(order=AttemptOrder(MANY), now=NOW))
         whole = len(rows.source)
         rows.select(MANY[40].attempt_id)
         assert rows.fold()
@@ -130,8 +130,8 @@ async def test_a_day_folds_to_its_sums_and_unfolds() -> None:
 
 def test_twenty_thousand_attempts_have_their_rows_where_their_keys_say() -> None:
     many = [attempt(n) for n in range(20_000)]
-    rows = AttemptRows(Board(order=Order(many), now=NOW, folded=frozenset({"yesterday"})), 100)
+    rows = AttemptRows(Board(order=AttemptOrder(many), now=NOW, folded=frozenset({"yesterday"})), 100)
     for place in (0, 1, 500, len(rows) - 1):
         assert rows.index(rows.key(place)) == place
-    limited = AttemptRows(Board(order=Order(many), now=NOW), 100, most=60)
+    limited = AttemptRows(Board(order=AttemptOrder(many), now=NOW), 100, most=60)
     assert sum(limited.attempt(n) is not None for n in range(len(limited))) == 60

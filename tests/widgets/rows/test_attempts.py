@@ -13,7 +13,7 @@ from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.widgets.chrome.actions import Action
 from helix_tui.widgets.outcomes import look_of
 from helix_tui.widgets.rows.attempt_filter import AttemptFilter
-from helix_tui.widgets.rows.attempts import AttemptList, AttemptRows, Board, Order, RunView, paint_attempt
+from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, AttemptRows, Board, RunView, paint_attempt
 from tests.widgets.host import Host
 
 NOW = parse_now("2026-08-21T12:00:00Z")
@@ -48,7 +48,7 @@ def run(**fields: object) -> RunView:
 
 
 def board(attempts: list[Attempt], *runs: RunView) -> Board:
-    return Board(runs, Order(attempts), BEADS, NOW)
+    return Board(runs, AttemptOrder(attempts), BEADS, NOW)
 
 
 @pytest.mark.parametrize(

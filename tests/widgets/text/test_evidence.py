@@ -9,21 +9,21 @@ from textual import on
 from helix_tui.core.ddx.attempts.attempt import Review
 from helix_tui.core.ddx.attempts.evidence import AttemptCheck, AttemptEvidence, Reading
 from helix_tui.core.ddx.runs.running import Fact, Run
-from helix_tui.widgets.text.attempt_evidence import EvidencePane, Subject, evidence_paras
+from helix_tui.widgets.text.attempt_evidence import AttemptSubject, EvidencePane, evidence_paras
 from helix_tui.widgets.text.patch import DiffFacts, parse_diff
 from tests.widgets.host import Host
 from tests.widgets.rows.test_attempts import BEADS, MINUTE, NOW, attempt
 from tests.widgets.text.test_diff import PLAIN
 
 
-def text_of(subject: Subject) -> str:
+def text_of(subject: AttemptSubject) -> str:
     return "\n".join(
         "".join(text for text, _ in (*para.spans, (" ", ""), *para.right)) for para in evidence_paras(subject)
     )
 
 
 def test_a_preserved_attempt_says_what_it_is_where_it_is_kept_and_what_to_do() -> None:
-    subject = Subject(
+    subject = AttemptSubject(
         attempt(
             1,
             "land_conflict",
@@ -55,7 +55,7 @@ def test_a_preserved_attempt_says_what_it_is_where_it_is_kept_and_what_to_do() -
 
 
 def test_a_physics_level_reading_asks_for_a_person() -> None:
-    text = text_of(Subject(attempt(1, "no_changes"), reading=Reading("physics-level", "a person must decide")))
+    text = text_of(AttemptSubject(attempt(1, "no_changes"), reading=Reading("physics-level", "a person must decide")))
     assert "physics-level" in text
     assert "a person must decide" in text
 
@@ -71,7 +71,7 @@ def test_checks_rationale_changes_and_merges_have_their_sections() -> None:
         problems=("checks.json: half-written",),
     )
     diff = DiffFacts(parse_diff(PLAIN), (("landed through merge 12ab Merge (ort -X ours)", "waiting"),))
-    text = text_of(Subject(attempt(1), evidence=evidence, diff=diff, now=NOW))
+    text = text_of(AttemptSubject(attempt(1), evidence=evidence, diff=diff, now=NOW))
     assert "checks 3 1 failed" in text
     assert text.index("✗ reach") < text.index("✓ build")
     assert "deadcode reported 1 symbol" in text
@@ -83,7 +83,7 @@ def test_checks_rationale_changes_and_merges_have_their_sections() -> None:
 
 def test_a_crashed_attempt_without_a_folder_says_so() -> None:
     missing = AttemptEvidence(missing="no folder .ddx/executions/x here: it ran on another machine")
-    text = text_of(Subject(attempt(1, ""), evidence=missing, now=NOW))
+    text = text_of(AttemptSubject(attempt(1, ""), evidence=missing, now=NOW))
     assert "✗ interrupted  it left no result" in text
     assert "it ran on another machine" in text
 
@@ -99,7 +99,7 @@ def test_a_run_says_what_it_rests_on_file_by_file() -> None:
         last_tool="Bash go test",
         facts=(Fact("process", "77 on vm", "run-state", at=NOW - MINUTE), Fact("owner", "me", "lease")),
     )
-    text = text_of(Subject(attempt(1, ""), run=run, beads=BEADS, now=NOW))
+    text = text_of(AttemptSubject(attempt(1, ""), run=run, beads=BEADS, now=NOW))
     assert "! running, but silent  4m 00s  review" in text
     assert "it has done nothing for 12m" in text
     assert "run-state  1m old" in text
@@ -110,7 +110,7 @@ def test_a_run_says_what_it_rests_on_file_by_file() -> None:
 def test_keys_are_unique_whatever_is_known() -> None:
     siblings = [attempt(number) for number in range(1, 40)]
     fact = Fact("bead", "b", "row")
-    subject = Subject(
+    subject = AttemptSubject(
         attempt(1, detail="a\nb", error="c"),
         run=Run("ddx-1", facts=(fact, fact)),
         siblings=siblings,
@@ -140,7 +140,9 @@ async def test_enter_on_a_line_that_leads_somewhere_goes_there() -> None:
     app.followed = []
     diff = DiffFacts(parse_diff(PLAIN))
     async with app.run_test(size=(60, 40)) as pilot:
-        pane.show_subject(Subject(attempt(1), beads=BEADS, siblings=[attempt(1), attempt(2)], diff=diff), other=True)
+        pane.show_subject(
+            AttemptSubject(attempt(1), beads=BEADS, siblings=[attempt(1), attempt(2)], diff=diff), other=True
+        )
         pane.focus()
         for line in ("bead:ddx-1", f"attempt:{attempt(2).attempt_id}", "diff:0", "figures"):
             assert pane.select(f"{line}\n0")
@@ -152,13 +154,13 @@ async def test_enter_on_a_line_that_leads_somewhere_goes_there() -> None:
 async def test_a_newer_state_of_the_same_attempt_keeps_the_place_another_one_begins_at_its_top() -> None:
     pane = EvidencePane()
     async with Host(pane).run_test(size=(60, 10)):
-        first = Subject(attempt(1, base_rev="a" * 40, result_rev="b" * 40), beads=BEADS, now=NOW)
+        first = AttemptSubject(attempt(1, base_rev="a" * 40, result_rev="b" * 40), beads=BEADS, now=NOW)
         pane.show_subject(first, other=True)
         pane.select("commit result\n0")
         pane.show_subject(
-            Subject(first.attempt, beads=BEADS, evidence=AttemptEvidence(checks=(AttemptCheck("a", "pass"),))),
+            AttemptSubject(first.attempt, beads=BEADS, evidence=AttemptEvidence(checks=(AttemptCheck("a", "pass"),))),
             other=False,
         )
         assert pane.selected_key == "commit result\n0"
-        pane.show_subject(Subject(attempt(2), beads=BEADS), other=True)
+        pane.show_subject(AttemptSubject(attempt(2), beads=BEADS), other=True)
         assert pane.selected_index == 0

@@ -18,7 +18,7 @@ from typing import Literal
 from helix_tui.core.ask.answer.quoting import cut_code, cut_document
 from helix_tui.core.ask.records import Span, text_hash
 from helix_tui.core.ask.retrieval.library import Library
-from helix_tui.core.ask.retrieval.subject import Asks, Subject
+from helix_tui.core.ask.retrieval.subject import Asks, QuestionSubject
 from helix_tui.core.ask.retrieval.wording import Wording
 
 WINDOW = 8
@@ -119,7 +119,7 @@ class Passage:
 
 
 def passages_for(
-    library: Library, subject: Subject, skip: frozenset[str] = frozenset(), records: Sequence[Span] = ()
+    library: Library, subject: QuestionSubject, skip: frozenset[str] = frozenset(), records: Sequence[Span] = ()
 ) -> tuple[Passage, ...]:
     """The best passages of a repository for a question, none of them a copy of another.
 
@@ -148,7 +148,7 @@ def passages_for(
     return tuple(_distinct(ordered))
 
 
-def _found(library: Library, subject: Subject) -> list[Span]:
+def _found(library: Library, subject: QuestionSubject) -> list[Span]:
     """Spans that the search brings for the question, for its subject alone and from the documents; each once."""
     alone = " ".join(one.word for one in subject.words if one.weight == 1)
     found: dict[tuple[str, int, int], Span] = {}

@@ -20,7 +20,7 @@ from helix_tui.core.ask.corpus.listing import MAX_BYTES, decode, split_lines
 from helix_tui.core.ask.corpus.roles import role_of
 from helix_tui.core.ask.index.contents import Contents
 from helix_tui.core.ask.index.question import IndexQuery, read_question
-from helix_tui.core.ask.index.ranking import Known, Ranking, rank
+from helix_tui.core.ask.index.ranking import Ranking, RankingSources, rank
 from helix_tui.core.ask.index.store.database import FILE
 from helix_tui.core.ask.index.store.view import StaleView
 from helix_tui.core.ask.index.trees import derived_tree, read_tree
@@ -141,7 +141,7 @@ class RepositoryIndex(Contents):
             question = read_question(query) if isinstance(query, str) else query
             if len(self._rankings) >= _RANKINGS:
                 self._rankings.clear()
-            known = Known(self._view, self._history, self, self._meanings if rerank else None)
+            known = RankingSources(self._view, self._history, self, self._meanings if rerank else None)
             found = self._rankings[query, rerank] = rank(question, known)
         return found
 

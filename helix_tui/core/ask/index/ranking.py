@@ -75,7 +75,7 @@ _ROLE_OF_KIND: Mapping[str, Role] = {"test": "test", "doc": "doc", "example": "e
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class RankingSources:
     """Everything that a ranking rests on beside the question."""
 
     view: IndexView
@@ -126,7 +126,7 @@ class Ranking:
         )
 
 
-def rank(question: IndexQuery, known: Known) -> Ranking:
+def rank(question: IndexQuery, known: RankingSources) -> Ranking:
     """Every file that some channel speaks for, best first.
 
     Words, names and history come first; then calls are followed from what ranks best, and meanings compared among it.
@@ -148,7 +148,7 @@ def rank(question: IndexQuery, known: Known) -> Ranking:
     return Ranking(view, parts, prior, words.chunks)
 
 
-def _by_words(question: IndexQuery, words: lexical.Lexical, known: Known) -> dict[str, np.ndarray]:
+def _by_words(question: IndexQuery, words: lexical.Lexical, known: RankingSources) -> dict[str, np.ndarray]:
     """Each channel that needs no other one, float64 (files,)."""
     view, history = known.view, known.history
     return {
@@ -182,7 +182,7 @@ def _title(question: IndexQuery, view: IndexView) -> np.ndarray:
     return total
 
 
-def _calls(first: Ranking, known: Known) -> np.ndarray:
+def _calls(first: Ranking, known: RankingSources) -> np.ndarray:
     """What the best passages of the best sources call, and what that calls."""
     view, seeds = known.view, []
     sources = [at for at in first.order[: CALLERS * 8] if view.documents[at].role == "source"][:CALLERS]
@@ -196,7 +196,7 @@ def _calls(first: Ranking, known: Known) -> np.ndarray:
     return total
 
 
-def _meanings(question: IndexQuery, first: Ranking, known: Known, meanings: meaning.Meanings) -> np.ndarray:
+def _meanings(question: IndexQuery, first: Ranking, known: RankingSources, meanings: meaning.Meanings) -> np.ndarray:
     """How near in meaning the files that rank first are: by their digests, or by their best passages."""
     view, reader = known.view, known.reader
     scores = np.zeros(len(view))
@@ -217,7 +217,7 @@ def _is_long(question: IndexQuery) -> bool:
     return question.shape == "question" and len(question.text.split()) > meaning.FEW_WORDS
 
 
-def _passage(at: int, first: Ranking, known: Known) -> str:
+def _passage(at: int, first: Ranking, known: RankingSources) -> str:
     """The passage of a file that says most of the question, in words."""
     path, chunk = known.view.paths[at], first.best_chunk(at)
     if chunk is None:

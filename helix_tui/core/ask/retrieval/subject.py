@@ -124,7 +124,7 @@ class SubjectWord:
 
 
 @dataclass(frozen=True)
-class Subject:
+class QuestionSubject:
     """A question as the answer has to meet it."""
 
     text: str
@@ -146,13 +146,13 @@ class Subject:
         )
 
 
-def read_subject(text: str) -> Subject:
+def read_subject(text: str) -> QuestionSubject:
     """Read a question; one without a word has an empty subject."""
     text = text[:MOST_CHARS].strip()
     head = _question_of(text)
     asks = _asks(head)
     names = tuple(names_in(text))
-    return Subject(text, asks, _words_of(text if asks == "task" else head, names), names)
+    return QuestionSubject(text, asks, _words_of(text if asks == "task" else head, names), names)
 
 
 def _question_of(text: str) -> str:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from itertools import pairwise
 
-from helix_tui.core.ask.retrieval.subject import Subject
+from helix_tui.core.ask.retrieval.subject import QuestionSubject
 from helix_tui.core.ask.tokens import stem, terms_of
 
 JOINED = 0.95
@@ -58,7 +58,7 @@ Hit = tuple[int, float]
 class Wording:
     """The words of one subject, and what of a text says them."""
 
-    def __init__(self, subject: Subject, share: Callable[[str], float]) -> None:
+    def __init__(self, subject: QuestionSubject, share: Callable[[str], float]) -> None:
         """Prepare the words of a subject; ``share`` is the share of all files that have a term."""
         self.subject = subject
         shares = [share(one.term) for one in subject.words]

@@ -37,7 +37,7 @@ from helix_tui.core.ask.retrieval.question import Question, Slot, hints_of, slot
 from helix_tui.core.ask.retrieval.record_question import RecordsAsked, consult, records_asked, with_records
 from helix_tui.core.ask.retrieval.search import Pool, Searcher, Via, cut_to
 from helix_tui.core.ask.retrieval.senses import Ambiguity, concepts_in, prefer, resolve
-from helix_tui.core.ask.retrieval.subject import Subject, read_subject
+from helix_tui.core.ask.retrieval.subject import QuestionSubject, read_subject
 from helix_tui.core.ask.retrieval.trees import Depth, Policy, WalkNode, place_of, walk
 
 Stage = Literal["retrieve", "senses", "align", "passages", "compact", "answer", "model"]
@@ -82,7 +82,7 @@ class AskRun:
     missing: tuple[Slot, ...]
     covered_by: Mapping[str, tuple[str, ...]]
     """Slot id -> places of the kept spans that cover it."""
-    subject: Subject
+    subject: QuestionSubject
     """What kind of answer is wanted, and about what."""
     passages: tuple[Passage, ...]
     """What says most of the subject, the best first."""

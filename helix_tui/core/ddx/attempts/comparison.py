@@ -21,7 +21,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class AttemptComparison:
     """Two attempts and the difference of their results."""
 
     earlier: Side
@@ -37,12 +37,12 @@ def previous_attempt(attempt: Attempt, siblings: tuple[Attempt, ...]) -> Attempt
     return older[0] if older else None
 
 
-def compare(root: Path, earlier: Attempt, later: Attempt, *, timeout: float = 8.0) -> Comparison:
+def compare(root: Path, earlier: Attempt, later: Attempt, *, timeout: float = 8.0) -> AttemptComparison:
     """Read both and the difference. This runs git: call it from a worker."""
     sides = [
         Side(each, read_diff(root, each, timeout=timeout), read_evidence(each).checks) for each in (earlier, later)
     ]
-    return Comparison(sides[0], sides[1], _between(root, sides[0], sides[1], timeout))
+    return AttemptComparison(sides[0], sides[1], _between(root, sides[0], sides[1], timeout))
 
 
 def _between(root: Path, earlier: Side, later: Side, timeout: float) -> Diff:

@@ -28,7 +28,7 @@ _YOUNG = 24
 _CHECKS = "checks.json"
 """What ddx measured before it landed; of an attempt that passed, its result does not say so."""
 
-_READ = ("result.json", "manifest.json", "usage.json", _CHECKS, _CLEANUP)
+_READ = ("result.json", "manifest.json", "usage.json", "prompt.md", _CHECKS, _CLEANUP)
 
 MAX_BUNDLES = 40_000
 """Evidence folders that are read, the newest by name: 3.4 KB are held of each, 140 MB of so many. Real

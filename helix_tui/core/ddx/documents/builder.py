@@ -27,9 +27,9 @@ from helix_tui.core.ddx.documents.frontmatter import (
 )
 from helix_tui.core.ddx.documents.graph import (
     Bucket,
-    Document,
     DocumentGraph,
     DocumentsUnreadable,
+    GraphDocument,
     GraphIssue,
     Metric,
     slug_of,
@@ -84,10 +84,10 @@ class _Making:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.documents: dict[str, Document] = {}
+        self.documents: dict[str, GraphDocument] = {}
         self.issues: list[GraphIssue] = []
         self.warnings: list[str] = []
-        self.undeclared: list[Document] = []
+        self.undeclared: list[GraphDocument] = []
         self._sources: dict[str, tuple[bytes, yaml.Node | None, bytes]] = {}
         self._links: dict[str, tuple[str, ...]] = {}
 
@@ -109,7 +109,7 @@ class _Making:
                 continue
             self.documents[document.id] = document
 
-    def _parse(self, path: str, relative: str) -> Document | None:
+    def _parse(self, path: str, relative: str) -> GraphDocument | None:
         raw = read_bytes(path)
         if raw is None:
             raise FrontmatterError(_unread(path))
@@ -129,7 +129,7 @@ class _Making:
         if fields.id not in self.documents:
             self._sources[fields.id] = (parts[0], node, parts[1])
             self._links[fields.id] = tuple(found.strip() for found in _LINK.findall(text) if found.strip())
-        return Document(
+        return GraphDocument(
             id=fields.id,
             path=relative,
             title=_title(text),
@@ -147,7 +147,7 @@ class _Making:
         name = text_at(node, "id")
         if name or relative.startswith(f"docs{os.sep}"):
             title = _title(body.decode("utf-8", "replace"))
-            self.undeclared.append(Document(name or relative, relative, title, text_at(node, "status")))
+            self.undeclared.append(GraphDocument(name or relative, relative, title, text_at(node, "status")))
 
     def resolve_links(self) -> None:
         """Every ``[[ID]]`` of a text is a dependency too, where it names a document."""
@@ -271,7 +271,7 @@ class _Making:
             hashes={name: content_hash(*self._sources[name]) for name in reviewed if name in documents},
         )
 
-    def _ordered(self) -> Iterator[Document]:
+    def _ordered(self) -> Iterator[GraphDocument]:
         for name in sorted(self.documents):
             yield self.documents[name]
 
@@ -387,7 +387,7 @@ def _title(text: str) -> str:
     return ""
 
 
-def _resolve(text: str, documents: Mapping[str, Document]) -> str:
+def _resolve(text: str, documents: Mapping[str, GraphDocument]) -> str:
     """The id that a link names, as it is written or as a slug; empty where it names none."""
     if text in documents:
         return text

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 
 import yaml
 
-from helix_tui.core.ddx.documents.graph import NO_REVIEW, ExecutionDefinition, Review
+from helix_tui.core.ddx.documents.graph import NO_REVIEW, ExecutionDefinition, ReviewStamp
+from helix_tui.core.ground.errors import HelixError
 
 _LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WORDS = {"mapping values are not allowed here": "mapping values are not allowed in this context"}
@@ -31,7 +32,7 @@ _TRUE = frozenset(("true", "True", "TRUE", "y", "Y", "yes", "Yes", "YES", "on", 
 _FALSE = frozenset(("false", "False", "FALSE", "n", "N", "no", "No", "NO", "off", "Off", "OFF"))
 
 
-class FrontmatterError(ValueError):
+class FrontmatterError(HelixError):
     """A block that is not what ddx reads; the text is ddx's own."""
 
 
@@ -42,7 +43,7 @@ class Fields:
     id: str = ""
     status: str = ""
     depends_on: tuple[str, ...] = ()
-    review: Review = NO_REVIEW
+    review: ReviewStamp = NO_REVIEW
     parking_lot: bool = False
     execution: ExecutionDefinition | None = None
 
@@ -173,10 +174,10 @@ class _Decoder:
             execution=None if _is_null(execution) else self._execution(execution),
         )
 
-    def _review(self, node: yaml.Node | None) -> Review:
+    def _review(self, node: yaml.Node | None) -> ReviewStamp:
         found = self.mapping(node, "docgraph.DocReview")
         deps = self.mapping(found.get("deps"), "map[string]string")
-        return Review(
+        return ReviewStamp(
             self_hash=self.text(found.get("self_hash")),
             deps={name: self.text(value) for name, value in deps.items()},
             reviewed_at=self.text(found.get("reviewed_at")),

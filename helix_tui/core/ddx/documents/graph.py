@@ -22,7 +22,7 @@ class DocumentsUnreadable(HelixError):
 
 
 @dataclass(frozen=True, slots=True)
-class Review:
+class ReviewStamp:
     """What somebody stamped: the hashes as they were when the document was last reviewed."""
 
     self_hash: str = ""
@@ -30,7 +30,7 @@ class Review:
     reviewed_at: str = ""
 
 
-NO_REVIEW = Review()
+NO_REVIEW = ReviewStamp()
 """Nobody has reviewed it."""
 
 
@@ -61,7 +61,7 @@ class Metric:
 
 
 @dataclass(frozen=True, slots=True)
-class Document:
+class GraphDocument:
     """One document of the graph."""
 
     id: str
@@ -72,7 +72,7 @@ class Document:
     depends_on: tuple[str, ...] = ()
     """Declared in the frontmatter, or linked as ``[[ID]]`` in the text; sorted."""
     dependents: tuple[str, ...] = ()
-    review: Review = NO_REVIEW
+    review: ReviewStamp = NO_REVIEW
     parking_lot: bool = False
     execution: ExecutionDefinition | None = None
     metric: Metric | None = None
@@ -118,19 +118,19 @@ class DocumentGraph:
     """The documents of one project, and what is wrong with them."""
 
     root: Path
-    documents: Mapping[str, Document]
+    documents: Mapping[str, GraphDocument]
     """By id, in order of the ids."""
     issues: tuple[GraphIssue, ...] = ()
     warnings: tuple[str, ...] = ()
     """What ``ddx doc validate`` warns of beside the issues."""
     hashes: Mapping[str, str] = field(default_factory=dict)
     """Content hash, of the documents that somebody's review names."""
-    undeclared: tuple[Document, ...] = ()
+    undeclared: tuple[GraphDocument, ...] = ()
     """Markdown files under ``docs`` that are no documents to ddx, for a search: each with its path as its id, or
     with the ``id`` at the top of its frontmatter.
     """
 
-    def document(self, document_id: str) -> Document:
+    def document(self, document_id: str) -> GraphDocument:
         """A document by its id.
 
         Raises:
@@ -153,7 +153,7 @@ class DocumentGraph:
         documents = (self.documents[document_id] for document_id in sorted(found))
         return tuple(StaleDocument(each.id, each.path, found[each.id], each.bucket) for each in documents)
 
-    def _changed(self, document: Document) -> tuple[str, ...]:
+    def _changed(self, document: GraphDocument) -> tuple[str, ...]:
         if document.parking_lot:
             return ()
         reasons: set[str] = set()
@@ -201,7 +201,7 @@ class DocumentGraph:
         return {**parts, "summary": {"total": len(found), **{name: len(parts[name]) for name in BUCKETS}}}
 
 
-def _entry(document: Document) -> dict[str, Any]:
+def _entry(document: GraphDocument) -> dict[str, Any]:
     found: dict[str, Any] = {"id": document.id, "path": document.path, "title": document.title}
     found |= {"depends_on": list(document.depends_on), "dependents": list(document.dependents)}
     return {name: value for name, value in found.items() if value or name in ("id", "path")}

@@ -1,7 +1,7 @@
 """Documents as the rest of the program asks for them: by ddx where there is one, else by our own reader.
 
 What a name that no document declares might mean is found by a search over ids, file names, titles and links;
-whoever shows that says so (`Match.how`).
+whoever shows that says so (`DocumentMatch.how`).
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.client import Ddx, DdxError
 from helix_tui.core.ddx.documents.graph import (
     BUCKETS,
-    Document,
     DocumentGraph,
     DocumentsUnreadable,
+    GraphDocument,
     GraphIssue,
     StaleDocument,
     slug_of,
@@ -47,10 +47,10 @@ _WORD = re.compile(r"[^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Match:
+class DocumentMatch:
     """A document that a name may mean, and by what it was found."""
 
-    document: Document
+    document: GraphDocument
     how: Found
 
     @property
@@ -69,7 +69,7 @@ class Match:
 class DocumentChange:
     """A document that changed after beads under it were written, or after others were reviewed against it."""
 
-    document: Document
+    document: GraphDocument
     when: int | None
     """When it was last committed, in nanoseconds; None where no bead is older than that."""
     uncommitted: bool
@@ -95,24 +95,24 @@ class Documents:
     """Where ddx and our own reader disagree."""
 
     @property
-    def all(self) -> Mapping[str, Document]:
+    def all(self) -> Mapping[str, GraphDocument]:
         """Every document by its id."""
         return self.graph.documents
 
-    def find(self, name: str) -> Match | None:
+    def find(self, name: str) -> DocumentMatch | None:
         """The document that a bead's ``spec-id`` or a person means; None where none is like it."""
         return next(iter(self.search(name, most=1, loose=False)), None)
 
-    def search(self, text: str, *, most: int = 20, loose: bool = True) -> tuple[Match, ...]:
+    def search(self, text: str, *, most: int = 20, loose: bool = True) -> tuple[DocumentMatch, ...]:
         """Documents that a text may mean, nearest first: by id, path, file name, title, then by links.
 
         Args:
             loose: whether some words of a title are enough, and links to nothing count.
         """
-        found: dict[str, Match] = {}
+        found: dict[str, DocumentMatch] = {}
         for document, how in self._likely(text.strip(), loose=loose):
             if document.path not in found:
-                found[document.path] = Match(document, how)
+                found[document.path] = DocumentMatch(document, how)
                 if len(found) == most:
                     break
         return tuple(found.values())
@@ -126,7 +126,7 @@ class Documents:
             return False
         return self.find(spec_id) is None
 
-    def _likely(self, text: str, *, loose: bool) -> Iterator[tuple[Document, Found]]:
+    def _likely(self, text: str, *, loose: bool) -> Iterator[tuple[GraphDocument, Found]]:
         if not text:
             return
         plain = text.partition("#")[0]
@@ -313,7 +313,7 @@ class _Answers:
         self.stale = tuple(_stale(stale))
 
 
-def _bucketed(theirs: _Answers, documents: Mapping[str, Document]) -> Iterator[StaleDocument]:
+def _bucketed(theirs: _Answers, documents: Mapping[str, GraphDocument]) -> Iterator[StaleDocument]:
     """What is stale for ddx; where it does not say which of it matters, our own reader does."""
     for each in theirs.stale:
         document = documents.get(each.id)
@@ -341,8 +341,8 @@ def _texts(value: Any) -> tuple[str, ...]:
     return tuple(each for each in value if isinstance(each, str)) if isinstance(value, list) else ()
 
 
-def _merged(own: Document | None, entry: Mapping[str, Any]) -> Document:
-    document = own or Document(entry["id"], entry["path"])
+def _merged(own: GraphDocument | None, entry: Mapping[str, Any]) -> GraphDocument:
+    document = own or GraphDocument(entry["id"], entry["path"])
     return replace(
         document,
         path=entry["path"],
@@ -390,7 +390,7 @@ def _written(bead: Bead) -> int | None:
 
 
 def _before(
-    document: Document,
+    document: GraphDocument,
     times: Mapping[str, int | None],
     ids: Iterable[str],
     under: Mapping[str, tuple[str, ...]],

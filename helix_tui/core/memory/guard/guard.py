@@ -215,7 +215,7 @@ _Way = Callable[[Any], Any]
 
 _RECORDS: Mapping[type, _Way] = {
     Memory: _memory,
-    records.Shown: _numbered,
+    records.ShownMemory: _numbered,
     records.MemoryOutcome: _numbered,
     records.Stored: _stored,
     reports.Proposal: _proposal,

@@ -14,7 +14,7 @@ from helix_tui.core.ground.text import BEGIN, END, clean_line, split_block
 from helix_tui.core.memory.guard.guard import ORDER, shown
 from helix_tui.core.memory.ranking import key, likeness
 from helix_tui.core.memory.recall import recall as recalling
-from helix_tui.core.memory.records import Injection, Memory, Recall, Recalled, Scope, Shown
+from helix_tui.core.memory.records import Injection, Memory, Recall, Recalled, Scope, ShownMemory
 from helix_tui.core.memory.reports import Assessment
 from helix_tui.core.memory.store import rows
 from helix_tui.core.memory.store.base import Base
@@ -167,7 +167,7 @@ def _injection(
         ranker=task.ranker,
         scope=task.scope,
         shown=tuple(
-            Shown(memory.id, memory.name, position, hit.score, hit.relevance, memory.label, memory.revision)
+            ShownMemory(memory.id, memory.name, position, hit.score, hit.relevance, memory.label, memory.revision)
             for position, (hit, memory) in enumerate(zip(hits, seen, strict=True))
         ),
         text=block(seen),
@@ -276,13 +276,13 @@ def rebook(base: Base, attempt: str, objective: str) -> None:
         )
 
 
-def _shown(base: Base, number: int) -> tuple[Shown, ...]:
+def _shown(base: Base, number: int) -> tuple[ShownMemory, ...]:
     found = base.database.execute(
         "SELECT memory_id, name, position, score, relevance, label, revision FROM injection_memory"
         " WHERE injection_id = ? ORDER BY position",
         [number],
     )
-    return tuple(Shown(*row) for row in found)
+    return tuple(ShownMemory(*row) for row in found)
 
 
 PIVOT_AT, ESCALATE_AT = 3, 5

@@ -143,7 +143,7 @@ def _store(base: Base, index: MemoryIndex, draft: Draft, trigger: Vector | None,
 
 
 @dataclass(frozen=True, slots=True)
-class Known:
+class KnownMemory:
     """What is remembered already of a text that is to be stored."""
 
     memory: Memory
@@ -155,14 +155,14 @@ class Known:
     """None agrees: the text is a newer revision."""
 
 
-def find_known(base: Base, draft: Draft, kin: alike.Kin, threshold: float = alike.DUPLICATE) -> Known | None:
+def find_known(base: Base, draft: Draft, kin: alike.Kin, threshold: float = alike.DUPLICATE) -> KnownMemory | None:
     """What says the same as a draft, or names the same problem and resolves it in another way.
 
     What a person has put in as their own is merged with nothing but itself, and no rule replaces it.
     """
     candidates = kin.candidates(threshold)
     memories = rows.fetch(base.database, [memory_id for memory_id, _ in candidates])
-    revised: Known | None = None
+    revised: KnownMemory | None = None
     for memory_id, similarity in candidates:
         memory = memories[memory_id]
         if not one_matter(memory.trigger, draft.trigger):
@@ -170,17 +170,17 @@ def find_known(base: Base, draft: Draft, kin: alike.Kin, threshold: float = alik
         same = same_problem(memory.trigger, draft.trigger)
         if memory.protected or draft.protected:
             if same and key(memory.resolution) == key(draft.resolution) and memory.protected:
-                return Known(memory, similarity, memory)
+                return KnownMemory(memory, similarity, memory)
             if draft.protected and same and revised is None:
-                revised = Known(memory, similarity, memory, differs=True)
+                revised = KnownMemory(memory, similarity, memory, differs=True)
             continue
         if resolve_alike(base, _bare(memory.resolution), _bare(draft.resolution)):
-            return Known(memory, similarity, memory)
+            return KnownMemory(memory, similarity, memory)
         if same:
             older = _older_that_agrees(base, memory, draft)
             if older is not None:
-                return Known(memory, similarity, older)
-            revised = revised or Known(memory, similarity, memory, differs=True)
+                return KnownMemory(memory, similarity, older)
+            revised = revised or KnownMemory(memory, similarity, memory, differs=True)
     return revised
 
 
@@ -197,12 +197,12 @@ def _bare(resolution: str) -> str:
     return resolution.removeprefix(APPROACH)
 
 
-def _older(known: Known) -> str:
+def _older(known: KnownMemory) -> str:
     return f"revision {known.says_so.revision} says so; revision {known.memory.revision} has replaced it"
 
 
 def _revise(
-    base: Base, index: MemoryIndex, draft: Draft, vectors: tuple[Vector | None, Vector | None], known: Known
+    base: Base, index: MemoryIndex, draft: Draft, vectors: tuple[Vector | None, Vector | None], known: KnownMemory
 ) -> Stored:
     """Let what is known say something else from now on."""
     memory = known.memory
@@ -224,7 +224,7 @@ def _revise(
     )
 
 
-def _merge(base: Base, index: MemoryIndex, draft: Draft, known: Known) -> Stored:
+def _merge(base: Base, index: MemoryIndex, draft: Draft, known: KnownMemory) -> Stored:
     """Count what was stored again; its words are kept as a variant where they differ, and find it."""
     memory = known.memory
     if known.says_so is memory and (draft.trigger, draft.resolution) != (memory.trigger, memory.resolution):

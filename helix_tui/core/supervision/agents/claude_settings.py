@@ -50,7 +50,7 @@ class UnreadableSettings(HelixError, ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedSettings:
     """What came of a merge."""
 
     path: Path
@@ -108,7 +108,7 @@ def settings_path(project: Project) -> Path:
 
 def merge(
     project: Project, gate: WriteGate, command: Sequence[str], *, remove: bool = False, dry: bool = False
-) -> Merged:
+) -> MergedSettings:
     """Write our hooks into the project's settings, or take them out.
 
     Args:
@@ -127,10 +127,10 @@ def merge(
     if not remove:
         after = _with_ours(after, command, path)
     if after == before and (raw is not None or not after):
-        return Merged(path, (raw or b"").decode("utf-8"), False)
+        return MergedSettings(path, (raw or b"").decode("utf-8"), False)
     text = _written(after, raw) if after or not remove else ""
     if dry:
-        return Merged(path, text, True)
+        return MergedSettings(path, text, True)
     gate.check()
     with gate.open():
         if _read(path) != raw:
@@ -139,7 +139,7 @@ def merge(
             replace_file(path, text.encode(), _mode(path))
         else:
             path.unlink()
-    return Merged(path, text, True)
+    return MergedSettings(path, text, True)
 
 
 def hooks_of(command: Sequence[str]) -> dict[str, list[dict[str, Any]]]:

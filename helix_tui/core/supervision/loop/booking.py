@@ -193,8 +193,14 @@ class Booking:
         return any(question.key == f"acceptance:{script}" for question in self.work.questions.open())
 
     def _ask(self, kind: str, bead_id: str, text: str, *, key: str = "") -> None:
+        bead = self.work.look().queue.beads.get(bead_id)
         question = self.work.questions.ask(
-            kind, text, key=key or f"{kind}:{bead_id}", bead_id=bead_id, run_id=self.work.state.run_id
+            kind,
+            text,
+            key=key or f"{kind}:{bead_id}",
+            bead_id=bead_id,
+            run_id=self.work.state.run_id,
+            bead_at=bead.updated_at if bead is not None else "",
         )
         self.work.teller.always(f"asks ({question.id}): {text}")
 

@@ -15,7 +15,7 @@ from itertools import combinations
 from pathlib import Path
 from typing import Literal
 
-from helix_tui.core.ddx.documents.graph import Document
+from helix_tui.core.ddx.documents.graph import GraphDocument
 from helix_tui.core.ddx.documents.source import Documents
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ground.text import clean_line
@@ -120,7 +120,7 @@ def find_conflicts(documents: Documents) -> tuple[DocumentFinding, ...]:
     return tuple(sorted(found, key=lambda each: (order[each.kind], each.text)))
 
 
-def _read(documents: Documents) -> list[Document]:
+def _read(documents: Documents) -> list[GraphDocument]:
     """Documents whose text is looked at: those of the graph and those under ``docs``, by path."""
     every = (*documents.all.values(), *documents.graph.undeclared)
     return sorted((each for each in every if not _example(Path(each.path))), key=lambda each: each.path)

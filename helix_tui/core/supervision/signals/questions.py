@@ -82,6 +82,8 @@ class OpenQuestion:
     """(document, its statement) pairs that led to it: once one is no longer there, nothing is asked."""
     gone: str = ""
     """Why nobody needs to answer any more: its cause is gone."""
+    bead_at: str = ""
+    """When the bead it is about had changed last as it was asked: what ddx closed before is no answer."""
 
     @property
     def answered(self) -> bool:
@@ -125,11 +127,13 @@ class OpenQuestions:
         options: Iterable[str] = (),
         run_id: str = "",
         about: Iterable[tuple[str, str]] = (),
+        bead_at: str = "",
     ) -> OpenQuestion:
         """Raise a question, or find the one of this key that still stands.
 
         Args:
             about: the statements of documents that led to it.
+            bead_at: when the bead had changed last; RFC 3339, as its record has it.
 
         Raises:
             WritesForbidden: --read-only.
@@ -151,6 +155,7 @@ class OpenQuestions:
                 format_instant(now_ns()),
                 run_id,
                 about=tuple(about),
+                bead_at=bead_at,
             )
             self._write([*have, made])
             return made
@@ -300,8 +305,8 @@ def _over(question: OpenQuestion, beads: Mapping[str, Bead]) -> str:
     bead = beads.get(bead_id)
     if bead is None or bead.status not in TERMINAL or not (dispatch or question.key == f"{question.kind}:{bead_id}"):
         return ""
-    changed, raised = parse_instant(bead.updated_at), parse_instant(question.raised_at)
-    return f"{bead_id} is {bead.status}" if dispatch or changed is None or changed >= (raised or 0) else ""
+    changed, asked = parse_instant(bead.updated_at), parse_instant(question.bead_at or question.raised_at)
+    return f"{bead_id} is {bead.status}" if dispatch or changed is None or changed > (asked or 0) else ""
 
 
 def beads_in_question(questions: Iterable[OpenQuestion]) -> dict[str, str]:

@@ -41,7 +41,7 @@ def merge_words(bead_id: str, ref: str) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergeOutcome:
     """How a merge ended."""
 
     sha: str = ""
@@ -50,7 +50,7 @@ class Merged:
     """Files with conflicts, where the merge waits for somebody to resolve them."""
 
 
-def merge_kept(root: Path, bead_id: str, ref: str, *, keep_conflict: bool = False) -> Merged:
+def merge_kept(root: Path, bead_id: str, ref: str, *, keep_conflict: bool = False) -> MergeOutcome:
     """Merge a kept change into the branch.
 
     Args:
@@ -67,10 +67,10 @@ def merge_kept(root: Path, bead_id: str, ref: str, *, keep_conflict: bool = Fals
         raise OperationRefused("tracked files have changes that are not committed; commit or stash them first")
     done = try_git(root, *merge_words(bead_id, ref))
     if done.rc == 0 and not done.timed_out:
-        return Merged(_head(root))
+        return MergeOutcome(_head(root))
     files = conflicted(root)
     if files and keep_conflict:
-        return Merged(conflicts=files)
+        return MergeOutcome(conflicts=files)
     said = failure("merge", done)
     call_off(root)
     if files:
