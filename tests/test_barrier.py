@@ -30,7 +30,7 @@ from tests.screens.test_queue import queue
 
 __all__ = ["_hear", "_log", "console"]
 
-pytestmark = pytest.mark.plants
+pytestmark = [pytest.mark.plants, pytest.mark.long]
 
 
 async def test_key_action(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,6 +14,8 @@ from mcp import ClientSession, StdioServerParameters, stdio_client
 from helix_tui.cli.program import main
 from tests.core.evidence.work import make_work
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="module")
 def root(tmp_path_factory: pytest.TempPathFactory) -> Path:

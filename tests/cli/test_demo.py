@@ -11,7 +11,7 @@ from helix_tui.core.beads.tracker import read_tracker
 from tests.cli.conftest import Cli
 from tests.cli.test_console import LIMIT_S, Terminal
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.long]
 
 
 def leftovers() -> list[str]:

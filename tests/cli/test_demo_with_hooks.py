@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.long
+
 MAX_RUNS = 40
 """Runs at autonomy low until nothing more is asked: each dispatch and injection is one question."""
 

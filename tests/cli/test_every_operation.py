@@ -20,6 +20,8 @@ from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import go_line, row
 
+pytestmark = pytest.mark.long
+
 FULL = os.environ.get("HELIX_LOAD") == "full"
 GIVEN = {"head": "beads-head.jsonl", "april": "beads-2026-04.jsonl"}
 

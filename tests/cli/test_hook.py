@@ -14,6 +14,8 @@ import helix_tui
 from helix_tui.core.memory import MemoryStore, open_memory
 from helix_tui.core.memory.lessons.proposals import Proposals
 
+pytestmark = pytest.mark.long
+
 EVENTS = [
     "session-start",
     "user-prompt-submit",

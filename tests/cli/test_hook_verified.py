@@ -12,6 +12,8 @@ from helix_tui.core.memory import open_memory
 from helix_tui.core.supervision.agents.report_parser import Heard, commands_run
 from tests.cli.test_hook import clone, hook, opened, root, say
 
+pytestmark = pytest.mark.long
+
 __all__ = ["clone", "root"]
 
 ASKED = "Mend the circular import when editing src/auth.py"

@@ -12,6 +12,8 @@ import pytest
 
 from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.long
+
 NOW = "2026-08-21T22:00:28Z"
 ROWS = (
     '{"id":"x-1","title":"Split the search","status":"proposed","updated_at":"2026-08-21T20:00:00Z"}',

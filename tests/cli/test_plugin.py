@@ -17,6 +17,8 @@ from helix_tui.core.supervision.agents.claude_settings import PLUGIN_FOLDER
 from helix_tui.core.supervision.stages.commands import ROWS
 from tests.cli.conftest import Cli
 
+pytestmark = pytest.mark.long
+
 
 def test_the_plugin_has_the_skill_of_each_command_as_its_record_says() -> None:
     texts = skill_texts()

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 from tests.consistency.conftest import event, write_scene
 from tests.consistency.surfaces import FAST, SURFACES, Scene, contradictions
 
+pytestmark = pytest.mark.long
+
 COMMITTED = Path(__file__).resolve().parents[1] / "data"
 SHARED = Path(__file__).resolve().parents[3] / "shared" / "data" / "ddx" / "loops"
 LOOPS = sorted((COMMITTED / "ddx").glob("*.jsonl")) + sorted((COMMITTED / "loops").glob("*.jsonl"))

@@ -25,6 +25,8 @@ from helix_tui.core.supervision.run_state import status as run_status
 from helix_tui.screens import status_bar_model as pulse
 from tests.consistency.surfaces import Scene, contradictions
 
+pytestmark = pytest.mark.long
+
 Patch = pytest.MonkeyPatch
 MUTANTS: dict[str, Callable[[Patch], None]] = {}
 

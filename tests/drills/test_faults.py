@@ -18,7 +18,7 @@ from bench.console import Terminal, console_argv
 from tests.drills.clock import Clock
 from tests.drills.projects import EVERY_STATE
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.long]
 
 LIMIT_S = 60.0
 """Seconds that a console may take for anything, on a busy machine."""

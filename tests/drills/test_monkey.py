@@ -12,6 +12,8 @@ from tests.drills.actions import Action, Case, actions_of, shorten
 from tests.drills.monkey import play
 from tests.drills.projects import make_project
 
+pytestmark = pytest.mark.long
+
 
 def test_a_seed_gives_one_sequence() -> None:
     assert actions_of(7, 300) == actions_of(7, 300)

@@ -14,7 +14,7 @@ from tests.drills.actions import ODD, Case
 from tests.drills.behind_terminal import LIMIT_S, Ended, Session
 from tests.drills.projects import make_project
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.long]
 
 
 @pytest.fixture

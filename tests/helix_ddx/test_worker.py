@@ -24,6 +24,8 @@ from helix_ddx.store.git import commit, git, init
 from helix_ddx.store.tracker import Row, Store
 from helix_tui.core.ground.time import NS
 
+pytestmark = pytest.mark.long
+
 ERAS = ("april", "head")
 CONTRACT = (
     *("success", "no_changes", "execution_failed", "land_conflict", "post_run_check_failed"),

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from tests.screens.conftest import MakeConsole
 from tests.screens.test_queue import type_text
+
+pytestmark = pytest.mark.long
 
 OLD = {
     "id": "demo-old1",

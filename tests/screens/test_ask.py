@@ -17,6 +17,8 @@ from helix_tui.screens.queue.screen import QueueScreen
 from tests.core.ask.sessions.solar import AMBIGUOUS, QUESTIONS, write
 from tests.screens.conftest import Console, MakeConsole
 
+pytestmark = pytest.mark.long
+
 STORM = QUESTIONS[0]
 
 

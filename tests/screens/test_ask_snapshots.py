@@ -19,6 +19,8 @@ from tests.core.ask.sessions.solar import AMBIGUOUS, QUESTIONS, write
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_ask import asked, settled
 
+pytestmark = pytest.mark.long
+
 Compare = Callable[..., bool]
 
 WIDTHS = [(48, 30), (80, 40), (120, 44), (160, 46)]

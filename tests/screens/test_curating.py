@@ -25,6 +25,8 @@ from helix_tui.screens.queue.screen import QueueScreen
 from tests.core.supervision.conftest import ERAS, row, settled
 from tests.screens.conftest import Console, MakeConsole
 
+pytestmark = pytest.mark.long
+
 WAIT_S = 60.0
 
 

@@ -12,6 +12,8 @@ from tests.core.supervision.conftest import ERAS
 from tests.screens.conftest import MakeConsole
 from tests.screens.test_curating import ahead, press, thought, toasts, tracker
 
+pytestmark = pytest.mark.long
+
 MARKED = ("demo-a", "demo-c", "demo-d")
 
 KEYS: dict[str, tuple[list[str], list[str]]] = {

@@ -20,6 +20,8 @@ from helix_tui.screens.queue.screen import QueueScreen
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_curating import press, thought, type_text
 
+pytestmark = pytest.mark.long
+
 Compare = Callable[..., bool]
 
 WIDTHS = [(48, 26), (80, 30), (120, 36)]

@@ -21,6 +21,8 @@ from helix_tui.widgets.chrome import status_bar as pulse
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.journal_host import ROWS, at_rest, lines, row, write_journal
 
+pytestmark = pytest.mark.long
+
 Compare = Callable[..., bool]
 
 WIDTHS = [(32, 20), (40, 26), (48, 30), (60, 34), (80, 36), (120, 36), (160, 40)]

@@ -17,6 +17,8 @@ from helix_tui.screens.loop import attempt_screen as attempt_module
 from helix_tui.screens.loop.attempt_screen import load_evidence
 from tests.screens.loop_host import Attempts, commits, open_loop, settled
 
+pytestmark = pytest.mark.long
+
 LANDED, KEPT, CRASHED, OLD = (
     "20260821T200000-aaaa0001",
     "20260821T190000-aaaa0002",

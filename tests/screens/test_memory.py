@@ -16,6 +16,8 @@ from helix_tui.screens.memory.sheets import MemoryActionSheet, MemoryPreviewShee
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.memory_host import GATE, IDENTITY, LOCK, PUSH, memory_of, remember, settled
 
+pytestmark = pytest.mark.long
+
 SIZE = (120, 36)
 
 

@@ -30,6 +30,8 @@ from helix_tui.screens.needs.screen import NeedsScreen
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.journal_host import at_rest
 
+pytestmark = pytest.mark.long
+
 STALE, PROPOSALS, LESSONS = 32, 41, 11
 ATTEMPTS = {
     "k-land": "20260820T100000-aaaaaaa1",

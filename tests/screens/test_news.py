@@ -17,6 +17,8 @@ from helix_tui.core.snapshot import Change, Snapshot
 from tests.conftest import ProjectFactory
 from tests.screens.conftest import MakeConsole
 
+pytestmark = pytest.mark.long
+
 ROW = {"id": "bd-1", "title": "first", "status": "open", "created_at": "2026-08-20T10:00:00Z"}
 
 

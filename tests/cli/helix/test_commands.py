@@ -17,6 +17,8 @@ from tests.cli.helix.conftest import BUILDABLE
 from tests.core.supervision.conftest import ERAS, row
 from tests.core.supervision.loop.conftest import StageFactory
 
+pytestmark = pytest.mark.long
+
 # --- the surface -------------------------------------------------------------------------------------------
 
 

@@ -16,6 +16,8 @@ from tests.cli.helix.conftest import BUILDABLE
 from tests.core.supervision.conftest import ERAS, row
 from tests.core.supervision.loop.conftest import Stage, StageFactory
 
+pytestmark = pytest.mark.long
+
 LATER = "2099-01-01T00:00:00Z"
 
 

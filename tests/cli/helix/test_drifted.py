@@ -9,6 +9,8 @@ import pytest
 from tests.core.supervision.conftest import row
 from tests.core.supervision.loop.conftest import StageFactory
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("before", [{}, {"execution-eligible": True}, {"execution-eligible": "yes"}])
 def test_drift_keeps_a_bead_from_workers_until_it_is_seen(

@@ -14,6 +14,8 @@ import pytest
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
 
+pytestmark = pytest.mark.long
+
 GATED = """#!{python}
 import os, sys
 os.environ["HELIX_DDX_ERA"] = "head"

@@ -20,6 +20,8 @@ from helix_tui.core.ddx.trial import try_out
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.time import parse_now
 
+pytestmark = pytest.mark.long
+
 NOW = parse_now("2026-08-01T12:00:00Z")
 LATER = "2099-01-01T00:00:00Z"
 

@@ -18,6 +18,8 @@ from helix_tui.core.embedding.idle import IdleModel
 from helix_tui.core.embedding.minilm import MiniLM, SentenceTransformers
 from helix_tui.core.embedding.weights import MappedTensors, Weights
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="session")
 def weights() -> Weights:

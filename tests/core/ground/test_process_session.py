@@ -16,6 +16,8 @@ import pytest
 from helix_tui.core.ground import process_session as session
 from helix_tui.core.ground.process import run, run_to_files
 
+pytestmark = pytest.mark.long
+
 AGENT = "import os, sys, time; open(sys.argv[1], 'w').write(str(os.getpid())); time.sleep(600)"
 
 DDX = """

@@ -20,7 +20,7 @@ from helix_tui.core.snapshot import Change, Live, Snapshot, take_snapshot
 from helix_tui.core.snapshot.feed import Gatherer
 from helix_tui.core.snapshot.watch import folders_to_watch
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.long]
 
 WAIT_S = 20
 """How long a test waits for news before it fails; news takes milliseconds."""

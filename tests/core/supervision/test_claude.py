@@ -21,6 +21,8 @@ from helix_tui.core.supervision.agents.claude_settings import (
     settings_path,
 )
 
+pytestmark = pytest.mark.long
+
 COMMAND = ["helix-tui"]
 PLUGIN = Path(helix_tui.__file__).with_name("plugin")
 

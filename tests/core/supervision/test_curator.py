@@ -26,6 +26,8 @@ from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import find_project
 from tests.core.supervision.conftest import ERAS, WorldFactory, make_curator, row
 
+pytestmark = pytest.mark.long
+
 Scripted = Callable[[str], Path]
 
 

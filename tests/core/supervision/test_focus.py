@@ -22,6 +22,8 @@ from helix_tui.core.supervision.signals.focus import (
 )
 from tests.core.supervision.conftest import WorldFactory, queue_of, row
 
+pytestmark = pytest.mark.long
+
 MARK = "helix-focus-suppressed"
 
 Rows = dict[str, dict[str, Any]]

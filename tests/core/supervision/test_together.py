@@ -27,7 +27,7 @@ from helix_tui.core.supervision.signals.focus import plan_unfocus, plan_upkeep, 
 from tests.core.supervision.conftest import World, WorldFactory, row, settled
 from tests.core.supervision.load_curator import SHARED
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.long]
 
 FULL = os.environ.get("HELIX_LOAD") == "full"
 WORKER = Path(__file__).with_name("load_curator.py")

@@ -19,6 +19,8 @@ from helix_tui.core.editing.preview.whatif import foresee
 from helix_tui.core.editing.steps import CommandStep
 from tests.core.supervision.conftest import NOW, queue_of, row
 
+pytestmark = pytest.mark.long
+
 IDS = [f"b{number}" for number in range(8)]
 ids = st.sampled_from(IDS)
 

@@ -20,6 +20,8 @@ import pytest
 
 from tests.conftest import ProjectFactory
 
+pytestmark = pytest.mark.long
+
 FULL = os.environ.get("HELIX_LOAD") == "full"
 WORKER = Path(__file__).with_name("load_worker.py")
 ROW: dict[str, Any] = {

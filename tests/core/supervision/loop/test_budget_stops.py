@@ -13,6 +13,8 @@ from helix_tui.core.supervision.run_state.status import run_status
 from tests.core.supervision.conftest import row
 from tests.core.supervision.loop.conftest import Stage, StageFactory
 
+pytestmark = pytest.mark.long
+
 COSTS = {"results": [{"fields": {"cost_usd": 2.0, "tokens": 40_000}}]}
 
 

@@ -24,7 +24,7 @@ from helix_tui.core.supervision.run_state.status import run_status
 from tests.core.supervision.conftest import ERAS, row
 from tests.core.supervision.loop.conftest import Stage, StageFactory
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.long]
 
 QUIET = ("run", "--no-auto-review", "--no-auto-align")
 

@@ -26,7 +26,7 @@ from helix_tui.core.supervision.stages.injection import injected_type
 from tests.core.supervision.conftest import ERAS, queue_of, row
 from tests.core.supervision.loop.conftest import StageFactory
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.long]
 
 LATER = {"retry_after": "2099-01-01T00:00:00Z"}
 

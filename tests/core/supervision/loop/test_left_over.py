@@ -7,6 +7,8 @@ import pytest
 from tests.core.supervision.conftest import ERAS, row
 from tests.core.supervision.loop.conftest import StageFactory
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("era", ERAS)
 def test_an_epic_whose_last_child_an_earlier_run_closed_is_closed_and_reviewed(stage: StageFactory, era: str) -> None:

@@ -20,7 +20,7 @@ import pytest
 from tests.core.supervision.conftest import ERAS, row
 from tests.core.supervision.loop.conftest import Stage, StageFactory
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.long]
 
 CYCLES = 200 if os.environ.get("HELIX_LOAD") == "full" else 10
 

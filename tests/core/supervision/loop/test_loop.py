@@ -7,6 +7,8 @@ import pytest
 from tests.core.supervision.conftest import ERAS, row
 from tests.core.supervision.loop.conftest import StageFactory
 
+pytestmark = pytest.mark.long
+
 LOOP = {"april": "agent execute-loop --once --json --local", "head": "work --once --json"}
 
 

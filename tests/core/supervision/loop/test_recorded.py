@@ -22,7 +22,7 @@ from tests.conftest import ProjectFactory
 from tests.core.supervision.loop.conftest import REPOSITORY
 from tests.helix_ddx.player import Timeline, read_timeline
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.long]
 
 COMMITTED = REPOSITORY / "tests" / "data" / "loops"
 GONE = ("owner", "claimed-", "execute-loop-", "work-")

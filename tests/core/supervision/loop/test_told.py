@@ -11,6 +11,8 @@ from helix_tui.core.supervision.stages.governing import agent_context
 from tests.core.supervision.conftest import ERAS, queue_of, row
 from tests.core.supervision.loop.conftest import StageFactory
 
+pytestmark = pytest.mark.long
+
 
 @pytest.mark.parametrize("era", ERAS)
 def test_context_is_put_into_the_next_bead_and_taken_out(stage: StageFactory, era: str) -> None:

@@ -14,6 +14,8 @@ from helix_tui.core.supervision.stages.results import answer_question
 from tests.core.supervision.conftest import ERAS, row
 from tests.core.supervision.loop.conftest import Stage, StageFactory
 
+pytestmark = pytest.mark.long
+
 CONFLICT = {"results": [{"status": "land_conflict", "fields": {"preserve_ref": "refs/ddx/iterations/a-1/x"}}]}
 WAYS: dict[str, Any] = {
     "absent": {},

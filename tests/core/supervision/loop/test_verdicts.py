@@ -10,6 +10,8 @@ import pytest
 from tests.core.supervision.conftest import ERAS, row
 from tests.core.supervision.loop.conftest import Stage, StageFactory
 
+pytestmark = pytest.mark.long
+
 ATTEMPT = "20991231T100000-aaaaaaaa"
 
 
