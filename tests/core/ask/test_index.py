@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from helix_tui.core.ask.corpus.git import BlobReader
 from helix_tui.core.ask.index.channels import meaning
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
 from helix_tui.core.ask.index.question import read_question
@@ -145,6 +148,33 @@ def test_what_is_held_of_an_index_between_questions_has_bounds(tmp_path: Path, m
         assert again.rank_files(f"renew lease_{number}")[0].file
         assert len(again._view._cache) <= 5
         assert len(again._read_pieces) <= 4
+
+
+def test_the_files_of_a_revision_are_read_by_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = make(tmp_path / "r", FILES)
+    said, shim = tmp_path / "said", tmp_path / "bin" / "git"
+    shim.parent.mkdir()
+    shim.write_text(f'#!/bin/sh\necho "$@" >> {said}\nexec {shutil.which("git")} "$@"\n')
+    shim.chmod(0o755)
+    index = index_of(root, "HEAD")
+    monkeypatch.setenv("PATH", f"{shim.parent}{os.pathsep}{os.environ['PATH']}")
+    for name, text in FILES.items():
+        assert "\n".join(index.lines(name)) == text.rstrip("\n")
+    assert len(said.read_text().splitlines()) == 1
+    index.close()
+
+
+def test_blobs_are_read_on_after_a_large_a_lacking_and_a_killed_one(tmp_path: Path) -> None:
+    root = make(tmp_path / "r", {"small": "a\n\nb", "large": "x" * 5_000, "empty": ""})
+    oid = {name: git(root, "rev-parse", f"HEAD:{name}").strip() for name in ("small", "large", "empty")}
+    reader = BlobReader(root)
+    assert reader.read(oid["small"], cap=100) == b"a\n\nb"
+    assert reader.read(oid["large"], cap=100) is None
+    assert reader.read("0" * 40, cap=100) is None
+    assert reader.read(oid["empty"], cap=100) == b""
+    reader.close()
+    assert reader.read(oid["large"], cap=9_000) == b"x" * 5_000
+    reader.close()
 
 
 def test_a_revision_holds_the_same_bytes_under_each_name_that_has_them(tmp_path: Path) -> None:

@@ -7,10 +7,13 @@ own configuration names. Paths come NUL-terminated, so that a newline or a quote
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
+import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,6 +33,7 @@ _QUIET = (
 )
 _OURS_TO_SET = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF")
 _ENV = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+_NO_GIT = "git is not installed: install it, or ask from a machine that has it"
 REGULAR = ("100644", "100755")
 
 
@@ -162,19 +166,12 @@ class Git:
         return self._run(*words).stdout.decode("utf-8", "replace").strip()
 
     def _run(self, *words: str, stdin: bytes = b"", check: bool = True) -> subprocess.CompletedProcess[bytes]:
-        argv = ("git", *_QUIET, "-C", os.fspath(self.root), *words)
-        env = {name: value for name, value in os.environ.items() if name not in _OURS_TO_SET}
-        env |= {
-            "GIT_OPTIONAL_LOCKS": "0",
-            "GIT_TERMINAL_PROMPT": "0",
-            "GIT_NO_LAZY_FETCH": "1",
-            "LC_ALL": "C",
-        }
+        argv = _argv(self.root, *words)
         began = time.monotonic()
         try:
-            done = subprocess.run(argv, input=stdin, capture_output=True, timeout=self._timeout, env=env)
+            done = subprocess.run(argv, input=stdin, capture_output=True, timeout=self._timeout, env=_environment())
         except FileNotFoundError as error:
-            raise GitFailed("git is not installed: install it, or ask from a machine that has it") from error
+            raise GitFailed(_NO_GIT) from error
         except subprocess.TimeoutExpired as error:
             raise GitFailed(f"git {words[0]} took over {self._timeout:.0f} s: try it by hand") from error
         except OSError as error:
@@ -184,6 +181,77 @@ class Git:
             said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
             raise GitFailed(f"git {words[0]} failed in {self.root}: {said or done.returncode}")
         return done
+
+
+class BlobReader:
+    """Blobs one by one out of one ``git cat-file --batch``, begun with the first of them and again where it ended.
+
+    A process for each would take a hundred times as long. Not for two threads at once.
+    """
+
+    def __init__(self, root: Path, *, timeout: float = TIMEOUT_S) -> None:
+        self._argv = _argv(root, "cat-file", "--batch")
+        self._timeout = timeout
+        self._git: subprocess.Popen[bytes] | None = None
+        self.close: Callable[[], object] = lambda: None
+        """End the process; a later read begins another."""
+
+    def read(self, oid: str, *, cap: int) -> bytes | None:
+        """A blob's bytes; None where it is lacking, longer than ``cap``, or git does not answer in time.
+
+        Raises:
+            GitFailed: git cannot be started.
+        """
+        git = self._git if self._git is not None and self._git.poll() is None else self._start()
+        assert git.stdin is not None
+        assert git.stdout is not None
+        timer = threading.Timer(self._timeout, git.kill)
+        timer.start()
+        try:
+            git.stdin.write(f"{oid}\n".encode())
+            git.stdin.flush()
+            row = git.stdout.readline().split()
+            if len(row) != 3:
+                return None
+            size = int(row[2])
+            if size > cap:
+                self.close()  # rather than to read all of it
+                return None
+            data = git.stdout.read(size + 1)[:-1]
+            return data if len(data) == size and row[1] == b"blob" else None
+        except (OSError, ValueError) as error:
+            logs.logger("ask").warning("git cat-file: %s", error)
+            self.close()
+            return None
+        finally:
+            timer.cancel()
+
+    def _start(self) -> subprocess.Popen[bytes]:
+        self.close()
+        pipe = subprocess.PIPE
+        try:
+            git = subprocess.Popen(self._argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=_environment())
+        except FileNotFoundError as error:
+            raise GitFailed(_NO_GIT) from error
+        except OSError as error:
+            raise GitFailed(f"git cat-file cannot run: {error}") from error
+        logs.logger("ask").info("%s: started as %d", logs.masked(self._argv), git.pid)
+        self._git, self.close = git, weakref.finalize(self, _end, git)
+        return git
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    with contextlib.suppress(OSError), process:  # what it was still to be told
+        pass
+
+
+def _argv(root: Path, *words: str) -> tuple[str, ...]:
+    return ("git", *_QUIET, "-C", os.fspath(root), *words)
+
+
+def _environment() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name not in _OURS_TO_SET} | _ENV
 
 
 def _split(data: bytes) -> list[str]:

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from helix_tui.core.ask.corpus.git import Git, GitFailed, TrackedFile
+from helix_tui.core.ask.corpus.git import BlobReader, Git, GitFailed, TrackedFile
 from helix_tui.core.ask.corpus.roles import left_out
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.git import open_nonblocking
@@ -126,6 +126,7 @@ class Source:
     def __init__(self, root: Path, revision: str | None) -> None:
         self.root = root
         self.git: Git | None = Git(root)
+        self._blobs = BlobReader(root)
         if not root.is_dir():
             raise NothingToAsk(f"{root} is not a folder: name one with -C")
         if not self.git.is_repository():
@@ -135,6 +136,10 @@ class Source:
         self.revision = revision
         if self.git is not None and revision is None and self.git.is_bare():
             self.revision = "HEAD"
+
+    def close(self) -> None:
+        """End what reads blobs; it begins again when it is needed."""
+        self._blobs.close()
 
     def list(self) -> Listing:
         """The files as they are now.
@@ -178,8 +183,7 @@ class Source:
     def text(self, path: str, oid: str) -> bytes | None:
         """The bytes of one file of the listing; None where it cannot be read."""
         if self.git is not None and self.revision is not None:
-            blob = next(self.git.blobs([oid], cap=MAX_BYTES), (oid, None))[1]
-            return blob if isinstance(blob, bytes) else None
+            return self._blobs.read(oid, cap=MAX_BYTES)
         data = read_file(self.root, path)
         return data if isinstance(data, bytes) else None
 

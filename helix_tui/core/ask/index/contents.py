@@ -73,8 +73,9 @@ class Contents:
             return IndexView(self._database, [])
 
     def close(self) -> None:
-        """Close the database."""
+        """Close the database, and end what reads files."""
         with self._lock:
+            self.source.close()
             self._database.close()
 
     def empty_reason(self) -> str:

@@ -203,7 +203,6 @@ def _meanings(question: IndexQuery, first: Ranking, known: RankingSources, meani
     speaking = [at for at in first.order if meaning.speaks_for(view.documents[at].role)][: meaning.MOST_FILES]
     if _is_long(question):
         speaking = speaking[: meaning.MOST_PASSAGES]
-        reader.hold([view.paths[at] for at in speaking])
         texts = [_passage(at, first, known) for at in speaking]
     else:
         texts = [meaning.digest(view.paths[at], reader.pieces(view.paths[at])) for at in speaking]

@@ -48,9 +48,6 @@ class CallSeed:
 class Reader(Protocol):
     """What is read of files beside their words."""
 
-    def hold(self, files: Sequence[str]) -> None:
-        """Read some files now, if reading them one by one is dear."""
-
     def lines(self, file: str, start: int = 1, end: int | None = None) -> list[str]: ...
 
     def pieces(self, file: str) -> Pieces: ...
@@ -68,7 +65,6 @@ def _step(
 ) -> tuple[np.ndarray, dict[tuple[int, str], float]]:
     """What each file defines of the names that the seeds call; and (file, name) -> what that is worth."""
     scores, found = np.zeros(len(view)), dict[tuple[int, str], float]()
-    reader.hold([view.paths[seed.at] for seed in seeds])
     called = [(seed, _names_of(seed, view, reader)) for seed in seeds]
     defining = view.files_defining_each({name for _, names in called for name in names})
     for seed, names in called:
