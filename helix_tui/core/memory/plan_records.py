@@ -165,8 +165,7 @@ class TaskWorkspace:
     @property
     def brief(self) -> str:
         """The task as its builder gets it: what it may touch, what proves it, what its code keeps to."""
-        idioms = self.data.get("idioms")
-        idioms = idioms if isinstance(idioms, dict) else {}
+        required, forbidden = read_idioms(self.data.get("idioms"))
         before = self.data.get("previous")
         rows = {
             "TASK": f"{self.seq} {self.slug}",
@@ -176,8 +175,8 @@ class TaskWorkspace:
             "VERIFY": field_text(self.data.get("verify")),
             "BUDGET": f"{self.data.get('budget', BUDGET[1])} tool calls",
             "FRAMEWORK": field_text(self.data.get("framework")),
-            "KEEP TO": "; ".join(field_names(_listed(idioms.get("required")))),
-            "AVOID": "; ".join(field_names(_listed(idioms.get("forbidden")))),
+            "KEEP TO": "; ".join(required),
+            "AVOID": "; ".join(forbidden),
             "PARENT_DELIVERIES": "; ".join(self.parents),
             "TRIED BEFORE": "; ".join(f"{k}: {v}" for k, v in before.items() if v) if isinstance(before, dict) else "",
         }
@@ -302,6 +301,18 @@ def field_names(value: object) -> list[str]:
     """Names as a list or as words between commas."""
     parts = value.split(",") if isinstance(value, str) else _listed(value)
     return [name for part in parts if (name := field_text(str(part) if isinstance(part, int) else part))]
+
+
+def read_idioms(value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The required and the forbidden idioms of a plan: by name, or one list or text of all, which are required."""
+    if not isinstance(value, dict):
+        return _rules(value), ()
+    return _rules(value.get("required")), _rules(value.get("forbidden"))
+
+
+def _rules(value: object) -> tuple[str, ...]:
+    """One rule a line, or an entry of a list."""
+    return tuple(field_names(value.split("\n") if isinstance(value, str) else value))
 
 
 def _listed(value: object) -> list[Any]:

@@ -28,6 +28,7 @@ from helix_tui.core.memory.plan_records import (
     field_names,
     field_text,
     in_order,
+    read_idioms,
     read_tasks,
 )
 from helix_tui.core.memory.records import Verdict
@@ -109,8 +110,8 @@ class Plans:
             problems.insert(0, "it has no objective")
         if problems:
             raise PlanFault(problems)
-        idioms = document.get("idioms")
-        idioms = idioms if isinstance(idioms, dict) else {}
+        required, forbidden = read_idioms(idioms := document.get("idioms"))
+        kept = idioms if isinstance(idioms, dict) else {"required": required, "forbidden": forbidden}
         with self._memory.write() as db:
             row_id = db.execute(
                 "INSERT INTO plan(objective, framework, idioms, tasks, status, created_at)"
@@ -118,7 +119,7 @@ class Plans:
                 (
                     objective,
                     field_text(document.get("framework")),
-                    json.dumps(idioms, ensure_ascii=False),
+                    json.dumps(kept, ensure_ascii=False),
                     json.dumps([task.document() for task in tasks], ensure_ascii=False),
                     format_instant(now_ns()),
                 ),
@@ -205,8 +206,7 @@ class Plans:
         changed = changed_since(root, tree)
         if changed is None:
             return found
-        idioms = workspace.data.get("idioms")
-        idioms = idioms if isinstance(idioms, dict) else {}
+        required, forbidden = read_idioms(workspace.data.get("idioms"))
         beside = [
             name
             for each in self.workspaces(workspace.plan_id)
@@ -218,9 +218,10 @@ class Plans:
             tree["rev"],
             changed,
             delta=field_names(workspace.data.get("delta")),
-            required=field_names(idioms.get("required")),
-            forbidden=field_names(idioms.get("forbidden")),
+            required=required,
+            forbidden=forbidden,
             others=beside,
+            task=" ".join([workspace.slug, workspace.objective, *field_names(workspace.data.get("delta"))]),
         )
         return replace(found, violations=broken)
 
@@ -347,15 +348,14 @@ _WORKSPACE = (
 
 def _plan(row: Sequence[Any]) -> MemoryPlan:
     tasks, problems = read_tasks(_decoded(row[4]))
-    idioms = _decoded(row[3])
-    idioms = idioms if isinstance(idioms, dict) else {}
+    required, forbidden = read_idioms(_decoded(row[3]))
     return MemoryPlan(
         row[0],
         field_text(row[1]),
         tasks,
         field_text(row[2]),
-        tuple(field_names(idioms.get("required"))),
-        tuple(field_names(idioms.get("forbidden"))),
+        required,
+        forbidden,
         field_text(row[5]) or "active",
         parse_instant(row[6]),
         tuple(problems),

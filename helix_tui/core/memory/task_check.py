@@ -2,8 +2,8 @@
 
 Rules: docs/formats/memory.md §3. VERIFY comes from a plan, which a model wrote: it is run as a program with its
 arguments, never by a shell. A violation of the plan (a file outside DELTA, a forbidden idiom) blocks a task whose
-VERIFY passes all the same. Only what stands as code between backticks in an idiom can be looked for; the rest is
-for whoever reads the change.
+VERIFY passes all the same. What an idiom names as code is looked for (`idioms.py`); the rest is for whoever reads
+the change.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any, Literal
 from helix_tui.core.ground.git import open_nonblocking
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.memory.idioms import parse_idiom, shows
 
 VERIFY_TIMEOUT_S = 600.0
 OUTPUT_LINES = 20
@@ -33,7 +34,6 @@ MAX_CHANGED = 2_000
 
 _SHELL = frozenset("|;<>`$&*?(){}~")
 _OURS = (":(exclude).ddx", ":(exclude).helix", ":(exclude).helix-logs")
-_CODE = re.compile(r"`([^`\n]{2,200})`")
 
 Found = Literal["passed", "failed", "not run"]
 
@@ -148,6 +148,7 @@ def violations_in(
     required: Sequence[str],
     forbidden: Sequence[str],
     others: Iterable[str] = (),
+    task: str = "",
 ) -> tuple[str, ...]:
     """The rules of a plan that a change breaks.
 
@@ -155,8 +156,9 @@ def violations_in(
         rev: the commit that the change is held against.
         changed: the files that changed.
         delta: the files that may; empty: any.
-        required, forbidden: idioms; what they hold between backticks is looked for.
+        required, forbidden: idioms; the code that they name is looked for.
         others: files that other tasks may change at the same time.
+        task: what the task is, in its words: an idiom for something else does not bind it.
     """
     names, allowed = tuple(changed), set(delta) | set(others)
     found = []
@@ -167,15 +169,17 @@ def violations_in(
             found.append(f"{len(outside) - 10} more files are outside DELTA")
     inside = [name for name in names if not delta or name in delta or _below(name, set(delta))]
     added = "\n".join(_added(root, rev, name) for name in inside)
-    for idiom in forbidden:
-        broken = next((code for code in _CODE.findall(idiom) if code in added), "")
-        if broken:
-            found.append(f"forbidden: {clean_line(idiom, 200)} (the change adds `{clean_line(broken, 80)}`)")
     texts = [_text(root / name) for name in inside]
-    for idiom in required if inside else ():
-        codes = _CODE.findall(idiom)
-        if codes and not any(code in text for code in codes for text in texts):
-            found.append(f"required: {clean_line(idiom, 200)} (no changed file has `{clean_line(codes[0], 80)}`)")
+    idioms = [("forbidden", parse_idiom(each, forbidden=True)) for each in forbidden]
+    idioms += [("required", parse_idiom(each, forbidden=False)) for each in required if inside]
+    for kind, idiom in idioms:
+        broken = next((code for code in idiom.banned if shows(added, code)), "")
+        if broken:
+            found.append(f"{kind}: {clean_line(idiom.text, 200)} (the change adds `{clean_line(broken, 80)}`)")
+        kept = any(shows(text, code) for code in idiom.wanted for text in texts)
+        if idiom.wanted and not kept and idiom.concerns(task):
+            missing = clean_line(idiom.wanted[0], 80)
+            found.append(f"{kind}: {clean_line(idiom.text, 200)} (no changed file has `{missing}`)")
     return tuple(found)
 
 

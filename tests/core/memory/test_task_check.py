@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -92,9 +93,9 @@ def test_rules_of_the_plan_are_looked_for_in_the_change(tree: Path) -> None:
     changed = changed_since(tree, before)
     assert changed is not None
 
-    def found(**rules: tuple[str, ...]) -> tuple[str, ...]:
-        whole = {"delta": ("src/a.py",), "required": (), "forbidden": (), "others": ("src/b.py",)} | rules
-        return violations_in(tree, before["rev"], changed, **whole)
+    def found(**rules: Any) -> tuple[str, ...]:
+        whole = {"delta": ("src/a.py",), "required": (), "forbidden": (), "others": ("src/b.py",)}
+        return violations_in(tree, before["rev"], changed, **{**whole, **rules})
 
     assert found() == ()
     assert found(others=()) == ("src/b.py is outside DELTA",)
@@ -104,3 +105,9 @@ def test_rules_of_the_plan_are_looked_for_in_the_change(tree: Path) -> None:
     assert found(forbidden=("`x = 1` at the top", "write good code")) == ()
     (missing,) = found(required=("Use `Depends(` for auth",))
     assert "no changed file has" in missing
+    (missing,) = found(required=("Use Depends() for auth",), task="impl-auth")
+    assert "no changed file has `Depends()`" in missing
+    assert found(required=("Use Depends() for auth",), task="spec-models") == ()
+    (broken,) = found(required=("Use logging.info(), no print()",), task="x")[:1]
+    assert broken == "required: Use logging.info(), no print() (the change adds `print()`)"
+    assert found(forbidden=("pprint(x)", "rint()")) == ()
