@@ -14,10 +14,11 @@ from helix_tui.core.editing.authoring import judge
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.executable import find_executable
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.ground.project import find_project
+from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.governing import acquire
-from helix_tui.core.supervision.stages.injection import Trigger
+from helix_tui.core.supervision.stages.injection import UNGOVERNED, Trigger
+from helix_tui.core.supervision.stages.table import BEAD_RULES, STAGES, render
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import row
 
@@ -93,3 +94,19 @@ def test_a_bead_is_governed_by_what_it_is_part_of(refused: Path) -> None:
     assert injection.spec_of(queue, queue.beads["c-1"]) == "FEAT-7"
     assert injection.spec_of(queue, queue.beads["a-1"], "e-1") == "FEAT-7"
     assert injection.spec_of(queue, queue.beads["a-1"]) == ""
+
+
+@pytest.mark.parametrize("name", ["align", "backfill", "evolve", "experiment", "input", "polish", "review"])
+def test_each_stage_that_makes_beads_is_told_their_rules(tmp_path: Path, name: str) -> None:
+    project = Project(tmp_path, tmp_path / ".ddx")
+    assert BEAD_RULES in render(project, STAGES[name], {}).text
+
+
+def test_what_the_rules_of_beads_say_is_what_the_hook_asks() -> None:
+    bead = {"title": "t", "labels": ["helix", "phase:build"], "acceptance": "`make test` passes", "issue_type": "task"}
+    assert judge(bead).errors
+    assert not judge(bead | {"spec-id": "FEAT-001"}).errors
+    assert not judge(bead | {"issue_type": UNGOVERNED}).errors
+    for missing in ("labels", "acceptance"):
+        assert judge({**bead, "spec-id": "FEAT-001", missing: ""}).errors
+    assert f"`{UNGOVERNED}`" in BEAD_RULES

@@ -206,8 +206,15 @@ STAGES = {
 
 MAX_PROMPT = 1 << 20
 
-PLACES = ("scope", "request", "facts", "rounds", "autonomy", "stance", "trailers", "root", "bead")
+PLACES = ("scope", "request", "facts", "rounds", "autonomy", "stance", "trailers", "root", "bead", "bead_rules")
 """What a prompt can name with ``$``."""
+
+BEAD_RULES = """\
+Each bead that you make keeps the rules that ddx's hook asks for: a label `helix`, one `phase:` label (or `activity:`,
+where the repository uses that), its real dependencies, acceptance that a machine can check (a command and what it must
+do, or a file or field and what it must be), and the document that governs it as `spec-id`. Where no document governs
+it, its type is `chore`, never `task`: a chore needs none."""
+"""What a bead of HELIX's own needs, told to every stage that makes some (docs/formats/helix.md §5)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,6 +241,7 @@ def render(project: Project, stage: Stage, values: Mapping[str, str]) -> StagePr
         "stance": stage.stance,
         "trailers": _contract(stage),
         "root": str(project.root),
+        "bead_rules": BEAD_RULES,
         "scope": stage.scope,
         **values,
     }
