@@ -380,7 +380,7 @@ SHOP: tuple[Memories, Questions] = (
         ("Black Friday traffic brings the site down", "Cache pages at the edge and shed load"),
         ("Return shipments are booked twice", "Use the parcel number as idempotency key"),
         ("Bundles ignore the discount of their parts", "Sum the discounted parts"),
-        ("Password reset link works for ever", "Let it expire after an hour and one use"),
+        ("Password reset link works forever", "Let it expire after an hour and one use"),
         ("Warehouse export misses orders placed at midnight", "Use half-open time ranges"),
         ("Newsletter consent cannot be proved", "Store time, address and text of the opt-in"),
         ("Size chart differs between brands", "Map sizes by measured centimetres"),

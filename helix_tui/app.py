@@ -269,7 +269,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         super().exit(result, return_code, message)
 
     def on_unmount(self) -> None:
-        """Stop reading; let a command that changes the queue come to its end, but not wait for ever."""
+        """Stop reading; let a command that changes the queue come to its end, but not wait forever."""
         self.barrier.leave_threads()
         self._feed.stop()
         if self.monitor is not None:
@@ -350,7 +350,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self._leave_news(snapshot, Change(), needs)
         if concerns.minded:
             count = len(concerns.minded)
-            self.call_later(self.say, f"kept the focus: {count:,} bead{'s' * (count != 1)} changed for it")
+            self.call_later(self.say, f"updated the focus: {count:,} bead{'s' * (count != 1)} changed for it")
         if concerns.trouble:
             self.call_later(self.say, clean_line(concerns.trouble, 300), "warning")
 
@@ -476,7 +476,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
 
         def told(settled: tuple[JournalEntry, ...]) -> None:
             for entry in settled:
-                self.say(f"settled a change that was cut off: {clean_line(entry.title, 120)} ({entry.result})")
+                self.say(f"settled an interrupted change: {clean_line(entry.title, 120)} ({entry.result})")
 
         if self.snapshot.project.helix_dir.joinpath("journal.jsonl").exists():
             self.change_runner.recover(told, lambda error: self.say(clean_line(str(error), 300), "warning"))
@@ -515,8 +515,8 @@ class HelixApp(Traveller, barrier.GuardedApp):
 
     def panic(self, *renderables: Any) -> None:
         """Called by the driver when the terminal can no longer be read."""
-        logs.logger("app").critical("the terminal cannot be read any more")
-        self.end_by_defect(f"the terminal cannot be read any more; see {logs.shown_file()}")
+        logs.logger("app").critical("the terminal can no longer be read")
+        self.end_by_defect(f"the terminal can no longer be read; see {logs.shown_file()}")
 
     def action_try_again(self) -> None:
         """Retry what could not be shown."""

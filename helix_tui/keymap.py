@@ -154,11 +154,11 @@ KEYS: tuple[Key, ...] = (
     Key("list.columns", "C", "columns", "columns", "queue,loop", "Choose the columns of the list and their order."),
     Key("open.editor", "ctrl+e", "open_editor", "editor", "loop", "Open the file of this line in $EDITOR, at it."),
     Key("open.pager", "P", "page", "pager", "loop", "Show the diff, transcript, prompt or file in $PAGER."),
-    Key("list.sort", "o", "sort", "sort", "queue,loop", "Choose how the rows are sorted; once more turns it round."),
+    Key("list.sort", "o", "sort", "sort", "queue,loop", "Choose how the rows are sorted; again reverses it."),
     Key("list.views", "V", "views", "views", "queue", "Saved views: slices of the queue, by name; save this one."),
     Key("columns.earlier", "plus", "move_column(-1)", "earlier", "columns", "Move the column to the left."),
     Key("columns.later", "minus", "move_column(1)", "later", "columns", "Move the column to the right."),
-    Key("columns.automatic", "r", "automatic", "automatic", "columns", "Let the width decide which columns show."),
+    Key("columns.automatic", "r", "automatic", "automatic", "columns", "Choose the columns by the width."),
     Key(
         "find.filter",
         "slash",
@@ -170,7 +170,7 @@ KEYS: tuple[Key, ...] = (
     Key("find.next", "n", "next_match", "next match", "list", "Next row that matches."),
     Key("find.previous", "N", "previous_match", "match before", "list", "Previous row that matches."),
     Key("ask.new", "i", "ask", "ask", "ask,queue", "Ask the repository; in the queue, about this bead."),
-    Key("ask.on", "I", "ask_on", "follow up", "ask", "Ask on: a question that keeps the evidence of this answer."),
+    Key("ask.on", "I", "ask_on", "follow up", "ask", "Follow up: a question that keeps the evidence of this answer."),
     Key(
         "ask.again",
         "R",
@@ -180,8 +180,8 @@ KEYS: tuple[Key, ...] = (
         "The same question, on the files as they are.",
     ),
     Key("ask.why", "O", "why", "why", "ask", "Every passage that was kept or dropped, and why."),
-    Key("ask.first", "A", "choose(0)", "first sense", "ask", "The first of two senses is meant."),
-    Key("ask.second", "B", "choose(1)", "second sense", "ask", "The second of two senses is meant."),
+    Key("ask.first", "A", "choose(0)", "first sense", "ask", "Choose the first of two senses."),
+    Key("ask.second", "B", "choose(1)", "second sense", "ask", "Choose the second of two senses."),
     Key("ask.depth", "W", "turn_depth", "tree depth", "ask", "How much of the tree the walk shows."),
     Key("ask.model", "m", "turn_model", "model", "ask", "Let a model phrase the answer (toggle)."),
     Key("ask.trace", "T", "trace", "trace", "ask", "Write the run as JSON lines."),
@@ -192,7 +192,7 @@ KEYS: tuple[Key, ...] = (
         "mark",
         "mark",
         "queue,loop,ask,needs,columns",
-        "Mark the row: for a change of several, a run to compare.",
+        "Mark the row: to change several, or to compare a run.",
     ),
     Key("change.range", "v", "mark_range", "range", "queue,needs", "Mark from here to where the cursor goes."),
     Key("needs.accept", "A", "accept", "accept", "needs", "Accept, approve or acknowledge it."),
@@ -200,7 +200,7 @@ KEYS: tuple[Key, ...] = (
     Key("needs.retry", "R", "retry", "retry", "needs", "Attempt it again, with a model of your choice."),
     Key("needs.land", "M", "land", "land", "needs", "Merge the kept change and close the bead."),
     Key("needs.snooze", "Z", "snooze", "snooze", "needs", "Snooze it: an hour, until tomorrow, until it changes."),
-    Key("needs.assign", "at", "assign", "assign", "needs", "Name who is to deal with it."),
+    Key("needs.assign", "at", "assign", "assign", "needs", "Name who deals with it."),
     Key("change.eligible", "e", "eligible", "eligible", "beads", "Allow or forbid workers to pick this bead."),
     Key("change.supersede", "s", "supersede", "superseded", "beads", "Name the bead that replaces this one."),
     Key("change.depend", "d", "depend", "depends", "beads", "Add or remove a dependency."),
@@ -210,7 +210,7 @@ KEYS: tuple[Key, ...] = (
     Key("change.label", "number_sign", "label", "label", "beads", "Add or remove labels."),
     Key("change.claim", "c", "claim", "claim", "beads", "Claim or release."),
     Key("change.close", "x", "close", "close", "beads", "Close, reopen or cancel."),
-    Key("change.edit", "E", "edit", "edit", "beads", "Edit title and texts in $EDITOR."),
+    Key("change.edit", "E", "edit", "edit", "beads", "Edit the title and texts in $EDITOR."),
     Key("change.new", "N", "new_bead", "new", "beads", "New bead, checked as you type."),
     Key(
         "change.focus",
@@ -267,7 +267,7 @@ KEYS: tuple[Key, ...] = (
         "copy_id",
         "copy",
         "beads,loop,journal,sheet,ask,memory",
-        "Copy the id; of a planned change its commands.",
+        "Copy the id, or the commands of a planned change.",
     ),
     Key(
         "copy.markdown",
@@ -285,7 +285,7 @@ KEYS: tuple[Key, ...] = (
         "memory",
         "Correct what it says; the text before stays in its history.",
     ),
-    Key("memory.supersede", "s", "supersede_memory", "superseded", "memory", "Say which memory holds instead."),
+    Key("memory.supersede", "s", "supersede_memory", "superseded", "memory", "Name the memory that replaces this one."),
     Key("memory.remove", "D", "remove_memory", "remove", "memory", "Remove this memory; u restores it."),
     Key("tour.next", "ctrl+t", "tour_next", "next step", "tour", "The next step of the tour; starts it where offered."),
     Key("tour.end", "ctrl+x", "tour_end", "end tour", "tour", "End the tour, or close its offer."),
@@ -439,7 +439,7 @@ def checked_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]
         elif not names(keys):
             problems.append(f"{key_id}: no key given")
         elif clash is not None:
-            problems.append(f"{key_id}: {clash!r} already is {taken[clash]}")
+            problems.append(f"{key_id}: {clash!r} is already {taken[clash]}")
         else:
             held[key_id] = ",".join(names(keys))
             taken.update(dict.fromkeys(names(keys), key_id))

@@ -199,7 +199,7 @@ def load_settings(path: Path | None = None) -> Settings:
     except (OSError, ValueError) as error:
         return Settings(problems=(f"{path.name} is not read: {clean_line(str(error), 120)}",))
     theme, keys = document.get("theme", ""), document.get("keys", {})
-    problems = [] if isinstance(theme, str) else ["theme: write a name as a text"]
+    problems = [] if isinstance(theme, str) else ["theme: must be a name in quotes"]
     stall = document.get("stall_after")
     if stall is not None and (isinstance(stall, bool) or not isinstance(stall, int | float) or stall <= 0):
         problems.append("stall_after: write a number of seconds")
@@ -214,11 +214,11 @@ def load_settings(path: Path | None = None) -> Settings:
         problems.append("keys: write a table, key id = key")
         keys = {}
     keymap = {key_id: names for key_id, names in keys.items() if isinstance(names, str)}
-    problems += [f"{clean_line(key_id, 40)}: write a key as a text" for key_id in keys if key_id not in keymap]
+    problems += [f"{clean_line(key_id, 40)}: must be a key in quotes" for key_id in keys if key_id not in keymap]
     who = {name: document.get(name, "") for name in ("agent", "model")}
     for name, value in who.items():
         if not isinstance(value, str):
-            problems.append(f"{name}: write a name as a text")
+            problems.append(f"{name}: must be a name in quotes")
             who[name] = ""
     autonomy = document.get("autonomy", "")
     if autonomy not in ("", "low", "medium", "high"):
@@ -230,7 +230,7 @@ def load_settings(path: Path | None = None) -> Settings:
         accept = ""
     model_dir = document.get("model_dir", "")
     if not isinstance(model_dir, str):
-        problems.append("model_dir: write a folder as a text")
+        problems.append("model_dir: must be a folder in quotes")
         model_dir = ""
     budget = _budget_texts(document, problems)
     telling = _notifying(document, problems)
@@ -255,7 +255,7 @@ def _notifying(document: Mapping[str, object], problems: list[str]) -> tuple[str
     """The command, the ways of the terminal, the quiet hours; a sentence for each that cannot be read."""
     command, ways, quiet = (document.get(name) for name in ("notify", "notify_terminal", "quiet"))
     if command is not None and not isinstance(command, str):
-        problems.append("notify: write a command as a text")
+        problems.append("notify: must be a command in quotes")
         command = None
     if ways is not None and not (isinstance(ways, list) and all(way in TERMINAL_WAYS for way in ways)):
         problems.append(f"notify_terminal: write a list of {', '.join(TERMINAL_WAYS)}; an empty one is silent")

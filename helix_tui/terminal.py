@@ -86,7 +86,7 @@ class TerminalDriver(LinuxDriver):
     """Textual's driver for Linux and macOS, for `HelixApp`.
 
     What a signal asks for is done by the event loop: a handler may come in the middle of a write to the
-    terminal, and one that writes itself would then wait for ever.
+    terminal, and one that writes itself would then wait forever.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:

@@ -256,7 +256,7 @@ def sha(text: str) -> str:
 
 
 def rationale(row: Json, act: Act) -> str:
-    """no_changes_rationale.txt: why an agent changed nothing, and how to check that or what is to be done."""
+    """no_changes_rationale.txt: why an agent changed nothing, and how to check that or what to do."""
     if act.outcome == "no_changes":
         return f"status: open\nreason: {act.rationale}\n"
     reason = act.rationale or f"{row.get('title', row['id'])}: nothing is left to do"

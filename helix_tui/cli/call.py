@@ -91,7 +91,7 @@ def _plain(value: object) -> str:
     """Paths in JSON; bytes of a name that are no UTF-8 become U+FFFD."""
     if isinstance(value, Path):
         return os.fsencode(value).decode("utf-8", "replace")
-    raise NotImplementedError(f"{type(value).__name__} has no form in JSON")
+    raise NotImplementedError(f"{type(value).__name__} has no JSON output")
 
 
 def _here() -> Path:

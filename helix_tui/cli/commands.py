@@ -61,13 +61,13 @@ COMMANDS = {
         "the document graph: dependencies, what is stale, wrong or changed, and the beads under it", "", "ddx", "git"
     ),
     "needs": _row(
-        "what waits on a person, with what can be done about it", "with --snooze, --wake: .helix/snoozed.json", "git"
+        "what waits for a person, with what can be done about it", "with --snooze, --wake: .helix/snoozed.json", "git"
     ),
     "set": _row("set fields of a bead", _QUEUE, "ddx"),
-    "unset": _row("take fields from a bead", _QUEUE, "ddx"),
+    "unset": _row("remove fields from a bead", _QUEUE, "ddx"),
     "label": _row("add and remove labels; the others stay", _QUEUE, "ddx"),
-    "dep": _row("let a bead wait on another one, or no longer", _QUEUE, "ddx"),
-    "supersede": _row("say that another bead replaces one", _QUEUE, "ddx"),
+    "dep": _row("add or remove a dependency", _QUEUE, "ddx"),
+    "supersede": _row("mark a bead as superseded by another", _QUEUE, "ddx"),
     "eligible": _row("allow or forbid workers to pick a bead", _QUEUE, "ddx"),
     "rank": _row("order beads inside one priority", _QUEUE, "ddx"),
     "focus": _row("let workers pick only what one epic needs", _QUEUE, "ddx"),
@@ -75,13 +75,13 @@ COMMANDS = {
     "unclaim": _row("release a bead", _QUEUE, "ddx"),
     "close": _row("close a bead by hand", _QUEUE, "ddx"),
     "reopen": _row("open a closed bead again", _QUEUE, "ddx"),
-    "cancel": _row("give a bead up for good", _QUEUE, "ddx"),
-    "create": _row("make a bead, checked against the authoring rules", _QUEUE, "ddx"),
+    "cancel": _row("cancel a bead for good", _QUEUE, "ddx"),
+    "create": _row("create a bead, checked against the authoring rules", _QUEUE, "ddx"),
     "undo": _row("undo what was changed from here", _QUEUE, "ddx"),
     "redo": _row("redo what was undone", _QUEUE, "ddx"),
     "journal": _row("what was changed from here, by whom, and the way back"),
     "install-hooks": _row(
-        "let ddx ask our authoring rules before it takes a bead, and Claude Code what is remembered",
+        "check new beads against the authoring rules in ddx, and give Claude Code what is remembered",
         ".ddx/hooks, Claude Code's settings of the project",
         "ddx",
     ),
@@ -89,9 +89,9 @@ COMMANDS = {
         "Claude Code's plugin of helix-tui: skills, agents, hooks and `helix`; or the older links",
         "Claude Code's plugins, with --links: ~/.agents, ~/.claude, ~/.local/bin",
     ),
-    "insights": _row("what attempts cost and what came of them, with n and interval", "", "git"),
+    "insights": _row("what attempts cost and how they ended, with n and interval", "", "git"),
     "memory": _row(
-        "what was learnt: store, recall, inject, feedback and more", "the memory store", "search by meaning"
+        "what was learned: store, recall, inject, feedback and more", "the memory store", "search by meaning"
     ),
     "hook": _row("answer a Claude Code hook: JSON on stdin, JSON on stdout", "the memory store", "search by meaning"),
     "ask": _row(
@@ -101,7 +101,9 @@ COMMANDS = {
         "search by meaning",
     ),
     "doctor": _row(
-        "what is here, what is not, and whether ddx agrees with us", "with --bundle: one archive", "search by meaning"
+        "what is installed, what is missing, and whether ddx agrees with us",
+        "with --bundle: one archive",
+        "search by meaning",
     ),
     "setup": _row(
         "fetch the weights for search by meaning, after asking",

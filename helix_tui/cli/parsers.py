@@ -29,11 +29,13 @@ def add_shared(parser: argparse.ArgumentParser, *, below: bool = False) -> None:
             help="project (default: the git root above here)",
         ),
         group.add_argument("--now", metavar="TIME", help="judge as of this ISO 8601 time"),
-        group.add_argument("--read-only", action="store_true", help="change nothing, whatever is asked"),
+        group.add_argument("--read-only", action="store_true", help="change nothing, whatever the command"),
         group.add_argument("--ddx", metavar="PATH", help="the ddx to use (default: DDX_BIN, else the one on PATH)"),
         group.add_argument("--no-color", action="store_true", help="plain text"),
         group.add_argument("--json", action="store_true", help="one JSON document on stdout"),
-        group.add_argument("--debug", action="store_true", help="log everything; show the trace of a defect"),
+        group.add_argument(
+            "--debug", action="store_true", help="log everything; show the trace of an unexpected error"
+        ),
     ]
     if below:
         for option in names:
@@ -67,7 +69,7 @@ def load(name: str | None) -> tuple[Any, argparse.ArgumentParser]:
     if name not in (None, "memory") and "--dry-run" not in parser._option_string_actions:
         # whatever a script puts before a command, it may put --dry-run before every one
         parser.add_argument(
-            "--dry-run", action="store_true", help="change nothing; say what would be done, if anything"
+            "--dry-run", action="store_true", help="change nothing; show what would be done, if anything"
         )
     return module, parser
 

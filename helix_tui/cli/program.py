@@ -58,14 +58,14 @@ def _defect(error: Exception, *, debug: bool) -> int:
     """An exception that nobody expected: the trace to the log, one line to whoever called, exit code 70."""
     from helix_tui.core.ground.log import scrubbed
 
-    logs.logger("program").critical("the command ended by an unexpected exception", exc_info=error)
+    logs.logger("program").critical("the command failed with an unexpected exception", exc_info=error)
     if debug:
         import traceback
 
         print(clean_block("".join(traceback.format_exception(error))), end="", file=sys.stderr)
     what = clean_line(scrubbed(f"{type(error).__name__}: {error}"), 300)
     where = "" if debug else f"; --debug shows the trace, and so does {logs.shown_file()}"
-    print(f"helix-tui: a defect of helix-tui ended this command: {what}{where}", file=sys.stderr)
+    print(f"helix-tui: this command failed because of a bug in helix-tui: {what}{where}", file=sys.stderr)
     return DEFECT
 
 

@@ -35,9 +35,9 @@ def placard(snapshot: Snapshot) -> list[Line] | None:
             [],
             [
                 (file, "text"),
-                (" was here and is not any more: moved, deleted, or a branch without it.", "muted"),
+                (" was here and is gone: moved, deleted, or not on this branch.", "muted"),
             ],
-            [("Everything comes back when the file does.", "muted")],
+            [("Everything returns when the file does.", "muted")],
         ]
     if snapshot.condition == "unreadable" and not tracker.beads:
         return [

@@ -46,31 +46,31 @@ _LANGUAGE = (
 )
 
 _MEMORY = (
-    ("█", "sure: up to the lower end of the 95 % interval of what helped"),
+    ("█", "sure: up to the lower end of the 95 % interval of the share that helped"),
     ("▓", "up to the share that helped, from 5 outcomes on"),
     ("░", "may be: up to the upper end of the interval"),
     ("n 3", "only 3 outcomes: too few for a percentage"),
-    ("unproven", "no outcome has come back yet"),
+    ("unproven", "no outcome yet"),
     ("proven", "5 or more verified outcomes, and the lower end is above 50 %"),
     ("F P S", "failure, pattern, systemic, where there is no room for the word"),
 )
 WORDS = (
     ("acceptance", "what must hold for a bead to be done; best a command and its result"),
-    ("answered, evidence found, not found (answer found or not)", "what a question came to"),
+    ("answered, evidence found, not found (answer found or not)", "how a question ended"),
     ("attempt", "one execution of one bead"),
     ("bead", "one unit of work in the DDx tracker: an issue"),
     ("blocks, blocked by", "the dependency edge, from either end"),
-    ("claim, lease, heartbeat", "a worker's hold on a bead; how long it is good; the sign of life that renews it"),
+    ("claim, lease, heartbeat", "a worker's hold on a bead; how long it lasts; the sign of life that renews it"),
     ("cooldown", "the time after an attempt in which DDx does not try its bead again"),
     ("critical path", "the longest chain of unfinished beads in which each waits on the one before"),
     (
         "DDx",
-        "keeps the queue and runs the attempts; this console reads its files and writes by its commands",
+        "keeps the queue and runs the attempts; this console reads its files and writes through its commands",
     ),
     ("drift", "the bead's governing document or parent changed since the bead was written"),
     ("effectiveness", "verified helped / (helped + failed), with its 95 % interval and n"),
     ("eligible", "workers may pick it"),
-    ("epic, parent, part of", "a bead that is made of others"),
+    ("epic, parent, part of", "a bead that consists of others"),
     ("evidence", "what an attempt left: prompt, transcript, diff, checks, usage"),
     ("family, era", 'the releases of DDx that share a rule: April 2026, and August 2026 ("head")'),
     ("focus", "workers may pick only what one epic needs"),
@@ -95,7 +95,7 @@ WORDS = (
     ("slice, saved view", "a part of the queue by filter, order and columns, kept under a name"),
     ("supervisory bead", "a review or alignment that HELIX injected"),
     ("tracker", "the file `.ddx/beads.jsonl` and DDx's commands on it"),
-    ("verdict", "the one decision on what came of an attempt, and its proof"),
+    ("verdict", "the one decision on how an attempt ended, with its proof"),
     ("worker, harness, model", "the process that runs beads; the agent program it starts; the model behind it"),
 )
 """What the words on the screen mean; docs/glossary.md is the same table."""
@@ -169,7 +169,7 @@ class HelpScreen(OverlayScreen, FilteringScreen):
                     found.append(heading)
                     heading = None
                 found.append(row)
-        return found or [Row("none", (("  nothing has these words; esc shows all", "muted"),), selectable=False)]
+        return found or [Row("none", (("  nothing matches these words; esc shows all", "muted"),), selectable=False)]
 
     def show_lines(self) -> None:
         """Show what is left of the lines."""

@@ -56,7 +56,7 @@ class PanedScreen(HelixScreen):
         focused = self.focused
         mine = next((child for child in panes.children if focused in (child, *child.query("*"))), None)
         if mine is None or sum(bool(child.size.width) for child in panes.children) < 2:
-            self.console.say("nothing to zoom: one pane is shown")
+            self.console.say("nothing to zoom: only one pane is shown")
             return
         panes.add_class("-zoomed")
         mine.add_class("-zoom")
@@ -90,7 +90,7 @@ class PanedScreen(HelixScreen):
             return
         first, second = self._container().children[:2]
         if not (first.size.width and second.size.width):
-            self.console.say("nothing to move: one pane is shown")
+            self.console.say("nothing to move: only one pane is shown")
             return
         share = self._share(first, second) + step * STEP
         share = LEAST if share > MOST else MOST if share < LEAST else share
@@ -191,7 +191,7 @@ class ColumnSheet(Sheet):
     def write(self, page: Page) -> None:
         """A line a column: whether it shows, its name, what it says."""
         if self._chosen is None:
-            page.paragraph([("The width decides which columns show. space on one of them: you do.", "muted")])
+            page.paragraph([("The width chooses the columns until you mark one with space.", "muted")])
         shown = self._wanted()
         for name in [*shown, *(name for name in self._columns if name not in shown)]:
             column = self._columns[name]

@@ -177,7 +177,7 @@ def test_half_of_a_bulk_change(era: str, cli: Cli, ddx: MakeDdx, make_root: Call
     assert ran.code == 1
     assert (ran.document["ran"], ran.document["result"]) == (1, "partial")
     assert list(ran.document["after"]) == ["demo-0"]
-    assert "1 of 3 commands ended well; changed, and it stays so: demo-0" in ran.err
+    assert "1 of 3 commands succeeded; already changed, not undone: demo-0" in ran.err
     assert "lock timeout (owner pid: 4711)" in ran.err
     assert [each.get("execution-eligible") for each in rows_of(root).values()] == [False, None, None]
     assert cli("undo", "-C", root).code == 0

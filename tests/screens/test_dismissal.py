@@ -268,7 +268,7 @@ async def test_a_deed_that_went_away_cannot_be_chosen(console: MakeConsole) -> N
         sheet.choices = tuple(deeds[:2])
         await pilot.pause()
         assert app.screen is sheet
-        assert [note.message for note in app._notifications] == ["no longer offered: stop now"]
+        assert [note.message for note in app._notifications] == ["no longer available: stop now"]
         sheet.list.action_first()
         sheet.list.action_open()
         sheet.choices = (deeds[1], deeds[0])

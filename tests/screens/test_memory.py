@@ -242,7 +242,7 @@ def _missing(path: Path) -> None:
     [
         (_corrupt, "The memory is damaged."),
         (_newer, "A later helix-tui has written this memory."),
-        (_missing, "Nothing is remembered yet."),
+        (_missing, "No memories yet."),
     ],
 )
 async def test_states_say_what_is_the_matter(console: MakeConsole, spoil: object, said: str) -> None:
@@ -259,7 +259,7 @@ async def test_no_database_is_made_by_looking(console: MakeConsole) -> None:
     app = console(screen="memory")
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
-        assert app.sees("Nothing is remembered yet.")
+        assert app.sees("No memories yet.")
         assert not (app.root / ".helix" / "helix.db").exists()
 
 

@@ -72,7 +72,7 @@ async def test_several_notices_are_counted_and_listed_in_full(
         await pilot.press("enter")
         await pilot.pause()
         text = " ".join(" ".join(row.split()) for row in app.rows())
-        assert "ready is what the ddx at hand gives out" in text
+        assert "ready is what the installed ddx gives out" in text
         assert "`helix-tui eligible ID off`" in text
         assert "line 1 of beads-archive.jsonl cannot be read" in text
 

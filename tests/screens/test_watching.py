@@ -87,7 +87,7 @@ async def test_drift_waits_on_a_person_until_it_is_acknowledged(console: MakeCon
                 break
         app.monitor.stop()
         assert app.needs == ()
-        assert app.sees("nothing waits on you")
+        assert app.sees("nothing waits for you")
 
 
 async def test_one_key_keeps_a_drifted_bead_from_workers_until_it_is_acknowledged(

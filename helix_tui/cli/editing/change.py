@@ -48,9 +48,7 @@ def add_ids(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
     """The option that shows and does nothing."""
-    parser.add_argument(
-        "--dry-run", action="store_true", help="print the commands and what would follow; change nothing"
-    )
+    parser.add_argument("--dry-run", action="store_true", help="print the commands and their effect; change nothing")
 
 
 def curator_of(call: Call) -> Curator:
@@ -94,7 +92,7 @@ def told() -> Iterator[None]:
 
 def _conflict_fix(error: Conflict) -> str:
     if error.entry is None:
-        return "Look at the bead and give the command again."
+        return "Look at the bead, then run the command again."
     shows = f"`helix-tui journal {error.entry.id}` shows what was changed"
     return f"{shows}; set the fields by hand if you still want it."
 
@@ -240,8 +238,8 @@ def how_far(done: Result) -> str:
         return "nothing was changed"
     if done.made_anyway:
         return "but the change was made, so do not repeat it"
-    ran = f"{done.ran} of {len(done.plan.steps)} commands ended well"
-    return f"{ran}; changed, and it stays so: {some(list(done.entry.after))}"
+    ran = f"{done.ran} of {len(done.plan.steps)} commands succeeded"
+    return f"{ran}; already changed, not undone: {some(list(done.entry.after))}"
 
 
 def _planned(planned: Plan) -> dict[str, Any]:
@@ -343,7 +341,7 @@ def _print_focus(call: Call, curator: Curator) -> None:
     upkeep = curator.plan_steps("focus", "repair the focus", lambda writing, _: plan_upkeep(writing))
     if upkeep.steps:
         beads = counted(len(upkeep.steps), "bead")
-        call.print(f"note: the focus is to be brought up to date on {beads}: `helix-tui focus --reconcile`")
+        call.print(f"note: the focus is out of date on {beads}: `helix-tui focus --reconcile`")
 
 
 def _refused(call: Call, planned: Plan) -> int:

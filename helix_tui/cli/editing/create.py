@@ -20,14 +20,14 @@ from helix_tui.core.supervision.agents.hooks import SKIP
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
-    parser.add_argument("title", help="what is to be done, in one line")
+    parser.add_argument("title", help="what to do, in one line")
     parser.add_argument("--type", default="task", help="task, bug, epic, chore, … (default: task)")
     parser.add_argument("--priority", default="2", metavar="0-4", help="0 is first (default: 2)")
     parser.add_argument("--labels", action="append", default=[], metavar="A,B", help="repeatable")
     parser.add_argument("--parent", default="", metavar="ID")
     parser.add_argument("--depends-on", action="append", default=[], metavar="ID,ID", help="repeatable")
-    parser.add_argument("--spec-id", default="", metavar="ID", help="the document it is built against")
-    parser.add_argument("--acceptance", default="", metavar="TEXT", help="how one sees that it is done")
+    parser.add_argument("--spec-id", default="", metavar="ID", help="the document that governs it")
+    parser.add_argument("--acceptance", default="", metavar="TEXT", help="how to tell that it is done")
     parser.add_argument("--description", default="", metavar="TEXT")
     parser.add_argument("--notes", default="", metavar="TEXT")
     parser.add_argument(
@@ -38,11 +38,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="fields",
         help="any other field; repeatable",
     )
-    parser.add_argument("--allow-vague", action="store_true", help="take acceptance that no machine can check")
+    parser.add_argument("--allow-vague", action="store_true", help="accept acceptance that no machine can check")
     parser.add_argument(
         "--no-triage",
         action="store_true",
-        help="take the bead whatever the authoring rules say (also: HELIX_SKIP_TRIAGE=1)",
+        help="accept the bead whatever the authoring rules say (also: HELIX_SKIP_TRIAGE=1)",
     )
     add_dry_run(parser)
 
@@ -131,8 +131,8 @@ def _triage(
     said = [*(finding.message for finding in verdict.errors), *(error.message for error in unknown)]
     if verdict.errors:
         vague = not unknown and all(finding.code == "vague" for finding in verdict.errors)
-        fix = "Give what is missing; --no-triage makes the bead all the same."
+        fix = "Add what is missing, or create the bead anyway with --no-triage."
         raise CliError(
             "the bead was not made: " + "; ".join(clean_line(each, 300) for each in said),
-            "Say it so that a machine can check it, or pass --allow-vague." if vague else fix,
+            "Write it so that a machine can check it, or pass --allow-vague." if vague else fix,
         )

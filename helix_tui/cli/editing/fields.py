@@ -39,13 +39,13 @@ def _set(call: Call, queue: Queue) -> Iterable[Operation]:
     ids = [word for word in words if "=" not in word]
     fields = {key: value for word in words if "=" in word for key, _, value in [word.partition("=")]}
     if not ids or not fields:
-        raise CliError("say which bead and what to set", "For example: helix-tui set ID priority=1 title='New'", 2)
+        raise CliError("name the bead and what to set", "For example: helix-tui set ID priority=1 title='New'", 2)
     return [operations.assign(bead_id, fields) for bead_id in resolve(queue, ids)]
 
 
 def _unset_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("ids", metavar="ID", help="a bead id; several, separated by commas, are one change")
-    parser.add_argument("keys", nargs="+", metavar="KEY", help="fields to take away")
+    parser.add_argument("keys", nargs="+", metavar="KEY", help="fields to remove")
 
 
 def _unset(call: Call, queue: Queue) -> Iterable[Operation]:
@@ -100,7 +100,7 @@ def _label_arguments(parser: argparse.ArgumentParser) -> None:
 def _label(call: Call, queue: Queue) -> Iterable[Operation]:
     add, remove = call.options.add, call.options.remove
     if not add and not remove:
-        raise CliError("say which label to --add or to --remove", "The other labels stay as they are.", 2)
+        raise CliError("name the label to --add or to --remove", "The other labels stay as they are.", 2)
     return [operations.label(bead_id, add=add, remove=remove) for bead_id in resolve(queue, call.options.ids)]
 
 
@@ -110,7 +110,7 @@ def _rank_arguments(parser: argparse.ArgumentParser) -> None:
     place.add_argument("--top", action="store_true", help="first of its priority")
     place.add_argument("--before", metavar="ID", default="")
     place.add_argument("--after", metavar="ID", default="")
-    place.add_argument("--clear", action="store_true", help="no rank: by age again")
+    place.add_argument("--clear", action="store_true", help="clear the rank: by age again")
 
 
 def _rank(call: Call, queue: Queue) -> Iterable[Operation]:

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--judge",
         action="store_true",
-        help="be the hook: judge the bead on stdin; exit 0, 1 or 2 as ddx asks",
+        help="act as the hook: judge the bead on stdin; exit 0, 1 or 2 as ddx asks",
     )
 
     parser.add_argument(
@@ -45,12 +45,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="Claude Code's hooks instead, in .claude/settings.json: what is remembered reaches its agents",
     )
-    parser.add_argument("--remove", action="store_true", help="take the hook, or with --claude the hooks, out again")
+    parser.add_argument("--remove", action="store_true", help="remove the hook, or with --claude the hooks")
     parser.add_argument("--dry-run", action="store_true", help="print what would be written")
     parser.add_argument(
         "--commit",
         action="store_true",
-        help="commit the file, and no other: ddx begins no attempt beside one that nobody committed",
+        help="commit this file only: ddx begins no attempt while it is uncommitted",
     )
     parser.add_argument(
         "--plugin-path",
@@ -129,7 +129,7 @@ def _conclude(call: Call, project: Project, path: Path, changed: bool, word: str
     elif left:
         add, commit = ["git", "add", "-A", "--", file], ["git", "commit", "-m", subject, "--", file]
         words = clean_line(f"{shlex.join(add)} && {shlex.join(commit)}", 400)
-        call.note(f"commit it, for ddx begins no attempt beside it: {words}")
+        call.note(f"commit it: ddx begins no attempt while it is uncommitted: {words}")
     if not call.options.remove and shutil.which("helix-tui") is None:
         call.note("helix-tui is not on PATH here: until it is, the hook does nothing")
     return 0

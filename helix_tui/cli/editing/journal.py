@@ -85,9 +85,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--id", metavar="OP", dest="entry", help="one change by its id, whoever made it")
     if command == "undo":
-        parser.add_argument(
-            "--to", metavar="OP", help="back to how things stood right after this change, whoever changed it"
-        )
+        parser.add_argument("--to", metavar="OP", help="restore what was right after this change, whoever changed it")
     add_dry_run(parser)
 
 

@@ -17,7 +17,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_ids(parser)
     command = parser.prog.split()[-1]
     if command == "claim":
-        parser.add_argument("--assignee", default="", metavar="NAME", help="who takes it (default: as ddx says)")
+        parser.add_argument("--assignee", default="", metavar="NAME", help="who claims it (default: as ddx decides)")
     elif command == "unclaim":
         parser.add_argument("--force", action="store_true", help="even where a live worker is on it")
     elif command == "reopen":

@@ -77,7 +77,7 @@ def _no_match(queue_state: QueueState, selector: str) -> CliError:
     if dropped:
         where = f"line {dropped[0].line} of {clean_line(str(queue_state.tracker.path), 200)}"
         return CliError(
-            f"nothing was selected, for {where} cannot be read: {clean_line(dropped[0].reason, 200)}",
+            f"nothing was selected: {where} cannot be read: {clean_line(dropped[0].reason, 200)}",
             "Correct or remove that line, then build again.",
         )
     message = "no execution-ready bead matched the build selector"

@@ -98,7 +98,7 @@ def run(call: Call) -> int:
             raise CliError(str(error), _ALONE, exit_code=1) from None
         except DdxError as error:
             raise CliError(
-                f"the facts leave it open, and no agent can be asked: {error.message}",
+                f"the facts do not decide it, and no agent can be asked: {error.message}",
                 f"{error.advice[:1].upper()}{error.advice[1:]}. {_ALONE}",
                 error.exit_code,
             ) from None
@@ -198,5 +198,5 @@ def _print(call: Call, facts: Facts, verdict: NextVerdict) -> None:
 _WHO = {
     "facts": "the facts alone",
     "prompt": "an agent who looked at the documents",
-    "none": "nobody: no fact decides and no agent was asked",
+    "none": "nobody: the facts do not decide and no agent was asked",
 }

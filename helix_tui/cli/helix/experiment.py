@@ -47,9 +47,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a bead or a goal; with a batch: its name, an epic, label or spec-id",
     )
     how = parser.add_mutually_exclusive_group()
-    how.add_argument("--close", action="store_true", help="end the session: keep the best, write down what was learnt")
+    how.add_argument("--close", action="store_true", help="end the session: keep the best, write down what was learned")
     how.add_argument("--batch", action="store_true", help="let ddx run a batch of experiment beads, then compare them")
-    how.add_argument("--compare", action="store_true", help="compare what a batch has brought so far; run nothing")
+    how.add_argument("--compare", action="store_true", help="compare the results of a batch so far; run nothing")
     add_autonomy(parser)
     add_agent_options(parser)
 
@@ -70,7 +70,7 @@ def run(call: Call) -> int:
 def _session(call: Call, curator: Curator) -> int:
     stage, wishes = STAGES["experiment"], wishes_of(call)
     delegate = delegate_of(call, curator)
-    closing = "CLOSE SESSION: keep the best result, revert the rest, and write down what was learnt."
+    closing = "CLOSE SESSION: keep the best result, revert the rest, and write down what was learned."
     values = {
         "scope": call.options.goal or "the most promising open experiment",
         "request": closing if call.options.close else "",

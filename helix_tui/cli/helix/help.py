@@ -22,10 +22,10 @@ _KEY_OPTIONS = (
         "who does the work (HELIX_AGENT, HELIX_MODEL, HELIX_EFFORT)",
     ),
     ("--review-agent NAME", "who checks and reviews it (HELIX_REVIEW_AGENT)"),
-    ("--autonomy low|medium|high", "how far run and input go by themselves (HELIX_AUTONOMY)"),
-    ("-s, --summary", "run: one line an event, with the lines of the log"),
+    ("--autonomy low|medium|high", "how much run and input decide on their own (HELIX_AUTONOMY)"),
+    ("-s, --summary", "run: one line per event, with the lines of the log"),
     ("--max-cycles N, --review-every N, --review-threshold N", "run: when to stop, align, review"),
-    ("--no-auto-align, --no-auto-review, --no-focus", "run: what not to do by itself"),
+    ("--no-auto-align, --no-auto-review, --no-focus", "run: what not to do on its own"),
 )
 
 

@@ -11,7 +11,7 @@ from helix_tui.core.supervision.signals.responses import RESPONSES, table
 
 TOPICS = {
     "outcomes": "what HELIX does with each result of ddx",
-    "autonomy": "what low, medium and high do by themselves",
+    "autonomy": "what low, medium and high do on their own",
 }
 
 

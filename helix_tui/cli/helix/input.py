@@ -78,9 +78,9 @@ def _request(call: Call) -> int:
             Autonomy(level, questions).permit("stage", call.options.request, f"shape: {call.options.request}?")
         except ApprovalNeeded as need:
             if need.refused:
-                raise CliError(f"a person said no to it ({need})", "Given again, it asks again.") from None
+                raise CliError(f"a person refused it ({need})", "Run again, it asks again.") from None
             raise CliError(
-                f"autonomy low: a person must say yes first ({need})",
+                f"autonomy low: a person must approve it first ({need})",
                 f"helix-tui input --answer {need.question_id} yes, then give the command again.",
             ) from None
         values = {"request": call.options.request, "autonomy": level, "facts": facts_of(curator)}
@@ -176,7 +176,7 @@ def _foretell(call: Call, curator: Curator, question_id: str, text: str) -> int:
             wishes = []
         commands = plan(wishes, queue, curator.dialect(queue)).commands
     if not commands:
-        call.note("no command of ddx is run; the answer would be kept in .helix/questions.json")
+        call.note("no ddx command runs; the answer would be kept in .helix/questions.json")
     return show_dry_run(call, commands, question=question_id, answer=text)
 
 

@@ -41,11 +41,13 @@ MOST_LINES = 8
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument("--filter", metavar="QUERY", default="", help="like: kind:proposals waits>3d blocks>=1 text")
-    parser.add_argument("--watch", action="store_true", help="go on: a line, or with --json a document, per change")
+    parser.add_argument(
+        "--watch", action="store_true", help="keep running: a line, or with --json a document, per change"
+    )
     parser.add_argument("--every", type=float, default=2.0, metavar="SECONDS", help="with --watch: how often to look")
-    parser.add_argument("--snooze", nargs="+", metavar="KEY", help="put these off, by their key in --json")
+    parser.add_argument("--snooze", nargs="+", metavar="KEY", help="snooze these, by their key in --json")
     parser.add_argument("--for", dest="span", default="1h", metavar="SPAN", help="with --snooze: 1h, tomorrow, change")
-    parser.add_argument("--wake", nargs="+", metavar="KEY", help="bring back what was put off")
+    parser.add_argument("--wake", nargs="+", metavar="KEY", help="bring back what was snoozed")
 
 
 class NeedsReader:
@@ -119,7 +121,7 @@ def _put_off(call: Call, reader: NeedsReader, split: SplitNeeds) -> None:
     keys = [*(call.options.snooze or ()), *(call.options.wake or ())]
     unknown = next((key for key in keys if key not in every), "")
     if unknown:
-        raise CliError(f"nothing that waits has the key “{clean_line(unknown, 80)}”", "`helix-tui needs --json`", 2)
+        raise CliError(f"nothing waiting has the key “{clean_line(unknown, 80)}”", "`helix-tui needs --json`", 2)
     project, gate = reader.curator.project, reader.curator.gate
     with explained():
         if call.options.wake:
@@ -141,14 +143,14 @@ def _until(call: Call) -> int | None:
         return call.now + int(span_seconds(span) * NS)
     except ValueError:
         raise CliError(
-            f"“{clean_line(span, 40)}” is not a span", "Write --for 1h, 3d, tomorrow or change.", 2
+            f"“{clean_line(span, 40)}” is not a duration", "Write --for 1h, 3d, tomorrow or change.", 2
         ) from None
 
 
 def _lines(call: Call, reader: NeedsReader, needs: Iterable[Need], split: SplitNeeds) -> Iterable[str]:
     groups = grouped(needs, call.now)
     if not groups:
-        yield "nothing waits on you" if not split.active else f"none of {len(split.active):,} matches"
+        yield "nothing waits for you" if not split.active else f"none of {len(split.active):,} matches"
     for group in groups:
         yield call.paint(f"{group.name}  {len(group.needs):,}", "bold")
         for need in group.needs[:MOST_LINES]:

@@ -51,9 +51,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--after-bead",
             action="store_true",
-            help="let the bead in hand end first; without it ddx is interrupted",
+            help="finish the bead in hand first; without it ddx is interrupted",
         )
-        parser.add_argument("--dry-run", action="store_true", help="say which process it would end; end none")
+        parser.add_argument("--dry-run", action="store_true", help="name the process it would end; end none")
         return
     parser.add_argument("--max-cycles", type=_number, default=0, metavar="N", help="completed cycles; 0: no limit")
     parser.add_argument(
@@ -70,7 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="review no change below N lines and 3 files, and say which (default: every success is reviewed)",
     )
-    parser.add_argument("--no-auto-align", action="store_true", help="inject no alignment and do not carry ALIGN out")
+    parser.add_argument("--no-auto-align", action="store_true", help="inject no alignment and do not run ALIGN")
     parser.add_argument("--no-auto-review", action="store_true", help="inject no reviews")
     parser.add_argument("--focus", default="", metavar="ID", help="begin with this epic")
     parser.add_argument("--no-focus", action="store_true", help="do not stay with an epic until it is done")
@@ -83,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="tell agents neither stance nor context: nothing is written into the bead that ddx picks",
     )
     parser.add_argument("--ephemeral", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("-s", "--summary", action="store_true", help="one line an event, the rest in the log")
+    parser.add_argument("-s", "--summary", action="store_true", help="one line per event, the rest in the log")
     add_autonomy(parser)
     add_agent_options(parser)
 
@@ -280,11 +280,11 @@ def _stop(call: Call) -> int:
     try:
         ending = stop_run(project, now=not call.options.after_bead)
     except PermissionError:
-        raise CliError("the active run belongs to somebody else", "Ask them, or whoever may end it.") from None
+        raise CliError("the active run belongs to somebody else", "Ask them, or somebody who may stop it.") from None
     said = {
         "none": "no active run (no PID file)",
         "stale": f"stale PID file removed (pid={ending.pid} was not running)",
-        "left": f"no active run; ended the ddx that the last one left at work (pid={ending.pid})",
+        "left": f"no active run; ended the ddx that the last one left running (pid={ending.pid})",
         "stopped": f"stopped (pid={ending.pid})",
         "killed": f"stopped by force (pid={ending.pid}); the next run takes over what it left",
         "asked": f"asked to stop after the bead in hand (pid={ending.pid})",
@@ -346,5 +346,5 @@ def _limits(text: str) -> Limits:
 
 def _number(text: str) -> int:
     if not text.isdecimal():
-        raise argparse.ArgumentTypeError(f"a whole number is wanted, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number, not {text!r}")
     return int(text)

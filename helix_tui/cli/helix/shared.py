@@ -45,9 +45,9 @@ def add_agent_options(parser: argparse.ArgumentParser, *, dry_run: bool = True) 
         help="another harness for checks and reviews (HELIX_REVIEW_AGENT, else HELIX_ALT_AGENT)",
     )
     group.add_argument("--model", default="", metavar="NAME", help="the model, as ddx calls it")
-    group.add_argument("--effort", default="", metavar="LEVEL", help="how hard it is to think")
+    group.add_argument("--effort", default="", metavar="LEVEL", help="how much effort it puts into thinking")
     group.add_argument(
-        "--timeout", type=float, default=0.0, metavar="S", help="seconds it may take (HELIX_AGENT_TIMEOUT)"
+        "--timeout", type=float, default=0.0, metavar="S", help="time limit in seconds (HELIX_AGENT_TIMEOUT)"
     )
     parser.add_argument("-q", "--quiet", action="store_true", help="print only how it ended and what failed")
     if dry_run:
@@ -76,7 +76,7 @@ def add_autonomy(parser: argparse.ArgumentParser) -> None:
         action=_Once,
         choices=LEVELS,
         default=None,
-        help="how far it goes by itself (default: HELIX_AUTONOMY, the settings, medium); `helix-tui help autonomy`",
+        help="how much it decides on its own (default: HELIX_AUTONOMY, the settings, medium); `helix-tui help autonomy`",
     )
 
 
@@ -150,7 +150,7 @@ def refuse_shut(queue_state: QueueState) -> None:
 
 
 def note_difference(call: Call, queue_state: QueueState) -> None:
-    """Say on stderr where another release wrote the tracker than the ddx at hand."""
+    """Say on stderr where another release wrote the tracker than the installed ddx."""
     if queue_state.difference is not None:
         call.note(str(queue_state.difference))
 
@@ -192,5 +192,5 @@ def explained() -> Iterator[None]:
         except AlignmentActive as error:
             raise CliError(
                 clean_line(str(error), 600),
-                "Wait for it; if nobody works on it any more, `helix-tui unclaim` that bead.",
+                "Wait for it; if nobody is working on it, `helix-tui unclaim` that bead.",
             ) from None

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     if stage.name == "evolve":
         parser.add_argument("request", nargs="?", default="", help="the requirement")
         parser.add_argument("--scope", default=WORD, help="where it belongs")
-        parser.add_argument("--artifact", default="", metavar="ID", help="the document to enter it at")
+        parser.add_argument("--artifact", default="", metavar="ID", help="the document it enters")
         parser.add_argument("--from", dest="source", default="", metavar="SRC", help="where it comes from")
     else:
         parser.add_argument("scope", nargs="?", default=stage.scope, help=f"what it is about (default: {stage.scope})")
@@ -54,7 +54,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             type=_rounds,
             default=_ROUNDS[stage.name],
             metavar="N",
-            help=f"rounds at most (default: {_ROUNDS[stage.name]})",
+            help=f"at most this many rounds (default: {_ROUNDS[stage.name]})",
         )
     add_agent_options(parser)
 
@@ -164,7 +164,7 @@ def _closing(done: StageOutcome) -> list[str]:
     """What a stage's own trailers say, in a line or two."""
     trailers = done.trailers
     if done.ok and not done.status and done.stage.status is not None:
-        return [f"the answer has no {done.stage.status.name} trailer: read it to see how it ended"]
+        return [f"the answer has no {done.stage.status.name} trailer: read it for the result"]
     if done.stage.name == "review" and done.status == "ISSUES_FOUND" and not done.problems:
         filed = trailers.number("FINDINGS_FILED") or 0
         return [f"review reported {trailers.number('ISSUES_COUNT')} issue(s), {filed} filed as tracker issues"]
@@ -178,7 +178,7 @@ def _closing(done: StageOutcome) -> list[str]:
 
 def _rounds(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"a whole number from 1 on is wanted, not {text!r}")
+        raise argparse.ArgumentTypeError(f"must be a whole number of 1 or more, not {text!r}")
     return int(text)
 
 
@@ -187,7 +187,7 @@ def _values(call: Call, stage: Stage) -> dict[str, str]:
     values = {"scope": options.scope, "rounds": str(getattr(options, "rounds", 1))}
     if stage.name == "evolve":
         if not options.request.strip():
-            raise CliError("evolve requires a requirement description", 'helix-tui evolve "what is to change"')
+            raise CliError("evolve requires a requirement description", 'helix-tui evolve "what to change"')
         more = {"Artifact": options.artifact, "From": options.source}
         extra = "".join(f"\n{name}: {value}" for name, value in more.items() if value)
         values["request"] = options.request + extra

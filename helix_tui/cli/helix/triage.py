@@ -18,10 +18,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``create``, with the names that HELIX gave them."""
     create.add_arguments(parser)
     parser.add_argument("--deps", action="append", default=[], metavar="ID,ID", help="the same as --depends-on")
-    parser.add_argument("--design", default="", metavar="TEXT", help="how it is to be done")
+    parser.add_argument("--design", default="", metavar="TEXT", help="how to do it")
     parser.add_argument("--superseded-by", default="", metavar="ID")
     parser.add_argument("--replaces", default="", metavar="ID")
-    parser.add_argument("--execution-eligible", default="", choices=("true", "false"), help="by default by its phase")
+    parser.add_argument("--execution-eligible", default="", choices=("true", "false"), help="default: from its phase")
     parser.add_argument("--silent", action="store_true", help="print nothing but the id and errors")
 
 

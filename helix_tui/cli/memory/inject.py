@@ -25,7 +25,7 @@ def inject(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
     if not options.bead:
         if not options.objective.strip() and not options.files:
-            raise CliError("say what is to be done", "`helix-tui memory inject --objective TEXT`, or --bead ID", 2)
+            raise CliError("say what to do", "`helix-tui memory inject --objective TEXT`, or --bead ID", 2)
         record = not (options.dry_run or call.read_only)
         return _choose(call, memory, options.objective, record=record).document()
     with told():

@@ -28,12 +28,12 @@ _POLICIES = {"none": (), "failures": ("failure",), "patterns": ("pattern",), "al
 
 def learn_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``learn``."""
-    parser.add_argument("--apply", action="store_true", help="settle outcomes and keep lessons; else only show")
+    parser.add_argument("--apply", action="store_true", help="settle outcomes and keep lessons; without it, only show")
     parser.add_argument(
         "--accept",
         choices=tuple(_POLICIES),
         default=None,
-        help="with --apply: lessons taken in at once (default: accept_lessons in the settings, none)",
+        help="with --apply: lessons accepted at once (default: accept_lessons in the settings, none)",
     )
     add_since(parser)
 
@@ -104,7 +104,7 @@ def _add(call: Call, kept: Proposals) -> dict[str, Any]:
     options = call.options
     said = {name: clean_line(getattr(options, name), 600).strip() for name in ("trigger", "resolution", "attempt")}
     if missing := [f"--{name}" for name, text in said.items() if len(text) < (1 if name == "attempt" else 10)]:
-        raise CliError(f"say more: {', '.join(missing)}", "A situation, what to do in it, and the attempt.", 2)
+        raise CliError(f"the rest: {', '.join(missing)}", "A situation, what to do in it, and the attempt.", 2)
     reason = f"proposed by {clean_line(os.environ.get('USER') or 'an agent', 60)}"
     lesson = Proposal(0, said["attempt"], options.bead, options.type, said["trigger"], said["resolution"], reason)
     added = kept.add(lesson)
@@ -149,9 +149,9 @@ def tell_learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
         task = clean_line(f"task {each['title']} (workspace {each['workspace']})", 80)
         yield f"{call.paint('blocked', 'error')}  {task}  {clean_line(each['why'], 120)}"
     if not document["attempts"] and not document["workspaces"]:
-        yield "nothing new: every outcome is taken in"
+        yield "nothing new: every outcome is recorded"
     elif not document["applied"]:
-        yield call.paint("nothing was changed; --apply takes it in", "muted")
+        yield call.paint("nothing was changed; --apply records it", "muted")
     if document["waiting"]:
         waiting = counted(document["waiting"], "lesson")
         yield f"{waiting} wait: `helix-tui memory proposals`"

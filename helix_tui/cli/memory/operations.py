@@ -97,7 +97,7 @@ def answer(call: Call, writes: bool) -> int:
     """
     verb = call.options.verb
     if writes and call.read_only:
-        raise CliError(f"memory {verb} changes the memory", "Leave out --read-only to do it.")
+        raise CliError(f"memory {verb} changes the memory", "Run it without --read-only.")
     try:
         with _database(call) as path, _open(call, writes, path) as memory:
             if verb in _COMPARES and not memory.read_only and memory.path.exists():

@@ -59,7 +59,7 @@ def plan_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parent", default="", metavar="ID", help="with apply: put the beads under this one")
     parser.add_argument("--no-epic", action="store_true", help="with apply: make no epic of the objective")
     parser.add_argument("--priority", type=int, default=2, metavar="0-4", help="with apply (default 2)")
-    parser.add_argument("--spec-id", default="", metavar="ID", help="with apply: what they are built against")
+    parser.add_argument("--spec-id", default="", metavar="ID", help="with apply: the document that governs them")
     parser.add_argument("--dry-run", action="store_true", help="with apply: show the commands, change nothing")
 
 
@@ -77,7 +77,7 @@ def workspace_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seq", default="", help="with open: the task of the plan")
     parser.add_argument("--status", choices=("delivered", "blocked"), default="delivered", help="with close")
     parser.add_argument("--delivered", default="", metavar="TEXT", help="with close: what is true now")
-    parser.add_argument("--blocked-reason", default="", metavar="TEXT", help="with close: what it would take to go on")
+    parser.add_argument("--blocked-reason", default="", metavar="TEXT", help="with close: what is needed to continue")
     parser.add_argument("--tried", default="", metavar="TEXT", help="with close: what was tried")
     parser.add_argument("--error", default="", metavar="TEXT", help="with close: the error that was met")
     parser.add_argument(
@@ -85,7 +85,7 @@ def workspace_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="TEXT",
-        help="with close: a rule of the plan that the change breaks, as a reader found it; repeatable",
+        help="with close: a rule of the plan that the change breaks, as a reviewer found; repeatable",
     )
     parser.add_argument(
         "--verified",
@@ -275,7 +275,7 @@ def tell_plan(call: Call, document: dict[str, Any]) -> Iterator[str]:
             waits = "" if task["depends"] == "none" else f"  after {clean_line(task['depends'], 60)}"
             yield f"  {clean_line(task['seq'], 40)} {clean_line(task['objective'], 200)}{waits}"
         if "ready" in document:
-            yield f"can be begun: {clean_line(', '.join(document['ready']) or 'none', 300)}"
+            yield f"can start: {clean_line(', '.join(document['ready']) or 'none', 300)}"
     for each in document.get("calls", ()):
         yield f"{each['tool']}({clean_line(json.dumps(each['input'], ensure_ascii=False), 1_000)})"
     if "list" in document:

@@ -58,7 +58,7 @@ def _recalled(call: Call, document: Document) -> Iterator[str]:
             yield f"       {call.paint(hit['note'], 'attention')}"
         yield f"       {call.paint(terms, 'muted')}"
     if not document["memories"]:
-        yield "nothing is remembered yet" if document["signal"] == "NO_PRIOR_MEMORY" else "nothing matches"
+        yield "no memories yet" if document["signal"] == "NO_PRIOR_MEMORY" else "nothing matches"
     yield _mode(call, document)
 
 
@@ -119,7 +119,7 @@ def _injected(call: Call, document: Document) -> Iterator[str]:
         yield clean_block(document["text"])
     else:
         prior = document["signal"] == "NO_PRIOR_MEMORY"
-        yield "nothing is remembered yet" if prior else "nothing that is remembered matches"
+        yield "no memories yet" if prior else "no memory matches"
     for name, reason in document["withheld"].items():
         yield call.paint(f"withheld {clean_line(name)}: {clean_line(reason)}", "warning")
     for command in document.get("commands", ()):

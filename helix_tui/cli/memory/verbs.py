@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         own = verbs.add_parser(name, description=verb.summary, help=verb.summary, allow_abbrev=False)
         verb.arguments(own)
         if "--dry-run" not in own._option_string_actions:
-            said = "do it on a copy of the memory, and show what came of it"
+            said = "work on a copy of the memory, and show the result"
             own.add_argument("--dry-run", dest="on_copy", action="store_true", help=said)
         add_shared(own, below=True)
 
@@ -67,8 +67,8 @@ def _recall(parser: argparse.ArgumentParser) -> None:
     _limit(parser, 5)
     parser.add_argument("--min-effectiveness", type=float, default=0.0, metavar="0-1")
     _files(parser)
-    parser.add_argument("--expand", action="store_true", help="let edges bring in neighbours")
-    parser.add_argument("--gate", type=float, default=0.0, metavar="0-1", help="least relevance (default: none)")
+    parser.add_argument("--expand", action="store_true", help="follow edges to neighbours")
+    parser.add_argument("--gate", type=float, default=0.0, metavar="0-1", help="minimum relevance (default: none)")
     _ranker(parser)
 
 
@@ -93,7 +93,7 @@ def _remove(parser: argparse.ArgumentParser) -> None:
 
 def _supersede(parser: argparse.ArgumentParser) -> None:
     _get(parser)
-    parser.add_argument("--by", required=True, metavar="NAME|ID", help="the memory that holds instead")
+    parser.add_argument("--by", required=True, metavar="NAME|ID", help="the memory that replaces it")
     _preview(parser)
 
 
@@ -132,15 +132,15 @@ def _connected(parser: argparse.ArgumentParser) -> None:
 
 
 def _decay(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--days", type=float, default=30, help="unused for so long (default 30)")
+    parser.add_argument("--days", type=float, default=30, help="unused for this many days (default 30)")
     parser.add_argument("--min-uses", type=float, default=2, help="with fewer uses than that (default 2)")
     parser.add_argument("--apply", action="store_true", help="let what helped fade halfway to neutral")
 
 
 def _prune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--threshold", type=float, default=0.25, help="effectiveness below (default 0.25)")
-    parser.add_argument("--min-uses", type=float, default=3, help="with at least so many uses (default 3)")
-    parser.add_argument("--dry-run", action="store_true", help="say what would go; remove nothing")
+    parser.add_argument("--min-uses", type=float, default=3, help="with at least this many uses (default 3)")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be removed; remove nothing")
 
 
 def _chunk(parser: argparse.ArgumentParser) -> None:
@@ -151,13 +151,13 @@ def _chunk(parser: argparse.ArgumentParser) -> None:
 
 
 def _consolidate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--threshold", type=float, default=0.9, help="cosine from which on two are one")
+    parser.add_argument("--threshold", type=float, default=0.9, help="cosine from which two are merged")
 
 
 def _similar(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("trigger", metavar="TEXT", nargs="?", default="")
     parser.add_argument("--trigger", dest="named_trigger", default="", help="the same as TEXT")
-    parser.add_argument("--threshold", type=float, default=None, help="least similarity (default 0.65)")
+    parser.add_argument("--threshold", type=float, default=None, help="minimum similarity (default 0.65)")
     parser.add_argument("--days", type=float, default=7)
     parser.add_argument("--type", default=None)
 
@@ -175,7 +175,7 @@ def _assess(parser: argparse.ArgumentParser) -> None:
 
 def _inject(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--bead", default="", metavar="ID", help="write the block into this bead")
-    parser.add_argument("--objective", default="", help="what is to be done (default: the bead's own text)")
+    parser.add_argument("--objective", default="", help="what to do (default: the bead's own text)")
     parser.add_argument("--task", default="", metavar="ID", help="the attempt that will see it")
     parser.add_argument("--agent", default="", help="who will see it")
     parser.add_argument("--kind", default="", help="kind of task (default: the bead's type)")
@@ -187,11 +187,11 @@ def _inject(parser: argparse.ArgumentParser) -> None:
 
 def _list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--type", default=None)
-    parser.add_argument("--limit", type=int, default=0, help="the newest so many (default: all)")
+    parser.add_argument("--limit", type=int, default=0, help="this many of the newest (default: all)")
 
 
 def _embed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--limit", type=int, default=0, help="at most so many (default: all)")
+    parser.add_argument("--limit", type=int, default=0, help="at most this many (default: all)")
 
 
 def _learn(parser: argparse.ArgumentParser) -> None:
@@ -229,7 +229,7 @@ def _nothing(parser: argparse.ArgumentParser) -> None:
 
 
 def _limit(parser: argparse.ArgumentParser, default: int) -> None:
-    parser.add_argument("--limit", type=int, default=default, help=f"at most so many (default {default})")
+    parser.add_argument("--limit", type=int, default=default, help=f"at most this many (default {default})")
 
 
 def _files(parser: argparse.ArgumentParser) -> None:
@@ -245,7 +245,7 @@ VERBS = {
     "recall": _Verb("find memories by meaning, names of code and files", _recall),
     "get": _Verb("one memory with its history", _get),
     "edit": _Verb("correct a memory; what it said before stays in its history", _edit),
-    "remove": _Verb("take memories out", _remove),
+    "remove": _Verb("remove memories", _remove),
     "supersede": _Verb("replace one memory by another", _supersede),
     "list": _Verb("all memories, newest first", _list),
     "inject": _Verb("write what an agent should know, and enter it into the ledger", _inject),
@@ -261,13 +261,13 @@ VERBS = {
     "decay": _Verb("list what is dormant", _decay),
     "prune": _Verb("remove what does not help", _prune),
     "consolidate": _Verb("merge what says nearly the same", _consolidate, writes=True),
-    "learn": _Verb("what attempts that ended have taught; --apply takes it in", _learn),
+    "learn": _Verb("lessons from attempts that ended; --apply records them", _learn),
     "proposals": _Verb("lessons that wait: list, accept, decline", _proposals),
     "undo": _Verb("undo the last change: correction, removal, lesson, pruning, fading", _nothing, writes=True),
     "plan": _Verb("plans of tasks: list, show, add, apply (make beads)", _plan),
     "exploration": _Verb("what explorers found: list, add", _exploration),
     "workspace": _Verb("tasks of a plan as they are carried out: list, open, close", _workspace),
-    "health": _Verb("how the store is doing", _nothing),
+    "health": _Verb("the state of the store", _nothing),
     "embed": _Verb("give vectors to memories that lack them", _embed, writes=True),
 }
 """Verb -> what it does, its options, and whether it always writes."""

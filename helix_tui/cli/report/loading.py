@@ -36,7 +36,7 @@ class Present:
     runs: tuple[Run, ...]
     """What some file calls running, dead claims too."""
     dialect: Dialect | None = None
-    """What the ddx at hand does, whose rule judged the queue if it is proven; None where there is none."""
+    """What the installed ddx does, whose rule judged the queue if it is proven; None where there is none."""
 
     @property
     def judged_by(self) -> str:
@@ -44,16 +44,16 @@ class Present:
         if self.queue.era == "auto":
             return "the DDx that wrote it"
         asked = ASKED.get(self.queue.era) if isinstance(self.queue.era, str) else None
-        return asked or "the ddx at hand"
+        return asked or "the installed ddx"
 
     @property
     def shut(self) -> Shut | None:
-        """Why the ddx at hand would refuse every command here; None where it would not."""
+        """Why the installed ddx would refuse every command here; None where it would not."""
         return shut(self.tracker.beads, self.dialect)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What must be known of the ddx at hand before the queue is believed."""
+        """What must be known of the installed ddx before the queue is believed."""
         return tuple(remark.text for remark in remarks(self.tracker.beads, self.dialect))
 
 
@@ -82,7 +82,7 @@ def load(call: Call, *, era: Era = "auto", digest: bool = False) -> Present:
     if tracker.missing and not project.ddx_dir.is_dir():
         raise CliError(f"no queue here: looked for {path}", NO_TRACKER)
     if tracker.problem:
-        raise CliError(tracker.problem, f"Look at {path}: DDx itself needs to read it too.")
+        raise CliError(tracker.problem, f"Check {path}: DDx itself needs to read it too.")
     present = judge(call, project, tracker, era=era)
     for remark in present.remarks:
         call.note(remark)

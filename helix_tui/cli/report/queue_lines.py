@@ -187,7 +187,7 @@ def notes(call: Call, present: Present) -> list[str]:
         if len(tracker.dropped) > 5:
             lines.append(f"  … {len(tracker.dropped) - 5} more, all of them in --json")
     if tracker.folded:
-        lines.append(f"{counted(len(tracker.folded), 'id')} on more than one line; the last one holds")
+        lines.append(f"{counted(len(tracker.folded), 'id')} on more than one line; the last one counts")
     for status, number in queue.unknown_statuses().items():
         lines.append(
             call.paint(f"{counted(number, 'bead')} with unknown status “{clean_line(status, 40)}”", "attention")

@@ -21,7 +21,7 @@ def hint_once(call: Call, loaded: Loaded | None = None) -> None:
         return
     if (loaded or load_encoder()).encoder is not None:
         return
-    call.note("helix: search goes by words, for the weights of all-MiniLM-L6-v2 are not here: helix-tui setup")
+    call.note("helix: searching by words only; helix-tui setup fetches the weights for search by meaning")
     mark = folder / "helix-tui" / _HINT
     with suppress(OSError):  # told again the next time
         mark.parent.mkdir(parents=True, exist_ok=True)

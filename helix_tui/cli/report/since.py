@@ -35,7 +35,7 @@ def since_of(call: Call) -> int | None:
         return parse_now(text)
     except ValueError:
         raise CliError(
-            f"--since {clean_line(text, 40)!r} is neither a span nor a time",
+            f"--since {clean_line(text, 40)!r} is neither a duration nor a time",
             "Write 90m, 12h, 3d or 2026-08-21.",
             2,
         ) from None

@@ -100,7 +100,7 @@ def compare(ours: Sequence[str], theirs: Sequence[str]) -> DoctorCheck:
     """How two pick orders differ, in ids."""
     here, there = frozenset(ours), frozenset(theirs)
     parts = [
-        _named("only we say ready", [bead_id for bead_id in ours if bead_id not in there]),
+        _named("only helix-tui says ready", [bead_id for bead_id in ours if bead_id not in there]),
         _named("only ddx says ready", [bead_id for bead_id in theirs if bead_id not in here]),
     ]
     if here == there:

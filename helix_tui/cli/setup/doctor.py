@@ -171,7 +171,7 @@ def _work_tree(project: Project) -> Iterator[DoctorCheck]:
         return
     found = implementation_changes(project.root)
     if found is None:
-        yield DoctorCheck("work tree", None, "git does not say what is uncommitted here")
+        yield DoctorCheck("work tree", None, "git cannot tell what is uncommitted here")
     elif found:
         some = ", ".join(clean_line(path, 80) for path in found[:_MAX_FILES])
         more = f" and {len(found) - _MAX_FILES} more" if len(found) > _MAX_FILES else ""
@@ -236,7 +236,7 @@ def _queue(present: Present) -> Iterator[DoctorCheck]:
         said = f"{counted(waiting, 'bead waits', 'beads wait')} for {len(missing)} not in the tracker"
         away = len(find_archived(present.project.archive_file, missing))
         said += f", {away} of them archived" if away else ""
-        fix = "They are never ready, and ddx does not say so: `helix-tui queue --json`, under dangling."
+        fix = "They are never ready, and ddx does not report it: `helix-tui queue --json`, under dangling."
         yield DoctorCheck("dependencies", False, said, fix)
     if queue.graph.cycles:
         yield DoctorCheck(

@@ -34,7 +34,7 @@ exec {{door}} "$@"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
-    parser.add_argument("--remove", action="store_true", help="take out what was installed; nothing is left")
+    parser.add_argument("--remove", action="store_true", help="remove everything that was installed")
     parser.add_argument(
         "--links",
         action="store_true",
@@ -47,7 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="for which projects Claude Code enables it (default: user, all of this person's)",
     )
     parser.add_argument("--claude", metavar="PATH", default="", help="the Claude Code to use (default: on PATH)")
-    parser.add_argument("--dry-run", action="store_true", help="print what would be run or written; do nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be run or written; do nothing")
 
 
 def run(call: Call) -> int:
@@ -184,7 +184,7 @@ def _tell_links(call: Call, done: list[Path], foreign: list[Path]) -> int:
         word = verb or ("removed" if options.remove else "made")
         call.print(f"{word} {len(done)} link{'' if len(done) == 1 else 's'} and launchers")
     for path in foreign:
-        call.note(f"helix: left alone, for it is not ours: {clean_line(str(path))}")
+        call.note(f"helix: left alone, because it is not ours: {clean_line(str(path))}")
     if not options.remove:
         call.note("helix: the plugin is the better way, with hooks and agents: helix-tui install-plugin")
     return 0

@@ -63,7 +63,7 @@ def run(call: Call) -> int:
         raise CliError("--read-only: nothing is fetched", "Run it without --read-only.")
     if not options.yes and not _agreed(call):
         raise CliError(
-            "nothing was fetched, for nobody agreed", "Run `helix-tui setup --yes` to go on without being asked."
+            "nothing was fetched: nobody agreed", "Run `helix-tui setup --yes` to fetch without being asked."
         )
     _fetch(call, command)
     return _conclude(call, load_encoder("auto"), command)
@@ -112,17 +112,17 @@ def _fetch(call: Call, command: list[str]) -> None:
     if done.timed_out or done.rc != 0:
         lines = [line.strip() for line in (done.err or done.out).splitlines() if line.strip()]
         said = next((line for line in lines if line.lower().startswith("error")), lines[-1] if lines else "")
-        why = f"no end after {_TIMEOUT_S / 60:g} min" if done.timed_out else clean_line(said, 400)
+        why = f"not finished after {_TIMEOUT_S / 60:g} min" if done.timed_out else clean_line(said, 400)
         raise CliError(
             f"the weights were not fetched: {why}",
-            "Run the command by hand; a Python that the system manages takes packages in a virtual environment only.",
+            "Run the command by hand; a system-managed Python accepts packages in a virtual environment only.",
         )
     importlib.invalidate_caches()
     search = find_weights()
     if search.weights is None:
         why = clean_line("; ".join(search.refused) or "the package holds none", 400)
         raise CliError(
-            f"what was fetched is not taken: {why}",
+            f"what was fetched cannot be used: {why}",
             f"{shlex.join([*command[:3], 'uninstall', PACKAGE.partition('==')[0]])} removes it again.",
         )
 

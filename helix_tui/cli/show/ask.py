@@ -55,7 +55,7 @@ MOST_CHARS = 20_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument("question", metavar="QUESTION", nargs="*", help="what to ask; - reads it from stdin")
-    parser.add_argument("--no-model", action="store_true", help="the evidence's own answer, no model call")
+    parser.add_argument("--no-model", action="store_true", help="the answer from the evidence alone, no model call")
     parser.add_argument(
         "--model-command",
         metavar="CMD",
@@ -70,13 +70,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="K=V",
-        help="set a threshold or budget, again for more",
+        help="set a threshold or budget; repeatable",
     )
     parser.add_argument("--sense", metavar="LABEL", default="", help="which sense of an ambiguous word is meant")
     parser.add_argument("--revision", metavar="REV", help="ask about a commit instead of the work tree")
-    parser.add_argument("--follow-up", action="store_true", help="go on from the last answer, with its evidence")
-    parser.add_argument("--steps", action="store_true", help="print how the answer came about too")
-    parser.add_argument("--serve", action="store_true", help="answer agents: an MCP server on stdin and stdout")
+    parser.add_argument("--follow-up", action="store_true", help="continue from the last answer, with its evidence")
+    parser.add_argument("--steps", action="store_true", help="also print how the answer was found")
+    parser.add_argument("--serve", action="store_true", help="serve agents: an MCP server on stdin and stdout")
     parser.add_argument(
         "--check-trees",
         action="store_true",
@@ -139,14 +139,14 @@ def _earlier(project: Project) -> dict[str, Any]:
     last = next(iter(history.list()), None)
     document = history.load(last.id) if last is not None else None
     if last is None or document is None:
-        raise CliError("there is no answer to go on from", "Ask without --follow-up first.")
+        raise CliError("there is no answer to continue from", "Ask without --follow-up first.")
     return {**document, "id": last.id}
 
 
 def _serve(call: Call) -> int:
     """Serve agents until they have had enough."""
     if call.options.question:
-        raise CliError("--serve takes no question", "Leave the question to the agents.", 2)
+        raise CliError("--serve takes no question", "Leave out the question: agents ask.", 2)
     from helix_tui.cli.show.ask_server import serve
 
     gc.enable()  # turned off for commands that end at once
@@ -180,7 +180,7 @@ def _index(call: Call, project: Project) -> tuple[RepositoryIndex, float]:
             clean_line(str(error), 400), "Name a repository with -C DIR, a commit with --revision."
         ) from None
     except GitFailed as error:
-        raise CliError(clean_line(str(error), 400), "See that `git status` works there.") from None
+        raise CliError(clean_line(str(error), 400), "Check that `git status` works there.") from None
 
 
 def _model(call: Call, project: Project) -> AskModel | None:

@@ -28,7 +28,7 @@ _VERBS = {
     "stale": "documents whose dependencies changed since they were reviewed, or were never reviewed",
     "audit": "what is wrong with the graph; exits 1 where something is",
     "changed": "documents that changed since beads under them were written, with dependents and beads",
-    "search": "documents that a text may mean: by id, path, file name, title or link",
+    "search": "find documents by id, path, file name, title or link",
 }
 _WITH_NAME = ("show", "deps", "dependents", "search")
 
@@ -181,7 +181,7 @@ def _record(change: DocumentChange) -> dict[str, Any]:
 def _search(call: Call, _project: Project, documents: Documents) -> _Answer:
     found = documents.search(call.options.name)
     answer = [{"id": m.document.id, "path": m.document.path, "title": m.document.title, "how": m.how} for m in found]
-    return answer, [f"{_line(each.document)}  ({each.words})" for each in found] or ["No document is like it."]
+    return answer, [f"{_line(each.document)}  ({each.words})" for each in found] or ["No document matches."]
 
 
 _ANSWERS = {

@@ -164,7 +164,7 @@ def failing_document(each: Failing) -> dict[str, Any]:
 
 
 def comparison_document(each: ModelComparison) -> dict[str, Any]:
-    """Whether a cheaper model would have done on one kind of bead."""
+    """Whether a cheaper model would have sufficed on one kind of bead."""
     return {
         "kind": each.kind,
         "dearer": cell_document(each.dearer),
@@ -209,7 +209,7 @@ def _listing(
         lines += ["", call.paint("keeps failing", "bold"), *_failing_lines(lost)]
     told = [each for each in models if each.verdict in ("as good", "better") and (each.saved or 0) > 0]
     if told:
-        lines += ["", call.paint("a cheaper model would have done", "bold"), *map(said, told)]
+        lines += ["", call.paint("a cheaper model would have sufficed", "bold"), *map(said, told)]
     for batch in tried:
         lines += [
             "",

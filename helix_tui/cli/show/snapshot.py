@@ -137,7 +137,7 @@ async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[
         raise CliError(f"the frame was not drawn within {DRAW_LIMIT:.0f} s", "Try a smaller --size.") from None
     if app.barrier.count:
         raise CliError(
-            f"{call.options.screen} could not be shown, by a defect of helix-tui",
+            f"{call.options.screen} could not be shown because of a bug in helix-tui",
             f"The trace is in {logs.shown_file()}.",
             DEFECT,
         )

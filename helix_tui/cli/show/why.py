@@ -167,7 +167,7 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
         waiting = len(queue.graph.dependents.get(bead_id, ()))
         lines.append(
             f"{'unblocks':<{_LABEL}}"
-            + (f"nothing at once; {waiting} wait on it and on more" if waiting else "nothing waits on it")
+            + (f"nothing at once; {waiting} wait on it and on others" if waiting else "nothing waits on it")
         )
     place, length = queue.graph.chains.chain_through(bead_id)
     if length > 1 and circle_of(queue, bead_id) is None:

@@ -33,9 +33,9 @@ class QueueCounts:
     outside: int = 0
     """Beads that wait for something outside the queue."""
     listed: int = 0
-    """What the ddx at hand counts as ready: of April whatever is open and waits for nothing."""
+    """What the installed ddx counts as ready: of April whatever is open and waits for nothing."""
     blocked: int = 0
-    """What the ddx at hand counts as blocked: of April what waits for a bead, later what waits outside."""
+    """What the installed ddx counts as blocked: of April what waits for a bead, later what waits outside."""
     blocked_counts: str = "waiting"
     ready: tuple[str, ...] = ()
     """Beads that a worker may pick and nobody works on, in the order of picking."""
@@ -73,7 +73,7 @@ class QueueCounts:
         return f"{self.archived:,} more archived ({self.closed + self.archived_closed:,} closed in all)"
 
     def record(self) -> dict[str, Any]:
-        """As JSON; ``ready`` and ``blocked`` in the meaning that the ddx at hand gives the words."""
+        """As JSON; ``ready`` and ``blocked`` in the meaning that the installed ddx gives the words."""
         return {
             "total": self.total,
             "open": self.open,

@@ -175,7 +175,7 @@ def _chains(beads: Mapping[str, Bead], depends_on: Mapping[str, tuple[str, ...]]
 
 
 def _open_edges(beads: Mapping[str, Bead], depends_on: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Per unfinished bead the ids that it still waits on; a cancelled or missing one is waited on for ever."""
+    """Per unfinished bead the ids that it still waits on; a cancelled or missing one is waited on forever."""
     edges = {}
     for bead_id, targets in depends_on.items():
         if beads[bead_id].status not in TERMINAL:

@@ -297,7 +297,7 @@ def _number(value: str) -> float:
 def _span(value: str) -> float:
     found = _SPAN.match(value.lower())
     if found is None:
-        raise ValueError(f"“{clean_line(value, 20)}” is not a span of time; write it like 30m, 12h or 3d")
+        raise ValueError(f"“{clean_line(value, 20)}” is not a duration; write it like 30m, 12h or 3d")
     return float(found.group(1)) * _SECONDS[found.group(2)]
 
 
@@ -383,7 +383,7 @@ _FIELDS: dict[str, _Field] = {
         _yes_no(lambda bead, queue: queue.graph.chains.on_critical_path(bead.id)),
         _YES_NO,
     ),
-    "missing": _Field("yes: waits on a bead that is not there", _yes_no(_missing), _YES_NO),
+    "missing": _Field("yes: waits on a bead that does not exist", _yes_no(_missing), _YES_NO),
     "age": _Field("since it was made: age<3d", _compared(_age(lambda bead: bead.created_at), _span), ordered=True),
     "updated": _Field(
         "since its last change: updated<1h",
@@ -427,7 +427,7 @@ ORDERS: dict[str, BeadOrder] = {
     "title": BeadOrder("A to Z", lambda bead, queue: bead.title.lower()),
     "state": BeadOrder("what runs, is ready, waits for a person …", lambda bead, queue: URGENCY[queue.state(bead.id)]),
     "label": BeadOrder("by the first label", lambda bead, queue: bead.labels[0].lower() if bead.labels else "~"),
-    "epic": BeadOrder("what is part of one bead together", lambda bead, queue: bead.parent or "~"),
+    "epic": BeadOrder("by parent bead", lambda bead, queue: bead.parent or "~"),
     "id": BeadOrder("by id", lambda bead, queue: bead.id),
 }
 """What ``order:`` and the key for sorting offer."""
@@ -438,7 +438,7 @@ def _along_chains(place: tuple[int, int]) -> tuple[int, int]:
 
 
 _FIELDS["order"] = _Field(
-    "sort: order:unblocks,-age, what unblocks most first, then the oldest",
+    "sort: order:unblocks,-age is what unblocks most first, then the oldest",
     lambda operator, value: lambda bead, queue: True,
     lambda queue: [(name, order.help) for name, order in ORDERS.items()],
 )

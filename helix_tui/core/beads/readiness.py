@@ -99,7 +99,7 @@ class Queue:
 
     Attributes:
         beads: by id, in tracker order.
-        era: the engine asked for: ``auto``, ``april``, ``head``, or the rule of the ddx at hand.
+        era: the engine asked for: ``auto``, ``april``, ``head``, or the rule of the installed ddx.
         rule: the rule that judges what shows no era of its own, and that orders the ready ones.
         as_of: the instant it was evaluated at.
         picked_by_ddx: ids that DDx would pick, in the order it would pick them.
@@ -380,7 +380,7 @@ def _waits(queue: Queue, bead: Bead, closed: str) -> Reason | None:
     if missing:
         parts.append(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in the tracker")
     if nameless:  # what DDx looks up for it is no bead, and what is no bead is not closed
-        parts.append("a dependency names no bead, so DDx never holds it for closed")
+        parts.append("a dependency names no bead, so DDx never counts it as closed")
     unclosed = tuple(target for target in bead.depends_on if target in open_ids or target in missing)
     return Reason("waiting_dependencies", "; ".join(parts), unclosed)
 

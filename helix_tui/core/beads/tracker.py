@@ -143,7 +143,7 @@ class TrackerReader:
             _insist_on_file(status.st_mode)
             size = status.st_size
             if size > MAX_FILE:
-                raise OverflowError(f"{size >> 20} MB is more than the {MAX_FILE >> 20} MB that are read")
+                raise OverflowError(f"{size >> 20} MB is more than the {MAX_FILE >> 20} MB limit")
             if self._image is None:
                 return read_lines(*_fill(file, size))
             image = read_lines(FileBuffer(os.dup(file.fileno()), size), size, self._image)

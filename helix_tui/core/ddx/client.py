@@ -65,7 +65,7 @@ class Ddx:
         """
         finished = self.attempt(*args, timeout=timeout, cap=cap)
         if finished.timed_out:
-            advice = "it was ended; see whether another ddx holds the tracker, then run it again"
+            advice = "it timed out; check whether another ddx holds the tracker, then run it again"
             raise DdxError(finished.argv, f"no answer after {timeout:g} s", advice)
         if finished.rc != 0:
             message = last_error(finished)
@@ -86,7 +86,7 @@ class Ddx:
                 advice = "install ddx, or name it with --ddx or DDX_BIN"
                 raise DdxError(argv, f"there is no ddx at {self.path}", advice, MISSING) from None
             message = clean_line(f"{self.path} does not start: {error.strerror}", 300)
-            raise DdxError(argv, message, "see that it is an executable for this machine", MISSING) from None
+            raise DdxError(argv, message, "check that it is an executable for this machine", MISSING) from None
 
     def json(self, *args: str, timeout: float = 60.0) -> Any:
         """The JSON that a command prints.
@@ -174,7 +174,7 @@ def last_error(finished: Finished, meaning: str = "") -> str:
     said = [line.strip() for line in finished.out.split("\n") if line.strip()]
     if said:
         return clean_line(said[-1], 1000)
-    return f"ddx ended with {finished.rc} and said nothing" + (f" ({meaning})" if meaning else "")
+    return f"ddx ended with {finished.rc} and no message" + (f" ({meaning})" if meaning else "")
 
 
 def _hook_words(lines: Sequence[str]) -> str:
@@ -219,14 +219,14 @@ def advice_for(message: str, argv: Sequence[str]) -> str:
     for pattern, advice in _ADVICE:
         if re.search(pattern, message):
             return advice
-    return f"run it by hand to see all it says: ddx {' '.join(argv[1:])}"
+    return f"run it by hand to see its full output: ddx {' '.join(argv[1:])}"
 
 
 _MALFORMED_ADVICE = "run the command by hand; a newer ddx may have changed its output"
 
 _ADVICE = (
     (r"was ended by SIG", "`helix-tui status` says what it left; the next run books what it did"),
-    (r"printed more than anybody can keep", "look at the end of its output under .helix-logs"),
+    (r"printed more than is kept", "look at the end of its output under .helix-logs"),
     (
         r"lock timeout",
         "another ddx holds the tracker; wait for it, or end the process it names, and try again",
@@ -237,12 +237,12 @@ _ADVICE = (
     (r"dependencies are open|open dependencies", "close or remove what it waits for first"),
     (r"circular dependency", "one of the two must not wait for the other"),
     (r"cannot depend on self", "name two different beads"),
-    (r"dependency not found|bead not found|not found", "see that the id is spelled as in the queue"),
+    (r"dependency not found|bead not found|not found", "check that the id is spelled as in the queue"),
     (
         r"lifecycle transition",
-        "this status cannot follow that one; see `ddx bead --help` for the ways there are",
+        "this status cannot follow that one; see `ddx bead --help` for the allowed steps",
     ),
-    (r"dirty_project_root|uncommitted", "commit or put away the changes in the work tree first"),
+    (r"dirty_project_root|uncommitted", "commit or stash the changes in the work tree first"),
     (r"unknown (command|flag|shorthand)", "this ddx does not know it; a newer ddx does"),
     (r"lifecycle_migration", "run `ddx bead migrate --lifecycle --apply`, then try again"),
     (r"migrat", "run the migration that ddx names, then try again"),

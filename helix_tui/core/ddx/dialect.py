@@ -1,7 +1,7 @@
-"""What the ddx at hand does: asked once per binary, kept by its content, and never guessed.
+"""What the installed ddx does: asked once per binary, kept by its content, and never guessed.
 
 Three things are told apart (docs/decisions/0003): the era of a record, the era of a tracker, and the
-release of the ddx at hand. This is the third: what its help names and what a trial on a throw-away queue
+release of the installed ddx. This is the third: what its help names and what a trial on a throw-away queue
 proved. Nothing asks which release it is.
 
 Which verbs and flags a ddx has: each verb asked by its own ``--help``.
@@ -270,5 +270,5 @@ def rule_for(dialect: Dialect | None, era: AnyEra = "auto") -> AnyEra | Rule:
 
 
 def dialect_or_family(dialect: Dialect | None, queue: Queue) -> Dialect:
-    """What the ddx at hand does; where there is none, what that would do whose rule judged the queue."""
+    """What the installed ddx does; where there is none, what that would do whose rule judged the queue."""
     return dialect or FAMILIES[queue.default_era]

@@ -124,7 +124,7 @@ class JsonCache:
         path = Path(key)
         self.problems.pop(path, None)
         if size > self._limit:
-            self.problems[path] = f"{size:,} bytes, more than is read"
+            self.problems[path] = f"{size:,} bytes, over the size limit"
             return None
         raw = read_bytes(key, self._limit)
         if raw is None:

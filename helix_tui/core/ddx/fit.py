@@ -1,4 +1,4 @@
-"""Whether a tracker and the ddx at hand fit: who wrote the one, and what the other reads of it.
+"""Whether a tracker and the installed ddx fit: who wrote the one, and what the other reads of it.
 
 docs/decisions/0003: where they differ it is said in one line, with the way out.
 """
@@ -19,7 +19,7 @@ SAMPLES = 5
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What a person must know of the ddx at hand before believing a queue, with the way out."""
+    """What a person must know of the installed ddx before believing a queue, with the way out."""
 
     text: str
     short: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Shut:
-    """A tracker on which the ddx at hand refuses every command."""
+    """A tracker on which the installed ddx refuses every command."""
 
     gate: RowGate
     ids: tuple[str, ...]
@@ -73,7 +73,7 @@ class Shut:
 
 
 def shut(beads: Mapping[str, Bead], dialect: Dialect | None) -> Shut | None:
-    """Why the ddx at hand would refuse every command on these beads; None where it would not."""
+    """Why the installed ddx would refuse every command on these beads; None where it would not."""
     if dialect is None or not dialect.gates:
         return None
     for gate in dialect.gates:
@@ -97,7 +97,7 @@ def difference(beads: Mapping[str, Bead], dialect: Dialect | None) -> Remark | N
     if wrote == "april":
         unread = 0 if rule.old_keys else sum(bead.has_april_keys for bead in left)
         return Remark(
-            f"an earlier DDx wrote this tracker; ready is what the ddx at hand gives out"
+            f"an earlier DDx wrote this tracker; ready is what the installed ddx gives out"
             f"{_unread(unread, 'execute-loop-…')}: a bead that must wait needs `helix-tui eligible ID off`",
             (
                 "an earlier DDx wrote this tracker: `helix-tui eligible ID off` holds a bead back",
@@ -106,7 +106,7 @@ def difference(beads: Mapping[str, Bead], dialect: Dialect | None) -> Remark | N
         )
     unread = 0 if rule.new_keys else sum(bead.has_work_keys for bead in left)
     return Remark(
-        f"a later DDx wrote this tracker; ready is what the ddx at hand gives out"
+        f"a later DDx wrote this tracker; ready is what the installed ddx gives out"
         f"{_unread(unread, 'work-…')}: run `ddx upgrade`, or name the later one with --ddx",
         (
             "a later DDx wrote this tracker: run `ddx upgrade`, or name the later one with --ddx",
@@ -122,7 +122,7 @@ def _unread(count: int, keys: str) -> str:
 
 
 def remarks(beads: Mapping[str, Bead], dialect: Dialect | None) -> tuple[Remark, ...]:
-    """What a person must know of the ddx at hand before believing a queue."""
+    """What a person must know of the installed ddx before believing a queue."""
     refused = shut(beads, dialect)
     said = Remark(str(refused), refused.forms) if refused else None
     return tuple(remark for remark in (said, difference(beads, dialect)) if remark is not None)

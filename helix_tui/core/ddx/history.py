@@ -1,6 +1,6 @@
 """Where a bead that is no longer in the tracker was last seen, and in what state.
 
-A dependency on such a bead blocks for ever and DDx shows it nowhere (docs/formats/ddx.md §2). Whether the
+A dependency on such a bead blocks forever and DDx shows it nowhere (docs/formats/ddx.md §2). Whether the
 bead was closed is told by the archive (head era) or by the git history of the tracker.
 """
 

@@ -98,7 +98,7 @@ STATUSES = _rows(
     ("preserved_needs_review", "kept_aside", False, "the change waits for a person's review"),
     ("push_failed", "kept_aside", False, "the change could not be pushed"),
     ("push_conflict", "kept_aside", False, "the remote branch has moved"),
-    ("repair-cycle-exhausted", "refused", False, "review found faults that the repairs did not fix"),
+    ("repair-cycle-exhausted", "refused", False, "review found faults that repairs did not fix"),
     ("review_fixable_gap", "refused", False, "review found a gap that can be fixed"),
     ("review_terminal_block", "refused", False, "review refuses the change"),
     ("review_request_clarification", "kept_aside", False, "review needs an answer from a person"),
@@ -121,7 +121,7 @@ def status_of(word: str) -> Status:
     known = STATUSES.get(word)
     if known is not None:
         return known
-    return Status(word, "unknown", False, "a status this program does not know", known=False)
+    return Status(word, "unknown", False, "a status that helix-tui does not know", known=False)
 
 
 def text(document: Mapping[str, Any] | None, key: str) -> str:

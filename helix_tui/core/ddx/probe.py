@@ -1,4 +1,4 @@
-"""Which dialect the ddx at hand speaks: asked once of each binary, and kept by its content in the user's cache."""
+"""Which dialect the installed ddx speaks: asked once of each binary, and kept by its content in the user's cache."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def examine(path: Path, root: Path, env: Mapping[str, str], fallback: Era) -> Di
     def ask(words: Words) -> str | None:
         finished = ddx.attempt(*words, "--help", timeout=HELP_TIMEOUT_S, cap=1 << 20)
         if finished.timed_out:
-            advice = "it was ended; see whether another ddx holds the tracker, then try again"
+            advice = "it timed out; check whether another ddx holds the tracker, then try again"
             raise DdxError(finished.argv, f"no answer after {HELP_TIMEOUT_S:g} s", advice, MISSING)
         return (finished.out or finished.err) if finished.rc == 0 else None
 

@@ -204,7 +204,7 @@ def check_words(words: Iterable[str]) -> None:
             raise OperationRefused("the text holds half a character (a lone surrogate), which is not Unicode") from None
         if size > MAX_VALUE:
             raise OperationRefused(
-                f"the text has {size:,} bytes and a command takes {MAX_VALUE:,}; shorten it, or put it in a file"
+                f"the text has {size:,} bytes and a command accepts {MAX_VALUE:,}; shorten it, or put it in a file"
             )
 
 

@@ -403,7 +403,7 @@ class MemoryStore:
     @contextmanager
     def _changing(self) -> Iterator[None]:
         if self._base.read_only:
-            raise DatabaseReadOnly(f"{self._base.path} is open for reading only", "Leave out --read-only to change it.")
+            raise DatabaseReadOnly(f"{self._base.path} is open for reading only", "Run it without --read-only.")
         with self._using():
             yield
 
@@ -445,7 +445,7 @@ def open_memory(
     Raises:
         MemoryFault: it is damaged, in use, somebody else's or newer, with what to do about it.
     """
-    detail = "no encoder: found by words"
+    detail = "no encoder: searched by words"
     if isinstance(encoder, Loaded):
         detail, encoder = encoder.detail, encoder.encoder
     elif encoder is not None:

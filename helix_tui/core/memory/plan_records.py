@@ -241,7 +241,7 @@ def read_tasks(document: object, *, budgets: bool = False) -> tuple[tuple[PlanTa
         return (), [f"{len(rows)} tasks are more than {MAX_TASKS}"]
     tasks = [task for number, row in enumerate(rows, 1) if (task := _read_task(row, number, problems))]
     seqs = [task.seq for task in tasks]
-    problems += [f"task {seq} is there twice" for seq in dict.fromkeys(seqs) if seqs.count(seq) > 1]
+    problems += [f"task {seq} appears twice" for seq in dict.fromkeys(seqs) if seqs.count(seq) > 1]
     for task in tasks:
         problems += [
             f"task {task.seq} depends on {name}, which is not a task" for name in task.depends if name not in seqs
@@ -278,7 +278,7 @@ def _read_task(row: object, number: int, problems: list[str]) -> PlanTask | None
     delta = tuple(field_names(row.get("delta")))
     verify = field_text(row.get("verify"))
     if not verify:
-        problems.append(f"task {named} has no verify command: nothing could prove it")
+        problems.append(f"task {named} has no verify command: nothing can prove it")
     budget = row.get("budget", BUDGET[1])
     if isinstance(budget, str) and budget.strip().isdigit():
         budget = int(budget)

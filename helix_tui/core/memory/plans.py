@@ -140,7 +140,7 @@ class Plans:
         return _plan(rows[0]) if rows else None
 
     def ready(self, plan: MemoryPlan) -> tuple[str, ...]:
-        """Seqs of the tasks that can be begun: not delivered, not under way, and all that they wait on delivered."""
+        """Seqs of the tasks that can start: not delivered, not under way, and all that they wait on delivered."""
         newest = self._newest(plan)
         return tuple(task.seq for task in in_order(plan.tasks) if not _why_not(task, newest))
 
@@ -159,7 +159,7 @@ class Plans:
         newest = self._newest(plan)
         if why := _why_not(task, newest):
             ready = ", ".join(self.ready(plan)) or "none"
-            raise TaskWaits(f"task {task.seq} is not begun: {why}", f"Tasks that can be begun: {ready}.")
+            raise TaskWaits(f"task {task.seq} cannot start: {why}", f"Tasks that can start: {ready}.")
         done = {seq: each for seq, each in newest.items() if each.status == "delivered"}
         before = newest.get(task.seq)
         lineage = [{"seq": seq, "slug": done[seq].slug, "delivered": done[seq].delivered} for seq in task.depends]
@@ -333,7 +333,7 @@ def _why_not(task: PlanTask, newest: Mapping[str, TaskWorkspace]) -> str:
     for seq in task.depends:
         other = newest.get(seq)
         if other is None:
-            waits.append(f"{seq} (not begun)")
+            waits.append(f"{seq} (not started)")
         elif other.status != "delivered":
             why = field_text(other.data.get("blocked_reason"))
             waits.append(f"{seq} ({other.status}{f': {clean_line(why, 100)}' if why else ''})")

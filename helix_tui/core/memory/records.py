@@ -522,8 +522,8 @@ class Correction:
         if self.kind == "superseded":
             return f"it stays in the history of {self.after.name} with its {counts}"
         if self.kind == "unchanged":
-            return "nothing in it changes"
-        return f"it says the same: its {counts} stay"
+            return "nothing would change"
+        return f"it says the same: its {counts} are kept"
 
     def document(self) -> dict[str, Any]:
         """The JSON shape of a correction."""

@@ -79,7 +79,7 @@ def words_of(command: str) -> list[list[str]]:
         needs = sorted(_SHELL & set(bare))
         if needs or "\n" in part:
             what = f"“{needs[0]}”" if needs else "a new line"
-            raise ValueError(f"{what} needs a shell; put the command into a script and name that")
+            raise ValueError(f"{what} needs a shell; put the command into a script and run that")
         try:
             words = shlex.split(part)
         except ValueError as error:

@@ -123,7 +123,7 @@ class Gatherer:
     def failed(self, error: Exception) -> Snapshot:
         """The last snapshot, saying that a newer state cannot be shown because of a defect of ours."""
         last = self.snapshot
-        why = f"the newest state cannot be shown, by a defect of helix-tui: {type(error).__name__}"
+        why = f"the newest state cannot be shown because of a bug in helix-tui: {type(error).__name__}"
         if last.tracker.problem == why:
             return last
         logs.logger("live").error("no snapshot could be taken", exc_info=error)
@@ -144,7 +144,7 @@ class Gatherer:
         return runs, Claims(leases=leases, running=beads_at_work(runs), origin_head=origin)
 
     def _at_hand(self) -> Dialect | None:
-        """What the ddx at hand does; asked again when its file changes."""
+        """What the installed ddx does; asked again when its file changes."""
         return at_hand(self._ddx, self.project.root, env=self._env) if self.era == "auto" else None
 
     def _queue(self, last: Snapshot, tracker: Tracker, claims: Claims, now: int, dialect: Dialect | None) -> Queue:

@@ -51,11 +51,11 @@ class Snapshot:
     archive: Mapping[str, Bead] = field(default_factory=dict)
     """Beads that stand in ddx's archive alone: they count for nothing that is ready or waits."""
     dialect: Dialect | None = None
-    """What the ddx at hand does, whose rule judged the queue if it is proven; None where there is none."""
+    """What the installed ddx does, whose rule judged the queue if it is proven; None where there is none."""
 
     @property
     def shut(self) -> Shut | None:
-        """Why the ddx at hand would refuse every command here; None where it would not."""
+        """Why the installed ddx would refuse every command here; None where it would not."""
         return shut(self.tracker.beads, self.dialect)
 
     @property

@@ -255,7 +255,7 @@ class AskScreen(PanedScreen):
     async def action_ask_on(self) -> None:
         """Type a question that keeps the evidence of the answer that is shown."""
         if self.document is None or self.key not in self.view.loaded:
-            self.console.say("no answer to go on from: i asks", "warning")
+            self.console.say("no answer to continue from: i asks", "warning")
             return
         await self.begin("", follows=self.key)
 

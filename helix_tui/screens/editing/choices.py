@@ -79,7 +79,7 @@ class ChoiceSheet(Sheet):
         wanted = event.key.partition(":")[2]
         found = next((choice for choice in self.choices if choice.label == wanted), None)
         if found is None:
-            self.console.say(f"no longer offered: {wanted}", "warning")
+            self.console.say(f"no longer available: {wanted}", "warning")
         else:
             self._do(found)
 

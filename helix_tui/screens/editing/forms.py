@@ -158,7 +158,7 @@ def create(screen: TargetScreen) -> None:
     near = [queue.beads[bead_id] for bead_id in screen.bead_ids() if bead_id in queue.beads][:1]
     labels = labels_in_use(queue)
     fields = (
-        FormField("title", "title", hint="what is to be done"),
+        FormField("title", "title", hint="what to do"),
         FormField("type", "type", "task", ways=_starting(_types_in_use(queue))),
         FormField("priority", "priority", "2", ways=lambda text: _PRIORITIES if not text else ()),
         FormField("parent", "parent", near[0].parent if near else "", ways=_beads(queue)),
@@ -177,7 +177,7 @@ def create(screen: TargetScreen) -> None:
             several=True,
             hint="separated by commas or spaces",
         ),
-        FormField("spec-id", "spec-id", hint="the document it is built against"),
+        FormField("spec-id", "spec-id", hint="the document that governs it"),
         FormField("acceptance", "acceptance", lines=4, hint="how a machine sees that it is done, item by item"),
         FormField("description", "description", lines=5),
     )

@@ -127,7 +127,7 @@ def _label_sign(worn: int, of: int, label: str) -> tuple[Span, ...]:
     if worn == of:
         return ("✗ ", "attention"), name, ("  take away", "muted")
     if worn:
-        return ("✗ ", "attention"), name, (f"  take away from {worn}", "muted")
+        return ("✗ ", "attention"), name, (f"  remove from {worn}", "muted")
     return ("+ ", "success"), name, ("  add", "muted")
 
 
@@ -148,7 +148,7 @@ def supersede(screen: TargetScreen, beads: Sequence[Bead]) -> None:
         return
     queue = screen.console.snapshot.queue
     marked = any(bead.superseded_by for bead in beads)
-    first = [none_pick("nothing replaces it any more")] if marked else []
+    first = [none_pick("nothing replaces it")] if marked else []
 
     def picked(keys: tuple[str, ...]) -> None:
         by = None if keys[0] == NONE else keys[0]
@@ -286,6 +286,6 @@ def focus(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     if not beads:
         return
     if len(beads) > 1:
-        screen.console.say("the focus is on one epic; unmark the others", "warning")
+        screen.console.say("a focus is on one epic; unmark the others", "warning")
         return
     screen.look_ahead(FocusRequest(beads[0]))

@@ -82,10 +82,10 @@ def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:
         def told(reason: str) -> None:
             screen.look_ahead(request_for([operations.reopen(bead.id, reason) for bead in closed]))
 
-        screen.console.push_screen(LineSheet(f"why is {whom(closed)} opened again?", "reason", told))
+        screen.console.push_screen(LineSheet(f"why reopen {whom(closed)}?", "reason", told))
 
     choices = [
-        Choice("x", "x", "close", "mark as done", close, "" if unfinished else "it is finished already"),
+        Choice("x", "x", "close", "mark as done", close, "" if unfinished else "it is already finished"),
         Choice(
             "r",
             "r",
@@ -100,7 +100,7 @@ def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:
             "cancel",
             "cancel permanently",
             cancel,
-            "" if unfinished else "it is finished already",
+            "" if unfinished else "it is already finished",
         ),
     ]
     screen.console.push_screen(ChoiceSheet(f"{whom(beads)}: close, reopen or cancel?", choices))

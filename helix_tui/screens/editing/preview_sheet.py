@@ -69,7 +69,7 @@ class PreviewSheet(Sheet):
     def write(self, page: Page) -> None:
         """The outlook, once it is there."""
         if self.outlook is None:
-            page.line([("… working out what follows", "waiting")])
+            page.line([("… working out the effect", "waiting")])
             return
         if self._changed is not None:
             why = "The queue changed since this was shown. Nothing ran. This is the plan now:"

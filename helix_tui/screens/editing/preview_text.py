@@ -114,7 +114,7 @@ def tell_follows(page: Page, follows: Consequences, queue: Queue) -> None:
         named: Line = [(who, "muted"), _title(orphan.bead_id, queue), (why, "attention")]
         page.paragraph([("◆ ", "attention bold"), *named], 2)
     if len(follows.orphaned) > MOST:
-        page.line([(f"◆ and {len(follows.orphaned) - MOST:,} more that would wait for ever", "attention")])
+        page.line([(f"◆ and {len(follows.orphaned) - MOST:,} more that would wait forever", "attention")])
     if follows.next_before != follows.next_after:
         _next(page, follows, queue)
 
@@ -305,7 +305,7 @@ class TroubleSheet(Sheet):
             if error.ran:
                 done = f"{error.ran:,} of {error.of:,} commands ran before and stay; u undoes them"
                 page.paragraph([("◆ ", "attention bold"), (done, "text bold")], 2)
-            page.paragraph([("Look at the bead and do it again if you still want it.", "muted")])
+            page.paragraph([("Look at the bead and repeat it if you still want it.", "muted")])
         elif isinstance(error, NotUndoable):
             page.paragraph(
                 [
@@ -369,7 +369,7 @@ class HalfWaySheet(Sheet):
         if entry is None or not entry.after:
             return "Nothing was changed."
         if self.done.made_anyway:
-            return "The change was made all the same; u undoes it."
+            return "The change was made anyway; u undoes it."
         back = "u undoes what was done." if entry.undoable else clean_line(entry.why_not, 300)
         changed = len(entry.after)
         return f"{changed:,} bead{'s' * (changed != 1)} changed and stay{'s' * (changed == 1)} so; {back}"
@@ -403,13 +403,13 @@ def editor_words(env: Mapping[str, str]) -> list[str]:
     name = next((name for name in ("VISUAL", "EDITOR") if env.get(name, "").strip()), "")
     instead = "or edit it here: a, then “edit in a form”"
     if not name:
-        raise NoEditor(f"no editor: set EDITOR to one, as EDITOR=nano; {instead}")
+        raise NoEditor(f"no editor: set EDITOR, for example EDITOR=nano; {instead}")
     try:
         words = shlex.split(env[name])
     except ValueError as error:
         raise NoEditor(f"{name} cannot be read as a command: {error}; {instead}") from None
     if not words or shutil.which(words[0], path=env.get("PATH")) is None:
-        raise NoEditor(f"{name} names {clean_line(env[name], 100)}, which is not there; {instead}")
+        raise NoEditor(f"{name} names {clean_line(env[name], 100)}, which does not exist; {instead}")
     return words
 
 

@@ -76,7 +76,7 @@ def facts_of(
 def _who(entry: JournalEntry) -> str:
     where = _WHO.get(entry.who.kind, clean_line(entry.who.kind, 30))
     user = clean_line(entry.who.user, 40)
-    settled = "; its outcome was found by looking, for its process died" if entry.recovered else ""
+    settled = "; its process died, and its outcome was read from the files" if entry.recovered else ""
     return (f"{user} at {where}" if user and entry.who.person else user or where) + settled
 
 
@@ -136,7 +136,7 @@ def placard(snapshot: Snapshot) -> list[Line] | None:
             [(clean_line(journal.problem, 300), "text")],
             [(file, "muted")],
             [],
-            [("As long as it cannot be written, nothing can be changed from here.", "muted")],
+            [("Nothing can be changed from here until it can be written.", "muted")],
         ]
     if snapshot.condition == "loading":
         return [[("Reading the journal …", "text bold")], [(file, "muted")]]
@@ -162,5 +162,5 @@ def notices(history: JournalHistory) -> list[str]:
         many = history.dropped != 1
         found.append(f"{history.dropped:,} line{'s are not records' if many else ' is not a record'} and left out")
     if history.torn:
-        found.append("the last line has no end yet: it is being written, or its writer died")
+        found.append("the last line is incomplete: it is being written, or its writer died")
     return found

@@ -62,7 +62,7 @@ def load_evidence(attempt: Attempt, run: Run | None) -> AttemptEvidence:
 def load_diff(project: Project, attempt: Attempt, *, running: bool) -> DiffFacts:
     """What an attempt changed, and what to know before reading it."""
     if running and not attempt.result_rev:
-        return DiffFacts(before=(("It still runs: what it changed is known when it ends.", "muted"),))
+        return DiffFacts(before=(("It is still running: its changes are known when it ends.", "muted"),))
     diff = read_diff(project.root, attempt, timeout=GIT_SECONDS)
     base = clean_line(attempt.base_rev, 80)
     result = clean_line(attempt.result_rev or attempt.landed_rev, 80)
@@ -143,7 +143,7 @@ def no_transcript(attempt: Attempt, folders: Sequence[Path], *, running: bool) -
     if not attempt.attempt_id:
         said, why = "No attempt yet.", "The worker is claiming a bead or between beads."
     elif running:
-        said, why = "No line yet.", "It appears here as soon as the agent writes one."
+        said, why = "No lines yet.", "They appear here as the agent writes them."
     else:
         said = "No transcript here."
         why = "DDx keeps transcripts on the machine that ran the attempt; the other tabs have what is left."

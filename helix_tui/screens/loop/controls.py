@@ -60,12 +60,12 @@ from helix_tui.widgets.forms.form import Page
 if TYPE_CHECKING:
     from helix_tui.screens.base import Console
 
-READ_ONLY = "this console only looks: it was started with --read-only"
+READ_ONLY = "this console is read-only: it was started with --read-only"
 
 ENDINGS = {
     "none": "no HELIX loop is running here",
-    "stale": "the loop was gone already; its pid file is removed",
-    "left": "the loop was gone; the ddx that it had left at work is ended",
+    "stale": "the loop had already ended; its pid file is removed",
+    "left": "the loop had ended; the ddx that it had left running is ended",
     "stopped": "the loop has stopped",
     "killed": "the loop did not answer and was ended by force; the next one takes over what it left",
     "asked": "the loop stops after the bead in hand",
@@ -122,7 +122,7 @@ class LoopControls:
 
     @property
     def dialect(self) -> Dialect:
-        """What the ddx at hand does, for words that are shown before it is asked."""
+        """What the installed ddx does, for words that are shown before it is asked."""
         return dialect_or_family(self._host.snapshot.dialect, self._host.snapshot.queue)
 
     @property
@@ -171,7 +171,7 @@ class LoopControls:
             if started.code:
                 raise OSError(f"the loop ended at once: {started.trouble}")
             if started.code == 0:
-                return "the loop is over already; screen 2 says why"
+                return "the loop is already over; screen 2 says why"
             return f"the loop runs (pid {started.pid}); screen 2 follows what it says"
 
         self._do("start", work)
@@ -413,7 +413,7 @@ class OutputSheet(Sheet):
     def write(self, page: Page) -> None:
         """The lines as they are."""
         if not any(self._lines):
-            page.paragraph([("it has printed nothing yet", "muted")])
+            page.paragraph([("nothing printed yet", "muted")])
         for line in self._lines if any(self._lines) else ():
             page.paragraph([(line, "text")])
 

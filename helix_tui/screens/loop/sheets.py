@@ -289,9 +289,9 @@ class LoopSheet(ChoiceSheet):
                 "s",
                 "s",
                 "start",
-                "asks first; in the background, it outlives the console",
+                "asks first; runs in the background, beyond the console",
                 self._ask_to_start,
-                off or ("it runs already" if active else shut),
+                off or ("it is already running" if active else shut),
             )
         ]
         level = run.state.autonomy if active else loop_controls.autonomy
@@ -334,7 +334,7 @@ class LoopSheet(ChoiceSheet):
         budget = self.status_summary.budget
         uses = self.status_summary.budget_uses(self.console.snapshot.attempts, self.console.now())
         if not budget:
-            return "none: a run goes until nothing is left to do"
+            return "none: a run continues until nothing is left to do"
         spent = "; ".join(use.spent_words() for use in uses)
         return f"run {budget.run} · day {budget.day}" + (f" ({spent})" if spent else "")
 

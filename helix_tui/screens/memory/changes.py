@@ -42,14 +42,14 @@ def choices(memory_view: MemoryViewState, key: str) -> list[MemoryAction]:
         found.append(MemoryAction("decline", "decline this lesson"))
     elif key in memory_view.names:
         found.append(MemoryAction("edit", "edit this memory …"))
-        found.append(MemoryAction("supersede", "let another memory hold instead …"))
+        found.append(MemoryAction("supersede", "replace by another memory …"))
         found.append(MemoryAction("remove", "remove this memory …"))
     if waiting > 1 or (waiting and kind != "proposal"):
         found.append(MemoryAction("accept-all", f"accept all {waiting} lessons that wait …"))
         found.append(MemoryAction("decline-all", f"decline all {waiting} lessons that wait …"))
     found.append(
         MemoryAction(
-            "prune", f"prune {len(memory_view.harmful)} harmful …", "" if memory_view.harmful else "nothing does harm"
+            "prune", f"prune {len(memory_view.harmful)} harmful …", "" if memory_view.harmful else "nothing is harmful"
         )
     )
     found.append(

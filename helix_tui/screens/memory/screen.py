@@ -414,7 +414,7 @@ class MemoryScreen(FilteringScreen):
         if self.memory_view.condition != "live":
             return
         if self.read_only:
-            self.console.say("nothing can be changed: this was started with --read-only", "warning")
+            self.console.say("nothing can be changed: started with --read-only", "warning")
             return
         key = self.list.selected_key or ""
         sheet = MemoryActionSheet("memory", doing.choices(self.memory_view, key))
@@ -466,7 +466,7 @@ class MemoryScreen(FilteringScreen):
     def _memory_here(self) -> Memory | None:
         """The memory under the cursor, where it may be changed."""
         if self.read_only:
-            self.console.say("nothing can be changed: this was started with --read-only", "warning")
+            self.console.say("nothing can be changed: started with --read-only", "warning")
             return None
         found = self.memory_view.names.get(self.list.selected_key or "")
         if found is None:
@@ -491,7 +491,7 @@ class MemoryScreen(FilteringScreen):
     def action_undo(self) -> None:
         """Take back the last change of the memory."""
         if self.read_only:
-            self.console.say("nothing can be changed: this was started with --read-only", "warning")
+            self.console.say("nothing can be changed: started with --read-only", "warning")
         elif self.memory_view.condition in ("live", "empty"):
             self._jobs.start("deed", partial(doing.undo, self.memory_session), self._undone, self._not_found)
 

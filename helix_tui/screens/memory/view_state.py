@@ -183,7 +183,7 @@ def placard(memory_view: MemoryViewState) -> list[Line] | None:
         return [[("Reading the memory …", "text bold")]]
     if memory_view.condition in ("missing", "empty"):
         return [
-            [("Nothing is remembered yet.", "text bold")],
+            [("No memories yet.", "text bold")],
             [],
             [
                 ("Looked for " if memory_view.condition == "missing" else "Opened ", "muted"),
@@ -237,11 +237,11 @@ def nothing(view: str, query: str) -> Row:
     words = {
         "proposed": "no lesson waits; attempts that end bring them",
         "plans": "no plan is stored; `helix-tui memory plan add` stores one",
-        "harmful": "nothing is known to do harm",
+        "harmful": "nothing is known to be harmful",
         "dormant": "nothing is dormant",
-    }.get(view, "nothing of this kind is remembered")
+    }.get(view, "no memory of this kind")
     if query and view not in ("proposed", "plans"):
-        words = "nothing like that is remembered; esc shows all"
+        words = "no memory matches; esc shows all"
     return Row("nothing", ((f"  {words}", "muted"),), selectable=False)
 
 

@@ -59,16 +59,16 @@ def commands() -> list[Command]:
         for entry in SCREENS.values()
     ]
     found += [
-        Command("needs me", "what waits on a person, ranked", "needs_me", key="go.needs-me"),
+        Command("needs me", "what waits for a person, ranked", "needs_me", key="go.needs-me"),
         Command("next action", "NEXT_ACTION with its reasons", "next_action", key="go.next-action"),
         Command("helix run", "the loop: start, pause, stop, its log", "loop", also="helix start", key="go.steer"),
-        Command("notices, unread lines", "what to know of this queue, and lines not read", "unread"),
+        Command("notices, unread lines", "notices on this queue, and lines that cannot be read", "unread"),
         Command("keys", "every key", "help", key="app.help"),
         Command("tour", "two minutes on a throw-away project", "tour"),
         Command("screenshot", "this screen as an SVG picture, among your downloads", "screenshot"),
     ]
     found += [Command(f"theme {theme.name}", "colours", f"use_theme('{theme.name}')") for theme in THEMES]
-    return [*found, Command("quit", "leave; the loop keeps running", "quit", also="q", key="app.quit")]
+    return [*found, Command("quit", "quit; the loop keeps running", "quit", also="q", key="app.quit")]
 
 
 def keys_bound_on(screen: HelixScreen) -> list[Key]:
@@ -379,7 +379,7 @@ class Traveller(App[int]):
         for view in self.view_book.views:
             does = taken_by(view.key, self.keymap) or ("another view" if view.key in bound else "")
             if view.key and does:
-                problems.append(f"view {clean_line(view.name, 40)}: {view.key} already is {does}")
+                problems.append(f"view {clean_line(view.name, 40)}: {view.key} is already {does}")
             elif view.key:
                 bound.add(view.key)
                 self._bindings.bind(view.key, f"saved_view({view.name!r})", view.name, show=False)

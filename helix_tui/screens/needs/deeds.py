@@ -47,7 +47,7 @@ def snooze_sheet(count: int, now: int, until: Callable[[int | None], object]) ->
             "3",
             "3",
             "until it changes",
-            "until the bead, its attempt or the reason is another one",
+            "until the bead, its attempt or the reason changes",
             partial(until, None),
         ),
     ]
@@ -118,7 +118,7 @@ def retry_sheet(
         return f"{shlex.join(found)}{more}" if found else ""
 
     off = "" if words(None) else "this ddx has no verb that executes one bead"
-    choices = [Choice("0", "0", "as the project says", words(None), partial(controls.run_beads, ids), off)]
+    choices = [Choice("0", "0", "the project's default", words(None), partial(controls.run_beads, ids), off)]
     for place, ((harness, model), count) in enumerate(models.most_common(MOST_MODELS), 1):
         who = AgentChoice(harness, model)
         said = f"{words(who)}   {count:,} attempt{'s' * (count != 1)} so far"

@@ -104,7 +104,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
     def _empty(self, snapshot: Snapshot) -> Span:
         if snapshot.condition not in ("live", "empty"):
             return ("  no queue", "muted")
-        return ("  nothing matches: esc shows all" if self._filter.text else "  nothing waits on you", "muted")
+        return ("  nothing matches: esc shows all" if self._filter.text else "  nothing waits for you", "muted")
 
     def _to_need(self, rows: Sequence[NeedRow], was: NeedRow | None) -> None:
         """The cursor stands on a need where it stood on one that is gone, and at first on the most urgent one."""

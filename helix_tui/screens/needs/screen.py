@@ -226,7 +226,7 @@ class NeedsScreen(NeedList):
         self.console.push_screen(deeds.snooze_sheet(len(chosen), self.console.now(), until))
 
     def action_assign(self) -> None:
-        """Name who is to deal with it."""
+        """Name who deals with it."""
         if not self.bead_ids():
             self.console.say("only what is about a bead can be assigned", "warning")
             return

@@ -53,7 +53,7 @@ class SliceKeys(FilteringScreen):
         choices = [Choice("o", "o", "as it comes", "no order of its own", partial(self._sort_by, ""))]
         for place, (name, order) in enumerate(ORDERS.items()):
             turned = f"-{name}" if now == (name,) else name
-            said = f"{order.help}; now turned round" if now == (f"-{name}",) else order.help
+            said = f"{order.help}; now reversed" if now == (f"-{name}",) else order.help
             key = SORT_KEYS[place]
             choices.append(Choice(key, key, turned, said, partial(self._sort_by, turned)))
         self.app.push_screen(ChoiceSheet("sort by", choices))

@@ -23,14 +23,14 @@ class UnreadScreen(OverlayScreen):
     stand on several lines.
     """
 
-    TITLE_TEXT = "notices · unread lines"
+    TITLE_TEXT = "notices · unreadable lines"
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """Every notice; every line, in the order of the file."""
         tracker = snapshot.tracker
         self.caption.show(self.TITLE_TEXT, f"{len(tracker.dropped):,} of {tracker.rows:,} in {tracker.path.name}")
         rows = [*self._notices(snapshot), *_rows(tracker)]
-        none = Row("none", (("  no notice, and every line is read", "muted"),), selectable=False)
+        none = Row("none", (("  no notices; every line can be read", "muted"),), selectable=False)
         self.list.show(Rows(rows or [none]))
 
     def on_resize(self) -> None:

@@ -1,4 +1,4 @@
-"""A few ways to go, at the bottom: stepping through them shows each, enter goes, esc goes back."""
+"""A few ways to go, at the bottom: stepping through them shows each, enter opens, esc goes back."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Chooser(Vertical):
 
     def __init__(self, caption: str, ways: Sequence[Row], *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self._caption = Caption(caption, "enter goes, esc goes back")
+        self._caption = Caption(caption, "enter opens, esc goes back")
         self._list = RowList()
         self._ways = ways
 

@@ -62,15 +62,15 @@ class Failure(EmptyState):
 
     def tell(self, name: str, times: int, log: str, key: str) -> None:
         """Say which screen, how often, where the trace is, and the key that tries again."""
-        often = f"It failed {times:,} times in a short while" if times > 1 else "It could not be shown"
+        often = f"It failed {times:,} times within a short time" if times > 1 else "It could not be shown"
         lines: list[Line] = [
             [(f"{name} has failed.", "error bold")],
             [],
-            [(f"{often}, because of a defect of helix-tui. Other screens keep working.", "text")],
+            [(f"{often} because of a bug in helix-tui. Other screens keep working.", "text")],
             [("trace  ", "muted"), (log, "text")],
             [],
             [(key, "running"), ("  try again", "text")],
-            [("helix-tui doctor --bundle FILE", "running"), ("  packs a report of it", "text")],
+            [("helix-tui doctor --bundle FILE", "running"), ("  packs a bug report", "text")],
         ]
         self.show(lines)
 

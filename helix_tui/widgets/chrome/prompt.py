@@ -116,7 +116,7 @@ class Prompt(Vertical):
         self._note.styles.max_width = "60%"
         self._field = _Field(value=text, select_on_focus=False)
         self._field.cursor_blink = False  # nothing moves that did not change
-        self._rule = Caption("tab takes one")
+        self._rule = Caption("tab completes")
         self._list = RowList()
         self._list.can_focus = False
         self._before = text

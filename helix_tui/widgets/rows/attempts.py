@@ -252,7 +252,7 @@ class AttemptRows(RowSource):
             return group.caption(width, folded=group.name in self.board.folded)
         _, view, line = self._heads[index]
         if view is None:
-            return rule("no attempts that pass" if self.board.hidden else "no attempts yet", width)
+            return rule("no attempts match" if self.board.hidden else "no attempts yet", width)
         return paint_run(view, self.board, width) if line is None else line
 
     def paint_more(self, index: int, width: int) -> Line | None:

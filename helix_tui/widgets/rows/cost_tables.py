@@ -104,7 +104,7 @@ def _failing(report: Report) -> FiguredRows:
         "keeps failing",
         columns,
         map(_lost, report.failing),
-        empty="no unfinished bead was tried twice in vain",
+        empty="no unfinished bead failed twice",
     )
 
 
@@ -133,10 +133,10 @@ def _compared(report: Report) -> FiguredRows:
         Column("rescued", 7),
     )
     return FiguredRows(
-        "would a cheaper model have been enough",
+        "would a cheaper model have sufficed",
         columns,
         map(_comparison, report.models),
-        empty="costs of two models on one kind of bead are needed",
+        empty="needs costs of two models on one kind of bead",
     )
 
 

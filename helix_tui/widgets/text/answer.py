@@ -67,7 +67,7 @@ _CITED = re.compile(r"(\[\d[\d,;–\- ]*\])")
 def file_paras(text: str, files: Sequence[Any]) -> list[Para]:
     """The files that speak to what is being typed, each with its best line; ``files`` are `core.evidence`'s."""
     if not files:
-        return [Para("none", ((f"no file speaks of “{clean_line(text, 60)}”", "muted"),))]
+        return [Para("none", ((f"no file mentions “{clean_line(text, 60)}”", "muted"),))]
     paras = [section("files", "enter asks")]
     for number, one in enumerate(files):
         header: tuple[Span, ...] = ((f"  {clean_line(one.header, 100)}", "muted"),) if one.header else ()
@@ -240,7 +240,7 @@ def _model(document: Document) -> Iterator[Para]:
         yield Para("model", ((_model_line(document, model), "muted"),))
     if "answer_without_model" in document:
         left_out = len(model.get("left_out") or ())
-        said = f"{left_out} of its claims left out, not in what they cite · " if left_out else ""
+        said = f"{left_out} claims left out: not in what they cite · " if left_out else ""
         yield Para("model compared", ((f"{said}“compare” has the answer without it", "muted"),), hang=2)
 
 

@@ -184,7 +184,7 @@ def missing_rows(facts: MissingFacts, width: int) -> list[Row]:
     rows = _Rows(width)
     rows.wrapped([(clean_line(facts.bead_id, 200), "text bold")])
     rows.line([])
-    rows.wrapped([("? ", "error bold"), ("not in the tracker: what waits on it waits for ever", "text")])
+    rows.wrapped([("? ", "error bold"), ("not in the tracker: what waits on it waits forever", "text")])
     rows.wrapped([("last ", "muted"), (facts.last_seen or "looking …", "text")])
     waiting = facts.world.queue.graph.dependents.get(facts.bead_id, ())
     if waiting:

@@ -164,7 +164,7 @@ def _file_header(key: str, file: FileDiff, folded: bool) -> Para:
 
 def _file_lines(place: int, file: FileDiff, width: int, command: str) -> Iterator[Para]:
     if file.verb == "binary":
-        yield Para(f"{place}:b", (("  binary: its content is not shown", "muted"),))
+        yield Para(f"{place}:b", (("  binary: content not shown", "muted"),))
     for row, line in enumerate(file.lines[:MOST_LINES]):
         yield _diff_line(f"{place}:{row}", line, width)
     beyond = len(file.lines) - MOST_LINES

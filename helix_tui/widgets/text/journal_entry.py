@@ -125,7 +125,7 @@ def _fields(facts: ChangeFacts) -> Iterator[Para]:
     titles = dict(facts.titles)
     for bead_id in beads:
         name: list[Span] = [(short_id(bead_id, 24), "running"), ("  ", "text")]
-        name.append((titles[bead_id], "text") if bead_id in titles else ("not in the tracker any more", "attention"))
+        name.append((titles[bead_id], "text") if bead_id in titles else ("no longer in the tracker", "attention"))
         yield Para(f"bead:{bead_id}", tuple(name), opens=bead_id in titles)
         if bead_id in facts.born:
             yield Para(f"born {bead_id}", (("  made by this change", "muted"),))

@@ -97,7 +97,7 @@ def _worth(facts: MemoryFacts) -> Iterator[Para]:
     uses = memory.helped + memory.failed
     yield section("worth", f"n {count(uses)}", key="worth")
     if not memory.tried:
-        said = "no outcome spoke for or against it" if facts.outcomes else "no outcome has come back yet"
+        said = "no outcome for or against it" if facts.outcomes else "no outcome yet"
         yield Para("unproven", ((f"unproven: {said}", "muted"),))
     else:
         spans: list[Span] = [*effect(row, 18, interval=True)]
@@ -155,7 +155,7 @@ def _standing(memory: Memory) -> str:
     """Whether it is proven, and what that rests on."""
     if memory.proven:
         return "proven: the lower end of the interval is above 50 %"
-    return f"not proven: that takes {PROVEN_AT} verified outcomes and a lower end above 50 %"
+    return f"not proven: needs {PROVEN_AT} verified outcomes and a lower end above 50 %"
 
 
 def _trend(outcomes: Sequence[MemoryOutcome]) -> str:
@@ -194,7 +194,7 @@ def _story(facts: MemoryFacts) -> Iterator[Para]:
     told = len(facts.injections)
     yield section(f"shown {told}, outcomes {len(facts.outcomes)}", key="story")
     if not told and not facts.outcomes:
-        yield Para("nowhere", (("No agent has been shown it yet.", "muted"),))
+        yield Para("nowhere", (("Not shown to an agent yet.", "muted"),))
     seen: set[str] = set()
     for line in facts.injections[:MOST]:
         outcome = _led_to(line, facts.outcomes, seen)

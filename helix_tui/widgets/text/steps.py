@@ -138,7 +138,7 @@ _DOING = {
     "search_records": "searched beads, memories and commits",
 }
 _STAGES = {
-    "senses": "compared what the word may mean",
+    "senses": "compared the senses of the word",
     "align": "followed names into the code",
     "compact": "chose the sources",
     "answer": "wrote the answer",

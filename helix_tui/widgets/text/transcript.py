@@ -161,7 +161,7 @@ def _paint_result(script: Script, place: int, when: Span, column: int, width: in
         return _row(when, (event.tool or "result", "running"), body, _ending(event), column, width)
     name = "" if call == place - 1 else event.tool
     blank: Span = (" " * len(when[0]), "text")
-    return _row(blank, (f"└ {name}", "edge"), [(event.summary or "nothing came out", ink)], [], column, width)
+    return _row(blank, (f"└ {name}", "edge"), [(event.summary or "no output", ink)], [], column, width)
 
 
 def _ending(event: Event) -> list[Span]:

@@ -465,4 +465,4 @@ def test_a_no_is_told_as_one(helix: Any, stage: StageFactory) -> None:
     helix(world, "input", "--answer", world.questions[0].id, "no")
     ran = helix(world, "input", "--autonomy", "low", "x")
     assert (ran.code, world.calls) == (1, [])
-    assert "a person said no to it" in ran.err
+    assert "a person refused it" in ran.err

@@ -1,4 +1,4 @@
-"""A tracker that the ddx at hand refuses, or that another release wrote: every command says so.
+"""A tracker that the installed ddx refuses, or that another release wrote: every command says so.
 
 Where it refuses every command, nothing calls it.
 """

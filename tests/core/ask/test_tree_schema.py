@@ -50,8 +50,8 @@ def test_the_template_for_users_keeps_its_own_schema() -> None:
 
 BROKEN: list[tuple[Callable[[dict[str, Any]], object], str, str]] = [
     (lambda tree: tree.update(rootId="x"), "", "rootId 'x' names no node"),
-    (lambda tree: tree["nodes"][1].pop("id"), "", "node 2 has no id: it is passed over"),
-    (lambda tree: tree["nodes"][1].update(id="leases"), "leases", "its id is there twice: the first one is taken"),
+    (lambda tree: tree["nodes"][1].pop("id"), "", "node 2 has no id: it is skipped"),
+    (lambda tree: tree["nodes"][1].update(id="leases"), "leases", "its id appears twice: the first one is used"),
     (lambda tree: tree["nodes"][1].pop("summary"), "lease-expiry", "no summary"),
     (lambda tree: tree["nodes"][1].update(tags="a"), "lease-expiry", "tags must be a list"),
     (lambda tree: tree["nodes"][1].update(dependencies=["x"]), "lease-expiry", "dependencies: 'x' names no node"),

@@ -25,7 +25,7 @@ def test_a_command_line_comes_first_then_the_environment_then_the_settings(tmp_p
     typed = chosen({"HELIX_AGENT": "codex", "HELIX_MODEL": "m"}, agent="claude", model="opus", **set_so)
     assert (typed.harness, typed.model) == ("claude", "opus")
     file.write_text("agent = 3\n")
-    assert load_settings(file).problems == ("agent: write a name as a text",)
+    assert load_settings(file).problems == ("agent: must be a name in quotes",)
 
 
 def test_a_question_to_a_model_says_who_is_to_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

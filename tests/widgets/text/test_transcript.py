@@ -105,11 +105,11 @@ async def test_a_note_stands_there_until_events_come() -> None:
     pane = TranscriptPane()
     app = Host(pane)
     async with app.run_test(size=(60, 12)) as pilot:
-        pane.clear([Para("a", (("No line yet.", "text"),)), Para("b", (("Wait.", "text"),))])
+        pane.clear([Para("a", (("No lines yet.", "text"),)), Para("b", (("Wait.", "text"),))])
         pane.focus()
         await pilot.press("j")
         await pilot.pause()
-        assert "No line yet." in app.rows()[0]
+        assert "No lines yet." in app.rows()[0]
         pane.add([words(7)])
         await pilot.pause()
         assert "word 7" in app.rows()[0]

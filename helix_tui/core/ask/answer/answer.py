@@ -414,7 +414,7 @@ def ask_which(ambiguity: Ambiguity, threshold: float, queries: Sequence[str]) ->
     first, second = ambiguity.weighed[:2]
     why = (
         f"“{clean_line(ambiguity.term, 80)}” failed dominance: {first.score:.2f} against {second.score:.2f},"
-        f" a lead of {ambiguity.gap:.2f} where {threshold:.2f} is wanted",
+        f" a lead of {ambiguity.gap:.2f} where {threshold:.2f} is needed",
         f"it would need {would_decide(ambiguity)}",
         searched([*queries, *(one.query for one in ambiguity.weighed)]),
     )
@@ -470,7 +470,7 @@ def say_nothing_found(kept: Sequence[Kept], missing: Sequence[Slot], queries: Se
     sources = _Sources()
     labels = ", ".join(f"“{clean_line(slot.label, 80)}”" for slot in missing) or "the question"
     near = [f"{_named(one.entry.span)} in {_file(one.entry.span)} {sources.whole(one.entry.span)}" for one in kept[:3]]
-    said = empty or f"Nothing that was searched speaks of {labels}. Which file or name do you mean?"
+    said = empty or f"Nothing that was searched mentions {labels}. Which file or name do you mean?"
     sections = [Section("", (said,))]
     if near:
         sections.append(Section("Nearest", tuple(near)))

@@ -78,7 +78,7 @@ def read_answer(
     if not grounding.cites_anything:
         return ModelAnswer(refused="it cites nothing", grounding=grounding)
     if grounding.ratio == 0:
-        return ModelAnswer(refused="none of its claims is in what it cites", grounding=grounding)
+        return ModelAnswer(refused="none of its claims are in what it cites", grounding=grounding)
     left_out = tuple(claim for claim in grounding.claims if not claim.grounded)
     kept = _without(text, left_out)
     named = tuple(int(number) for number in re.findall(r"\d+", said["list"])) if said is not None else ()

@@ -128,11 +128,13 @@ class Source:
         self.git: Git | None = Git(root)
         self._blobs = BlobReader(root)
         if not root.is_dir():
-            raise NothingToAsk(f"{root} is not a folder: name one with -C")
+            raise NothingToAsk(f"{root} is not a folder: name a folder with -C")
         if not self.git.is_repository():
             self.git = None
             if revision is not None:
-                raise NothingToAsk(f"{root} is not a git repository, so it has no revision {revision}: ask without one")
+                raise NothingToAsk(
+                    f"{root} is not a git repository, so it has no revision {revision}: ask without a revision"
+                )
         self.revision = revision
         if self.git is not None and revision is None and self.git.is_bare():
             self.revision = "HEAD"

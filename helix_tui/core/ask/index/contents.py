@@ -85,14 +85,14 @@ class Contents:
                 return ""
             if not self.listed:
                 what = "no file is tracked by git yet" if self.source.git is not None else "there is no file in it"
-                fix = ": `git add` what is to be asked about" if self.source.git is not None else ""
+                fix = ": `git add` the files to ask about" if self.source.git is not None else ""
                 return f"Nothing is indexed: {what}{fix}."
             reasons = Counter(reason for _, reason in self._skipped)
             said = ", ".join(f"{count:,} {reason}" for reason, count in sorted(reasons.items()))
             unread = self.listed - len(self._skipped)
             parts = [said] if said else []
             parts += [f"{unread:,} cannot be read (permissions, or not checked out)"] if unread > 0 else []
-            return f"Nothing is indexed: of {self.listed:,} files none is text that is searched ({'; '.join(parts)})."
+            return f"Nothing is indexed: none of {self.listed:,} files is searchable text ({'; '.join(parts)})."
 
     def notes(self) -> tuple[str, ...]:
         """What is not searched although somebody may look for it, a sentence each."""

@@ -15,7 +15,7 @@ LONGEST_ASKED = 20
 LONGEST_QUESTION = 60
 """Words of what plainly asks: one paragraph that begins as a question does, or ends as one."""
 Shape = Literal["name", "question", "report", "work"]
-"""A name alone; a question; what somebody saw go wrong or wishes for; what is to be done and how it is proved."""
+"""A name alone; a question; what somebody saw go wrong or wishes for; what to do and how it is proved."""
 _ASKS = re.compile(
     r"^\W*(?:how|what|where|why|when|which|who|whose|does|do|is|are|can|could|should|will|did|has|have"
     r"|in what|under what|explain|describe|list|show|find|compare)\b",

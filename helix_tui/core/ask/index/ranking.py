@@ -57,7 +57,7 @@ PRIORS_OF_SHAPE: Mapping[Shape, Mapping[Role, float]] = {
     "question": PRIORS,
     # what goes wrong is shown by tests and mended in sources
     "report": {**PRIORS, "test": 0.35, "doc": 0.5},
-    # what is to be done comes with its tests, and often with its documents
+    # what to do comes with its tests, and often with its documents
     "work": {**PRIORS, "test": 0.85},
 }
 ASKED_FOR = 0.8

@@ -65,7 +65,7 @@ def check_tree(data: bytes, read: ReadFile) -> list[TreeProblem]:
         return [TreeProblem("", f"no JSON: {error}")]
     rows = found.get("nodes") if isinstance(found, dict) else None
     if not isinstance(rows, list) or not rows:
-        return [TreeProblem("", "no object with a list `nodes` that holds at least one")]
+        return [TreeProblem("", "not an object with a non-empty list `nodes`")]
     return sorted(_problems(found, rows, read), key=lambda problem: problem.hint)
 
 
@@ -74,9 +74,9 @@ def _problems(tree: Mapping[str, Any], rows: list[Any], read: ReadFile) -> Itera
     for place, row in enumerate(rows):
         name = row.get("id") if isinstance(row, dict) else None
         if not isinstance(row, dict) or not isinstance(name, str) or not name:
-            yield TreeProblem("", f"node {place + 1} has no id: it is passed over")
+            yield TreeProblem("", f"node {place + 1} has no id: it is skipped")
         elif name in nodes:
-            yield TreeProblem(name, "its id is there twice: the first one is taken")
+            yield TreeProblem(name, "its id appears twice: the first one is used")
         else:
             nodes[name] = row
     if len(rows) > MAX_NODES:
@@ -92,7 +92,7 @@ def _problems(tree: Mapping[str, Any], rows: list[Any], read: ReadFile) -> Itera
 def _node(name: str, row: Mapping[str, Any], nodes: Mapping[str, Any], read: ReadFile) -> Iterator[TreeProblem]:
     for field in REQUIRED[1:]:
         if not row.get(field):
-            yield TreeProblem(name, f"no {field}" + (": it is passed over" if field == "title" else ""))
+            yield TreeProblem(name, f"no {field}" + (": it is skipped" if field == "title" else ""))
     if _KEBAB.fullmatch(name) is None:
         yield TreeProblem(name, "its id is not kebab-case", hint=True)
     for field, kind in _KINDS.items():
@@ -164,7 +164,7 @@ def _circles(nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[TreeProblem]:
     for what, edges in (("parents", parents), ("dependencies", needs)):
         for name in nodes:
             if _leads_back(name, edges):
-                yield TreeProblem(name, f"its {what} lead back to it")
+                yield TreeProblem(name, f"its {what} form a cycle")
 
 
 def _leads_back(name: str, edges: Mapping[str, list[str]]) -> bool:

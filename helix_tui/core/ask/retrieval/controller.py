@@ -158,7 +158,7 @@ class Controller:
         docs_wanted = self._question.kind in _NEEDS_DOCS and not step.doc_coverage_ok
         docs_open = docs_wanted and not self._did("expand_queries")
         if step.slot_coverage_ok and step.evidence_ok and not docs_open:
-            said = "no document speaks of it" if docs_wanted else ""
+            said = "no document mentions it" if docs_wanted else ""
             return self._stop("coverage_ok", said)
         spent = ""
         if step.step >= policy.max_iters:
@@ -179,7 +179,7 @@ class Controller:
         if step.missing_slots and not self._did("search_open_slots"):
             return "search_open_slots", "still open: " + ", ".join(step.missing_slots[:4])
         if not result.pool.entries:
-            return self._stop("empty", "nothing in the repository speaks of it")
+            return self._stop("empty", "nothing in the repository mentions it")
         return self._stop("budget", "no_new_evidence: every way to search was taken")
 
     def _stop(self, stop: StopReason, detail: str) -> tuple[None, str]:

@@ -103,7 +103,7 @@ def with_budgets(policy: Policy, settings: Iterable[str]) -> Policy:
         if name not in _RANGES:
             near = get_close_matches(name, _RANGES, n=1)
             hint = f"did you mean {near[0]}?" if near else f"there are: {', '.join(_RANGES)}"
-            raise BudgetError(f"no budget is called “{name[:60]}”; {hint}")
+            raise BudgetError(f"there is no budget “{name[:60]}”; {hint}")
         low, high = _RANGES[name]
         try:
             value = float(text) if equals else low - 1

@@ -202,7 +202,7 @@ class _Asking:
         ambiguity = resolve(library, question, slots, policy.dominance_threshold, sense)
         if ambiguity.is_split and retrieval.pool.entries:
             retrieval.stop = "dominance_split"
-            retrieval.detail = f"“{ambiguity.term}” has senses that the evidence does not part"
+            retrieval.detail = f"“{ambiguity.term}” has senses that the evidence does not separate"
         if len(ambiguity.weighed) > 1:
             self._tell(News("senses", said_of_senses(ambiguity)))
         self._timed("senses")
@@ -261,7 +261,7 @@ class _Asking:
             )
             retrieval.steps.append(step)
             if retrieval.stop == "empty":
-                retrieval.stop, retrieval.detail = "coverage_ok", "only records speak of it"
+                retrieval.stop, retrieval.detail = "coverage_ok", "only records mention it"
             self._tell(News("retrieve", said_of(step), step))
             self._timed("retrieve")
         return wanted, found

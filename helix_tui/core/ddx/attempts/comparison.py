@@ -49,7 +49,7 @@ def _between(root: Path, earlier: Side, later: Side, timeout: float) -> Diff:
     if later.diff.error:
         return Diff(error=f"{clean_line(later.attempt.attempt_id, 60)}: {later.diff.error}")
     if earlier.diff.error:
-        said = f"all that the later one changed: of the earlier one there is nothing ({earlier.diff.error})"
+        said = f"all that the later one changed; nothing is left of the earlier one ({earlier.diff.error})"
         return replace(later.diff, warning=said)
     one, other = result_of(earlier.attempt), result_of(later.attempt)
     if one == other:

@@ -153,7 +153,7 @@ def git_diff(
     merges = _merges(root, base, result, timeout)
     warning = ""
     if any("-X ours" in merge for merge in merges):
-        warning = "landed by a merge that preferred its own side: a person's hunk may have lost"
+        warning = "landed by a merge that preferred its own side: somebody's change may be lost"
     return Diff(clean_block(shown.out, cap), shown.truncated, merges, warning)
 
 
@@ -181,13 +181,13 @@ def interpret(attempt: Attempt, now: int, parked: str = "") -> Reading:
     if attempt.verdict.outcome == "satisfied":
         return Reading(None, "nothing to do")
     if attempt.verdict.outcome == "unknown" and status_of(attempt.status).successful:
-        return Reading(None, "check whether it landed: nothing says so")
+        return Reading(None, "check whether it landed: no record says so")
     return Reading("resolvable", _follow_up(attempt, now))
 
 
 def _after_landing(attempt: Attempt) -> str:
     if "auto-recovered" in attempt.detail:
-        return "landed by a merge over other work: check that no hunk was lost"
+        return "landed by a merge over other work: check that nothing was lost"
     if attempt.status.startswith("review_"):
         return f"landed, but {status_of(attempt.status).meaning}"
     if attempt.status.startswith("push_"):
@@ -214,7 +214,7 @@ _BY_STATUS = {
     "push_conflict": "fetch, rebase and push by hand",
     "declined_needs_decomposition": "split the bead",
     "no_evidence_produced": "read the transcript; the agent must commit or say why it changed nothing",
-    "no_changes": "read its reason; close the bead if it is done, else sharpen its acceptance",
+    "no_changes": "read its reason; close the bead if it is done, otherwise sharpen its acceptance",
     "structural_validation_failed": "give the bead the fields it lacks",
     "resource_exhausted": "free disk or memory, then start the loop again",
     "review_request_clarification": "answer the reviewer in the bead, then open it again",
@@ -225,7 +225,7 @@ _BY_STATUS = {
 _BY_FAILURE = {
     "timeout": "split the bead, or give it more time",
     "context_overflow": "split the bead: it did not fit into the model's context",
-    "no_viable_provider": "change the route: no provider could take it",
+    "no_viable_provider": "change the route: no provider was available",
     "auth_error": "sign in to the provider again",
     "worktree_lost": "try again: its work tree was swept away",
     "attempt_integrity": "read the result: the attempt did not keep to its contract",

@@ -184,7 +184,9 @@ def _by_status(attempt: AttemptEnd) -> AttemptVerdict:
         return AttemptVerdict("interrupted", "status", f"{attempt.status}: {stop}")
     unverified = attempt.status_source == "result" and known.outcome == "no_change"
     if unverified and _SATISFIED.match(attempt.no_changes_rationale):
-        return AttemptVerdict("unknown", "status", "its agent says that it was done already; ddx has not said so yet")
+        return AttemptVerdict(
+            "unknown", "status", "its agent says that it was done already; ddx has not confirmed it yet"
+        )
     reviewed_after = attempt.status in _REVIEWED_AFTER and not attempt.of_later_release
     if reviewed_after:
         return AttemptVerdict("landed", "status", f"{attempt.status}: this release reviews after landing")
@@ -201,7 +203,7 @@ def _success(attempt: AttemptEnd) -> AttemptVerdict:
         if attempt.held:
             return _landing()
         if attempt.candidate_ref and not attempt.land_status:
-            return AttemptVerdict("unknown", "status", "success, written before landing; nothing says that it landed")
+            return AttemptVerdict("unknown", "status", "success, written before landing; no record says that it landed")
     return AttemptVerdict("landed", "status", "success")
 
 

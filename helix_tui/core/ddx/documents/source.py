@@ -35,7 +35,7 @@ from helix_tui.core.ground.time import NS, format_instant, parse_instant
 Source = Literal["ddx", "files"]
 Found = Literal["id", "path", "name", "title", "link"]
 
-OWN_READER = "no ddx is asked: read from the documents' own frontmatter"
+OWN_READER = "ddx was not asked: read from the documents' own frontmatter"
 TIMEOUT_S = 60.0
 MAX_AGE_S = 600.0
 """How long what was read stands for the present, where nobody says otherwise."""
@@ -118,7 +118,7 @@ class Documents:
         return tuple(found.values())
 
     def lacks(self, spec_id: str) -> bool:
-        """Whether a bead names a document that is not there. Where no document has an id, nothing is missing."""
+        """Whether a bead names a document that does not exist. Where no document has an id, nothing is missing."""
         if not spec_id or not (self.all or any(each.id != each.path for each in self.graph.undeclared)):
             return False
         path = spec_id.partition("#")[0].partition(":")[0]
@@ -197,7 +197,7 @@ class Documents:
             "depends on": document.depends_on,
             "documents that depend on it, directly or through others": below,
             "open beads under these": held,
-            "links of its text to nothing": document.unresolved,
+            "broken links in its text": document.unresolved,
         }
         lines += [f"- {what}: {clean_line(', '.join(ids), 2000)}" for what, ids in rows.items() if ids]
         stale = next((each for each in self.stale if each.id == document.id), None)
@@ -259,7 +259,7 @@ class GoverningDocuments:
         return self._known
 
     def lacks(self, spec_id: str) -> bool:
-        """Whether a bead names a document that is not there."""
+        """Whether a bead names a document that does not exist."""
         if not spec_id or not self.get().lacks(spec_id):
             return False
         if time.monotonic() - self._read_at > RECENT_S:

@@ -289,7 +289,7 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     if left and all(left):
         return (
             "dead",
-            f"its worker ended the attempt ({left[0]}) and kept the claim, which runs out by itself",
+            f"its worker ended the attempt ({left[0]}) and kept the claim, which expires by itself",
         )
     expiries = [_vouched_until(claim, now, here) for claim in claims]
     known = [expiry for expiry in expiries if expiry is not None]

@@ -20,7 +20,7 @@ MANAGED = "worker-"
 """How the ids of workers begin that ddx's server runs; a worker from a command line is ``agent-loop-…``."""
 
 GIVEN_BACK = "ddx ends the attempt and releases the bead"
-LEFT_CLAIMED = "ddx ends the attempt and leaves the claim to grow old: Needs me will offer to recover it"
+LEFT_CLAIMED = "ddx ends the attempt and leaves the claim to expire: Needs me will offer to recover it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +58,7 @@ def ways_to_stop(run: Run, queue: Queue, dialect: Dialect, *, here: str) -> tupl
         found.append(StopMeans("command", _shown(words), f"its server cuts the attempt short; {GIVEN_BACK}", words))
     elif desired is not None and managed:
         words = (*desired.words, "--count", "0")
-        effect = (
-            "its server ends all its workers here, within half a minute, and starts none anew; an attempt is cut short"
-        )
+        effect = "its server ends all its workers here within 30 s, and starts no new ones; an attempt is cut short"
         found.append(StopMeans("command", _shown(words), effect, words))
     if run.pid is not None and not elsewhere and not server:
         effect = GIVEN_BACK if dialect.gives_back else LEFT_CLAIMED

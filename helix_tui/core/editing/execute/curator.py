@@ -77,11 +77,11 @@ class QueueState:
     queue: Queue
     runs: tuple[Run, ...] = ()
     dialect: Dialect | None = None
-    """What the ddx at hand does, whose rule judged the queue if it is proven; None where there is none."""
+    """What the installed ddx does, whose rule judged the queue if it is proven; None where there is none."""
 
     @property
     def shut(self) -> Shut | None:
-        """Why the ddx at hand would refuse every command here; None where it would not."""
+        """Why the installed ddx would refuse every command here; None where it would not."""
         return shut(self.tracker.beads, self.dialect)
 
     @property
@@ -116,7 +116,7 @@ class Result:
     created: Mapping[str, str] = field(default_factory=dict)
     """Stand-in -> id of each bead that was made."""
     ran: int = 0
-    """How many of the plan's commands ended well."""
+    """How many of the plan's commands succeeded."""
 
     @property
     def made_anyway(self) -> bool:
@@ -187,7 +187,7 @@ class Curator:
         return QueueState(tracker, queue, runs, self.at_hand)
 
     def _judging(self, tracker: Tracker) -> Era | Rule:
-        """By whose rule the rows are judged: that of the ddx at hand, else of who wrote them."""
+        """By whose rule the rows are judged: that of the installed ddx, else of who wrote them."""
         self.at_hand = None
         if self._era != "auto":
             return self._era

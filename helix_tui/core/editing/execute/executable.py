@@ -113,9 +113,9 @@ class Executable:
                 raise DdxError(shown, message, "install ddx, or name it with --ddx or DDX_BIN", MISSING) from None
             why = error.strerror if isinstance(error, OSError) else error
             message = clean_line(f"{self.words[0]} does not start: {why}", 300)
-            raise DdxError(shown, message, "see that it is an executable for this machine", MISSING) from None
+            raise DdxError(shown, message, "check that it is an executable for this machine", MISSING) from None
         if finished.timed_out:
-            advice = "it was ended; see whether another ddx holds the tracker, then try again"
+            advice = "it timed out; check whether another ddx holds the tracker, then try again"
             raise DdxError(shown, f"no answer after {timeout:g} s", advice)
         return finished
 
@@ -178,7 +178,7 @@ def insist(made: Plan, shown: Plan | None, queue: Queue) -> None:
 def interrupted(step: CommandStep, stop: BaseException) -> DdxError:
     """A person, or a polite kill, ended a command; with the exit code that a shell gives that."""
     code = stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
-    return DdxError(("ddx", *step.args), "interrupted", "look at the bead, and do it again if you still want it", code)
+    return DdxError(("ddx", *step.args), "interrupted", "look at the bead, and repeat it if you still want it", code)
 
 
 def mentioned(history: JournalHistory, but: set[str]) -> set[str]:

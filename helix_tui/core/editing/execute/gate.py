@@ -24,10 +24,10 @@ _last_held: Recent[str, float] = Recent(64)
 class WritesForbidden(HelixError):
     """The program was started with --read-only."""
 
-    advice = "Start it without --read-only to change something."
+    advice = "Start it without --read-only to make changes."
 
     def __init__(self) -> None:
-        super().__init__("nothing was changed: this was started with --read-only")
+        super().__init__("nothing was changed: started with --read-only")
 
 
 class GateBusy(HelixError):
@@ -37,7 +37,7 @@ class GateBusy(HelixError):
 class GateBroken(HelixError, OSError):
     """The disk does not let anybody take the gate: it is full, or may not be written."""
 
-    advice = "Make room on the disk or repair the folder, then retry."
+    advice = "Free space or repair the folder, then retry."
 
     def __init__(self, error: OSError) -> None:
         super().__init__(f"{error.strerror or error}: .helix/curation.lock cannot be written; nothing was changed")

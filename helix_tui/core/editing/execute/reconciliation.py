@@ -117,7 +117,7 @@ def _further(step: CommandStep) -> Iterator[tuple[str, str, Any]]:
             yield bead_id, name, _NOTHING
 
 
-_ABSENT = "is not in the tracker though ddx reported no error"
+_ABSENT = "is not in the tracker although ddx reported no error"
 _UNMOVED = "ddx reported no error and did not change it"
 
 
@@ -142,7 +142,7 @@ def _against(steps: Sequence[CommandStep], before: Values, overlay: Overlay) -> 
             if name in _UNTOLD or same(name, now, value):
                 continue
             unmoved = same(name, now, (before.get(bead_id) or {}).get(name))
-            why = _UNMOVED if unmoved else "this ddx stores it otherwise, or somebody changed it meanwhile"
+            why = _UNMOVED if unmoved else "this ddx stores it differently, or somebody changed it meanwhile"
             found, asked = told(now), told(value)
             if found == asked:  # they differ in what is not shown: line ends, blanks
                 found, asked = ascii(now), ascii(value)

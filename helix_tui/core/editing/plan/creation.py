@@ -33,10 +33,10 @@ def plan_create(writing: PlanBuilder, operation: Operation) -> None:
         must_exist(overlay, wanted["parent"])
     targets = tuple(dict.fromkeys(wanted["depends_on"]))
     for target in targets:
-        must_exist(overlay, target, "ddx takes no edge to a bead that is not in the tracker")
+        must_exist(overlay, target, "ddx accepts no dependency on a bead that is not in the tracker")
         if not writing.dialect.waits_on_parents and _above(writing, wanted["parent"], target):
             raise OperationRefused(
-                f"{called(target)} is above the new bead in the tree, and ddx lets no bead wait for that"
+                f"{called(target)} is above the new bead in the tree, and ddx lets no bead wait on that"
             )
     place = NEW if NEW not in overlay else f"(new {len(overlay.added) + 1})"
     extra = _extra(writing, wanted)

@@ -175,7 +175,7 @@ def plan_depend(writing: PlanBuilder, operation: Operation) -> None:
     must_exist(overlay, bead_id)
     if on == bead_id:
         raise OperationRefused("a bead cannot wait for itself; name two different beads")
-    must_exist(overlay, on, "ddx takes no edge to a bead that is not in the tracker")
+    must_exist(overlay, on, "ddx accepts no dependency on a bead that is not in the tracker")
     if on in overlay.depends_on(bead_id):
         return
     path = _path(overlay, on, bead_id)

@@ -39,7 +39,7 @@ TRACES = frozenset({"events", "events_attachment", "updated_at"})
 
 FOCUS_ON = "helix-focus"
 """Says in an epic's row that the focus is on it. It changes before any row that is held back for it, so that
-a process that dies half-way leaves rows that tell what is to be done."""
+a process that dies half-way leaves rows that tell what to do."""
 
 _NOT_SETTABLE = frozenset({"id", "created_at", "created_by", "schema_version", "session_id"})
 
@@ -92,7 +92,7 @@ def _uncreate(writing: PlanBuilder, bead_id: str, findings: _Findings) -> None:
     if status == "cancelled":
         return
     if status not in ("open", "blocked", "proposed"):
-        findings.lost.append(f"{called(bead_id)} is {called(status)} by now and can no longer be cancelled")
+        findings.lost.append(f"{called(bead_id)} is {called(status)} now and can no longer be cancelled")
         return
     findings.traces.append(f"{called(bead_id)} stays as a cancelled bead: ddx deletes none")
     add_status(writing, bead_id, "cancelled")
@@ -149,7 +149,7 @@ def _settable(writing: PlanBuilder, bead_id: str, wanted: Fields, findings: _Fin
         as_text = writing.dialect.rank and not writing.dialect.rank_is_number
         if name == "queue-rank" and isinstance(value, int) and as_text:
             fields[name] = str(value)
-            findings.traces.append(f"the rank of {called(bead_id)} is kept as text, which ddx reads alike")
+            findings.traces.append(f"the rank of {called(bead_id)} is kept as text, which ddx reads the same way")
         elif _can_set(writing, name, value):
             fields[name] = value
         else:
@@ -202,7 +202,7 @@ def _edges(writing: PlanBuilder, bead_id: str, wanted: Fields, findings: _Findin
         if any(more):
             findings.traces.append(f"who made the edge to {called(target)}, and its notes, are not kept")
         findings.traces.append(
-            f"the edge from {called(bead_id)} to {called(target)} comes back as the last, with a new date"
+            f"the edge from {called(bead_id)} to {called(target)} is restored as the last one, with a new date"
         )
         edges = [*(overlay.value(bead_id, "dependencies") or ()), edge(bead_id, target)]
         writing.add(("bead", "dep", "add", bead_id, target), {bead_id: {"dependencies": edges}})
@@ -226,7 +226,7 @@ def _reach_status(writing: PlanBuilder, bead_id: str, status: str, fields: dict[
         if reason.strip():
             add_status(writing, bead_id, "blocked", reason)
         else:
-            findings.lost.append(f"{called(bead_id)} was blocked without a reason, which ddx no longer takes")
+            findings.lost.append(f"{called(bead_id)} was blocked without a reason, which ddx no longer accepts")
     elif status == "cancelled":
         add_status(writing, bead_id, "cancelled")
     elif status in ("open", "in_progress"):

@@ -128,7 +128,7 @@ def plan_claim(writing: PlanBuilder, operation: Operation) -> None:
     must_exist(overlay, bead_id)
     status, assignee = overlay.status(bead_id), operation.values["assignee"]
     if status not in ("open", "in_progress"):
-        raise OperationRefused(f"{called(bead_id)} is {status}; only an open bead can be taken")
+        raise OperationRefused(f"{called(bead_id)} is {status}; only an open bead can be claimed")
     if _held(overlay, bead_id):
         owner = overlay.value(bead_id, "owner") or "somebody"
         raise OperationRefused(
@@ -190,7 +190,7 @@ def plan_close(writing: PlanBuilder, operation: Operation) -> None:
     if status == "closed":
         return
     if status == "cancelled":
-        raise OperationRefused(f"{called(bead_id)} is cancelled, which is as final as closed")
+        raise OperationRefused(f"{called(bead_id)} is cancelled, which is final, as closed is")
     waits = unclosed(overlay, bead_id)
     if waits and not writing.dialect.closes_waiting:
         raise OperationRefused(

@@ -139,7 +139,7 @@ class Consequences:
         if not self.others_keep_order:
             return f"{named} change their order too"
         if self.newly_ready or self.newly_blocked:
-            return f"{named} keep their order, but for those that become ready or no longer are"
+            return f"{named} keep their order, except those that become ready or no longer are"
         return f"{named} {'stays' if others == 1 else 'keep their order'}"
 
 

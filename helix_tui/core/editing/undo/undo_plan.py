@@ -190,7 +190,7 @@ def _as_its_root(mark: Mark, root: Mark) -> Mark:
 def _plain_mark(entry: JournalEntry) -> Mark:
     """What the journal alone says."""
     if entry.result == "pending":
-        return Mark("pending", "it is under way, or its process died: the next change settles it")
+        return Mark("pending", "it is still running, or its process died: the next change settles it")
     if entry.result in ("failed", "not_done"):
         return Mark("failed", "nothing was changed")
     if entry.undone_by:

@@ -163,7 +163,7 @@ class MemoryChanges:
         if "removed" in way:
             count = self._memory.put_back(way["removed"])
             if count < len(way["removed"].get("memory", ())):
-                raise MemoryFault("a memory of the same name was stored since", "Rename or forget that one first.")
+                raise MemoryFault("a memory of the same name was stored since", "Rename or remove that one first.")
         if "corrected" in way:
             self._memory.take_back(way["corrected"])
         for each in way.get("counts", ()):

@@ -126,7 +126,7 @@ def _suggestion(source: Memory, other: Memory, alike: float) -> Suggestion:
     elif source.type in failures and other.type == "pattern":
         ends, kind, reason = (other.name, source.name), "solves", "pattern may solve this failure"
     elif source.type == other.type:
-        ends, kind, reason = (source.name, other.name), "similar", "they say much the same"
+        ends, kind, reason = (source.name, other.name), "similar", "they say nearly the same"
     else:
         ends, kind, reason = (source.name, other.name), "co_occurs", "they belong to the same matter"
     return Suggestion(*ends, kind, f"{reason} (similarity {alike:.2f})", alike)

@@ -144,7 +144,7 @@ def _fault(path: Path, error: sqlite3.DatabaseError) -> MemoryFault:
             "`sqlite3 helix.db .recover`.",
         )
     if any(sign in said for sign in _NO_ROOM):
-        return DatabaseFull(f"{path} cannot be written: {said}", "Make room on the disk; nothing was half written.")
+        return DatabaseFull(f"{path} cannot be written: {said}", "Free disk space; nothing was half written.")
     return MemoryFault(
         f"{path} refuses it: {said}",
         "Nothing was changed. A constraint or trigger of somebody else's in it may be the cause: "
@@ -168,7 +168,7 @@ def _refuse_read_only(path: Path) -> None:
             if os.statvfs(each).f_flag & os.ST_RDONLY:
                 raise DatabaseReadOnly(
                     f"{path} cannot be written: its disk is read-only",
-                    "Mount the disk for writing, then do it again; what is remembered can be read meanwhile.",
+                    "Mount the disk for writing, then try again; memories can still be read.",
                 )
             raise DatabaseReadOnly(
                 f"{path} cannot be written: no permission for {each.name}",

@@ -53,7 +53,7 @@ def decay(base: Base, *, days: float, min_uses: float, apply: bool) -> Decayed:
     Applied, what helped fades: the counts move halfway to even, their sum stays. What harmed does not fade.
     """
     if not math.isfinite(days):
-        raise MemoryFault(f"{days} days are not a span of time", "Give a number of days, such as 30.")
+        raise MemoryFault(f"{days} days is not a valid age", "Give a number of days, such as 30.")
     since = base.now() - int(days * _DAY)
     dormant = tuple(
         memory

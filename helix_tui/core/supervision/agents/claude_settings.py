@@ -178,7 +178,7 @@ def _parse(raw: bytes | None, path: Path) -> dict[str, Any]:
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
         if len(found) != len(items):
-            raise ValueError("a key is there twice")
+            raise ValueError("a key appears twice")
         return found
 
     def constant(name: str) -> Any:

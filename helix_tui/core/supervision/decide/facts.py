@@ -93,9 +93,9 @@ class Facts:
     """What stopped the last worker, where somebody must mend it."""
     health: Mapping[str, Any] = field(default_factory=dict)
     shut: Shut | None = None
-    """Why the ddx at hand refuses every command on this tracker."""
+    """Why the installed ddx refuses every command on this tracker."""
     drain: str = "ddx work"
-    """How the ddx at hand drains the queue."""
+    """How the installed ddx drains the queue."""
     unnamed: bool = False
     """The scope names no bead, label or specification of the tracker, so that all of it was looked at."""
     outside: tuple[str, ...] = ()

@@ -58,7 +58,7 @@ _ANSWER = NeedAction(
     "helix-tui input --answer QUESTION TEXT",
 )
 _YES = NeedAction("accept", "approve", "lets the run do this once", "helix-tui input --answer QUESTION yes")
-_NO = NeedAction("reject", "refuse", "the run goes past this", "helix-tui input --answer QUESTION no")
+_NO = NeedAction("reject", "refuse", "the run continues without this", "helix-tui input --answer QUESTION no")
 _DECIDE = NeedAction("answer", "decide", "records the decision in the bead that it is about, and closes this one")
 _RELEASE = NeedAction(
     "release", "release claim", "frees the bead, so that workers may pick it again", "helix-tui unclaim ID"
@@ -85,14 +85,14 @@ ACTIONS: dict[str, tuple[NeedAction, ...]] = {
     "orphaned_claim": (_RELEASE, _RETRY),
     "silent_run": (_INTERRUPT,),
     "drift": (
-        NeedAction("accept", "acknowledge", "takes what changed as seen; workers may pick the bead"),
+        NeedAction("accept", "acknowledge", "accepts the change; workers may pick the bead"),
         NeedAction("hold", "keep workers off", "no worker picks the bead until the change is acknowledged"),
     ),
     "tried": (
         _RETRY,
         NeedAction("reject", "make not eligible", "no worker picks the bead", "helix-tui eligible ID off"),
     ),
-    "focus": (NeedAction("accept", "keep the focus", "brings the focus up to date on these beads"),),
+    "focus": (NeedAction("accept", "keep the focus", "updates the focus on these beads"),),
     "proposed": (
         NeedAction("accept", "accept", "opens the bead to workers", "helix-tui set ID status=open"),
         NeedAction("reject", "reject", "cancels the bead for good", "helix-tui cancel ID"),
@@ -115,7 +115,7 @@ ACTIONS: dict[str, tuple[NeedAction, ...]] = {
     ),
     **dict.fromkeys(
         ("cycle", "archived_dependency", "missing_dependency", "cancelled_dependency"),
-        (NeedAction("undepend", "remove dependency", "the bead no longer waits for what never comes"),),
+        (NeedAction("undepend", "remove dependency", "the bead no longer waits for something that never comes"),),
     ),
     "unknown_status": (
         NeedAction("accept", "set open", "gives the bead a status that DDx knows", "helix-tui set ID status=open"),
@@ -181,7 +181,7 @@ def _unblocked(need: Need, queue: Queue) -> Operation:
 
 
 def unmet_edges(need: Need, queue: Queue) -> list[tuple[str, str]]:
-    """(waiter, prerequisite) of the edges that make a bead wait for ever; of a circle the one that frees most."""
+    """(waiter, prerequisite) of the edges that make a bead wait forever; of a circle the one that frees most."""
     if need.kind == "cycle":
         circle = circle_of(queue, need.bead_id)
         return [(cut.waiter, cut.needed) for cut in circle.cuts[:1]] if circle is not None else []

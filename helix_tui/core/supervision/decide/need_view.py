@@ -118,7 +118,7 @@ _OWN = {
     "waits": "how long it has waited: waits>3d",
     "cost": "dollars spent on its bead: cost>=1",
     "blocks": "beads that it holds up: blocks>=2",
-    "assigned": "who is to deal with it; me, or none",
+    "assigned": "who deals with it; me, or none",
 }
 _SPANS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 _COMPARE: dict[str, Callable[[float, float], bool]] = {
@@ -179,7 +179,7 @@ class NeedFilter:
         try:
             number = span_seconds(value) if name == "waits" else float(value.lstrip("$"))
         except ValueError:
-            what = "a span of time; write it like 12h or 3d" if name == "waits" else "a number"
+            what = "a duration; write it like 12h or 3d" if name == "waits" else "a number"
             self.problem = self.problem or f"“{clean_line(value, 20)}” is not {what}"
             return None
         compare = _COMPARE[operator]

@@ -192,7 +192,7 @@ def needs_of(
     found += [*_drifted(drift), *escalated(queue), *_unlanded(queue, attempts)]
     if unminded:
         count = f"{len(unminded)} bead{'s' * (len(unminded) != 1)}"
-        found.append(("focus", epic, f"the focus is to be brought up to date on {count}"))
+        found.append(("focus", epic, f"the focus is out of date on {count}"))
     needs = [Need(kind, bead_id, reason, _waiting(queue, bead_id)) for kind, bead_id, reason in found]
     needs += [
         Need(each.kind, each.bead_id, each.text, _waiting(queue, each.bead_id), each.id, each.options)
@@ -405,7 +405,7 @@ def _left_open(queue: Queue, tried: Iterable[Tried], named: Collection[str]) -> 
     """Beads that a run passed over, but for one at work again and one that is there for another reason."""
     for each in tried:
         if each.bead_id not in named and queue.state(each.bead_id) not in ("running", "claimed"):
-            reason = f"the last run tried it once and passed over it: {each.why}"
+            reason = f"the last run tried it once and skipped it: {each.why}"
             yield Need("tried", each.bead_id, reason, _waiting(queue, each.bead_id))
 
 

@@ -52,7 +52,7 @@ class NextVerdict:
     """``facts`` or ``prompt``; ``none`` where nobody could decide."""
     scope: Scope = EVERYTHING
     drain: str = "ddx work"
-    """How the ddx at hand drains the queue."""
+    """How the installed ddx drains the queue."""
     text: str = ""
     """What the agent said, where one was asked."""
     tokens: int = 0
@@ -138,7 +138,7 @@ def _refused(facts: Facts) -> NextVerdict | None:
         return None
     reason = VerdictReason(facts.shut.gate.code, str(facts.shut), facts.shut.ids)
     return NextVerdict(
-        "GUIDANCE", (reason,), facts.shut.command, would_change_if=f"somebody runs `{facts.shut.command}`"
+        "GUIDANCE", (reason,), facts.shut.command, would_change_if=f"a person runs `{facts.shut.command}`"
     )
 
 
@@ -151,7 +151,7 @@ def _blocked_by_a_person(facts: Facts) -> NextVerdict | None:
     reasons = tuple(VerdictReason("physics-level", each.text, each.documents) for each in clashing) + tuple(
         VerdictReason(each.kind, each.text, (each.bead_id,) if each.bead_id else ()) for each in stopping
     )
-    return NextVerdict("GUIDANCE", reasons, would_change_if="somebody answers: helix-tui input --questions")
+    return NextVerdict("GUIDANCE", reasons, would_change_if="a person answers: helix-tui input --questions")
 
 
 def _stale(facts: Facts) -> NextVerdict | None:
@@ -162,7 +162,7 @@ def _stale(facts: Facts) -> NextVerdict | None:
     return NextVerdict(
         "POLISH",
         reasons,
-        would_change_if=("a polish pass goes over them, or somebody acknowledges them: helix-tui check --acknowledge"),
+        would_change_if=("a polish pass reviews them, or a person acknowledges them: helix-tui check --acknowledge"),
     )
 
 
@@ -172,7 +172,7 @@ def _stopped(facts: Facts) -> NextVerdict | None:
     if stoppage is None or not stoppage.present or not facts.ready:
         return None
     reason = VerdictReason("worker_stopped", stoppage.words, stoppage.paths[:20])
-    return NextVerdict("GUIDANCE", (reason,), "git status --short", f"somebody does this: {stoppage.fix}")
+    return NextVerdict("GUIDANCE", (reason,), "git status --short", f"a person does this: {stoppage.fix}")
 
 
 def _ready(facts: Facts) -> NextVerdict | None:
@@ -196,12 +196,12 @@ def _ready(facts: Facts) -> NextVerdict | None:
     if set(work) <= set(facts.ungoverned):
         reason = VerdictReason(
             "missing_authority",
-            f"what is ready names documents that are not there: {named(_specs(facts))}",
+            f"what is ready names documents that do not exist: {named(_specs(facts))}",
             facts.ungoverned,
         )
-        return NextVerdict("DESIGN", (reason,), would_change_if="the documents that the beads name are written")
+        return NextVerdict("DESIGN", (reason,), would_change_if="the documents that the beads name exist")
     reason = VerdictReason("vague_acceptance", f"no machine can check what is ready: {named(work)}", tuple(work[:20]))
-    return NextVerdict("POLISH", (reason,), would_change_if="their acceptance names a command or a thing to look at")
+    return NextVerdict("POLISH", (reason,), would_change_if="their acceptance names a command or something to look at")
 
 
 def _missing_acceptance(facts: Facts) -> list[str]:
@@ -227,7 +227,7 @@ def _unready(facts: Facts) -> NextVerdict:
         ends = f"a worker finishes or a cooldown ends{when}"
         if facts.dead and not facts.moving and not facts.cooling:
             ids = " ".join(called(each.bead_id) for each in facts.dead)
-            ends = f"ddx gives them out again, or somebody releases them: helix-tui stuck --recover {ids}"
+            ends = f"ddx gives them out again, or a person releases them: helix-tui stuck --recover {ids}"
         return NextVerdict("WAIT", tuple(waits), would_change_if=ends)
     person = _in_states(facts, ("proposed", "preserved_review_blocked", "unknown_status"))
     if person:
@@ -251,7 +251,7 @@ def _unready(facts: Facts) -> NextVerdict:
 
 def _for_answers(asked: Iterable[OpenQuestion]) -> NextVerdict:
     reasons = tuple(VerdictReason(each.kind, each.text, (each.bead_id,) if each.bead_id else ()) for each in asked)
-    return NextVerdict("GUIDANCE", reasons, would_change_if="somebody answers: helix-tui input --questions")
+    return NextVerdict("GUIDANCE", reasons, would_change_if="a person answers: helix-tui input --questions")
 
 
 def _mendable(facts: Facts) -> Iterable[VerdictReason]:
@@ -268,7 +268,7 @@ def _mendable(facts: Facts) -> Iterable[VerdictReason]:
     for cycle in facts.cycles:
         yield VerdictReason("cycle", f"they wait in a circle: {' → '.join(map(called, (*cycle, cycle[0])))}", cycle)
     if facts.hollow:
-        detail = f"nothing was broken out of {named(facts.hollow)}"
+        detail = f"nothing was split out of {named(facts.hollow)}"
         yield VerdictReason("only_epics", detail, facts.hollow)
 
 
@@ -316,7 +316,7 @@ def _notes(facts: Facts) -> Iterable[VerdictReason]:
     for code, ids, what in (
         ("vague_acceptance", facts.vague, "acceptance that no machine can check"),
         ("missing_acceptance", facts.unaccepted, "no acceptance"),
-        ("missing_authority", facts.ungoverned, "a document that is not there"),
+        ("missing_authority", facts.ungoverned, "a document that does not exist"),
         ("superseded_open", facts.superseded, "superseded but still open"),
         ("finished_epic", facts.finished_epics, "epics under which everything is closed"),
     ):

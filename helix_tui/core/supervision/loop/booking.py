@@ -128,7 +128,7 @@ class Booking:
         """Everything that follows a turn; done twice it does nothing the second time.
 
         Raises:
-            Stopped: two requirements cannot both hold, a person must say yes first, or a change failed.
+            Stopped: two requirements cannot both hold, a person must approve it first, or a change failed.
         """
         results, completed = tuple(results), tuple(completed)
         stop: Stop | None = None
@@ -356,7 +356,7 @@ def _wait(work: LoopWork, pending: Mapping[str, Any]) -> None:
     while ddx_lives(pending) and time.monotonic() < deadline:
         if not told:
             pid = pending.get("pid") or "unknown"
-            work.teller.always(f"ddx of the run that died is still at work (pid={pid}); waiting for it")
+            work.teller.always(f"ddx of the run that died is still running (pid={pid}); waiting for it")
             work.save("dispatching")
             told = True
         if work.control.interrupted:

@@ -65,7 +65,7 @@ def _file(work: LoopWork, finding: DocumentFinding) -> None:
     label = _LABEL[finding.kind]
     if injection.decision_standing(queue, label, finding.key):
         return
-    assumed = "the document named first decides" if finding.kind == "resolvable" else "it adds no requirement"
+    assumed = "the document named first wins" if finding.kind == "resolvable" else "it adds no requirement"
     title = "escalation: documents disagree" if finding.kind == "resolvable" else "gap: a document is missing"
     trigger = Trigger("documents", work.state.completed_cycles, finding.documents[0])
     wish = injection.decision_bead(

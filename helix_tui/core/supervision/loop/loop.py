@@ -87,7 +87,7 @@ class Loop:
         self._readable(work.look())
         take_over(work, self.booking)
         for each in work.questions.withdraw(work.look().queue.beads):
-            work.teller.always(f"no longer asks ({each.id}): {each.gone}")
+            work.teller.always(f"withdrew its question ({each.id}): {each.gone}")
         settle_documents(work)
         self.curating.take_context_back()
         queue_state = work.look()
@@ -147,7 +147,7 @@ class Loop:
         self._readable(queue_state)
         self._accepted(queue_state)
         for each in self.work.questions.withdraw(queue_state.queue.beads):
-            self.work.teller.always(f"no longer asks ({each.id}): {each.gone}")
+            self.work.teller.always(f"withdrew its question ({each.id}): {each.gone}")
         self.curating.order(queue_state)
         return self.work.look()
 
@@ -242,7 +242,7 @@ class Loop:
         """
         self._remember(turn)
         cut = [result.bead_id for result in turn.results if result.word == "interrupted"]
-        detail = f"during the attempt on {named(cut)}" if cut else "while ddx was at work"
+        detail = f"during the attempt on {named(cut)}" if cut else "while ddx was running"
         if not self.work.control.cut:
             detail = f"ddx was interrupted ({turn.exit_reason}) {detail}"
         raise Stopped(Stop("interrupted", detail, 130))
@@ -299,7 +299,7 @@ class Loop:
             raise Stopped(Stop("question", detail, 0, "helix-tui input --questions"))
         self._held |= set(held)
         self.curating.keep_back({*held, *undecided(queue_state.queue)})
-        work.teller.always(f"going on without {named(held)}, until somebody decides")
+        work.teller.always(f"continuing without {named(held)} until somebody decides")
         raise Retry
 
     def _without_tried(self, queue_state: QueueState) -> None:
@@ -318,11 +318,11 @@ class Loop:
         if len(passed) == len(ready) or self._held & set(passed):
             self._nothing_but_tried(tried)
         if work.options.autonomy == "low":
-            work.permit("curation", f"pass over {named(passed)}", f"pass over {named(passed)}, once tried?")
+            work.permit("curation", f"skip {named(passed)}", f"skip {named(passed)}, tried once?")
         self._held |= set(passed)
         self.curating.keep_back({*passed, *undecided(queue_state.queue)})
         for bead_id in passed:
-            work.teller.always(f"passing over {called(bead_id)}, tried in this run ({tried[bead_id].why})")
+            work.teller.always(f"skipping {called(bead_id)}, tried in this run ({tried[bead_id].why})")
         raise Retry
 
     def _nothing_but_held(self, queue_state: QueueState) -> None:
@@ -402,7 +402,7 @@ class Loop:
         work.save()
         again = [each.bead_id for each in turn.results if each.bead_id in before]
         if again:
-            detail = f"ddx has executed {named(again)} again, though this run had passed over it"
+            detail = f"ddx has executed {named(again)} again, although this run had skipped it"
             raise Stopped(Stop("no_progress", detail, 0, "helix-tui doctor"))
 
     # --- the end ---------------------------------------------------------------------------------------

@@ -84,7 +84,7 @@ class LoopWork:
         """Change the queue, journalled.
 
         Raises:
-            Stopped: it failed, or a person must say yes first.
+            Stopped: it failed, or a person must approve it first.
         """
         wanted = list(wishes)
         self.permit(deed, title, f"{title}?")
@@ -114,7 +114,7 @@ class LoopWork:
         """Go on, or ask first.
 
         Raises:
-            Stopped: a person must say yes first, or said no.
+            Stopped: a person must approve it first, or said no.
         """
         try:
             self.autonomy.permit(deed, about, text, lasting=lasting)

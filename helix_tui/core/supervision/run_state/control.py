@@ -53,7 +53,7 @@ class Control:
 
     Attributes:
         interrupted: a signal came.
-        cut: it came while ddx was at work, which was interrupted for it.
+        cut: it came while ddx was running, which was interrupted for it.
         cold: seconds between two looks while it is paused.
     """
 

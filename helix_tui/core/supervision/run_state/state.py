@@ -218,13 +218,13 @@ REASONS = {
     "next_action:POLISH": "a polish pass changed nothing and would be the next step again",
     "next_action:ALIGN": "alignment is the next step, and is switched off or changed nothing",
     "budget": "its budget is spent; the bead in hand was finished first",
-    "max_cycles": "it did as many cycles as were asked for",
+    "max_cycles": "it did as many cycles as requested",
     "batch_done": "nothing of the batch is left to run",
     "no_selectable": "twice in a row there was work and none of it could be selected",
     "no_progress": "what is left was tried in this run and stays open",
     "planning_without_progress": "planning continues and nothing is built",
     "question": "what comes next waits for an answer",
-    "approval": "a person must say yes first",
+    "approval": "a person must approve it first",
     "operator_attention": "ddx wants a person to look",
     "physics_level": "two requirements cannot both hold",
     "stop_requested": "somebody asked it to stop",
@@ -241,6 +241,6 @@ REASONS = {
     "curation_failed": "a change to the queue failed",
     "unreadable_tracker": "the queue cannot be read",
     "disk": "its state cannot be written",
-    "died": "its process is gone without a word",
+    "died": "its process ended without a word",
 }
 """Stop reason -> what it means, for a person."""

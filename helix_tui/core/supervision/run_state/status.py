@@ -58,7 +58,7 @@ class RunStatus:
     """A run as one looks at it.
 
     Attributes:
-        condition: ``never`` (nobody ran here), ``active``, ``died`` (its process is gone without a word) or
+        condition: ``never`` (nobody ran here), ``active``, ``died`` (its process ended without a word) or
             ``stopped``.
         explanation: one or two sentences for a person: what it does, or why it stopped and what to do.
     """
@@ -134,10 +134,10 @@ def _active(state: RunState, holder: Holder) -> str:
 
 def _died(state: RunState) -> str:
     doing = PHASES.get(state.phase, state.phase)
-    parts = [f"the last run (pid {state.pid}) is gone without a word: {doing}"]
+    parts = [f"the last run (pid {state.pid}) ended without a word: {doing}"]
     if "command" in state.pending:
         if ddx_lives(state.pending):
-            parts.append(f"its ddx is still at work (pid {state.pending.get('pid') or 'unknown'})")
+            parts.append(f"its ddx is still running (pid {state.pending.get('pid') or 'unknown'})")
         parts.append("the next run books what ddx reports or left as evidence")
     if "aftermath" in state.pending:
         parts.append("its last turn is counted, and the next run finishes what follows from it")

@@ -111,7 +111,7 @@ def find_conflicts(documents: Documents) -> tuple[DocumentFinding, ...]:
     found = list(_between(statements[:MOST_STATEMENTS]))
     declared = {(issue.path, issue.id) for issue in documents.graph.issues if issue.kind == "missing_dep"}
     found += [
-        DocumentFinding("gap", f"{name} refers to {clean_line(link, 60)}, which is not there", (name,))
+        DocumentFinding("gap", f"{name} refers to {clean_line(link, 60)}, which does not exist", (name,))
         for name, link in _told_once(links)
         if (name, link) not in declared and documents.find(link) is None
     ]

@@ -33,11 +33,11 @@ MAX_SNAPSHOT = 256 << 20
 
 _MEANING = {
     "spec-id": "it may be built against another specification than was reviewed",
-    "parent": "it is elsewhere in the tree now, and another epic counts it",
+    "parent": "it moved in the tree, and another epic counts it",
     "superseded-by": "workers no longer pick it",
-    "replaces": "it replaces something else now",
-    "dependencies": "it waits for something else than before",
-    "execution-eligible": "whether workers may pick it has changed",
+    "replaces": "it now replaces something else",
+    "dependencies": "its dependencies changed",
+    "execution-eligible": "workers may pick it, or no longer",
     "": "it is no longer in the tracker",
 }
 

@@ -43,7 +43,7 @@ def causes(bead: Bead, questions: Iterable[Asked] = ()) -> tuple[str, ...]:
     if bead.execution_eligible is not False:
         return tuple(found)
     if f'"{UNDECIDED}":"tried'.encode() in bead.raw:
-        found.append("tried in this run and passed over until its record changes or the run ends")
+        found.append("tried in this run and skipped until its record changes or the run ends")
     elif not found and f'"{UNDECIDED}"'.encode() in bead.raw:
         found.append("waits for your decision on its last attempt")
     if f'"{DRIFTED}"'.encode() in bead.raw:

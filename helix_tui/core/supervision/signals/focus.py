@@ -4,7 +4,7 @@ Rules: docs/decisions/0009, docs/formats/helix.md §3.2–3.3. DDx knows no focu
 ``execution-eligible`` is false. So every other open bead is set to false, with the epic and the value of
 before stamped into the same row by the same command: a bead is marked and held back, or neither. Whether a
 focus is on stands in the epic's own row, set before the first bead is held back and taken away before the
-first is given back; so the rows alone say what is to be done, after a kill at any step too.
+first is given back; so the rows alone say what to do, after a kill at any step too.
 
 What a question about the queue is about: all of it, or the beads that a name stands for.
 

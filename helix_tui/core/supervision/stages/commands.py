@@ -43,10 +43,10 @@ ROWS: dict[str, CommandRow] = {
         "what should happen next, who decided it, and what would change it", "with --apply: the tracker"
     ),
     "status": CommandRow("what the run does, or why it stopped"),
-    "stuck": CommandRow("what does not move, why, and what one could do"),
+    "stuck": CommandRow("what is stuck, why, and what to do about it"),
     "next": CommandRow("the bead that ddx would pick next"),
     "frame": CommandRow(
-        "say what is to be built and why", "documents, the tracker", ("ddx", "git", "agent"), asks="scope"
+        "write down what to build and why", "documents, the tracker", ("ddx", "git", "agent"), asks="scope"
     ),
     "evolve": CommandRow(
         "carry a new requirement through the documents",
@@ -55,7 +55,7 @@ ROWS: dict[str, CommandRow] = {
         asks="requirement",
     ),
     "design": CommandRow(
-        "decide how, before anybody builds", "documents, the tracker", ("ddx", "git", "agent"), asks="scope"
+        "decide how, before building", "documents, the tracker", ("ddx", "git", "agent"), asks="scope"
     ),
     "plan": CommandRow(
         "the old name of design",
@@ -67,10 +67,10 @@ ROWS: dict[str, CommandRow] = {
     ),
     "polish": CommandRow("make beads ready to be executed", "the tracker", ("ddx", "git", "agent"), asks="scope"),
     "triage": CommandRow(
-        "make a bead that keeps the authoring rules", "the tracker", ("ddx",), asks="title and options"
+        "create a bead that follows the authoring rules", "the tracker", ("ddx",), asks="title and options"
     ),
     "align": CommandRow(
-        "compare what is with what was decided, governed by a bead",
+        "compare what exists with what was decided, governed by a bead",
         "the tracker",
         ("ddx", "git", "agent"),
         asks="scope",

@@ -92,7 +92,7 @@ def gate_of(root: Path, which: Callable[[str], str | None] = shutil.which) -> tu
     asked = next((name for name in LEFTHOOK if (root / name).is_file()), "")
     if asked and not which("lefthook"):
         message = f"nothing was committed: {asked} asks for lefthook as the build gate, and it is not installed here"
-        raise CommitError(message, "Install lefthook, or give --no-gate to commit without the gate.")
+        raise CommitError(message, "Install lefthook, or pass --no-gate to commit without the gate.")
     if asked:
         return ("lefthook", "run", "pre-commit")
     if (root / "Cargo.toml").is_file():
@@ -193,7 +193,7 @@ def _pass_gate(root: Path, gate: tuple[str, ...], say: Callable[[str], None]) ->
         done = run(gate, cwd=root, timeout=GATE_TIMEOUT_S)
     except OSError as error:
         raise CommitError(
-            f"the build gate {gate[0]} does not start: {error.strerror}", "Install it, or give --no-gate."
+            f"the build gate {gate[0]} does not start: {error.strerror}", "Install it, or pass --no-gate."
         ) from None
     if done.rc != 0 or done.timed_out:
         why = f"took longer than {GATE_TIMEOUT_S:.0f} s" if done.timed_out else f"ended with {done.rc}"
@@ -239,7 +239,7 @@ def _must_change(root: Path) -> bool:
         _must_be_repository(root)
         said = "nothing to commit"
         if _bookkeeping_staged(root) or _differs(root, "--", ".ddx"):
-            said += ": only ddx's own records under .ddx have changed, and they are nobody's work"
+            said += ": only ddx's own records under .ddx have changed"
         raise CommitError(said, "New files are staged by hand: `git add FILE`.")
     return False
 
@@ -256,7 +256,7 @@ def _must_close(curator: Curator, bead_id: str) -> None:
         return
     if waits := unclosed(Overlay(queue), bead_id):
         message = f"nothing was committed: {called(bead_id)} waits on {named(waits)}"
-        raise CommitError(message, "Close those first, or take the dependency away; then commit again.")
+        raise CommitError(message, "Close those first, or remove the dependency; then commit again.")
     planned = plan(closing(bead_id, "<the new commit>"), queue, curator.dialect(queue))
     if planned.refusals:
         raise CommitError(f"nothing was committed: {planned.refusals[0].why}")

@@ -39,7 +39,7 @@ _DEEDS = {
     "ask_model": "give a prompt to an agent",
 }
 
-TOO_OLD_TEXT = "ddx is too old: its loop has no --json, and without it nobody can see what it did"
+TOO_OLD_TEXT = "ddx is too old: its loop has no --json, and without it nobody can tell what it did"
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +209,7 @@ class Delegate:
             if error.filename and Path(error.filename).parent == out.parent:
                 raise
             message = f"{ddx.path} does not start: {error.strerror}"
-            raise DdxError(argv, message, "see that it is an executable for this machine", MISSING) from None
+            raise DdxError(argv, message, "check that it is an executable for this machine", MISSING) from None
 
     def ask(self, prompt: StagePrompt, wishes: AgentChoice, stamp: str) -> AgentAnswer:
         """Give a prompt to an agent and wait for its answer; what it said is kept in the log folder.

@@ -91,7 +91,7 @@ def plan_governing(curator: Curator, scope: Scope, queue: Queue) -> Governing:
         raise AlignmentActive(
             f"alignment already active for {scope_word(scope)} under owner {called(held.owner or 'unknown')} "
             f"({called(held.id)}); "
-            f"refusing duplicate dispatch; if nobody is: helix-tui unclaim {called(held.id)}"
+            f"refusing duplicate dispatch; if nobody is working on it: helix-tui unclaim {called(held.id)}"
         )
     return Governing("reclaimed", held.id, (operations.unclaim(held.id), *_taking(held, labels)))
 
@@ -109,7 +109,7 @@ def acquire(curator: Curator, scope: Scope) -> tuple[Governing, Result]:
         raise done.error
     refused = done.plan.refusals
     if refused:
-        raise AlignmentActive(f"the governing bead cannot be taken: {refused[0].why}")
+        raise AlignmentActive(f"the governing bead cannot be claimed: {refused[0].why}")
     made = next(iter(done.created.values()), planned.bead_id)
     return Governing(planned.mode, made, planned.operations), done
 

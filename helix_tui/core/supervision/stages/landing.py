@@ -60,7 +60,7 @@ def merge_kept(root: Path, bead_id: str, ref: str, *, keep_conflict: bool = Fals
         OperationRefused: it cannot be merged; nothing has changed then.
     """
     if not _REF.match(ref):
-        raise OperationRefused("nobody wrote down where the kept change is; look at the attempt's evidence")
+        raise OperationRefused("no record says where the kept change is; look at the attempt's evidence")
     if try_git(root, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}").rc != 0:
         raise OperationRefused(f"{ref} is not in this repository: it was swept, or is on another machine")
     if not _is_clean(root):

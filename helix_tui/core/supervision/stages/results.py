@@ -162,7 +162,7 @@ def read_turn(finished: Finished, project: Project) -> LoopTurn:
         if finished.timed_out:
             raise _failed(finished, f"ddx gave no answer in {finished.seconds:.0f} s and was ended") from None
         if finished.truncated:
-            raise _failed(finished, "ddx printed more than anybody can keep and was ended") from None
+            raise _failed(finished, "ddx printed more than is kept and was ended") from None
         if finished.rc < 0:
             raise _failed(finished, f"ddx was ended by {_signal(-finished.rc)} while it was at work") from None
         if finished.rc != 0 and not _begins_json(finished.out):
@@ -387,9 +387,9 @@ def _file(curator: Curator, done: StageOutcome, passed: Iterable[tuple[str, str,
             made.remove(by_agent)
         elif not injection.decision_standing(queue, label, key):
             shown = f"{title}: {clean_line(words, 80)}"
-            assumed = f"what {done.stage.name} made of it, as its answer says"
+            assumed = f"what {done.stage.name} did with it, from its answer"
             wishes.append(injection.decision_bead(queue, label, shown, words, key=key, assumed=assumed))
     if wishes:
-        error = curator.run(wishes, title=f"file what {done.stage.name} left to a person").error
+        error = curator.run(wishes, title=f"file what {done.stage.name} left for a person").error
         if error is not None:
             raise error
