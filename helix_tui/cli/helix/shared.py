@@ -76,7 +76,7 @@ def add_autonomy(parser: argparse.ArgumentParser) -> None:
         action=_Once,
         choices=LEVELS,
         default=None,
-        help="how much it decides on its own (default: HELIX_AUTONOMY, the settings, medium); `helix-tui help autonomy`",
+        help="how much it decides on its own (default: HELIX_AUTONOMY, settings, medium); `helix-tui help autonomy`",
     )
 
 
