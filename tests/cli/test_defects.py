@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import ast
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 from helix_tui.cli.call import Call
+from helix_tui.cli.commands import COMMANDS, CONSOLE, MODULES
+from helix_tui.cli.parsers import CommandParser
 from helix_tui.cli.program import main
 from helix_tui.cli.show import queue
 from helix_tui.core.ground import log as logs
@@ -45,6 +48,31 @@ def test_debug_shows_the_trace(broken: Path, capsys: pytest.CaptureFixture[str])
     assert main(["queue", "--debug", "-C", str(broken)]) == 70
     assert "Traceback" in capsys.readouterr().err
     assert "Traceback" in logs.log_file().read_text()
+
+
+@pytest.mark.parametrize("name", [*COMMANDS, None])
+def test_a_defect_in_any_command_is_told_alike(
+    name: str | None, monkeypatch: pytest.MonkeyPatch, project: ProjectFactory, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module = import_module(CONSOLE if name is None else MODULES[name])
+
+    def run(call: Call) -> int:
+        raise ZeroDivisionError("planted")
+
+    monkeypatch.setattr(module, "run", run)
+    monkeypatch.setattr(CommandParser, "error", lambda self, message: None)  # words that are missing
+    words = [name] if name else []
+    root = str(project(['{"id": "demo-1", "title": "t"}']))
+    assert main([*words, "-C", root]) == 70
+    out, err = capsys.readouterr()
+    assert out == ""
+    (line,) = err.splitlines()
+    assert "ZeroDivisionError: planted" in line
+    assert logs.shown_file() in line
+    assert "Traceback" in logs.log_file().read_text()
+    logs.end()
+    assert main([*words, "--debug", "-C", root]) == 70
+    assert "Traceback" in capsys.readouterr().err
 
 
 def test_an_error_on_purpose_says_what_to_do_and_exits_as_it_says(
