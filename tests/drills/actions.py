@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import random
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.keys import REPLACED_KEYS, _get_unicode_name_from_key
 
-from helix_tui.keymap import KEYS
+from helix_tui.keymap import KEYS, keys_of, names
 from tests.drills.projects import PROJECTS
 
 Action = tuple[str, Any]
@@ -22,6 +22,30 @@ LEAVES = {"q", "ctrl+q", "ctrl+c"}
 TYPED = [*"abcdefghijklmnoprstuvwxyz0123456789 :/.,-_#@!?()[]{}<>'\"\\éß字\u200d"]
 TYPED += ["backspace", "delete", "ctrl+w"]
 OFTEN = [*"123456ajk", "escape", "escape", "enter", "enter", "tab", "down", "up", "ctrl+p"]
+SAID = [
+    "which beads are ready?",
+    "what failed last?",
+    "why is the first one not next",
+    "$5, 2M tokens, 10 attempts",
+    "order:age status:open",
+    "path:yes",
+    "bob",
+    "mine=status:open",
+]
+"""What a person types on a line: a question, a budget, an order, a name, a view."""
+PLACES: Mapping[str, Sequence[tuple[str, ...]]] = {
+    "queue": [("1",), ("1", "V"), ("1", "o"), ("1", "enter"), ("1", "a"), ("1", "v", "j", "j", "a")],
+    "needs": [("!",), ("!", "enter"), ("!", "a"), ("!", "space", "j", "space"), ("!", "v", "j", "j"), ("!", "J", "Z")],
+    "loop": [("2",), ("2", "enter", "]"), ("2", "enter", "[", "space"), ("2", "o"), ("L",), ("L", "b"), (">",)],
+    "memory": [("3",), ("3", "]"), ("3", "a"), ("3", "E"), ("3", "s")],
+    "ask": [("4",), ("4", "i"), ("1", "i"), ("4", "I"), ("4", "]")],
+    "insights": [("5",), ("5", "]"), ("5", "enter")],
+    "journal": [("6",), ("6", "j", "u"), ("6", "enter")],
+    "help": [("?",), ("?", "/")],
+    "columns": [("1", "C"), ("2", "C")],
+    "tour": [("ctrl+t",), (":", "tour", "enter")],
+}
+"""How a person comes to a place, by the scope of its keys."""
 PASTES = ["", "one line", "two\nlines\n", "\x1b[31mred[/]", "字" * 200, "x" * 20_000, "status:open", "\udcff"]
 SIZES = [(1, 1), (2, 1), (1, 40), (8, 3), (20, 8), (40, 20)]
 LARGE = [(60, 24), (80, 24), (120, 40), (160, 48), (300, 90)]
@@ -81,7 +105,9 @@ def actions_of(seed: int, count: int) -> list[Action]:
     actions: list[Action] = []
     while len(actions) < count:
         kind = rng.random()
-        if kind < 0.50:
+        if kind < 0.04:
+            actions += _stay(rng)
+        elif kind < 0.50:
             actions.append(("key", rng.choice(keys)))
         elif kind < 0.78:
             actions.append(("key", rng.choice(OFTEN)))
@@ -100,6 +126,30 @@ def actions_of(seed: int, count: int) -> list[Action]:
         if rng.random() < 0.25:
             actions.append(("rest", rng.random() < 0.2))
     return actions
+
+
+def _stay(rng: random.Random) -> Iterator[Action]:
+    """Go somewhere as a person goes, and use the keys that are told there for a while."""
+    place = rng.choice(sorted(PLACES))
+    way = rng.choice(PLACES[place])
+    scopes = {place, "list", "panes", "beads", "form"} if place != "tour" else {"tour", "app"}
+    keys = sorted({name for entry in keys_of(scopes) for name in names(entry.keys)} - LEAVES)
+    yield "key", "escape"
+    for word in way:
+        yield ("key", word) if word in _WAYS else ("paste", word)
+        yield "rest", True
+    for _ in range(rng.randint(4, 24)):
+        kind = rng.random()
+        if kind < 0.15:
+            yield from (("paste", rng.choice(SAID)), ("key", rng.choice(["enter", "ctrl+o"])))
+        else:
+            yield "key", rng.choice(["enter", "enter", "escape"] if kind < 0.3 else keys)
+        if kind > 0.6:
+            yield "rest", kind > 0.8
+
+
+_WAYS = {*"123456!>?:/abCEIiJjLosuVvZ[]", "enter", "space", "ctrl+t"}
+"""Keys of the ways; what else stands there is typed."""
 
 
 def _sequences() -> Mapping[str, str]:

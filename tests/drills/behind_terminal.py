@@ -44,7 +44,7 @@ class Session:
 
     def __init__(self, case: Case, root: Path, home: Path, *before: str) -> None:
         """Start one; ``before`` are the words of a program that starts it."""
-        home.mkdir()
+        home.mkdir(exist_ok=True)
         words = [
             *before,
             "env",
@@ -187,8 +187,18 @@ class Ended(Exception):
 
 
 def play(case: Case, actions: Sequence[Action], root: Path, home: Path) -> str:
-    """Why the console did not survive these actions; empty when it did."""
+    """Why the console did not survive these actions; empty when it did. One that was left is started again."""
+    done, failure = 0, ""
+    while done < len(actions) and not failure:
+        failure, taken = _sitting(case, actions[done:], root, home)
+        done += max(1, taken)
+    return failure
+
+
+def _sitting(case: Case, actions: Sequence[Action], root: Path, home: Path) -> tuple[str, int]:
+    """What became of one console, and how many of the actions were written before it failed or was left."""
     session = Session(case, root, home)
+    taken = 0
     with session.terminal:
         failure = ""
         try:
@@ -196,11 +206,13 @@ def play(case: Case, actions: Sequence[Action], root: Path, home: Path) -> str:
                 session.starts()
                 for action in actions:
                     session.act(action)
+                    taken += 1
                 session.answers()
                 code = session.end()
             except Ended as ended:
-                code = ended.code  # a command that leaves was chosen from the palette
+                code = ended.code  # a command that leaves was chosen
             failure = f"the console ended with {code}" if code else ""
         except Failed as failed:
             failure = f"{failed}\n{session.stacks()}"
-        return "; ".join(filter(None, (failure, session.traces(), "" if failure else session.left())))
+        failure = "; ".join(filter(None, (failure, session.traces(), "" if failure else session.left())))
+        return failure, taken

@@ -26,6 +26,7 @@ from helix_tui.app import HelixApp
 from helix_tui.barrier import RECENT
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.snapshot import Live
+from helix_tui.settings import Layout, ViewBook
 from helix_tui.terminal import Decoder, TerminalParser
 from tests.drills import behind_terminal
 from tests.drills.actions import POSTURES, Action, Case, actions_of, cases, sent, shorten
@@ -61,30 +62,51 @@ class Hand:
 
 
 async def play(case: Case, actions: Sequence[Action], root: Path) -> str:
-    """Why the console did not survive these actions; empty when it did."""
+    """Why the console did not survive these actions; empty when it did. One that was left is started again."""
+    done, failure = 0, ""
+    while done < len(actions) and not failure:
+        failure, taken = await _sitting(case, actions[done:], root)
+        if failure and taken:
+            failure = f"after {done + taken} actions: {failure}"
+        done += taken
+    return failure
+
+
+async def _sitting(case: Case, actions: Sequence[Action], root: Path) -> tuple[str, int]:
+    """What became of one console, and how many of the actions it took until it failed or was left."""
     RECENT.clear()
     project = find_project(root)
-    app = HelixApp(lambda tell: Live(project, tell), **POSTURES[case.posture])
+    kept = root.parent / "kept"
+    app = HelixApp(
+        lambda tell: Live(project, tell),
+        look_out="live",
+        home=case.posture != "pane",
+        kept=Layout(kept / "layout.json"),
+        view_book=ViewBook(path=kept / "views.toml"),
+        **POSTURES[case.posture],
+    )
+    app.is_demo = case.project == "used"  # the tour stays here
+    number = 0
     size = (52, 40) if case.posture == "pane" else (140, 44)
     try:
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
             hand = Hand(app, pilot)
-            for number, action in enumerate(actions):
+            for number, action in enumerate(actions, 1):
                 await asyncio.wait_for(hand.act(action), HANG_S)
                 if failure := _failure(app):
-                    return f"after {number + 1} actions: {failure}"
+                    return failure, number
                 if app._exit:
                     break
             else:
                 await asyncio.wait_for(pilot.pause(), HANG_S)
             failure = _failure(app)
             app.workers.cancel_all()
-        return failure or _failure(app)
+        return failure or _failure(app), number
     except TimeoutError:
-        return f"nothing happened for {HANG_S:.0f} s"
+        return f"nothing happened for {HANG_S:.0f} s", number
     except Exception as error:  # noqa: BLE001 - whatever ends the console is what this looks for
-        return _shown(error)
+        return _shown(error), number
 
 
 def _failure(app: HelixApp) -> str:

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Mapping
+from functools import cache
 from pathlib import Path
 
 from bench.trackers import write_tracker
@@ -32,6 +33,27 @@ def _demo(root: Path) -> None:
     """The demo's own project, before anything has worked on it."""
     command = [sys.executable, "-m", "helix_ddx", "demo-workspace", str(root)]
     subprocess.run(command, check=True, capture_output=True, timeout=120, cwd=REPOSITORY)
+
+
+def _used(root: Path) -> None:
+    """The demo after its simulation has drained it, with a question open: attempts, evidence, much that waits."""
+    _copy(_drained(), root)
+    asked = {"id": "q-1", "kind": "ambiguous", "text": "which harbour?", "key": "k", "bead_id": "ferry-e2560e1f"}
+    approval = {"id": "q-2", "kind": "approval", "text": "start?", "key": "k2", "bead_id": None}
+    document = {"schema": "questions/1", "questions": [asked, approval]}
+    (root / ".helix" / "questions.json").write_text(json.dumps(document))
+
+
+def _copy(made: Path, root: Path) -> None:
+    shutil.copytree(made, root, symlinks=True, ignore=shutil.ignore_patterns("*.sock"))
+
+
+@cache
+def _drained() -> Path:
+    """Drained once for all runs of this process; removed with the home that `isolate` gave."""
+    command = [sys.executable, "-m", "helix_tui", "demo", "--headless", "--keep", "--json"]
+    done = subprocess.run(command, check=True, capture_output=True, timeout=300, cwd=REPOSITORY)
+    return Path(json.loads(done.stdout)["workspace"])
 
 
 def _head(root: Path) -> None:
@@ -60,10 +82,13 @@ def _broken(root: Path) -> None:
     (root / ".helix" / "journal.jsonl").write_bytes(b'{"seq": 1}\n{cut')
     (root / ".helix" / "helix.db").write_bytes(b"SQLite format 3\0" + b"\xff" * 600)
     (root / ".helix" / "run-state.json").write_text(json.dumps([1, {"phase": 5}]))
+    for name in ("snoozed", "budget", "questions"):
+        (root / ".helix" / f"{name}.json").write_text('{"schema": 7, "questions": [[], {"id": 5}], "snoozed": "no"')
 
 
 PROJECTS: Mapping[str, Callable[[Path], None]] = {
     "demo": _demo,
+    "used": _used,
     "head": _head,
     "union": _union,
     "empty": _empty,
