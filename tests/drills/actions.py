@@ -105,7 +105,7 @@ def actions_of(seed: int, count: int) -> list[Action]:
     actions: list[Action] = []
     while len(actions) < count:
         kind = rng.random()
-        if kind < 0.04:
+        if kind < 0.08:
             actions += _stay(rng)
         elif kind < 0.50:
             actions.append(("key", rng.choice(keys)))
@@ -133,7 +133,9 @@ def _stay(rng: random.Random) -> Iterator[Action]:
     place = rng.choice(sorted(PLACES))
     way = rng.choice(PLACES[place])
     scopes = {place, "list", "panes", "beads", "form"} if place != "tour" else {"tour", "app"}
-    keys = sorted({name for entry in keys_of(scopes) for name in names(entry.keys)} - LEAVES)
+    every, own = (
+        sorted({name for entry in keys_of(some) for name in names(entry.keys)} - LEAVES) for some in (scopes, {place})
+    )
     yield "key", "escape"
     for word in way:
         yield ("key", word) if word in _WAYS else ("paste", word)
@@ -143,7 +145,7 @@ def _stay(rng: random.Random) -> Iterator[Action]:
         if kind < 0.15:
             yield from (("paste", rng.choice(SAID)), ("key", rng.choice(["enter", "ctrl+o"])))
         else:
-            yield "key", rng.choice(["enter", "enter", "escape"] if kind < 0.3 else keys)
+            yield "key", rng.choice(["enter", "enter", "escape"] if kind < 0.3 else own if kind < 0.7 else every)
         if kind > 0.6:
             yield "rest", kind > 0.8
 
