@@ -21,7 +21,7 @@ import msgspec
 from helix_tui.core.ask.corpus.listing import unfit
 from helix_tui.core.ask.index.store.segment import Blob, Segment, SegmentBuilder
 from helix_tui.core.ask.parse.pieces import Pieces
-from helix_tui.core.ask.parse.reader import body_terms, name_terms, read_pieces
+from helix_tui.core.ask.parse.reader import bodies, names, read_pieces
 from helix_tui.core.ground import log as logs
 
 BATCH_BYTES = 2 << 20
@@ -48,19 +48,16 @@ def read_batch(batch: Sequence[Raw], *, with_grammar: bool = True) -> Segment:
     for raw in batch:
         refused = unfit(raw.data, raw.language)
         if refused is not None:
-            builder.add(refused_blob(raw.key, raw.language, len(raw.data), refused), [], name_terms(_NOTHING))
+            builder.add(refused_blob(raw.key, raw.language, len(raw.data), refused), [], "")
             continue
         pieces, lines = read_pieces(raw.data, raw.language, with_grammar=with_grammar)
-        builder.add(Blob(raw.key, pieces), body_terms(pieces, lines), name_terms(pieces))
+        builder.add(Blob(raw.key, pieces), bodies(pieces, lines), names(pieces))
     return builder.finish()
 
 
 def refused_blob(key: str, language: str, size: int, reason: str) -> Blob:
     """A blob that is known and not searched."""
     return Blob(key, Pieces(language, 0, size, [], [], [], []), reason)
-
-
-_NOTHING = Pieces("", 0, 0, [], [], [], [])
 
 
 def batches(raws: Iterable[Raw]) -> Iterator[list[Raw]]:

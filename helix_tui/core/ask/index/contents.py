@@ -221,7 +221,7 @@ class Contents:
         if large:
             builder = SegmentBuilder()
             for key, language, size in large:
-                builder.add(refused_blob(key, language, size, "too large"), [], Counter())
+                builder.add(refused_blob(key, language, size, "too large"), [], "")
             waiting.append(builder.finish())
         if waiting:
             self._write(waiting)

@@ -70,7 +70,9 @@ def imports(lines: list[str]) -> list[str]:
 def _may_import(line: str) -> bool:
     """Whether a line is worth the whole pattern, which costs a hundred times as much."""
     bare = line.strip()
-    return bare.startswith(_IMPORTS) or "require(" in bare or (bare.endswith('"') and "/" in bare)
+    if bare.startswith(_IMPORTS):
+        return bare[0] != "#" or "include" in bare
+    return "require(" in bare or (bare.endswith('"') and "/" in bare)
 
 
 def _is_parseable(text: str, lines: list[str]) -> bool:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 
 from helix_tui.core.ask.corpus.listing import decode, split_lines
 from helix_tui.core.ask.parse import code, documents
 from helix_tui.core.ask.parse.languages import DOCUMENTS
 from helix_tui.core.ask.parse.pieces import Chunk, Pieces
-from helix_tui.core.ask.tokens import count_terms
 
 MAX_TERM_LINE = 4_000
 MAX_SUMMARY = 200
@@ -47,19 +45,13 @@ def summary(lines: list[str]) -> str:
     return ""
 
 
-def body_terms(pieces: Pieces, lines: list[str]) -> list[Counter[str]]:
-    """The terms of each chunk, with how often they stand in it."""
-    return [
-        count_terms("\n".join(line[:MAX_TERM_LINE] for line in lines[chunk.start - 1 : chunk.end]))
-        for chunk in pieces.chunks
-    ]
+def bodies(pieces: Pieces, lines: list[str]) -> list[str]:
+    """The text of each chunk, as far as its words are looked for."""
+    if any(len(line) > MAX_TERM_LINE for line in lines):
+        lines = [line[:MAX_TERM_LINE] for line in lines]
+    return ["\n".join(lines[chunk.start - 1 : chunk.end]) for chunk in pieces.chunks]
 
 
-def name_terms(pieces: Pieces) -> Counter[str]:
-    """The terms of a file's names: definitions and headings; those at the top count more often."""
-    counts: Counter[str] = Counter()
-    for one in pieces.definitions:
-        counts.update(count_terms(one.name))
-    for title in pieces.titles:
-        counts.update(count_terms(title.text))
-    return counts
+def names(pieces: Pieces) -> str:
+    """A file's names, of definitions and headings."""
+    return "\n".join([one.name for one in pieces.definitions] + [title.text for title in pieces.titles])

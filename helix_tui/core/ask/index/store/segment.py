@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import sys
 from array import array
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 
 from helix_tui.core.ask.parse.pieces import Pieces
-from helix_tui.core.ask.tokens import count_terms, parts
+from helix_tui.core.ask.tokens import count_terms, parts, terms_of, words
 
 NAME = "\x01"
 """Stands before a term of a name."""
@@ -47,44 +46,81 @@ class Segment(msgspec.Struct, array_like=True):
     postings: dict[str, bytes]
 
 
+class _Numbers(dict[str, int]):
+    """The number of each term, given when it is first asked for."""
+
+    def __missing__(self, term: str) -> int:
+        found = self[term] = len(self)
+        return found
+
+
+class _Said(dict[str, bytes]):
+    """The numbers of the terms that a word stands for, packed, so that a text is counted at the speed of a look-up."""
+
+    def __init__(self, numbers: _Numbers) -> None:
+        super().__init__()
+        self._numbers = numbers
+
+    def __missing__(self, word: str) -> bytes:
+        found = self[word] = array("I", [self._numbers[term] for term in terms_of(word)]).tobytes()
+        return found
+
+
+class _Field:
+    """The terms of one kind of unit, in the order in which they stand."""
+
+    def __init__(self, said: _Said) -> None:
+        self.lengths = array("I")
+        self._said = said
+        self._units: list[bytes] = []
+
+    def add(self, text: str) -> None:
+        """Add a unit."""
+        unit = b"".join(map(self._said.__getitem__, words(text)))
+        self.lengths.append(len(unit) // 4)
+        self._units.append(unit)
+
+    def postings(self, terms: Sequence[str]) -> Iterator[tuple[str, bytes]]:
+        """(term, packed list) of each term, by number in ``terms``."""
+        said = np.frombuffer(b"".join(self._units), np.uint32).astype(np.uint64)
+        units = np.repeat(np.arange(len(self.lengths), dtype=np.uint64), self.lengths)
+        found, counts = np.unique((said << np.uint64(32)) | units, return_counts=True)
+        numbers = (found >> np.uint64(32)).astype(np.int64)
+        begins = np.flatnonzero(np.diff(numbers, prepend=-1))
+        where, times = found.astype("<u4").tobytes(), np.minimum(counts, _MOST).astype(np.uint8).tobytes()
+        ends = np.append(begins, len(found))[1:].tolist()
+        for begin, end, number in zip(begins.tolist(), ends, numbers[begins].tolist(), strict=True):
+            yield terms[number], where[begin * 4 : end * 4] + times[begin:end]
+
+
 class SegmentBuilder:
     """Collects blobs into a segment."""
 
     def __init__(self) -> None:
+        self._numbers = _Numbers()
+        said = _Said(self._numbers)
         self._blobs: list[Blob] = []
         self._chunks = array("I")
-        self._lengths = array("I")
-        self._names = array("I")
-        self._postings: dict[str, tuple[array[int], bytearray]] = {}
+        self._bodies, self._names = _Field(said), _Field(said)
 
     def __len__(self) -> int:
         return len(self._blobs)
 
-    def add(self, blob: Blob, bodies: Sequence[Mapping[str, int]], names: Counter[str]) -> None:
-        """Add a blob with the terms of each of its chunks and of its names."""
-        at = len(self._blobs)
-        for counts in bodies:
-            self._post(counts, len(self._lengths), "")
-            self._lengths.append(sum(counts.values()))
-        self._post(names, at, NAME)
+    def add(self, blob: Blob, bodies: Sequence[str], names: str) -> None:
+        """Add a blob with the text of each of its chunks and its names."""
         self._blobs.append(blob)
         self._chunks.append(len(bodies))
-        self._names.append(names.total())
-
-    def _post(self, counts: Mapping[str, int], number: int, prefix: str) -> None:
-        postings = self._postings
-        for term, times in counts.items():
-            key = prefix + term if prefix else term
-            found = postings.get(key)
-            if found is None:
-                found = postings[key] = (array("I"), bytearray())
-            found[0].append(number)
-            found[1].append(times if times < _MOST else _MOST)
+        for text in bodies:
+            self._bodies.add(text)
+        self._names.add(names)
 
     def finish(self) -> Segment:
         """The segment of everything added."""
-        packed = {term: _bytes(numbers) + counts for term, (numbers, counts) in self._postings.items()}
-        return Segment(self._blobs, _bytes(self._chunks), _bytes(self._lengths), _bytes(self._names), packed)
+        terms = list(self._numbers)
+        packed = dict(self._bodies.postings(terms))
+        packed |= {NAME + term: data for term, data in self._names.postings(terms)}
+        lengths, names = _bytes(self._bodies.lengths), _bytes(self._names.lengths)
+        return Segment(self._blobs, _bytes(self._chunks), lengths, names, packed)
 
 
 def joined(segments: Sequence[Segment]) -> Segment:
