@@ -218,3 +218,17 @@ def test_nothing_of_ours_shows_in_git_status(tmp_path: Path) -> None:
     root = make(tmp_path / "r", FILES)
     index_of(root)
     assert git(root, "status", "--porcelain") == ""
+
+
+def test_names_and_messages_of_the_past_that_are_no_utf8_do_no_harm(tmp_path: Path) -> None:
+    root = make(tmp_path / "r", {"lease.py": "def renew(): ...\n"})
+    odd = os.fsencode(root) + b"/caf\xe9.py"
+    with open(odd, "w") as file:
+        file.write("def brew(): ...\n")
+    git(root, "add", "-A")
+    message = tmp_path / "message"
+    message.write_bytes(b"Brew coffee at the caf\xe9\n")
+    git(root, "commit", "-q", "-F", str(message))
+    index = index_of(root)
+    assert "Brew coffee at the caf" in index.commits("brew coffee")[0].subject
+    assert [one.file for one in index.rank_files("renew")] == ["lease.py"]

@@ -36,10 +36,14 @@ Row = tuple[str, str, bytes, bytes]
 
 
 def packed(commit: Commit) -> Row:
-    """A commit as a row."""
+    """A commit as a row; bytes that are no UTF-8 are question marks in its message, and no file is named with them."""
     counts = count_terms(f"{commit.subject}\n{commit.body[:_MESSAGE]}")
-    files = commit.files if len(commit.files) <= MOST_FILES else ()
-    return (commit.sha, commit.subject[:300], _encode(dict(sorted(counts.items()))), _encode(files))
+    files = [path for path in commit.files if _utf8(path) == path] if len(commit.files) <= MOST_FILES else []
+    return (commit.sha, _utf8(commit.subject[:300]), _encode(dict(sorted(counts.items()))), _encode(files))
+
+
+def _utf8(text: str) -> str:
+    return text.encode("utf-8", "replace").decode()
 
 
 @dataclass(frozen=True, slots=True)
