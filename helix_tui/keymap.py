@@ -6,7 +6,11 @@ A key means one thing everywhere. A row stands here from the day its key does so
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import product, zip_longest
+from unicodedata import lookup
 
 from textual.binding import Binding
 
@@ -313,7 +317,9 @@ _SHOWN = {
     "escape": "esc",
     "pagedown": "pgdn",
     "pageup": "pgup",
+    "underscore": "_",
 }
+"""Keys that Textual calls otherwise than Unicode does, and those that people write otherwise."""
 
 
 def bindings(scope: str) -> list[Binding]:
@@ -325,15 +331,32 @@ def bindings(scope: str) -> list[Binding]:
     ]
 
 
+@lru_cache(maxsize=512)
+def as_typed(name: str) -> str:
+    """A key's name as people write it: ``trade_mark_sign`` is the character, ``f12`` and ``ctrl+z`` stay."""
+    if name in _SHOWN:
+        return _SHOWN[name]
+    before, plus, last = name.rpartition("+")
+    if plus:
+        return f"{before}+{as_typed(last)}"
+    words = name.upper().split("_")
+    for joints in product(" -", repeat=min(len(words) - 1, 8)):  # Textual writes both as _
+        with suppress(KeyError):
+            found = lookup("".join(map("".join, zip_longest(words, joints, fillvalue=""))))
+            if len(name) > 1 and found.isprintable() and not found.isspace():
+                return found
+    return name
+
+
 def shown(key: Key, keymap: Mapping[str, str] | None = None) -> str:
     """The key as people write it, after what the settings say."""
     first = names((keymap or {}).get(key.id, key.keys))[0]
-    return _SHOWN.get(first, first)
+    return as_typed(first)
 
 
 def shown_all(key: Key, keymap: Mapping[str, str] | None = None) -> str:
     """All the keys that do it."""
-    return " ".join(_SHOWN.get(name, name) for name in names((keymap or {}).get(key.id, key.keys)))
+    return " ".join(as_typed(name) for name in names((keymap or {}).get(key.id, key.keys)))
 
 
 def id_of(name: str, scope: str, keymap: Mapping[str, str] | None = None) -> str:
@@ -404,7 +427,7 @@ _PLACES = {
 
 def instead_of(name: str, keymap: Mapping[str, str] | None = None) -> str:
     """What to say of a pressed key that does nothing here: where it does something, and what does it here."""
-    pressed = _SHOWN.get(name, name)
+    pressed = as_typed(name)
     elsewhere = []
     for key in KEYS:
         if name in names((keymap or {}).get(key.id, key.keys)):

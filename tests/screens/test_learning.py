@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from textual.command import CommandList
+from textual.keys import _character_to_key
 
 from helix_tui.keymap import BY_ID, KEYS, instead_of, names
 from helix_tui.screens.help import WORDS, HelpScreen
@@ -103,6 +104,16 @@ async def test_a_key_that_does_nothing_says_where_it_does_and_what_does_it_here(
         assert len(said(app)) == 3
         await pilot.press("slash", "W")
         assert len(said(app)) == 3
+
+
+async def test_a_key_is_told_as_it_was_typed(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        for character in "™«§ñ日‐_⟨":
+            await pilot.press(_character_to_key(character))
+            assert said(app)[-1].startswith(f"{character} does nothing here. ")
+    assert instead_of("ctrl+trade_mark_sign").startswith("ctrl+™ does")
+    assert instead_of("delete").startswith("delete does")
 
 
 def test_a_key_that_nobody_knows_leads_to_the_help_as_it_is_set() -> None:
