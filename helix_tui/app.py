@@ -35,7 +35,7 @@ from helix_tui.core.snapshot.snapshot import Change, Snapshot, merge_changes
 from helix_tui.core.supervision.decide.need_view import SplitNeeds, read_snoozes, split_snoozed
 from helix_tui.core.supervision.decide.needs import Need, asked_of, needs_of
 from helix_tui.keymap import bindings, checked_keymap
-from helix_tui.screens import SCREENS, SHEETS
+from helix_tui.screens import MODES, SCREENS, SHEETS
 from helix_tui.screens.background import Workers
 from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
 from helix_tui.screens.memory.loop_closer import Closed, LoopCloser
@@ -130,7 +130,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *bindings("tour")]
     HORIZONTAL_BREAKPOINTS = list(POSTURES)
     VERTICAL_BREAKPOINTS = [(0, "-low"), (8, "-tall")]
-    MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {name: entry.make for name, entry in SCREENS.items()}
+    MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {**MODES}
     DEFAULT_MODE = "queue"
 
     def __init__(
@@ -185,6 +185,8 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self.ddx_named = ddx
         self._own = tuple(own)
         self._home = home
+        self._begun = False
+        """The queue was told of once."""
         self._change_runner: ChangeRunner | None = None
         self._loop_controls: LoopControls | None = None
         self._notifier: Notifier | None = None
@@ -240,13 +242,15 @@ class HelixApp(Traveller, barrier.GuardedApp):
 
     # --- news ---------------------------------------------------------------------------------------------
 
-    def on_load(self) -> None:
+    async def on_load(self) -> None:
         """Begin to read while the terminal is being set up."""
         self.barrier.watch_threads()
         # a thread that reads gives way to a key within half a millisecond, not five
         sys.setswitchinterval(0.0005)
         allow_reads()
         self._feed.start()
+        if self._home:
+            await self.wait_for_first(lambda: self._pending)
 
     def on_mount(self) -> None:
         """Begin to count the seconds."""
@@ -365,9 +369,10 @@ class HelixApp(Traveller, barrier.GuardedApp):
             news, self._pending = self._pending, None
         if news is None or not self.screen_stack:
             return
-        was_loading = self.snapshot.condition == "loading"
         told = self.snapshot.notices
         self.snapshot, change, needs = news
+        begins = not self._begun and self.snapshot.condition != "loading"
+        self._begun = self._begun or begins
         self.needs, self.snoozed, self._wakes_at = needs.active, needs.snoozed, needs.wakes_at
         looked = self.has_looked
         if looked and self._look_out == "live":  # what is there at the first look is no news
@@ -391,24 +396,22 @@ class HelixApp(Traveller, barrier.GuardedApp):
             if isinstance(shown, HelixScreen):
                 with self.barrier.guard(shown):
                     shown.receive(self.snapshot, change)
-        if change.attempts or change.everything or was_loading:
+        if change.attempts or change.everything or begins:
             self._closer.heed(self.snapshot)
         self._open_home(looked)
-        if was_loading:
+        if begins:
             self.set_timer(AFTER_PAINT, self._feed.painted)
-        if (was_loading or change.everything) and not self.is_headless:
+        if (begins or change.everything) and not self.is_headless:
             self.set_timer(AFTER_PAINT, settle_memory)
 
     def _open_home(self, looked: bool) -> None:
         """Begin on what waits for its user, where nothing runs; not once a key was pressed, or all was looked at."""
         if not self._home or self.snapshot.condition == "loading":
             return
-        wide = isinstance(self.screen, HelixScreen) and f"-{self.screen.posture}" not in NARROW
-        runs = any(run.live for run in self.snapshot.runs)
-        if self.needs and not runs and wide and len(self.screen_stack) == 1:
+        if self.opens_home(self.snapshot, self.needs) and len(self.screen_stack) == 1:
             self._home = False
             self.action_needs_me()
-        elif looked or runs:
+        elif looked or any(run.live for run in self.snapshot.runs):
             self._home = False
 
     def _loop_closed(self, closed: Closed) -> None:

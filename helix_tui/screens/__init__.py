@@ -5,7 +5,7 @@ A new screen is one file and one line here; its module is imported when somebody
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -40,6 +40,23 @@ SCREENS: Mapping[str, ScreenEntry] = {
         ScreenEntry("6", "journal", "Journal", "helix_tui.screens.journal.screen", "JournalScreen"),
     )
 }
+
+HOME = "home"
+"""The mode of a console that begins on what waits for its user: that screen alone, which others have below it."""
+
+
+def make_home() -> Screen[Any]:
+    """Import *Needs me* and make it."""
+    from helix_tui.screens.needs.screen import NeedsScreen
+
+    return NeedsScreen()
+
+
+MODES: Mapping[str, Callable[[], Screen[Any]]] = {
+    **{name: entry.make for name, entry in SCREENS.items()},
+    HOME: make_home,
+}
+"""What a console can stand on, as Textual calls it."""
 
 SHEETS: Mapping[str, str] = {
     "needs": "needs_me",

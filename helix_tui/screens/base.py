@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
-from textual.app import ComposeResult
+from textual.app import App, ComposeResult
 from textual.binding import BindingType
 from textual.widget import Widget
 
@@ -123,6 +123,13 @@ class TooSmall(SpanLine):
         return fit([("too small: 32 × 8 at least", "attention")], width)
 
 
+def posture_of(app: App[Any]) -> str:
+    """The posture that an app's screens take at its present width, without its dash."""
+    limits = app.HORIZONTAL_BREAKPOINTS or POSTURES
+    found = [name for start, name in limits if start <= app.size.width]
+    return found[-1].lstrip("-") if found else "split"
+
+
 class HelixScreen(Dismissal):
     """A screen of the console. Subclasses give the body, and take the news in `show_snapshot`."""
 
@@ -160,9 +167,7 @@ class HelixScreen(Dismissal):
 
         By width, not by class: a screen that is switched to gets its classes after its first resize.
         """
-        limits = self.app.HORIZONTAL_BREAKPOINTS or POSTURES
-        found = [name for start, name in limits if start <= self.app.size.width]
-        return found[-1].lstrip("-") if found else "split"
+        return posture_of(self.app)
 
     def compose(self) -> ComposeResult:
         """The whole, in the posture of the terminal, so that no style is worked out twice."""

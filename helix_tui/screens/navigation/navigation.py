@@ -7,33 +7,44 @@ Where ``:`` can go: beads by id or title, screens, and commands. The palette off
 
 from __future__ import annotations
 
+import asyncio
 import heapq
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from textual.app import App, SystemCommand
 from textual.markup import escape
 from textual.message import Message
 from textual.screen import Screen
+from textual.widget import AwaitMount
+from textual.widgets._toast import ToastRack
 
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import BY_ID, KEYS, Key, instead_of, shown, taken_by
-from helix_tui.screens import SCREENS
-from helix_tui.screens.base import HelixScreen
+from helix_tui.screens import HOME, SCREENS
+from helix_tui.screens.base import NARROW, HelixScreen, posture_of
 from helix_tui.themes import THEMES
 from helix_tui.widgets.chrome.status_bar import StatusBar
 from helix_tui.widgets.chrome.tabs import Tabs
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
-    from helix_tui.core.snapshot import Snapshot
+    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.supervision.decide.need_view import SplitNeeds
+    from helix_tui.core.supervision.decide.needs import Need
     from helix_tui.screens.tour import Tour
     from helix_tui.settings import Layout, ViewBook
+
+    FirstNews = tuple[Snapshot, Change, SplitNeeds]
+
+HOME_WAIT_S = 0.25
+"""How long the first frame waits for what was not read yet, to know with which screen to begin."""
 
 _MOST = 8
 
@@ -137,6 +148,8 @@ class Traveller(App[int]):
     """An app of the console's screens that can be told where to go."""
 
     snapshot: Snapshot
+    needs: tuple[Need, ...]
+    snoozed: tuple[Need, ...]
     keymap: dict[str, str]
     view_book: ViewBook
     kept: Layout
@@ -145,12 +158,50 @@ class Traveller(App[int]):
     tour: Tour | None = None
     tour_wanted = False
     """Whether somebody left to take the tour on the demo, and comes back after it."""
+    _home = False
+    """Whether to begin on what waits for its user."""
+    _first_news: FirstNews | None = None
     _unknown_key = ""
     """The last key that did nothing: held down, it says so once."""
+
+    @property
+    def _background_screens(self) -> list[Screen[Any]]:
+        """What is seen around a sheet.
+
+        A screen that is no sheet covers all: Textual takes the one below it along nonetheless, and draws all of
+        the upper one anew whenever that one changes.
+        """
+        return super()._background_screens if self.screen.is_modal else []
+
+    def _refresh_notifications(self) -> None:
+        """Textual's own; but to show nothing in place of nothing would draw the whole of a new screen twice."""
+        if len(self._notifications) or any(rack.children for rack in self.screen.query(ToastRack)):
+            super()._refresh_notifications()
 
     def say(self, text: str, severity: Any = "information") -> None:
         """A word to the user; whatever is in it, it is not markup."""
         self.notify(text, severity=severity, markup=False, timeout=4)
+
+    # --- home ---------------------------------------------------------------------------------------------
+
+    async def wait_for_first(self, news: Callable[[], FirstNews | None]) -> None:
+        """Let the queue be read, where that takes a moment only, to know with which screen to begin."""
+        until = monotonic() + HOME_WAIT_S
+        while (found := news()) is None and monotonic() < until:  # noqa: ASYNC110  # it comes from a thread
+            await asyncio.sleep(0.005)
+        self._first_news = found
+
+    def _init_mode(self, mode: str) -> AwaitMount:
+        """Textual's own; the first screen of all is home where that is known by now."""
+        found, self._first_news = self._first_news, None
+        if found is not None and self.opens_home(found[0], found[2].active):
+            self.snapshot, self.needs, self.snoozed = found[0], found[2].active, found[2].snoozed
+            self._screen_stacks, self._current_mode, self._home, mode = {HOME: []}, HOME, False, HOME
+        return super()._init_mode(mode)
+
+    def opens_home(self, snapshot: Snapshot, needs: Sequence[Need]) -> bool:
+        """Whether something waits, nothing runs, and there is room."""
+        return bool(needs) and f"-{posture_of(self)}" not in NARROW and not any(run.live for run in snapshot.runs)
 
     # --- screens, and what lies on them -------------------------------------------------------------------
 
@@ -163,6 +214,8 @@ class Traveller(App[int]):
         while len(self.screen_stack) > 1:
             self.pop_screen()  # the app waits for its end after this
         await self.switch_mode(name)
+        if HOME in self._screen_stacks:
+            await self.remove_mode(HOME)  # from now on it is laid on others
 
     async def on_tabs_pressed(self, event: Tabs.Pressed) -> None:
         """A click on a tab."""

@@ -305,6 +305,8 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
             self.mark(frozenset())
         elif self._filter.text:
             self.filter_with("")
+        elif len(self.app.screen_stack) == 1:  # the console began here
+            self.app.call_later(self.app.run_action, "show_screen('queue')")
         else:
             await super().action_back()
 

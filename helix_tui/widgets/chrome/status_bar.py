@@ -87,8 +87,8 @@ class StatusBar(SpanLine):
 
     def show(self, facts: PulseFacts) -> None:
         """Show other facts; repaints only when they differ."""
-        if facts != self.facts:
-            self.facts = facts
+        was, self.facts = self.facts, facts
+        if _as_read(facts) != _as_read(was):
             self.can_focus = facts.unread > 0
             self._spin(facts.running > 0)
             self.refresh()
@@ -190,6 +190,11 @@ class StatusBar(SpanLine):
 
 def _blank(cells: int) -> Piece:
     return "", [(" " * cells, "text")]
+
+
+def _as_read(facts: PulseFacts) -> tuple[PulseFacts, str]:
+    """What somebody sees of them: an age in words."""
+    return replace(facts, age_s=None), "" if facts.age_s is None else format_age(facts.age_s)
 
 
 def _width(pieces: Iterable[Piece]) -> int:
