@@ -551,6 +551,49 @@ async def test_several_kept_changes_land_one_after_the_other(days: Console) -> N
         assert (days.root / "k-land.txt").read_text() == "landed\n"
 
 
+@pytest.mark.parametrize("held", ["", "a commit since", "another branch", "a change not committed"])
+async def test_undoing_a_landing_takes_the_merge_out_where_nothing_else_has_it(days: Console, held: str) -> None:
+    before = git(days.root, "rev-parse", "HEAD")
+
+    async def turned(pilot: Pilot[int], key: str, expected: str) -> None:
+        await pilot.press(key)
+        await at_rest(pilot)
+        assert days.sees(expected), days.rows()
+        await pilot.press("enter")
+        await look(days, pilot)
+
+    async with days.run_test(size=SIZE) as pilot:
+        await opened(days, pilot, "kept_aside:k-land")
+        await turned(pilot, "M", "takes the merge out of the branch")
+        merge = git(days.root, "rev-parse", "HEAD")
+        assert merge != before
+        if held == "a commit since":
+            git(days.root, "commit", "-q", "--allow-empty", "-m", "more")
+        elif held == "another branch":
+            git(days.root, "branch", "other")
+        elif held:
+            tracked = git(days.root, "ls-files").split()[0]
+            (days.root / tracked).write_text("changed\n")
+        head = git(days.root, "rev-parse", "HEAD")
+        await turned(pilot, "u", "stays as it is" if held else "git reset --keep")
+        assert "kept_aside:k-land" in keys(days)
+        assert git(days.root, "rev-parse", "HEAD") == (head if held else before)
+        if not held:
+            await turned(pilot, "U", "git merge --ff-only")
+            assert git(days.root, "rev-parse", "HEAD") == merge
+            assert "kept_aside:k-land" not in keys(days)
+
+
+async def test_a_lesson_stands_once_in_its_row_beside_the_title_of_its_bead(days: Console) -> None:
+    async with days.run_test(size=SIZE) as pilot:
+        await opened(days, pilot, "lesson:2")
+        need = next(need for need in days.needs if need.key == "lesson:2")
+        assert need.bead_id, "it is about a bead of the queue"
+        row = next(line for line in days.rows() if need.reason[:30] in line)
+        assert row.count(need.reason[:30]) == 1
+        assert days.snapshot.queue.beads[need.bead_id].title in row
+
+
 def _rows_of(app: Console) -> list[Any]:
     assert isinstance(app.screen, NeedsScreen)
     return list(app.screen._rows.values())

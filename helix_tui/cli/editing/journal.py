@@ -29,6 +29,7 @@ from helix_tui.core.editing.undo.undo_plan import (
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_age, format_instant, now_ns
 from helix_tui.core.supervision.signals.questions import follow_undo
+from helix_tui.core.supervision.stages.landing import follow_landing
 
 
 def entry_document(entry: JournalEntry, mark: Mark | None = None) -> dict[str, Any]:
@@ -130,19 +131,21 @@ def _go(call: Call, curator: Curator, done: list[Result]) -> None:
     chosen = _chosen(call, curator)
     if chosen is None:
         for _ in range(call.options.count):
-            if not _keep(curator, turn(), done):
+            if not _keep(call, curator, turn(), done):
                 return
     elif call.options.entry:
-        _keep(curator, turn(chosen[0]), done)
+        _keep(call, curator, turn(chosen[0]), done)
     else:
         for result in curator.restore(call.options.to):
-            _keep(curator, result, done)
+            _keep(call, curator, result, done)
 
 
-def _keep(curator: Curator, result: Result | None, done: list[Result]) -> bool:
+def _keep(call: Call, curator: Curator, result: Result | None, done: list[Result]) -> bool:
     if result is None:
         return False
     follow_undo(curator, result)
+    if merged := follow_landing(curator, result):
+        call.note(clean_line(merged, 300))
     done.append(result)
     return result.error is None and not result.problems
 

@@ -21,6 +21,7 @@ from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, p
 from helix_tui.core.supervision.signals.hold import drifted, plan_drifted
 from helix_tui.core.supervision.signals.orphans import Orphan, letting_go
 from helix_tui.core.supervision.signals.questions import follow_undo
+from helix_tui.core.supervision.stages.landing import follow_landing, merge_of
 
 LOWEST = 4
 """The last priority there is."""
@@ -328,6 +329,8 @@ class UndoRequest(ChangeRequest):
         if turn is not None:
             raise NotUndoable(entry, turn.problem)
         traces = tuple(trace for each in retreat.turns for trace in each.traces)
+        merge = merge_of(curator.project.root, entry, redo=self.word == "redo")
+        traces += (str(merge),) if merge is not None else ()
         title = f"{self.word} {entry.id}: {entry.title}"
         return Plan(self.word, title, retreat.steps, notes=traces, of=entry.id)
 
@@ -338,6 +341,7 @@ class UndoRequest(ChangeRequest):
         reverse = curator.undo if self.word == "undo" else curator.redo
         done = reverse(entry, shown=shown)
         follow_undo(curator, done)
+        follow_landing(curator, done)
         return done
 
 

@@ -91,7 +91,8 @@ class LandRequest(ChangeRequest):
             f"before that, in the work tree: git {' '.join(merge_words(bead_id, kept_ref(attempt)))}"
             for bead_id, attempt in zip(self.beads, self.attempts, strict=True)
         ]
-        after = "a merge that conflicts is called off and nothing changes; undo reopens the bead and leaves the merge"
+        after = "a merge that conflicts is called off and nothing changes; undo reopens the bead, and takes the merge "
+        after += "out of the branch as long as nothing else has it"
         return replace(made, kind="land", title=self.title, notes=(*first, *made.notes, after))
 
     def run(self, curator: Curator, shown: Plan) -> Result | None:

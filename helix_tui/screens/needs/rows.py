@@ -188,12 +188,15 @@ class NeedRows(RowSource):
         if width >= 60 and len(GROUPS.get(group, ())) != 1 and group != "stale claims":
             left.append((column(word, _WORD), ink.removesuffix(" bold")))
             room -= _WORD
-        if width < REASON_LEAST or need.bead_id not in self._queue.beads:
-            said = title if width < REASON_LEAST or need.kind == "lesson" else f"{title}"
-            left.append((said, "text"))
+        bead = self._queue.beads.get(need.bead_id)
+        if width < REASON_LEAST or bead is None:
+            left.append((title, "text"))
         else:
             share = max(28, room * 9 // 20)
-            left += [(column(title, share), "text"), (clean_line(need.reason, 400), "muted")]
+            left += [
+                (column(clean_line(bead.title, 300), share), "text"),
+                (clean_line(need.reason, 400), "muted"),
+            ]
         return spread(left, right, width)
 
     def _figures(self, need: Need, width: int) -> list[Span]:

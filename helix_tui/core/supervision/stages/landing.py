@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.editing.execute.curator import Curator, Result
+from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.steps import OperationRefused
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.stages.commit import CommitError, clean_tree, failure, try_git
@@ -78,6 +80,78 @@ def merge_kept(root: Path, bead_id: str, ref: str, *, keep_conflict: bool = Fals
         more = f" and {len(files) - MAX_NAMED} more" if len(files) > MAX_NAMED else ""
         raise OperationRefused(f"the change conflicts with the branch in {', '.join(names)}{more}; nothing was changed")
     raise OperationRefused(said)
+
+
+@dataclass(frozen=True, slots=True)
+class LandedMerge:
+    """The merge of a landing, when its journal entry is undone or redone: what git may do with it, and why not."""
+
+    sha: str
+    words: tuple[str, ...] = ()
+    """What to run; empty where the branch stays as it is."""
+    why: str = ""
+
+    def __str__(self) -> str:
+        if self.words:
+            return f"after that, in the work tree: git {' '.join(self.words)}"
+        return f"the merge {self.sha[:12]} stays as it is: {self.why}"
+
+
+def merge_of(root: Path, entry: JournalEntry, *, redo: bool = False) -> LandedMerge | None:
+    """The merge that an entry has closed its bead with; None where it closed none so.
+
+    Undoing takes the merge out of the branch only where nothing else has it yet: it is the newest commit, on no
+    other branch, tag or remote, and the work tree is clean. Redoing puts the same commit back on its parent.
+    """
+    for bead_id, fields in entry.after.items():
+        sha = str((fields or {}).get("closing_commit_sha") or "")
+        if re.fullmatch(r"[0-9a-f]{40,64}", sha):
+            found = try_git(root, "log", "-1", "--format=%P%x00%s", sha)
+            parents, _, subject = found.out.strip().partition("\0")
+            ours = subject.startswith("Land ") and subject.endswith(f" for {clean_line(bead_id, 60)}")
+            if found.rc == 0 and ours and len(parents.split()) > 1:
+                return (_put_back if redo else _take_out)(root, sha, parents.split()[0])
+    return None
+
+
+def _take_out(root: Path, sha: str, parent: str) -> LandedMerge:
+    by_hand = f"`git revert -m 1 {sha[:12]}` takes its changes out of the branch"
+    if _head(root) != sha:
+        return LandedMerge(sha, why=f"commits were made after it; {by_hand}")
+    here = try_git(root, "symbolic-ref", "--quiet", "HEAD").out.strip()
+    holders = try_git(root, "for-each-ref", "--contains", sha, "--format=%(refname)").out.split()
+    if others := [ref for ref in holders if ref != here]:
+        return LandedMerge(sha, why=f"{clean_line(others[0], 120)} has it too; {by_hand}")
+    if not _is_clean(root):
+        return LandedMerge(sha, why=f"tracked files have changes that are not committed; {by_hand}")
+    return LandedMerge(sha, ("reset", "--keep", parent))
+
+
+def _put_back(root: Path, sha: str, parent: str) -> LandedMerge:
+    if try_git(root, "merge-base", "--is-ancestor", sha, "HEAD").rc == 0:
+        return LandedMerge(sha, why="it is in the branch")
+    if _head(root) != parent or not _is_clean(root):
+        raise OperationRefused("the branch has moved on since the merge was undone: land the kept change again")
+    return LandedMerge(sha, ("merge", "--ff-only", sha))
+
+
+def follow_landing(curator: Curator, done: Result | None) -> str:
+    """Take the merge of a landing that was just undone out of the branch, where that is safe, or put it back.
+
+    Returns:
+        What came of the merge, in a sentence; empty where there is none.
+    """
+    entry = done.entry if done is not None and done.error is None else None
+    history = curator.history()
+    about = history.get(entry.of) if entry is not None and entry.of else None
+    if entry is None or about is None:
+        return ""
+    root = curator.project.root
+    merge = merge_of(root, history.root(about), redo=entry.kind == "redo")
+    if merge is None or not merge.words:
+        return str(merge or "")
+    ran = try_git(root, *merge.words)
+    return f"git {' '.join(merge.words)}" if ran.rc == 0 else failure(merge.words[0], ran)
 
 
 def conflicted(root: Path) -> tuple[Path, ...]:
