@@ -503,13 +503,13 @@ async def test_the_console_opens_on_what_waits_where_nothing_runs(
 
 
 async def test_what_waits_is_the_first_that_is_drawn_and_the_queue_is_there_when_it_is_left(
-    console: MakeConsole,
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from helix_tui.screens.needs.screen import NeedsScreen
 
     app = console(['{"id":"a","status":"proposed","title":"Choose the boat"}', '{"id":"b"}'], home=True)
     drawn: list[type[object]] = []
-    app.post_display_hook = lambda: drawn.append(type(app.screen))  # type: ignore[method-assign]
+    monkeypatch.setattr(app, "post_display_hook", lambda: drawn.append(type(app.screen)))
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.pause()
         assert set(drawn) == {NeedsScreen}
@@ -520,13 +520,15 @@ async def test_what_waits_is_the_first_that_is_drawn_and_the_queue_is_there_when
         assert len(app.screen_stack) == 1
 
 
-async def test_a_screen_that_is_covered_does_not_draw_the_upper_one_again(console: MakeConsole) -> None:
+async def test_a_screen_that_is_covered_does_not_draw_the_upper_one_again(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
     app = console(['{"id":"a","status":"proposed","title":"Choose the boat"}', '{"id":"b"}'])
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.press("!")
         await pilot.pause()
         drawn: list[str] = []
-        app.post_display_hook = lambda: drawn.append(type(app.screen).__name__)  # type: ignore[method-assign]
+        monkeypatch.setattr(app, "post_display_hook", lambda: drawn.append(type(app.screen).__name__))
         below = app.screen_stack[0]
         below.query_one("#queue").refresh(layout=True)
         await pilot.pause(0.1)
