@@ -320,7 +320,7 @@ def test_a_keymap_of_ones_own_is_checked() -> None:
     assert shown(BY_ID["move.down"], held) == "n"
     held, problems = checked_keymap({"move.down": "q"})
     assert not held
-    assert "already is app.quit" in problems[0]
+    assert "is already app.quit" in problems[0]
 
 
 async def test_a_keymap_of_ones_own_holds(console: MakeConsole) -> None:
