@@ -204,6 +204,7 @@ def tell(call: Call, done: Result, curator: Curator) -> int:
                 "created": list(done.created.values()),
                 "ran": done.ran,
                 "problems": done.problems,
+                "warnings": done.warnings,
                 "error": None
                 if done.error is None
                 else {"message": done.error.message, "fix": done.error.advice, "code": done.error.exit_code},
@@ -220,7 +221,7 @@ def tell(call: Call, done: Result, curator: Curator) -> int:
             call.print(call.paint(_journal_line(entry), "muted"))
             _print_focus(call, curator)
     code = _refused(call, done.plan)
-    for warning in curator.warnings:
+    for warning in done.warnings:
         call.note(f"helix-tui: {warning}")
     for problem in done.problems:
         call.note(f"helix-tui: {problem}")

@@ -46,6 +46,9 @@ _NO_RECORD = (msgspec.DecodeError, LookupError, TypeError, ValueError, Attribute
 ACTING = ("done", "partial")
 """Results that have changed something."""
 
+PASSING = "passing"
+"""The kind of what a run writes for its own time and takes back itself: no step on a person's way back."""
+
 
 @dataclass(frozen=True, slots=True)
 class Who:
@@ -142,19 +145,23 @@ class JournalHistory:
         return tuple(entry for entry in self.entries if entry.result == "pending")
 
     def to_undo(self, me: Who | None = None) -> tuple[JournalEntry, ...]:
-        """What can be taken back, newest first: people's changes for a person, its own for an agent.
+        """What can be taken back, newest first: people's changes for a person, its own for an agent; not what a
+        run writes for its own time and takes back itself (`PASSING`).
 
         Args:
             me: who asks; None: everything, whoever made it.
         """
-        return tuple(entry for entry in reversed(self.entries) if entry.plain and entry.standing and _of(entry, me))
+        return tuple(entry for entry in reversed(self._own(me)) if entry.standing)
 
     def to_redo(self, me: Who | None = None) -> tuple[JournalEntry, ...]:
         """What was taken back and may be done again, the last taken back first; a newer change ends that."""
-        own = [entry for entry in self.entries if entry.plain and _of(entry, me)]
+        own = self._own(me)
         newest = max((entry.seq for entry in own if entry.standing), default=0)
         undone = [entry for entry in own if entry.undone_by and entry.undone_seq > newest]
         return tuple(sorted(undone, key=lambda entry: -entry.undone_seq))
+
+    def _own(self, me: Who | None) -> list[JournalEntry]:
+        return [entry for entry in self.entries if entry.plain and entry.kind != PASSING and _of(entry, me)]
 
     def root(self, entry: JournalEntry) -> JournalEntry:
         """The change that an entry did again; else the entry itself."""

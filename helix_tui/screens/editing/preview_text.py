@@ -246,7 +246,7 @@ def tell_done(console: Console, request: ChangeRequest, done: Result | None, tak
         console.say("nothing to do")
         return
     console.changed(request.beads, tuple(done.created.values()))
-    if done.error is not None or done.problems:
+    if done.error is not None or done.problems or done.warnings:
         console.push_screen(HalfWaySheet(request, done, take_back))
         return
     console.say(_all_well(done))
@@ -351,7 +351,7 @@ class HalfWaySheet(Sheet):
         done, steps = self.done, self.done.plan.steps
         if done.error is not None:
             tell_ddx_error(page, done.error, advise=not done.made_anyway)
-        for problem in done.problems:
+        for problem in (*done.problems, *done.warnings):
             page.paragraph([("◆ ", "attention bold"), (clean_line(problem, 600), "text")], 2)
         page.paragraph([(self._state(), "text bold")])
         page.caption("command by command", f"{done.ran:,} of {len(steps):,} ran")

@@ -394,5 +394,6 @@ def _as_one(done: Sequence[Result], shown: Plan, problems: tuple[str, ...]) -> R
         newly_ready=tuple(dict.fromkeys(bead_id for each in done for bead_id in each.newly_ready)),
         newly_blocked=tuple(dict.fromkeys(bead_id for each in done for bead_id in each.newly_blocked)),
         problems=(*(problem for each in done for problem in each.problems), *problems),
+        warnings=tuple(dict.fromkeys(warning for each in done for warning in each.warnings)),
         ran=sum(each.ran for each in done),
     )

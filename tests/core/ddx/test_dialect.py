@@ -163,9 +163,10 @@ def test_a_hooks_whole_refusal_and_its_warnings_are_read(tmp_path: Path) -> None
     with pytest.raises(DdxError) as caught:
         Ddx(path, tmp_path).run("1")
     assert caught.value.message.endswith("error: no spec-id; [triage] error: no label")
-    path.write_text("#!/bin/sh\necho 'bead: hook validate-bead-create warning: vague acceptance' >&2\n")
+    warning = "bead: hook validate-bead-create warning: vague acceptance\nno kind label\nbead: p-1 stays"
+    path.write_text(f"#!/bin/sh\ncat >&2 <<'E'\n{warning}\nE\n")
     warned = hook_warnings(Ddx(path, tmp_path).run("0"))
-    assert warned == ("hook validate-bead-create warning: vague acceptance",)
+    assert warned == ("hook validate-bead-create warning: vague acceptance; no kind label",)
 
 
 def test_what_a_help_says_of_exit_codes_is_known() -> None:

@@ -111,6 +111,8 @@ class Result:
     newly_ready: tuple[str, ...] = ()
     newly_blocked: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    """What a hook of the project warned of while the commands went through."""
     error: DdxError | None = None
     """The command that failed; what ran before it stands in the entry."""
     created: Mapping[str, str] = field(default_factory=dict)
@@ -154,7 +156,7 @@ class Curator:
         self._find = executable
         self._executable: Executable | None = None
         self.at_hand: Dialect | None = None
-        self.warnings: list[str] = []
+        self._warnings: list[str] = []
         """What the project's own hooks warned of since the last change began."""
         self._era = era
         self._as_of = as_of
@@ -249,12 +251,15 @@ class Curator:
 
     # --- changing --------------------------------------------------------------------------------------
 
-    def run(self, operations: Iterable[Operation], *, shown: Plan | None = None, title: str = "") -> Result:
+    def run(
+        self, operations: Iterable[Operation], *, shown: Plan | None = None, title: str = "", kind: str = ""
+    ) -> Result:
         """Do what operations say, on the queue as it stands; those that do not hold are left out and told.
 
         Args:
             shown: the plan that somebody agreed to: where the queue has changed so that other commands would
                 run, nothing is done.
+            kind: what the journal calls it; the operations' own where it is empty.
 
         Raises:
             WritesForbidden: --read-only.
@@ -266,7 +271,7 @@ class Curator:
             made = plan(wanted, queue_state.queue, self.dialect(queue_state.queue), busy=queue_state.busy, title=title)
             if shown is not None and not agree(made, shown):
                 raise PlanChanged(differences(rests_on(shown.steps), queue_state.queue.beads))
-            return self._execute(made, queue_state, lock, operations=wanted)
+            return self._execute(made, queue_state, lock, operations=wanted, kind=kind)
 
     def run_steps(
         self,
@@ -501,7 +506,7 @@ class Curator:
             of=of,
         )
         said: list[str] = []
-        self.warnings = []
+        self._warnings = []
         ran, ids, error, moved = self._run_steps(made.steps, queue_state, lock, said)
         after = self.look()
         overlay = Overlay(after.queue)
@@ -522,6 +527,7 @@ class Curator:
             self.journal.read().get(entry_id),
             *shift(queue_state.queue, after.queue, steps),
             (*outcome.problems, *(said if outcome.problems else ())),
+            tuple(dict.fromkeys(self._warnings)),
             error,
             ids,
             ran,
@@ -552,7 +558,7 @@ class Curator:
                 return number, ids, error, []
             except (KeyboardInterrupt, SystemExit) as stop:
                 return number, ids, interrupted(current, stop), []
-            self.warnings += hook_warnings(finished)
+            self._warnings += hook_warnings(finished)
             if "Error:" in finished.err:
                 said.append(f"ddx exited with 0 and said: {last_error(finished)}")
             if step.creates:

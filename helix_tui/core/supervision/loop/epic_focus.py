@@ -14,6 +14,7 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import QueueState
+from helix_tui.core.editing.journal import PASSING
 from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import OperationRefused, called, named
 from helix_tui.core.editing.undo.undo_plan import Conflict, Unreadable
@@ -126,7 +127,7 @@ class Curating:
         """Write descriptions, journalled; why that was not done, empty where it was."""
         wishes = [operations.assign(bead_id, {"description": text}) for bead_id, text in descriptions.items()]
         try:
-            done = self.work.curator.run(wishes, title=title)
+            done = self.work.curator.run(wishes, title=title, kind=PASSING)
         except (DdxError, Conflict, Unreadable) as error:
             return str(error)
         return str(done.error or "") or "; ".join(each.why for each in done.plan.refusals)
@@ -138,7 +139,7 @@ class Curating:
         reasons = self.work.kept_back(self.work.look().queue)
         kept = {bead_id: reasons.get(bead_id, FOR_DECISION) for bead_id in sorted(ids)}
         title = f"skip {named(kept)}" if kept else "release what this run skipped"
-        self.work.change_steps("hold", title, lambda writing, _: plan_undecided(writing, kept), free=True)
+        self.work.change_steps(PASSING, title, lambda writing, _: plan_undecided(writing, kept), free=True)
 
     def keep_drifted(self, queue: Queue, stale: set[str]) -> bool:
         """Keep workers from exactly the beads whose parent or document changed, until that is seen; whether

@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 
 from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.editing import operations
+from helix_tui.core.editing.journal import PASSING
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.text import CONTEXT_BEGIN, with_context
 from helix_tui.core.supervision.stages.governing import agent_context
@@ -27,6 +29,17 @@ def test_context_is_put_into_the_next_bead_and_taken_out(stage: StageFactory, er
     assert rows["a-1"]["description"] == "Write one.\n\nSlowly."
     assert rows["a-1"]["status"] == "closed"
     assert not any(CONTEXT_BEGIN in str(each.get("description")) for each in rows.values())
+
+
+def test_what_a_run_writes_and_takes_back_is_no_step_of_undo(stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("a-2", priority=4)])
+    mine = world.curator().run([operations.assign("a-2", {"notes": "mine"})])
+    world.run(context=True, auto_review=False, auto_align=False, max_cycles=1)
+    history = world.curator().journal.read()
+    passing = [entry for entry in history.entries if entry.kind == PASSING]
+    assert [entry.title.split()[0] for entry in passing] == ["tell", "take"]
+    assert mine.entry is not None
+    assert [entry.id for entry in history.to_undo()] == [mine.entry.id]
 
 
 def test_what_a_run_that_died_has_left_is_taken_out(stage: StageFactory) -> None:
