@@ -178,4 +178,4 @@ def test_what_a_help_says_of_exit_codes_is_known() -> None:
     assert verb.codes == ((0, "all good"), (1, "kept or nothing to do"))
     assert (verb.meaning(1), verb.meaning(7)) == ("kept or nothing to do", "")
     silent = Finished(("ddx", "try"), 1, b"", b"", 0.0)
-    assert last_error(silent, verb.meaning(1)) == "ddx ended with 1 and said nothing (kept or nothing to do)"
+    assert last_error(silent, verb.meaning(1)) == "ddx ended with 1 and no message (kept or nothing to do)"
