@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from helix_tui.core.ground.process import allow_reads
 from tests.rerun import pytest_configure, pytest_runtest_logreport, pytest_sessionfinish
 
 __all__ = ["pytest_configure", "pytest_runtest_logreport", "pytest_sessionfinish"]  # hooks of this suite
@@ -27,6 +28,26 @@ Row = Mapping[str, Any] | str | bytes
 ProjectFactory = Callable[..., Path]
 
 _REPOSITORY = Path(__file__).resolve().parents[1]
+
+
+_GIT = {
+    "GIT_CONFIG_GLOBAL": os.devnull,
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_AUTHOR_NAME": "Tester",
+    "GIT_AUTHOR_EMAIL": "tester@example.com",
+    "GIT_COMMITTER_NAME": "Tester",
+    "GIT_COMMITTER_EMAIL": "tester@example.com",
+}
+"""The git of tests: nobody's settings, and a name to commit under, which a fresh machine lacks."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _nobodys_git() -> Iterator[None]:
+    """Repositories that fixtures of a module or the session make have that name too."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in _GIT.items():
+            patch.setenv(name, value)
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -47,15 +68,9 @@ def _isolated(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Monk
     monkeypatch.setenv("HELIX_DDX_TRIAL", "off")  # a scripted ddx is asked for its help alone
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.setenv("COLORTERM", "truecolor")
-    for name, value in {
-        "GIT_CONFIG_GLOBAL": os.devnull,
-        "GIT_CONFIG_NOSYSTEM": "1",
-        "GIT_AUTHOR_NAME": "Tester",
-        "GIT_AUTHOR_EMAIL": "tester@example.com",
-        "GIT_COMMITTER_NAME": "Tester",
-        "GIT_COMMITTER_EMAIL": "tester@example.com",
-    }.items():
+    for name, value in _GIT.items():
         monkeypatch.setenv(name, value)
+    allow_reads()  # a console that left in this process has ended them
 
 
 @pytest.fixture(autouse=True)

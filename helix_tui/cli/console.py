@@ -17,6 +17,7 @@ from helix_tui.cli.app_factory import OnChange, add_arguments, clock_of, make_ap
 from helix_tui.cli.call import Call
 from helix_tui.cli.report.loading import locate
 from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.process import allow_reads
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.threads import keep_together
@@ -54,6 +55,7 @@ def open_console(
     tour runs here; elsewhere it runs on a demo of its own, and the console opens again after it.
     """
     keep_together()
+    allow_reads()  # a console before this one, that offered the tour, ended them
     feed = EarlyFeed(project, clock_of(call), stall_after_s or load_settings().stall_after_s, call.ddx)
     feed.begin()
     try:

@@ -82,4 +82,4 @@ def test_a_repository_of_nothing_is_answered_with_why(tmp_path: Path, capsys: py
     main(["ask", "-C", str(tmp_path), "--no-model", "how is a lease renewed"])
     out = capsys.readouterr().out
     assert out.startswith("not found · ")
-    assert "Nothing is indexed: of 1 files none is text that is searched (1 binary)." in out
+    assert "Nothing is indexed: no searchable text in 1 file (1 binary)." in out

@@ -60,7 +60,7 @@ def test_for_people_a_search_and_our_own_reader_are_said(cli: Cli, tree: Path, m
     ran = cli("doc", "deps", "FEAT-001-login", "-C", tree)
     assert "GONE  (no document)" in ran.out
     assert "no document declares the id FEAT-001-login; found by its file name" in ran.err
-    assert "no ddx is asked" in ran.err
+    assert "ddx was not asked" in ran.err
     assert cli("doc", "audit", "-C", tree).code == 1
     ran = cli("doc", "show", "NOPE", "-C", tree)
     assert (ran.code, "doc search" in ran.err) == (1, True)

@@ -64,7 +64,7 @@ def test_beside_an_attempt_that_left_nothing_stands_all_that_the_later_one_chang
     later = Attempt("20260821T110000-aaaa0002", "b", base_rev=base, result_rev=two, status="success")
     between = compare(root, earlier, later).between
     assert "-first = 'ten'" in between.text
-    assert "of the earlier one there is nothing" in between.warning
+    assert "nothing is left of the earlier one" in between.warning
     assert compare(root, later, earlier).between.error
 
 

@@ -71,8 +71,8 @@ async def test_a_view_on_a_key_is_shown_from_any_screen_and_a_taken_key_is_said(
     )
     app = console(settings=Settings(views=views))
     async with app.run_test(size=(120, 40)) as pilot:
-        assert "view taken: j already is down" in said(app)
-        assert "view twice: f6 already is another view" in said(app)
+        assert "view taken: j is already down" in said(app)
+        assert "view twice: f6 is already another view" in said(app)
         await pilot.press("2", "f6")
         await pilot.pause()
         assert (queue(app).filter_text, queue(app).kind) == ("type:bug", "tree")

@@ -242,7 +242,7 @@ async def test_a_bead_that_the_last_run_tried_is_named_until_it_changes(console:
         assert [(need.kind, need.bead_id) for need in app.needs] == [("tried", "x-1")]
         app.push_screen(NeedsScreen())
         await at_rest(pilot)
-        assert app.sees("passed over it: execution_failed: exit status 1")
+        assert app.sees("skipped it: execution_failed: exit status 1")
         rewrite(app, row("x-1", description="another way"))
         looked(app)
         await at_rest(pilot)

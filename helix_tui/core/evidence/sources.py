@@ -130,6 +130,9 @@ class RecordSource(Source):
         self._records: dict[str, Record] = {}
         self._digests: dict[str, tuple[tuple[object, ...], str]] = {}
 
+    def close(self) -> None:
+        """Nothing is held open."""
+
     def take(self, records: Iterable[Record]) -> bool:
         """Have these records from now on; whether any differs from before."""
         new = {record.path: record for record in records}

@@ -206,7 +206,7 @@ def test_data_is_read_up_to_a_megabyte_and_what_is_left_out_is_told(tmp_path: Pa
     [
         ({"a.py": "x = 1\n"}, ""),
         ({}, "no file is tracked by git yet: `git add`"),
-        ({"a.png": b"\x89PNG\0", "b.dat": b"\0\0"}, "of 2 files none is text that is searched (2 binary)"),
+        ({"a.png": b"\x89PNG\0", "b.dat": b"\0\0"}, "no searchable text in 2 files (2 binary)"),
     ],
 )
 def test_an_index_of_nothing_says_why(tmp_path: Path, files: Mapping[str, str | bytes], said: str) -> None:

@@ -57,7 +57,7 @@ BROKEN: list[tuple[Callable[[dict[str, Any]], object], str, str]] = [
     (lambda tree: tree["nodes"][1].update(dependencies=["x"]), "lease-expiry", "dependencies: 'x' names no node"),
     (lambda tree: tree["nodes"][1]["links"][0].update(to="x"), "lease-expiry", "link parent: 'x' names no node"),
     (lambda tree: tree["nodes"][0].update(links=[{"rel": "parent", "to": "lease-expiry"}]), "leases",
-     "its parents lead back to it"),
+     "its parents form a cycle"),
     (lambda tree: tree["nodes"][1]["evidence"][0].update(type="hearsay"), "lease-expiry",
      "evidence 1: type 'hearsay' is none of doc, code, test, telemetry"),
     (lambda tree: tree["nodes"][1]["evidence"][0].update(path="docs/gone.md"), "lease-expiry",

@@ -43,7 +43,7 @@ def test_a_command_gets_no_input_and_is_asked_quietly(make) -> None:  # type: ig
         ("Error: bead: circular dependency: a -> b", "a -> b", "must not wait"),
         ("only words\\n", "only words", "by hand"),
         ("Error: \\x1b[31mred\\x1b[0m", "red", "by hand"),
-        ("", "said nothing", "by hand"),
+        ("", "no message", "by hand"),
     ],
 )  # fmt: skip
 def test_the_last_error_line_is_what_counts(make, stderr: str, message: str, advice: str) -> None:  # type: ignore[no-untyped-def]

@@ -17,5 +17,5 @@ def test_a_lock_that_cannot_be_written_says_so_and_what_to_do(project: ProjectFa
         WriteGate(find_project(root, env={})).open(),
     ):
         pytest.fail("nobody holds it")
-    assert "Make room" in caught.value.advice
+    assert "Free space" in caught.value.advice
     assert isinstance(caught.value, OSError), "who deals with a disk deals with this"

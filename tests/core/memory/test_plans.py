@@ -152,7 +152,7 @@ def test_a_task_waits_until_what_it_builds_on_is_delivered(memory: MemoryStore) 
     plans = Plans(memory)
     stored = plans.add_plan(plan(task("001"), task("002"), task("003", "001", "002")))
     assert plans.ready(stored) == ("001", "002")
-    with pytest.raises(TaskWaits, match=r"001 \(not begun\), 002 \(not begun\)"):
+    with pytest.raises(TaskWaits, match=r"001 \(not started\), 002 \(not started\)"):
         plans.open_workspace(stored, stored.tasks[2])
     first, second = (plans.open_workspace(stored, each) for each in stored.tasks[:2])
     with pytest.raises(TaskWaits, match="is active"):

@@ -227,7 +227,7 @@ def test_what_is_no_text_is_a_fault_with_a_way_on(memory: MemoryStore) -> None:
     for deed in (memory.get, memory.edges, lambda name: memory.feedback([name], [], "passed")):
         with pytest.raises(MemoryFault, match="UTF-8"):
             deed("a\ud800")
-    with pytest.raises(MemoryFault, match="not a span of time"):
+    with pytest.raises(MemoryFault, match="not a valid age"):
         memory.decay(float("nan"))
 
 

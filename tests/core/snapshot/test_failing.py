@@ -34,7 +34,7 @@ def test_the_feed_survives_and_recovers(tmp_path: Path, monkeypatch: pytest.Monk
         try:
             first = heard.get(timeout=30)
             assert first.condition == "unreadable"
-            assert "defect of helix-tui: ZeroDivisionError" in first.tracker.problem
+            assert "bug in helix-tui: ZeroDivisionError" in first.tracker.problem
             assert logs.shown_file() in first.notices[0].text
             patched.undo()
             tracker.write_text('{"id": "demo-00000002", "title": "two"}\n')

@@ -135,7 +135,7 @@ def test_a_gap_in_a_copy_for_the_website_is_told_once(tmp_path: Path) -> None:
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "prd.md").write_text("See [[FEAT-404]].\n")
     (finding,) = conflicts_in(tmp_path)
-    assert finding.text == "docs/helix/prd.md refers to FEAT-404, which is not there"
+    assert finding.text == "docs/helix/prd.md refers to FEAT-404, which does not exist"
 
 
 @pytest.mark.parametrize("name", ["ddx", "fizeau"])

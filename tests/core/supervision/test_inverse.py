@@ -106,4 +106,4 @@ def test_a_rank_that_ddx_stores_as_text_comes_back_as_text_and_that_is_said() ->
 
 def test_an_edge_that_comes_back_is_the_last_and_new_which_is_said() -> None:
     made = plan([op.undepend("c", "a")], queue_of([row("a"), row("b"), row("c", "a", "b")]), AUGUST)
-    assert "the edge from c to a comes back as the last, with a new date" in made.back.traces
+    assert "the edge from c to a is restored as the last one, with a new date" in made.back.traces

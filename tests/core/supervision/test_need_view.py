@@ -89,7 +89,7 @@ def test_the_filter_knows_needs_and_their_beads(text: str, expected: str) -> Non
 def test_what_a_filter_does_not_know_is_said_with_what_it_does() -> None:
     assert "kind" in NeedFilter("colour:red").problem
     assert "assigned" in NeedFilter("colour:red").problem
-    assert "span of time" in NeedFilter("waits>soon").problem
+    assert "duration" in NeedFilter("waits>soon").problem
     assert [each.text for each in filter_ways("kind:st", 7, NEEDS, QUEUE)] == ["stale-claims"]
     assert "waits>=" in [each.text for each in filter_ways("wai", 3, NEEDS, QUEUE)]
 

@@ -92,7 +92,8 @@ class Contents:
             unread = self.listed - len(self._skipped)
             parts = [said] if said else []
             parts += [f"{unread:,} cannot be read (permissions, or not checked out)"] if unread > 0 else []
-            return f"Nothing is indexed: none of {self.listed:,} files is searchable text ({'; '.join(parts)})."
+            files = f"{self.listed:,} file" if self.listed == 1 else f"{self.listed:,} files"
+            return f"Nothing is indexed: no searchable text in {files} ({'; '.join(parts)})."
 
     def notes(self) -> tuple[str, ...]:
         """What is not searched although somebody may look for it, a sentence each."""

@@ -113,7 +113,8 @@ def format_count(count: int) -> str:
     """A count with the scale that `parse_limits` reads back: ``2M``, ``250k``, ``940``."""
     for scale, letter in ((1_000_000, "M"), (1_000, "k")):
         if count >= scale:
-            return f"{count / scale:.6g}{letter}" if count % 10 == 0 else f"{count:,}"
+            short = f"{count / scale:.6g}"
+            return f"{short}{letter}" if round(float(short) * scale) == count else f"{count:,}"
     return str(count)
 
 

@@ -65,7 +65,7 @@ def test_a_merge_that_preferred_its_side_is_named(repository: Path) -> None:
     git(repository, "merge", "-q", "-X", "ours", "-m", "Merge preserved iteration (ort -X ours)", "side")
     diff = read_diff(repository, Attempt("a", base_rev=base, result_rev=git(repository, "rev-parse", "HEAD")))
     assert len(diff.merges) == 1
-    assert "may have lost" in diff.warning
+    assert "may be lost" in diff.warning
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_missing_evidence_says_where_it_was_looked_for() -> None:
     [
         (Attempt("a"), None, "no result"),
         (Attempt("a", status="success"), None, "landed"),
-        (Attempt("a", status="success", detail="auto-recovered: merged"), None, "hunk"),
+        (Attempt("a", status="success", detail="auto-recovered: merged"), None, "nothing was lost"),
         (Attempt("a", status="review_block"), None, "landed, but review refuses"),
         (Attempt("a", status="push_failed", merged=True), None, "push by hand"),
         (Attempt("a", status="already_satisfied"), None, "nothing to do"),
