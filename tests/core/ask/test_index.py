@@ -150,6 +150,19 @@ def test_what_is_held_of_an_index_between_questions_has_bounds(tmp_path: Path, m
         assert len(again._read_pieces) <= 4
 
 
+def test_an_older_version_stands_behind_the_present_one_unless_it_is_named(tmp_path: Path) -> None:
+    body = "def parse_header(line: str) -> None: ...\n"
+    older = "def parse_header(line: str, header: str) -> None: ...  # parse the header\n"
+    names = {"lib/header.py": body, "lib/v1/header.py": older, "api/v2/parse.go": "", "api/v3/parse.go": ""}
+    index = index_of(make(tmp_path / "r", {**names, "lib/v1/other.py": older}))
+    found = {one.file: one.prior for one in index.rank_files("how is a header parsed")}
+    assert next(iter(found)) in ("lib/header.py", "lib/v1/other.py")
+    assert found["lib/v1/header.py"] < found["lib/v1/other.py"] == found["lib/header.py"] == 1.0
+    assert index.rank_files("how is a header parsed in v1")[0].file == "lib/v1/header.py"
+    api = {one.file: one.prior for one in index.rank_files("where is it parsed")}
+    assert api["api/v2/parse.go"] < api["api/v3/parse.go"]
+
+
 def test_the_files_of_a_revision_are_read_by_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = make(tmp_path / "r", FILES)
     said, shim = tmp_path / "said", tmp_path / "bin" / "git"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from helix_tui.core.ask.records import Role
 
@@ -82,18 +83,21 @@ _STANDING = (
         re.compile(
             r"(?:^|/)(?:changelogs?|newsfragments?|release[-_]?notes?|\.changeset)/"
             r"|(?:^|/)(?:changelog|changes|history|news|release[-_]?notes?)"
-            r"(?:(?:[-_.\d][^/]*)?\.(?:md|markdown|rst|txt|adoc))?$",
+            r"(?:(?:[-_.\d][^/]*)?\.(?:md|markdown|rst|txt|adoc|xml))?$",
             re.IGNORECASE,
         ),
         0.6,
     ),
 )
+_VERSION = re.compile(r"(?<![^/])(v(\d{1,3})|legacy|deprecated|old|compat)/", re.IGNORECASE)
+LATER_VERSIONS = 3
+"""Numbers above a version's own that are looked for."""
 _VENDORED = re.compile(
     r"(?:^|/)(?:vendor|vendored|_vendor|third[-_]?party|externals?|extern|site-packages)(?:/|$)",
     re.IGNORECASE,
 )
 _TEST = re.compile(
-    r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e|testdata|test[-_]data|fixtures?|__mocks__|mocks|__snapshots__|benchmarks?"
+    r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e|testdata|test[-_]data|fixtures?|__mocks__|mocks|__snapshots__|bench(?:es|marks?)?|fuzz"
     r"|conformance)/|^t/|(?:^|/)(?:test_[^/]*|conftest)\.py$|_tests?\.(?:py|go|rs|cc?|cpp|rb|exs?)$|[-._](?:test|spec|e2e)"
     r"\.[cm]?[jt]sx?$|(?:^|/)[^/]*(?:Test|Tests|IT|Spec)\.(?:java|kt|scala|cs|swift)$|_spec\.rb$|\.test-d\.ts$",
 )
@@ -104,7 +108,8 @@ _EXAMPLE = re.compile(
     re.IGNORECASE,
 )
 _DOC = re.compile(
-    r"(?:^|/)(?:docs?|documentation|wiki|man|website|changelogs?|newsfragments?|release[-_]?notes?|\.changeset)/|\.(?:md|mdx|markdown|rst|adoc|asciidoc|txt|org|tex|pod|mkd|textile)$"
+    r"(?:^|/)(?:docs?|documentation|wiki|man|website|changelogs?|newsfragments?|release[-_]?notes?|\.changeset"
+    r"|[^/]+\.(?:dist|egg)-info)/|\.(?:md|mdx|markdown|rst|adoc|asciidoc|txt|org|tex|pod|mkd|textile)$"
     r"|(?:^|/)(?:readme|changelog|changes|history|news|contributing|license|copying|authors|notice|todo|install|maintainers"
     r"|code_of_conduct|security)(?:\.[^/.]*)?$",
     re.IGNORECASE,
@@ -146,6 +151,17 @@ def is_declaration(path: str) -> bool:
 def standing(path: str) -> float:
     """What a file counts for beside others of its role, above 0 to 1."""
     return min((share for pattern, share in _STANDING if pattern.search(path)), default=1.0)
+
+
+def successors(path: str) -> Iterator[tuple[str, str]]:
+    """Folders of a path that hold an older version, in lower case, each with what a later one would be: the same file
+    without the folder (``x/v1/a.py``: ``x/a.py``), or a folder with a higher number (``x/v2``).
+    """
+    for match in _VERSION.finditer(path):
+        before, step, number = path[: match.start()], match[1], match[2]
+        yield step.lower(), before + path[match.end() :]
+        for later in range(int(number) + 1, int(number) + 1 + LATER_VERSIONS) if number else ():
+            yield step.lower(), f"{before}{step[: -len(number)]}{later}"
 
 
 def plain_stem(path: str) -> str:

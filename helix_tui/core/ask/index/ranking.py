@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from helix_tui.core.ask import tokens
 from helix_tui.core.ask.index.channels import calls, commits, fuzzy, lexical, meaning, symbols
 from helix_tui.core.ask.index.question import IndexQuery, Shape
 from helix_tui.core.ask.index.store.view import IndexView
@@ -63,6 +64,9 @@ PRIORS_OF_SHAPE: Mapping[Shape, Mapping[Role, float]] = {
 ASKED_FOR = 0.8
 """What a kind of file counts for at least where the text has a word for it: in a documentation tool or a test
 framework "doc" and "test" are ordinary words, so it is less than a source counts for."""
+OUTDATED = 0.6
+"""What a file of an older version counts for, unless the text names its folder: it says all that the present one
+says, and is seldom meant."""
 INHERITED = 0.15
 """The share of its source's score that a test gets of a work item: who changes one changes the other."""
 OF_PASSAGES = 0.5
@@ -246,6 +250,10 @@ def priors(question: IndexQuery, view: IndexView) -> np.ndarray:
         role = _ROLE_OF_KIND[kind]
         of_role[role] = max(of_role[role], ASKED_FOR)
     shares: np.ndarray = view.standing * [of_role[document.role] for document in view.documents]
+    said = set(tokens.words(question.text.lower()))
+    for at, folder in view.outdated.items():
+        if folder not in said:
+            shares[at] *= OUTDATED
     return shares
 
 

@@ -8,12 +8,13 @@ the same scores, however its index came about.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Sequence
 from functools import cached_property
 
 import numpy as np
 
-from helix_tui.core.ask.corpus.roles import plain_stem, role_of, standing, tested_stem
+from helix_tui.core.ask.corpus.roles import plain_stem, role_of, standing, successors, tested_stem
 from helix_tui.core.ask.index.store.database import Database, StoredBlob
 from helix_tui.core.ask.index.store.segment import NAME, FieldLengths, PathIndex, index_paths, unpacked
 from helix_tui.core.ask.records import Document
@@ -21,7 +22,7 @@ from helix_tui.core.ask.records import Document
 MAX_POSTINGS = 24 << 20
 """Bytes of terms' lists that are held: all of them are let go at once and read again (a question reads a few
 hundred; a frequent term of a large repository takes 1 MB)."""
-_OF_PATHS = frozenset({"path_index", "position", "standing", "tested", "tests", "_by_name", "_by_stem"})
+_OF_PATHS = frozenset({"path_index", "position", "standing", "tested", "tests", "outdated", "_by_name", "_by_stem"})
 """What is made of the paths alone, when it is first asked for."""
 
 
@@ -98,6 +99,18 @@ class IndexView:
     def standing(self) -> np.ndarray:
         """float64 (files,): what each path counts for beside others of its role."""
         return np.array([standing(path) for path in self.paths])
+
+    @cached_property
+    def outdated(self) -> dict[int, str]:
+        """The files of older versions, by position, with the folder that says so."""
+        folders = {path[: at.start()] for path in self.paths for at in re.finditer("/", path)}
+        found = {}
+        for at, path in enumerate(self.paths):
+            later = (step for step, other in successors(path) if other in self.position or other in folders)
+            step = next(later, None)
+            if step is not None:
+                found[at] = step
+        return found
 
     @cached_property
     def tested(self) -> np.ndarray:
