@@ -5,7 +5,8 @@ with the places in which they stand. ``DIR`` holds one clone a repository, by th
 revision of the set. Printed for the questions by which rules were chosen and for those held out, by kind and by
 repository: the share of the facts in the answer, in the answer and the passages that it cites, how many answers cite
 a gold place, and what each tier is worth. ``--bm25`` measures five passages of 60 lines by plain BM25 beside it;
-``--show`` prints every question, ``--text`` its answer.
+``--show`` prints every question, ``--text`` its answer. Questions about what a repository does not have
+(``bench/ask_absent.jsonl``) are asked too: how many of them are told "not found".
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from helix_tui.core.ask.sessions.history import IndexLibrary
 from helix_tui.core.ask.sessions.session import ask
 
 QUESTIONS = Path(__file__).with_name("ask_facts.jsonl")
+ABSENT = QUESTIONS.with_name("ask_absent.jsonl")
 RIGHT = 0.6
 """Share of the facts from which an answer is right."""
 WINDOW = 60
@@ -93,13 +95,27 @@ def main() -> int:
         index = indexes.get(one.repo)
         if index is None:
             index = indexes[one.repo] = _index(one.repo, options)
-        rows.append(_score(one, index, lambda: _ours(index, one.question)))  # noqa: B023
+        rows.append(_score(one, index, lambda: ours_of(index, one.question)))  # noqa: B023
         if options.bm25:
-            plain.append(_score(one, index, lambda: _windows(index, one.question)))  # noqa: B023
+            plain.append(_score(one, index, lambda: windows_of(index, one.question)))  # noqa: B023
         if options.show or options.text:
             _show(rows[-1], text=options.text)
     _print_tables(rows, plain)
+    if options.questions == QUESTIONS and not options.only:
+        _print_absent(options)
     return 0
+
+
+def _print_absent(options: argparse.Namespace) -> None:
+    """What questions about absent things are called, and which of them are called otherwise than not found."""
+    rows = [json.loads(line) for line in ABSENT.read_text(encoding="utf-8").splitlines()]
+    for name in sorted({row["set"] for row in rows if options.set in row["set"]}):
+        asked = [row for row in rows if row["set"] == name]
+        told = [ours_of(_index(row["repo"], options), row["question"]).tier for row in asked]
+        print(f"absent ({name}): {told.count('not found')} of {len(asked)} called not found")
+        for row, tier in zip(asked, told, strict=True):
+            if tier != "not found":
+                print(f"  {tier}: {row['repo']}: {row['question']}")
 
 
 def _wanted(one: Asked, text: str) -> bool:
@@ -124,7 +140,8 @@ def _index(repo: str, options: argparse.Namespace) -> RepositoryIndex:
     return index
 
 
-def _ours(index: RepositoryIndex, question: str) -> Given:
+def ours_of(index: RepositoryIndex, question: str) -> Given:
+    """What Ask gives to a reader: its answer and the places that it cites."""
     document = document_of(ask(IndexLibrary(index), question))
     places = [(one["file"], one["start"], one["end"]) for one in document["citations"]]
     spans = {(one["file"], one["hash"]): (one["start"], one["end"]) for one in document["evidence"]}
@@ -143,7 +160,7 @@ def _read(document: dict[str, Any]) -> str:
     return f"{document.get('asks', document['kind'])} {subject}"
 
 
-def _windows(index: RepositoryIndex, question: str) -> Given:
+def windows_of(index: RepositoryIndex, question: str) -> Given:
     """Five windows of 60 lines by plain BM25, as a reader would get them from a simple tool."""
     from rank_bm25 import BM25Okapi  # type: ignore[import-not-found, unused-ignore]
 

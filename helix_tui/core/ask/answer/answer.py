@@ -163,8 +163,12 @@ def compose(
     missing: Sequence[Slot],
     queries: Sequence[str],
     passages: Sequence[Passage] = (),
+    unsaid: Sequence[str] = (),
 ) -> Answer:
-    """The answer that the evidence gives by itself: passages whole, then sentences and places of the rest."""
+    """The answer that the evidence gives by itself: passages whole, then sentences and places of the rest.
+
+    ``unsaid`` are words of the question that nothing speaks of: the answer says so first.
+    """
     sources = _Sources()
     required = [slot for slot in slots if slot.required]
     there = {one.entry.span.key for one in kept}
@@ -178,7 +182,8 @@ def compose(
     first = 0 if lead and question.kind == "usage" else 1 if lead or question.kind == "definition" else 0
     first = first if quoted else max(first, 0 if question.kind == "usage" else 1 if lead else 2)
     lead += [_told(span, sentence, sources) for span, sentence in told[:first]]
-    sections = [Section("", tuple(lead))] if lead else []
+    sections = [Section("", (_nothing_of(unsaid),))] if unsaid else []
+    sections += [Section("", tuple(lead))] if lead else []
     sections += [_quote(one, sources) for one in quoted]
     shown = "\n".join(one.span.text for one in quoted)
     more = [_told(span, said, sources) for span, said in told[first:] if not quoted or not _stands_in(said.text, shown)]
@@ -197,11 +202,17 @@ def compose(
     if not sections and kept:
         span = kept[0].entry.span
         sections.append(Section("", (f"The nearest is {_named(span)} in {_file(span)} {sources.whole(span)}",)))
-    if missing:
+    if missing or unsaid:
         sections.append(Section("Not found", tuple(_not_found(missing, queries))))
     for one in kept:
         sources.number(one.entry.span)
     return Answer(tuple(sections), tuple(sources.by_key.values()))
+
+
+def _nothing_of(words: Sequence[str]) -> str:
+    """That nothing speaks of some words, and what follows nevertheless."""
+    named = " or ".join(f"“{clean_line(word, 80)}”" for word in words)
+    return f"Nothing that was searched speaks of {named}. What follows is the nearest to the rest of the question."
 
 
 def _quoted(passages: Sequence[Passage], most: int) -> Iterator[Passage]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from helix_tui.core.ask.answer.quoting import cut_code, cut_document
@@ -62,6 +62,14 @@ _FORMS: dict[Asks, str] = {
 """What a line has that answers a question of a kind."""
 
 
+SETS = 1.0
+SETS_ONCE = 0.4
+"""What a document gains where it shows the very line that sets what somebody wants to set; an option sets it once."""
+_TO_SET = frozenset(
+    ("change", "set", "configure", "choose", "switch", "enable", "disable", "select", "customize", "adjust", "specify")
+)
+
+
 @cache
 def _form(asks: Asks) -> re.Pattern[str] | None:
     pattern = _FORMS.get(asks)
@@ -95,6 +103,7 @@ _NEWS = re.compile(
 )
 NEWS = 0.6
 """What a list of changes is worth beside a document that explains; of a reason it may be the only witness."""
+_TESTS = re.compile(r"test|fixtur|mock|exampl|data")
 _TESTING = re.compile(r"^(?:tests?|mod tests?|spec)\b|\btest_", re.IGNORECASE)
 
 
@@ -173,8 +182,9 @@ def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]
     whole = wording.covered(_union((everything, around)))
     if whole <= 0:
         return 0.0, 0
-    form = _form(wording.subject.asks)
+    form, setting = _form(wording.subject.asks), _setting(wording.subject) if span.role == "doc" else None
     formed = [bool(form and form.search(line[:LONG_LINE])) for line in lines]
+    sets = [_sets(line, setting) for line in lines]
     best, begin = -1.0, 0
     for at in range(max(1, len(lines) - WINDOW + 1)):
         window = said[at : at + WINDOW]
@@ -183,10 +193,28 @@ def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]
         together = _said_together(window, lines[at : at + WINDOW], wording)
         own, with_head = wording.covered(together), wording.covered(_union((together, around)))
         score = 0.5 * own + 0.5 * with_head + 0.25 * with_head * sum(formed[at : at + WINDOW]) / WINDOW
+        score += max(sets[at : at + WINDOW])
         if score > best + 1e-9:
             best, begin = score, at
     score = 0.6 * best + 0.25 * whole + 0.15 * wording.covered(wording.in_text(span.header)) + 0.35 * standing
     return score * _worth(span, wording.subject.asks), begin
+
+
+@lru_cache(8)
+def _setting(subject: QuestionSubject) -> re.Pattern[str] | None:
+    """A line that sets what the question wants to set: ``theme = …``, ``theme: …``, ``--theme``; None where it wants
+    none."""
+    words = frozenset(re.findall(r"[a-z]+", subject.text.lower()))
+    named = [re.escape(one.word.removesuffix("s")) for one in subject.words if one.weight == 1]
+    if subject.asks != "how to" or not words & _TO_SET or not named:
+        return None
+    name = rf"(?:\w+[-_.])?(?:{'|'.join(named)})s?(?:[-_.]\w+)?"
+    return re.compile(rf"(?:^|[\s\"'`(])(?:{name}[\"'`]?\s*(?:=|:\s)\s*\S|(?P<once>--{name}\b))", re.IGNORECASE)
+
+
+def _sets(line: str, setting: re.Pattern[str] | None) -> float:
+    found = setting.search(line[:LONG_LINE]) if setting else None
+    return 0.0 if found is None else SETS_ONCE if found["once"] else SETS
 
 
 def _worth(span: Span, asks: Asks) -> float:
@@ -324,8 +352,35 @@ SURE = 1.8
 """Score from which a passage answers whatever is asked: a branch and a place are told by nothing else; 6 of 7 right."""
 LEAST = 0.2
 """Share of the subject below which the nearest passage says nothing of it."""
+LACKING = 0.25
+"""Share of the subject, by weight, in words that stand nowhere from which nothing speaks of it."""
 _BY_FORM: frozenset[Asks] = frozenset(("how to", "why", "list", "compare", "who uses"))
 _BY_NAME: frozenset[Asks] = frozenset(("what is", "how it works"))
+
+
+def lacking(library: Library, subject: QuestionSubject, passages: Sequence[Passage]) -> tuple[str, ...]:
+    """The words of a subject that nothing speaks of, where they are so much of it that no answer can be one.
+
+    A word that only tests or data have stands for nothing there: they are full of made-up things. What is done to a
+    thing (a word in -ed) may be said in many ways, so only the things count.
+    """
+    wording = Wording(subject, library.share)
+    said: set[int] = set()
+    made_up: set[int] = set()
+    for one in passages:
+        into = made_up if one.span.role in ("test", "data") and not any(map(_TESTS.match, subject.terms)) else said
+        into.update(wording.in_text(f"{one.span.header}\n{one.span.text}"))
+    found = [
+        at
+        for at, one in enumerate(subject.words)
+        if one.weight == 1
+        and not one.word.endswith("ed")
+        and at not in said
+        and (at in made_up or not wording.known[at])
+    ]
+    if sum(wording.weights[at] for at in found) < LACKING * wording.total:
+        return ()
+    return tuple(subject.words[at].word for at in found)
 
 
 def told_of(asks: Asks, passages: Sequence[Passage]) -> Told:

@@ -26,7 +26,7 @@ from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, 
 from helix_tui.core.ask.answer.items import Item, in_order, prompt, tool_results, walk_line
 from helix_tui.core.ask.answer.model import ModelReply
 from helix_tui.core.ask.answer.model_answer import ModelAnswer, model_items, read_answer
-from helix_tui.core.ask.answer.passages import Passage, Told, passages_for, told_of
+from helix_tui.core.ask.answer.passages import Passage, Told, lacking, passages_for, told_of
 from helix_tui.core.ask.answer.record_answer import RecordAnswer, answer_records
 from helix_tui.core.ask.records import RankedFile, Span
 from helix_tui.core.ask.retrieval.alignment import Alignment, align
@@ -288,6 +288,7 @@ class _Asking:
         walked = walk(searcher.trees, docs, self._depth, self._library.lines)
         anything = any(covered_by.values()) or not any(slot.required for slot in slots)
         split = retrieval.stop == "dominance_split"
+        unsaid = lacking(self._library, self._subject, passages) if told is None and passages else ()
         if told is not None:
             answer, missing = told.answer, () if told.complete else missing
         elif split:
@@ -295,7 +296,7 @@ class _Asking:
         elif not anything or not compaction.kept:
             answer = say_nothing_found(compaction.kept, missing, retrieval.queries, self._library.empty)
         else:
-            answer = compose(question, compaction.kept, slots, missing, retrieval.queries, passages)
+            answer = compose(question, compaction.kept, slots, missing, retrieval.queries, passages, unsaid)
         grounding = judge(
             answer.claims, {one.number: one.span for one in answer.sources}, policy.grounded_claim_threshold
         )
@@ -306,11 +307,13 @@ class _Asking:
             evidence_ok=bool(retrieval.steps) and retrieval.steps[-1].evidence_ok,
             coverage_ok=told.complete
             if told is not None
-            else coverage >= policy.min_slot_coverage_ratio and not (missing and question.kind == "check"),
+            else coverage >= policy.min_slot_coverage_ratio
+            and not unsaid
+            and not (missing and question.kind == "check"),
             anything_covered=(anything or told is not None) and bool(compaction.kept),
             split=split,
         )
-        called = self._called(tier, passages, told)
+        called: Told = "not found" if unsaid else self._called(tier, passages, told)
         self._tell(News("answer", f"without a model, {said_of_gate(grounding)}: {tier}"))
         self._timed("answer")
         return AskRun(

@@ -15,7 +15,7 @@ from tests.core.ask.sessions.solar import document, write
 @pytest.mark.parametrize(
     ("question", "asks", "about"),
     [
-        ("How do I change the theme?", "how to", ["change", "theme"]),
+        ("How do I change the theme?", "how to", ["theme"]),
         ("Where are leases written and when do they expire?", "where", ["leases", "written", "expire"]),
         ("Why is a claim not given back?", "why", ["claim", "back"]),
         ("What happens when the disk is full?", "what happens", ["disk", "full"]),
@@ -163,12 +163,41 @@ def test_quoted_lines_claim_nothing_and_cite_nothing(tmp_path: Path) -> None:
     [
         ("How do I change the colours?", "answered"),
         ("How much may a parcel weigh at most?", "answered"),
-        ("What happens when a heavy parcel is sent by rocket?", "evidence found"),
+        ("What happens when a heavy parcel is posted?", "evidence found"),
+        ("What happens when a heavy parcel is sent by rocket?", "not found"),
         ("Where is the xylophone tuned?", "not found"),
     ],
 )
 def test_an_answer_is_called_what_its_passages_bear_out(parcel: Path, question: str, tier: str) -> None:
     assert document(parcel, question)["tier"] == tier
+
+
+@pytest.mark.parametrize("told_in", ["tests/test_sail.py", "src/sail.py"])
+def test_what_only_a_test_speaks_of_is_not_found(tmp_path: Path, told_in: str) -> None:
+    files = {
+        "src/harbour.py": 'def dredge(barge):\n    """Dredge the harbour with a barge."""\n    return barge\n',
+        told_in: "def test_spinnaker():\n    # the spinnaker is hoisted before the harbour\n    assert hoist\n",
+    }
+    found = document(write(tmp_path, files), "Where is the spinnaker hoisted?")
+    only_in_test = told_in.startswith("tests/")
+    assert (found["tier"] == "not found") == only_in_test
+    assert ("Nothing that was searched speaks of “spinnaker”" in found["answer"]) == only_in_test
+    assert (found["tier_selected"] != "Grounded") == only_in_test
+
+
+def test_a_word_that_stands_nowhere_makes_an_answer_none(tmp_path: Path) -> None:
+    root = write(tmp_path, {"README.md": "# Nets\n\nA net is connected by ropes. Use `connect` to connect a rope.\n"})
+    assert document(root, "How do I connect to a Postgres database?")["tier"] == "not found"
+    assert document(root, "How do I connect a rope?")["tier"] != "not found"
+
+
+def test_the_line_that_sets_it_answers_how_to_change_it(tmp_path: Path) -> None:
+    rules = "# Rules\n\n- Whoever changes a theme says so.\n- A theme is `frozen`: use `--strict`, run `check`.\n"
+    rules += "- To change the theme of a rule, use `change theme` and set it.\n"
+    config = '# Settings\n\nKeys and theme are yours:\n\n```toml\nwidth = 3\ntheme = "paper"\n```\n'
+    root = write(tmp_path, {"AGENTS.md": rules, "docs/keys.md": config})
+    found = document(root, "How do I change the theme?")
+    assert found["passages"][0]["file"] == "docs/keys.md"
 
 
 def test_words_that_stand_apart_are_no_answer(tmp_path: Path) -> None:
