@@ -406,6 +406,15 @@ class Layout:
         """Keep the columns of a list; None leaves the choice to the console again."""
         self._keep("columns", of, None if names is None else list(names))
 
+    def order(self, of: str) -> tuple[str, bool]:
+        """By what a list was last sorted, and whether turned round; empty where nobody chose."""
+        kept = self._kept.get("order", {}).get(of, "")
+        return kept.removeprefix("-"), kept.startswith("-")
+
+    def choose_order(self, of: str, name: str, *, turned: bool) -> None:
+        """Keep by what a list is sorted."""
+        self._keep("order", of, f"{'-' * turned}{name}")
+
     def split(self, of: str) -> int | None:
         """How many of a hundred cells the list of a screen takes; None where nobody said."""
         share = self._kept.get("split", {}).get(of)
@@ -449,13 +458,15 @@ class Layout:
 def _well_formed(document: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a layout that are what they should be; a file that somebody edited cannot end the start."""
     kept: dict[str, Any] = {"seen": True}
-    columns, split = document.get("columns"), document.get("split")
+    columns, order, split = (document.get(name) for name in ("columns", "order", "split"))
     if isinstance(columns, dict):
         kept["columns"] = {
             of: [name for name in names if isinstance(name, str)]
             for of, names in columns.items()
             if isinstance(names, list)
         }
+    if isinstance(order, dict):
+        kept["order"] = {of: name for of, name in order.items() if isinstance(name, str)}
     if isinstance(split, dict):
         kept["split"] = {of: share for of, share in split.items() if type(share) is int}
     return kept

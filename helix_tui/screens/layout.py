@@ -77,7 +77,7 @@ class PanedScreen(HelixScreen):
             await self.action_back()
 
     def _focus_pane(self, step: int) -> None:
-        if self.unzoom():
+        if len(self.panes()) < 2 and self.unzoom():
             self.call_after_refresh(super()._focus_pane, step)
         else:
             super()._focus_pane(step)

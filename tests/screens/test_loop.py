@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import os
 import socket
+import subprocess
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -73,7 +75,7 @@ async def test_attempts_stand_newest_first_with_the_evidence_of_the_first(projec
         )
         assert "idle" in shown
         assert "Land gate [/rejects] s" in shown
-        for part in ("1 symbol cannot be reached", "1 file +2 −1", "watchdog.py", "· $1.10"):
+        for part in ("1 symbol cannot be reached", "1 file +2 −1", "watchdog.py", "cost $1.10"):
             assert part in shown, part
         assert "other attempts on this bead 1" in shown
 
@@ -184,7 +186,7 @@ async def test_a_claim_without_an_attempt_says_so_in_every_tab(project: Path) ->
         app.loop.view.open_tab("evidence")
         await settled(pilot)
         assert app.pane_says("no attempt yet")
-        assert app.pane_says("Evidence that it is running")
+        assert app.pane_says("evidence that it is running")
 
 
 async def test_an_attempt_on_a_parked_bead_says_what_ddx_asks_a_person(project: Path) -> None:
@@ -491,3 +493,50 @@ async def test_a_line_of_a_diff_opens_in_the_editor_and_the_diff_in_the_pager(
     said = seen.read_text()
     assert f"EDITOR {project / 'watchdog.py'}" in said
     assert "diff --git" in said
+
+
+@pytest.mark.parametrize("width", [32, 48])
+async def test_in_a_narrow_console_enter_shows_the_attempt_without_further_news(project: Path, width: int) -> None:
+    app = open_loop(project)
+    async with app.run_test(size=(width, 24)) as pilot:
+        await pilot.pause(0.2)
+        await pilot.press("enter")
+        for _ in range(4):
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+        assert not app.sees("No attempt is selected")
+        assert app.sees("landed")
+
+
+async def test_a_wide_diff_has_its_files_beside_it(tmp_path: Path) -> None:
+    base, _ = commits(tmp_path)
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "harbour.md").write_text("quay\n")
+    run = partial(subprocess.run, cwd=tmp_path, check=True, capture_output=True, text=True)
+    run(["git", "add", "docs"])
+    run(["git", "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "more"])
+    result = run(["git", "rev-parse", "HEAD"]).stdout.strip()
+    made = Attempts(tmp_path)
+    made.bead("ddx-1", "Two files")
+    made.attempt(LANDED, "ddx-1", result={"status": "success", "base_rev": base, "result_rev": result})
+    app = open_loop(tmp_path)
+    async with app.run_test(size=(160, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("enter", "right_square_bracket")
+        await settled(pilot)
+        assert not app.loop.view.files.size.width  # beside the list there is no room: they stand above the diff
+        assert "list:1" in [para.key for para in app.loop.view.diff.paras]
+        await pilot.press("z")
+        await settled(pilot)
+        assert "list:1" not in [para.key for para in app.loop.view.diff.paras]
+        assert app.loop.view.files.number == 0
+        await pilot.press("J", "J")
+        assert app.loop.view.files.number == 1
+        await pilot.press("tab")
+        assert app.focused is app.loop.view.files
+        await pilot.press("k", "k")
+        await pilot.pause()
+        assert app.loop.view.diff.here is not None
+        assert app.loop.view.diff.here[0] == 0
+        await pilot.press("enter")
+        assert app.loop.view.diff.has_focus

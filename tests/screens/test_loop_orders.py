@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.settings import Layout
+from helix_tui.widgets.rows.attempt_table import SORTS
 from tests.screens.loop_host import Busy, open_loop, settled
 
 
@@ -61,3 +63,17 @@ async def test_h_folds_a_day_to_its_sums(project: Path) -> None:
         await pilot.press("l")
         await settled(pilot)
         assert app.sees("quantum")
+
+
+async def test_the_order_is_kept_for_the_next_start(project: Path) -> None:
+    file = project / "layout.json"
+    app = open_loop(project, kept=Layout(file))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await settled(pilot)
+        await pilot.press("o", "c", "o", "c")
+        await settled(pilot)
+    again = open_loop(project, kept=Layout(file))
+    async with again.run_test(size=(120, 40)) as pilot:
+        await settled(pilot)
+        assert again.loop.stream.sort == (SORTS["cost"], True)
+        assert again.sees("by cost")

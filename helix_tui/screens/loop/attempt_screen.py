@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from textual import on
 from textual.app import App, ComposeResult
-from textual.containers import Vertical
+from textual.containers import Horizontal, Vertical
 from textual.worker import Worker
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
@@ -33,7 +33,7 @@ from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.tabs import PaneTabs
 from helix_tui.widgets.text.attempt_evidence import AttemptSubject, EvidencePane, SubjectLine, short_name
 from helix_tui.widgets.text.comparison import ComparisonFacts, ComparisonPane
-from helix_tui.widgets.text.diff import DiffPane
+from helix_tui.widgets.text.diff import DiffFiles, DiffPane
 from helix_tui.widgets.text.pane import Para, TextPane
 from helix_tui.widgets.text.patch import DiffFacts, painted, parse_diff
 from helix_tui.widgets.text.prompt import PromptPane
@@ -166,6 +166,9 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
 }
 """What has to be read for a tab."""
 
+FILES_BESIDE = 110
+"""Cells of an attempt's view from which the files of a diff are listed beside it."""
+
 LOOK_SECONDS = 0.6
 LINGER = 6
 """Looks at a transcript after its run has ended: the last lines come with the move of the file."""
@@ -182,6 +185,8 @@ class AttemptView(Vertical):
         self.tabs = PaneTabs(TABS)
         self.evidence = EvidencePane(id="evidence")
         self.diff = DiffPane(id="diff")
+        self.files = DiffFiles(id="diff-files")
+        self.diff_and_files = Horizontal(self.files, Vertical(self.diff, id="diff-beside"), id="diff-and-files")
         self.transcript = TranscriptPane(id="transcript")
         self.prompt = PromptPane(id="prompt")
         self.raw = RawPane(id="raw")
@@ -204,7 +209,8 @@ class AttemptView(Vertical):
         """What it is, where the list is not in view; the tab line; the panes, of which one shows."""
         yield self.title_line
         yield self.tabs
-        yield from self._panes().values()
+        yield self.diff_and_files
+        yield from (pane for pane in self._panes().values() if pane is not self.diff)
 
     def on_mount(self) -> None:
         """Only the open tab shows; a live transcript is looked at again and again."""
@@ -276,6 +282,7 @@ class AttemptView(Vertical):
         """Show another tab; the focus goes along if it was here."""
         focused = self.screen.focused in self._panes().values()
         self.current = name
+        self.diff_and_files.display = name == "diff"
         self.pane.display = True
         if focused:
             self.screen.set_focus(self.pane, scroll_visible=False)  # at once: the next key may be on its way
@@ -318,9 +325,30 @@ class AttemptView(Vertical):
 
     @on(RowList.Selected)
     def _say_file(self, event: RowList.Selected) -> None:
-        """Which file of the diff the cursor is in."""
+        """Which file of the diff the cursor is in; the one that was chosen in the list beside it is gone to."""
         if event.rows is self.diff:
             self.say_tabs()
+            if self.diff.here is not None and not self.files.has_focus:
+                self.files.point_at(self.diff.here[0])
+        elif event.rows is self.files and self.files.has_focus and self.files.number is not None:
+            self.diff.go_to_file(self.files.number)
+
+    @on(RowList.Opened)
+    def _read_chosen_file(self, event: RowList.Opened) -> None:
+        if event.rows is self.files:
+            event.stop()
+            self.diff.focus(scroll_visible=False)
+
+    def _place_files(self) -> None:
+        """The list of files stands beside the diff where both have room, else above it."""
+        beside = len(self.diff.facts.files) > 1 and self.size.width >= FILES_BESIDE
+        self.files.display = beside
+        self.diff_and_files.set_class(beside, "-listed")
+        self.files.styles.width = min(44, max(26, self.size.width // 5))
+        self.files.show_files(self.diff.facts.files)
+        if self.diff.listed is beside:
+            self.diff.listed = not beside
+            self.diff.rebuild()
 
     @on(EvidencePane.Followed)
     def _follow_to_diff(self, event: EvidencePane.Followed) -> None:
@@ -331,12 +359,14 @@ class AttemptView(Vertical):
 
     def on_resize(self) -> None:
         """A pane that was hidden may show now."""
+        self._place_files()
         self._paint()
         self._ask()
 
     def _show_current(self) -> None:
         for name, pane in self._panes().items():
             pane.display = name == self.current
+        self.diff_and_files.display = self.current == "diff"
         self.say_tabs()
 
     def say_tabs(self) -> None:
@@ -484,6 +514,7 @@ class AttemptView(Vertical):
         diff = subject.diff or waits
         if self._is_new("diff", diff):
             self.diff.show_diff(diff)
+            self._place_files()
 
     def _paint_transcript(self, subject: AttemptSubject) -> None:
         if not subject.attempt.attempt_id:

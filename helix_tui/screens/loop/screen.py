@@ -1,10 +1,4 @@
-"""The loop: what runs with its last actions, every attempt below, and the one under the cursor in tabs.
-
-The panel of runs and attempts, fed: snapshots give the rows, transcripts the last actions.
-
-The Loop screen's list is this; so is the third pane of the widest Queue. Nobody else needs to look after it:
-``show_snapshot`` on every news, ``tick`` every second.
-"""
+"""The loop: what runs with its last actions, every attempt below, and the one under the cursor in tabs."""
 
 from __future__ import annotations
 
@@ -19,31 +13,29 @@ from textual.binding import BindingType
 from textual.containers import Container
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.worker import Worker
 
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import interpret
-from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.time import midnight
 from helix_tui.keymap import bindings
-from helix_tui.screens.background import Jobs
 from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 from helix_tui.screens.editing.keys import BeadKeys
 from helix_tui.screens.empty_states import placard
 from helix_tui.screens.external_editor import open_at
 from helix_tui.screens.filter import FilteringScreen
+from helix_tui.screens.layout import keep
 from helix_tui.screens.loop.attempt_screen import AttemptView
-from helix_tui.screens.loop.run_log import Follower, RunTail, Seen
-from helix_tui.widgets.base.line import Line, Span
+from helix_tui.screens.loop.attempt_stream import AttemptStream
+from helix_tui.screens.loop.run_log import RunTail
+from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.rows.attempt_filter import AttemptFilter
-from helix_tui.widgets.rows.attempt_table import ATTEMPT_COLUMNS, SORTS, SortKey, arranged
-from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, Board, RunView
+from helix_tui.widgets.rows.attempt_table import ATTEMPT_COLUMNS, SORTS, SortKey
+from helix_tui.widgets.rows.attempts import AttemptList
 from helix_tui.widgets.rows.running import RunningPanel
 from helix_tui.widgets.text.attempt_evidence import AttemptSubject, EvidencePane
 from helix_tui.widgets.text.diff import DiffPane
@@ -53,162 +45,6 @@ from helix_tui.widgets.text.transcript import RawPane, TranscriptPane
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
     from helix_tui.widgets.chrome.prompt import Prompt
-
-LOOK_SECONDS = 0.7
-"""How often transcripts of what runs are looked at, beside every time that the feed says so."""
-
-
-TABLE_CELLS = 56
-"""Cells of a list from which its columns are named."""
-
-MOST_GONE = 3
-"""Workers that are gone and still have a row: a project of a year has dozens of them."""
-
-
-class AttemptStream(RunningPanel):
-    """A running panel that reads what it needs, in threads."""
-
-    def __init__(self, *, most: int | None = 60, id: str | None = None) -> None:
-        super().__init__(most=most, id=id)
-        self.order = AttemptOrder()
-        self._snapshot: Snapshot | None = None
-        self._book: AttemptBook | None = None
-        self._left_out: frozenset[str] = frozenset()
-        self._filter: AttemptFilter | None = None
-        self._sort, self._turned = SORTS["time"], False
-        self._chosen: tuple[str, ...] | None = None
-        self._hidden = 0
-        self._seen: Seen = {}
-        self._follower = Follower()
-        self._jobs = Jobs(self)
-        self._timer: Timer | None = None
-
-    def on_mount(self) -> None:
-        """Look at transcripts as long as something runs."""
-        self._timer = self.set_interval(LOOK_SECONDS, self.look)
-
-    def on_resize(self) -> None:
-        """It shows now, or shows more."""
-        self.look()
-
-    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A look has come back."""
-        event.stop()
-        self._jobs.settle(event.worker)
-
-    # --- news ---------------------------------------------------------------------------------------------
-
-    def show_snapshot(self, snapshot: Snapshot, change: Change, now: int) -> None:
-        """Show a new state."""
-        self._snapshot = snapshot
-        self._put_in_order()
-        self._show(now, frozenset() if change.everything else change.attempts)
-        self.look()
-
-    def tick(self, now: int) -> None:
-        """Time has passed."""
-        new_day = midnight(now) != midnight(self.list.board.now)
-        if self._snapshot is not None and (self._snapshot.runs or new_day):
-            self._show(now)
-
-    def narrow(self, wanted: AttemptFilter | None) -> None:
-        """Show only what passes a filter; everything for None."""
-        self._filter = wanted
-        self._arrange_again()
-
-    def _put_in_order(self) -> None:
-        """Attempts that have their own row among the runs are left out below; the order is kept if it can."""
-        snapshot = self._snapshot
-        if snapshot is None:
-            return
-        book = snapshot.attempts
-        among_runs = self._shown_runs()[0] if self._filter is None else snapshot.runs
-        left_out = frozenset(run.attempt_id for run in among_runs if run.attempt_id)
-        if book is self._book and left_out == self._left_out:
-            return
-        self._book, self._left_out = book, left_out
-        ended = [attempt for attempt in book if attempt.attempt_id not in left_out]
-        kept = ended if self._filter is None else list(filter(self._filter.matches, ended))
-        self._hidden = len(ended) - len(kept)
-        if self._sort.name == "time":
-            self.order = self._arrange(kept)
-        else:
-            self._jobs.start("order", partial(self._arrange, kept), self._take_order, self._excuse)
-
-    def _arrange(self, attempts: Sequence[Attempt]) -> AttemptOrder:
-        order = arranged(attempts, self._sort, turned=self._turned)
-        return AttemptOrder(order, self._sort, turned=self._turned, chosen=self._chosen)
-
-    def _take_order(self, order: AttemptOrder) -> None:
-        self.order = order
-        self._show(self.list.board.now)
-
-    @property
-    def sort(self) -> tuple[SortKey, bool]:
-        """The order of the list, and whether it is turned round."""
-        return self._sort, self._turned
-
-    def sort_by(self, sort: SortKey) -> None:
-        """Another order; the same one once more turns it round."""
-        self._turned = not self._turned if sort is self._sort else False
-        self._sort = sort
-        self._arrange_again()
-
-    def choose_columns(self, names: tuple[str, ...] | None) -> None:
-        """Show these columns; None where the width decides."""
-        if names != self._chosen:
-            self._chosen = names
-            self._arrange_again()
-
-    def _arrange_again(self) -> None:
-        self._book = None
-        if self._snapshot is not None:
-            self._put_in_order()
-            self._show(self.list.board.now)
-
-    def _show(self, now: int, changed: frozenset[str] = frozenset()) -> None:
-        snapshot = self._snapshot
-        if snapshot is None:
-            return
-        shown, older = self._shown_runs()
-        views = [RunView(run) for run in shown]
-        runs = tuple(RunView(view.run, self._seen.get(view.key, ())) for view in views)
-        board = Board(runs, self.order, snapshot.queue.beads, now, self._hidden, older)
-        self.show_board(board, changed=changed)
-        self.caption.show_heads(self._heads)
-
-    def _heads(self, width: int) -> list[Span]:
-        """The names of the columns; none over a list too narrow to be read as a table."""
-        board = self.list.board
-        return board.heads(width) if board.order.attempts and width >= TABLE_CELLS else []
-
-    def _shown_runs(self) -> tuple[list[Run], int]:
-        """What has a row among the runs: all that live, the newest that are gone; and how many more are gone.
-
-        A filter shows all that pass it, and *needs me* lists every one.
-        """
-        runs = self._snapshot.runs if self._snapshot is not None else ()
-        if self._filter is not None:
-            return [run for run in runs if self._filter.matches_run(run)], 0
-        gone = sorted((run for run in runs if not run.live), key=lambda run: run.started_at or 0, reverse=True)
-        return [*(run for run in runs if run.live), *gone[:MOST_GONE]], max(0, len(gone) - MOST_GONE)
-
-    # --- transcripts --------------------------------------------------------------------------------------
-
-    def look(self) -> None:
-        """Look at the transcripts of what runs, unless nobody sees it or a look is under way."""
-        runs = [run for run in self._snapshot.runs if run.live] if self._snapshot is not None else []
-        if runs and self.size.width and self.screen.is_current and not self._jobs.busy("actions"):
-            self._jobs.start("actions", lambda: self._follower.look(runs), self._take, self._excuse)
-
-    def _take(self, seen: Seen) -> None:
-        if seen != self._seen:
-            self._seen = seen
-            self._show(self.list.board.now)
-
-    def _excuse(self, why: str) -> None:
-        self.caption.show(f"transcripts cannot be read: {why}")
-
 
 DETAIL_DELAY = 0.06
 """Seconds that the cursor rests before its attempt is read: holding a key down reads nothing."""
@@ -227,7 +63,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
     FOOTER = ("go.open", "go.view", "list.sort", "find.filter", "list.columns", "app.help")
     list: AttemptList
     BARE_CLASS = "-no-attempts"
-    READING_FOOTER = ("go.back", "go.view", "move.next-part", "move.follow", "copy.id", "app.help")
+    READING_FOOTER = ("go.back", "go.view", "move.next-part", "copy.id", "app.help")
 
     def __init__(self) -> None:
         super().__init__()
@@ -256,6 +92,8 @@ class LoopScreen(BeadKeys, FilteringScreen):
         """Say that there is nothing only after a while."""
         super().on_mount()
         self.columns_changed()
+        name, turned = self.console.kept.order(self.NAME)
+        self.stream.sort_by(SORTS.get(name, SORTS["time"]), turned=turned)
         self.set_timer(PATIENCE, self._lose_patience)
 
     def _lose_patience(self) -> None:
@@ -350,7 +188,8 @@ class LoopScreen(BeadKeys, FilteringScreen):
             self._show_and_focus()
 
     def _show_and_focus(self) -> None:
-        self._show_attempt()
+        # also where it has no size yet: over the list it gets one after this
+        self.view.show(self.console.snapshot.project, self.subject())
         self.view.pane.focus(scroll_visible=False)
 
     @on(EvidencePane.Followed)
@@ -378,17 +217,19 @@ class LoopScreen(BeadKeys, FilteringScreen):
 
     def panes(self) -> Sequence[Widget]:
         """The list, and the open tab where it shows."""
-        return [pane for pane in (self.list, self.view.pane) if pane.size.width]
+        return [pane for pane in (self.list, self.view.pane, self.view.files) if pane.size.width]
 
     def on_descendant_focus(self) -> None:
         """Whoever reads an attempt keeps it, even if the list follows what is new."""
-        self.list.held = self.focused is self.view.pane
+        self.list.held = not self.in_list
         self._say_keys()
 
     def _say_keys(self) -> None:
         """The footer tells the keys of the pane."""
         if self.prompt is None:
-            self.show_keys(self.FOOTER if self.in_list else self.READING_FOOTER)
+            follows = "move.follow" if self.focused is self.view.transcript else "pane.zoom"
+            reading = (*self.READING_FOOTER[:3], follows, *self.READING_FOOTER[3:])
+            self.show_keys(self.FOOTER if self.in_list else reading)
 
     @property
     def in_list(self) -> bool:
@@ -412,8 +253,15 @@ class LoopScreen(BeadKeys, FilteringScreen):
         for sort in SORTS.values():
             first = f"{sort.first} first" if sort is not now or turned else f"{sort.first} first; again: last"
             label = f"{sort.name} ▾" if sort is now else sort.name
-            choices.append(Choice(sort.key, sort.key, label, first, partial(self.stream.sort_by, sort)))
+            choices.append(Choice(sort.key, sort.key, label, first, partial(self._sort_by, sort)))
         self.console.push_screen(ChoiceSheet("order of the attempts", choices))
+
+    def _sort_by(self, sort: SortKey) -> None:
+        """Sort, and keep the order for the next start; the one in force is turned round."""
+        now, turned = self.stream.sort
+        self.stream.sort_by(sort, turned=sort is now and not turned)
+        self.console.kept.choose_order(self.NAME, sort.name, turned=self.stream.sort[1])
+        keep(self, self.console.kept.write)
 
     def columns_changed(self) -> None:
         """Other columns were chosen."""
@@ -436,6 +284,8 @@ class LoopScreen(BeadKeys, FilteringScreen):
             return
         if self.in_list:
             self._open()
+        elif pane is self.view.files:
+            self.view.diff.focus(scroll_visible=False)
         elif isinstance(pane, TranscriptPane | DiffPane | RawPane):
             pane.unfold()
 

@@ -50,7 +50,7 @@ from helix_tui.widgets.text.bead import DetailView, as_markdown
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
-    from helix_tui.screens.loop.screen import AttemptStream
+    from helix_tui.screens.loop.attempt_stream import AttemptStream
     from helix_tui.widgets.rows.running import RunningPanel
 
 BROAD = 200
@@ -172,7 +172,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
     async def _show_stream(self) -> None:
         """Fill the third pane, once the queue is on screen."""
         if self.stream is None:
-            from helix_tui.screens.loop.screen import AttemptStream
+            from helix_tui.screens.loop.attempt_stream import AttemptStream
 
             self.stream = AttemptStream(id="stream")
             await self.third.mount(self.stream)

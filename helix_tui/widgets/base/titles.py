@@ -83,6 +83,7 @@ def _elided(title: str, places: list[int], width: int) -> str:
     kept = _with_word_before(title, kept, width)
     for tail in (True, False):
         kept = _grown(title, kept, width, tail=tail)
+    kept[-1] = (kept[-1][0], len(title))  # as many letters of the next word as there is room for
     return cut(_joined(title, kept), width)
 
 

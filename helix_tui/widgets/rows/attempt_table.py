@@ -16,6 +16,7 @@ from rich.cells import cell_len
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.sums import format_sum, sum_calls
+from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_span, local_moment, midnight
 from helix_tui.widgets import figures
@@ -146,6 +147,14 @@ def arranged(attempts: Iterable[Attempt], sort: SortKey, *, turned: bool = False
 # --- groups ----------------------------------------------------------------------------------------------
 
 
+_COUNTED_AS: Mapping[Outcome, Outcome] = {
+    "refused": "kept_aside",
+    "satisfied": "no_change",
+    "interrupted": "failed",
+}
+"""Outcomes that share a glyph where only glyphs have room: ``✓`` counts what landed and nothing else."""
+
+
 @dataclass(frozen=True)
 class AttemptGroup:
     """Neighbours in an order that belong together."""
@@ -184,13 +193,15 @@ class AttemptGroup:
         return [*head, ("─" * max(0, width - width_of(head) - width_of(tail)), "rule"), *tail]
 
     def _outcomes(self, room: int) -> list[Span]:
-        """``9 landed · 1 failed``; by glyph where that is too long."""
+        """``9 landed · 1 failed``; by glyph where that is too long, each glyph once."""
         words: list[Span] = []
-        glyphs: list[Span] = []
+        alike: dict[str, tuple[int, str]] = {}
         for outcome, look in LOOKS.items():
             if count := self.counts.get(outcome, 0):
                 words += [(" · " if words else "  ", "muted"), (f"{count:,} {look.word}", look.ink)]
-                glyphs.append((f" {look.glyph}{count:,}", look.ink))
+                as_ = LOOKS[_COUNTED_AS.get(outcome, outcome)]
+                alike[as_.glyph] = (alike.get(as_.glyph, (0, ""))[0] + count, as_.ink)
+        glyphs: list[Span] = [(f" {glyph}{count:,}", ink) for glyph, (count, ink) in alike.items()]
         for spans in (words, glyphs):
             if width_of(spans) <= room:
                 return spans
@@ -285,6 +296,20 @@ def _short_model(name: str) -> str:
     return clean_line(name.rpartition("/")[2].removeprefix("claude-"), 40)
 
 
+def short_model(name: str, names: Collection[str], cells: int) -> str:
+    """A model's name in so many cells, without the parts with which others of ``names`` begin too.
+
+    ``gpt-5.6-sol`` beside ``gpt-5.4-mini`` loses ``gpt-`` before it loses its end.
+    """
+    parts = name.split("-")
+    while len(parts) > 1 and cell_len("-".join(parts)) > cells:
+        begin = name[: len(name) - len("-".join(parts[1:]))]
+        if not any(other.startswith(begin) and other != name for other in names):
+            break
+        parts = parts[1:]
+    return "-".join(parts)
+
+
 @dataclass(frozen=True, slots=True)
 class Cells:
     """What the columns of attempts hold, for one list at one moment."""
@@ -292,6 +317,8 @@ class Cells:
     now: int
     by_day: bool
     """They stand in days: the time of day says when."""
+    models: frozenset[str] = frozenset()
+    """The models of its first rows: a name too long for its column loses what they have alike."""
 
     def text(self, column: str, attempt: Attempt) -> str:
         """One cell; empty where nobody recorded it."""
@@ -339,7 +366,10 @@ def title_room(width: int) -> int:
 def shown_columns(columns: Sequence[Column], width: int, lead: int, chosen: Sequence[str] | None) -> list[Column]:
     """The columns that leave a title its room in a list of a width."""
     if width < SMALL_TABLE:
-        columns = [_as_wide(column, min(column.cells, 7)) if column.words else column for column in columns]
+        columns = [
+            _as_wide(column, min(column.cells, 7 if width < 70 else 8)) if column.words else column
+            for column in columns
+        ]
     return fitting(columns, width - lead - title_room(width), chosen)
 
 
@@ -353,6 +383,8 @@ def paint_cells(attempt: Attempt, columns: Sequence[Column], cells: Cells) -> li
     spans = []
     for column in columns:
         text = cells.text(column.name, attempt)
+        if column.name == "model":
+            text = short_model(text, cells.models, column.cells)
         spans.append(column.placed(text or NOTHING, "text" if text and column.name == "cost" else "muted"))
     return spans
 

@@ -23,6 +23,7 @@ from helix_tui.widgets.base.columns import Column
 from helix_tui.widgets.base.line import Line, Span, cut, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import RowSource
+from helix_tui.widgets.base.titles import Titles
 from helix_tui.widgets.chrome.actions import Action, outcome
 from helix_tui.widgets.outcomes import look_of
 from helix_tui.widgets.rows.attempt_table import (
@@ -105,6 +106,11 @@ class AttemptOrder:
         return self._columns[1]
 
     @cached_property
+    def models(self) -> frozenset[str]:
+        """The models of its first rows."""
+        return frozenset(map(model_of, self.attempts[:MEASURED]))
+
+    @cached_property
     def ending_cells(self) -> int:
         """Cells of the longest ending among its first rows."""
         return min(ENDING_CELLS, max(map(len, map(ending_of, self.attempts[:MEASURED])), default=0))
@@ -126,11 +132,13 @@ class Board:
     """Whether the attempts stand in groups, each under a line that sums it up."""
     folded: frozenset[str] = frozenset()
     """Names of the groups whose attempts are not shown."""
+    titles: Titles | None = None
+    """The titles of the list, cut where they are alike; None cuts each at its end."""
 
     @property
     def cells(self) -> Cells:
         """What the columns hold."""
-        return Cells(self.now, self.heading and self.order.sort.name == "time")
+        return Cells(self.now, self.heading and self.order.sort.name == "time", self.order.models)
 
     def columns(self, width: int) -> list[Column]:
         """The columns of a row of a width, right of its title."""
@@ -362,14 +370,18 @@ def _action_line(action: Action, run: Run, width: int) -> Line:
 
 def paint_attempt(attempt: Attempt, board: Board, width: int) -> Line:
     """One attempt in one line; columns that have no room go, the title stays."""
-    title = title_of(attempt.bead_id, board.beads)
+    title, ink = title_of(attempt.bead_id, board.beads)
     if not board.order.attempts:
         board = replace(board, order=AttemptOrder([attempt]), heading=False)
     columns = paint_cells(attempt, board.columns(width), board.cells)
     if width < NARROW:
         look = look_of(attempt)
-        return spread([(f"{look.glyph} ", look.ink), title], columns, width)
-    return spread([*ending_span(attempt, ending_room(board.order.ending_cells, width)), title], columns, width)
+        lead: list[Span] = [(f"{look.glyph} ", look.ink)]
+    else:
+        lead = ending_span(attempt, ending_room(board.order.ending_cells, width))
+    if board.titles is not None:
+        title = board.titles.shortened(title, max(8, width - width_of(lead) - width_of(columns) - 1))
+    return spread([*lead, (title, ink)], columns, width)
 
 
 def _figures_line(attempt: Attempt, width: int) -> Line:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, Review
 from helix_tui.core.ddx.attempts.evidence import AttemptCheck, AttemptEvidence, Reading
+from helix_tui.core.ddx.attempts.sums import Sums, format_parts, format_sum
 from helix_tui.core.ddx.measures import Ratchet
 from helix_tui.core.ddx.runs.running import Fact, Run
 from helix_tui.core.ground.text import clean_block, clean_line, short_id
@@ -96,6 +97,7 @@ def evidence_paras(subject: AttemptSubject) -> Iterator[Para]:
         yield from _end_head(attempt)
     yield _bead_line(attempt.bead_id, subject.beads)
     yield Para("figures", tuple(_figures(subject)))
+    yield from _spent(attempt.sums)
     yield Para("times", tuple(_times(subject)))
     if subject.trouble:
         yield Para("trouble", (("! ", "error bold"), (clean_line(subject.trouble, 600), "error")))
@@ -158,7 +160,8 @@ def _figures(subject: AttemptSubject) -> Iterator[Span]:
     if attempt.duration_ms is not None:
         yield f" · {format_span(attempt.duration_ms / 1000)}", "text"
     total = attempt.tokens.total if attempt.tokens.total is not None else run.tokens if run else None
-    yield f" · {figures.tokens(total)} tokens", "text"
+    if total is not None:
+        yield f" · {figures.tokens(total)} tokens of work", "text"
     parts = [
         f"{figures.tokens(count)} {word}"
         for count, word in (
@@ -170,17 +173,29 @@ def _figures(subject: AttemptSubject) -> Iterator[Span]:
     ]
     if parts:
         yield f" ({', '.join(parts)})", "muted"
-    cost = figures.money(attempt.cost_usd)
-    yield f" · {'cost ' if cost == figures.UNKNOWN else ''}{cost}", "text"
+
+
+def _spent(sums: Sums) -> Iterator[Para]:
+    """What it cost together, as the list says it, and what each part of that is; nothing where nobody said."""
+    cost, parts = format_sum(sums), format_parts(sums)
+    known = cost != figures.UNKNOWN
+    if not known and not parts:
+        return
+    spans: list[Span] = [("cost ", "muted"), (cost, "text bold" if known else "muted")]
+    spans.append((f"  {parts or 'work only'}", "muted"))
+    if not sums.complete and known:
+        spans.append(("  ≥: the cost of a call is unknown", "muted"))
+    yield Para("spent", tuple(spans), hang=5)
 
 
 def _times(subject: AttemptSubject) -> Iterator[Span]:
     attempt, run = subject.attempt, subject.run
     started = attempt.started_at or (run.started_at if run else None)
     shown = clean_line(attempt.attempt_id, 80)
-    yield f"attempt {shown}" if shown else "no attempt yet", "muted"
+    none = "no attempt yet" if subject.running else "no attempt was made"
+    yield f"attempt {shown}" if shown else none, "muted"
     if started is not None:
-        yield f" · began {_moment(started, subject.now)}", "muted"
+        yield f" · started {_moment(started, subject.now)}", "muted"
     if attempt.finished_at is not None:
         yield f" · ended {_moment(attempt.finished_at, subject.now)}", "muted"
 
@@ -196,7 +211,7 @@ def _reading(subject: AttemptSubject) -> Iterator[Para]:
     reading = subject.reading
     if reading is None or (subject.running and not subject.attempt.finished):
         return
-    yield section("reading")
+    yield section("assessment")
     if reading.interpretation is not None:
         free = reading.interpretation == "resolvable"
         ink, meaning = ("success", "can be worked on") if free else ("attention bold", "a person must decide")
@@ -221,7 +236,7 @@ def _result(attempt: Attempt) -> Iterator[Para]:
     if attempt.retry_after is not None:
         rows.append(("not before", format_instant(attempt.retry_after), "waiting"))
     if attempt.sources:
-        rows.append(("known from", clean_line(", ".join(attempt.sources), 200), "muted"))
+        rows.append(("sources", clean_line(", ".join(attempt.sources), 200), "muted"))
     if rows:
         yield section("result")
     for name, value, ink in rows:
@@ -361,7 +376,7 @@ def _facts(run: Run, now: int) -> Iterator[Para]:
     """Every statement of every file that speaks of the run, file by file."""
     if not run.facts:
         return
-    yield section("Evidence that it is running", key="facts")
+    yield section("evidence that it is running" if run.live else "last signs of its worker", key="facts")
     sources = dict.fromkeys(fact.source for fact in run.facts)
     for source in sources:
         said = [fact for fact in run.facts if fact.source == source]
@@ -386,7 +401,7 @@ def _siblings(subject: AttemptSubject) -> Iterator[Para]:
         model = clean_line(attempt.model or attempt.harness, 24)
         left = ((f"{look.glyph} {cut(look.word, 20):<11} ", look.ink), (model, "text"))
         when = figures.day_or_time(attempt.finished_at or attempt.started_at, subject.now)
-        cost = figures.money(attempt.cost_usd)
+        cost = format_sum(attempt.sums)
         right = ((f"{figures.short_span(attempt.duration_ms):>4} {cost:>7} {when:>7}", "muted"),)
         yield Para(f"attempt:{attempt.attempt_id}", left, right, opens=True)
     if len(others) > MOST_SIBLINGS:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.comparison import AttemptComparison
 from helix_tui.core.ddx.attempts.evidence import AttemptCheck
-from helix_tui.core.ddx.attempts.sums import format_sum
+from helix_tui.core.ddx.attempts.sums import format_whole
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_span
 from helix_tui.widgets import figures
@@ -61,7 +61,7 @@ _ROWS: tuple[tuple[str, Callable[[Attempt, int], str]], ...] = (
     ("model", lambda attempt, now: f"{attempt.harness} {attempt.model}".strip() or "unknown"),
     ("took", lambda attempt, now: format_span(attempt.duration_ms / 1000) if attempt.duration_ms else "unknown"),
     ("tokens", lambda attempt, now: figures.tokens(attempt.tokens.total)),
-    ("cost", lambda attempt, now: format_sum(attempt.sums)),
+    ("cost", lambda attempt, now: format_whole(attempt.sums)),
     ("review", lambda attempt, now: attempt.review.verdict if attempt.review is not None else "none"),
 )
 

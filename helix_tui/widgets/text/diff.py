@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from helix_tui.widgets.base.line import Span, width_of
-from helix_tui.widgets.text.pane import FoldPane, Para
+from helix_tui.widgets.text.pane import FoldPane, Para, TextPane
 from helix_tui.widgets.text.patch import PLAIN_INKS, DiffFacts, DiffLine, FileDiff
+from helix_tui.widgets.text.side_by_side import LONG_LINE, SPLIT_CELLS, beside_each_other
 from helix_tui.widgets.text.transcript import short_path
 
 HUGE_FILE = 600
@@ -22,7 +23,6 @@ MOST_LINES = 4_000
 MOST_LISTED = 200
 """Files that the list above them names."""
 
-LONG_LINE = 2_000
 NUMBERED = 72
 """Cells from which lines carry their number."""
 
@@ -38,6 +38,8 @@ class DiffPane(FoldPane):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self.facts = DiffFacts()
+        self.listed = True
+        """The files are listed above them; not where a `DiffFiles` beside the pane does that."""
 
     def show_diff(self, facts: DiffFacts) -> None:
         """Show a diff from its beginning; files too long to be read at a glance are folded."""
@@ -59,7 +61,7 @@ class DiffPane(FoldPane):
         para = self.para
         if para is None or not self.facts.files:
             return None
-        name, _, row = para.key.removeprefix(LISTED).partition(":")
+        name, _, row = para.key.removeprefix(LISTED).partition("/")[0].partition(":")
         if not name.isdecimal():
             return None
         file = self.facts.files[int(name)]
@@ -115,13 +117,67 @@ class DiffPane(FoldPane):
         if facts.files:
             count = f"{len(facts.files)} file{'s' * (len(facts.files) > 1)} "
             yield Para("total", ((count, "muted"), *counts_of(facts.added, facts.removed)))
-        if len(facts.files) > 1:
+        if len(facts.files) > 1 and self.listed:
             yield from _file_list(facts.files, width)
         for place, file in enumerate(facts.files):
             folded = self.is_folded(str(place))
             yield _file_header(str(place), file, folded)
             if not folded:
                 yield from _file_lines(place, file, width, facts.command)
+
+
+class DiffFiles(TextPane):
+    """The files of a diff by folder, beside it: the cursor is on the file that is read, and leads to another."""
+
+    def __init__(self, *, id: str | None = None) -> None:
+        super().__init__(id=id)
+        self._cursor_needs_focus = False
+        self._files: Sequence[FileDiff] = ()
+
+    def show_files(self, files: Sequence[FileDiff]) -> None:
+        """Show the files of another diff, or the same ones at another width."""
+        other, self._files = files is not self._files, files
+        if other:
+            self.empty()
+        if self.size.width:
+            self.update_text(list(_by_folder(files, self._text_width)))
+        if files and self.number is None:
+            self.point_at(0)
+
+    def on_resize(self) -> None:
+        """Names are cut for the width."""
+        self.show_files(self._files)
+
+    @property
+    def number(self) -> int | None:
+        """The file under the cursor; None on a folder."""
+        para = self.para
+        return int(para.key.removeprefix(LISTED)) if para is not None and para.opens else None
+
+    def point_at(self, number: int) -> None:
+        """Put the cursor on a file."""
+        self.select(f"{LISTED}{number}\n0")
+
+
+def _by_folder(files: Sequence[FileDiff], width: int) -> Iterator[Para]:
+    """Each folder once, its files below it."""
+    before = None
+    for number, file in enumerate(files[:MOST_LISTED]):
+        folder, _, name = file.path.rpartition("/")
+        if folder != before and folder:
+            yield Para(f"folder {number}", ((tail_of(f"{folder}/", width), "muted"),), wrap="no")
+        before = folder
+        letter, ink = _letter(file)
+        right = counts_of(file.added, file.removed) if letter != "B" else ()
+        spans = ((f" {letter} ", ink), (short_path(name, max(8, width - 4 - width_of(right))), "text"))
+        yield Para(f"{LISTED}{number}", spans, right, wrap="no", opens=True)
+    if len(files) > MOST_LISTED:
+        yield Para("list more", ((f"   … {len(files) - MOST_LISTED:,} more files", "muted"),))
+
+
+def tail_of(path: str, width: int) -> str:
+    """A path in at most ``width`` cells, without its beginning: what is nearest to the file tells most."""
+    return path if width_of(((path, ""),)) <= width else f"…{path[-(width - 1) :]}"
 
 
 def counts_of(added: int, removed: int) -> tuple[Span, ...]:
@@ -133,12 +189,16 @@ _LETTERS = {"new": "A", "deleted": "D", "renamed": "R", "copied": "C", "mode": "
 """git's own letters for what happened to a file."""
 
 
+def _letter(file: FileDiff) -> tuple[str, str]:
+    letter = _LETTERS.get(file.verb, "M")
+    return letter, {"A": "success", "D": "error", "M": "muted"}.get(letter, "waiting")
+
+
 def _file_list(files: Sequence[FileDiff], width: int) -> Iterator[Para]:
     """One line a file, with git's letter; its share of the change as a bar."""
     most = max(file.added + file.removed for file in files)
     for number, file in enumerate(files[:MOST_LISTED]):
-        letter = _LETTERS.get(file.verb, "M")
-        ink = {"A": "success", "D": "error", "M": "muted"}.get(letter, "waiting")
+        letter, ink = _letter(file)
         right = (*counts_of(file.added, file.removed), (" ", "text"), *_bar(file, most)) if letter != "B" else ()
         path = short_path(file.path, max(12, width - 5 - width_of(right)))
         spans = ((f"  {letter} ", ink), (path, "text"))
@@ -165,8 +225,11 @@ def _file_header(key: str, file: FileDiff, folded: bool) -> Para:
 def _file_lines(place: int, file: FileDiff, width: int, command: str) -> Iterator[Para]:
     if file.verb == "binary":
         yield Para(f"{place}:b", (("  binary: content not shown", "muted"),))
-    for row, line in enumerate(file.lines[:MOST_LINES]):
-        yield _diff_line(f"{place}:{row}", line, width)
+    if width >= SPLIT_CELLS:
+        yield from beside_each_other(place, file.lines[:MOST_LINES], width)
+    else:
+        for row, line in enumerate(file.lines[:MOST_LINES]):
+            yield _diff_line(f"{place}:{row}", line, width)
     beyond = len(file.lines) - MOST_LINES
     if beyond > 0:
         where = f"; {command} shows all" if command else ""

@@ -164,6 +164,8 @@ class TextPane(RowList):
         if isinstance(self.source, Paragraphs) and len(self.source):
             index = self.source.landmark(max(0, self.selected_index), step)
             if index is not None:
+                if self._view.line_of(index) >= self._view.top + self._view.height:
+                    self.action_last()  # what is below the view comes to its top, to be read on from there
                 self.select(self.source.key(index))
 
 

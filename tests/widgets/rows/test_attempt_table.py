@@ -10,7 +10,14 @@ import pytest
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
 from helix_tui.core.ddx.attempts.sums import format_sum, sum_calls
 from helix_tui.core.ground.time import NS, parse_now
-from helix_tui.widgets.rows.attempt_table import SORTS, arranged, ending_of, grouped
+from helix_tui.widgets.rows.attempt_table import (
+    SORTS,
+    AttemptGroup,
+    arranged,
+    ending_of,
+    grouped,
+    short_model,
+)
 from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, AttemptRows, Board
 from tests.widgets.host import Host
 
@@ -135,3 +142,16 @@ def test_twenty_thousand_attempts_have_their_rows_where_their_keys_say() -> None
         assert rows.index(rows.key(place)) == place
     limited = AttemptRows(Board(order=AttemptOrder(many), now=NOW), 100, most=60)
     assert sum(limited.attempt(n) is not None for n in range(len(limited))) == 60
+
+
+def test_a_model_loses_what_others_begin_with_too_before_its_own_end() -> None:
+    names = {"gpt-5.4", "gpt-5.4-mini", "sonnet-4.6"}
+    assert short_model("gpt-5.4-mini", names, 12) == "gpt-5.4-mini"
+    assert short_model("gpt-5.4-mini", names, 8) == "5.4-mini"
+    assert short_model("sonnet-4.6", names, 7) == "sonnet-4.6"  # nobody else begins so: its end is cut
+
+
+def test_where_only_glyphs_have_room_each_stands_once_and_a_tick_is_what_landed() -> None:
+    made = [attempt(n, status=status) for n, status in enumerate(("success", "already_satisfied", "no_changes"))]
+    line = AttemptGroup("today", made).caption(48)
+    assert "✓1 ○2" in "".join(text for text, _ in line)

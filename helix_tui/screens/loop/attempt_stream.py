@@ -1,0 +1,190 @@
+"""What runs and every attempt below, fed: snapshots give the rows, transcripts the last actions.
+
+The Loop screen's list is this; so is the third pane of the widest Queue. Nobody else needs to look after it:
+``show_snapshot`` on every news, ``tick`` every second.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from textual.timer import Timer
+from textual.worker import Worker
+
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.index import AttemptBook
+from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ground.time import midnight
+from helix_tui.screens.background import Jobs
+from helix_tui.screens.loop.run_log import Follower, Seen
+from helix_tui.widgets.base.line import Span
+from helix_tui.widgets.base.titles import Titles
+from helix_tui.widgets.rows.attempt_filter import AttemptFilter
+from helix_tui.widgets.rows.attempt_table import SORTS, SortKey, arranged
+from helix_tui.widgets.rows.attempts import AttemptOrder, Board, RunView, title_of
+from helix_tui.widgets.rows.running import RunningPanel
+
+if TYPE_CHECKING:
+    from helix_tui.core.snapshot import Change, Snapshot
+
+LOOK_SECONDS = 0.7
+"""How often transcripts of what runs are looked at, beside every time that the feed says so."""
+
+
+TABLE_CELLS = 56
+"""Cells of a list from which its columns are named."""
+
+MOST_GONE = 3
+"""Workers that are gone and still have a row: a project of a year has dozens of them."""
+
+
+class AttemptStream(RunningPanel):
+    """A running panel that reads what it needs, in threads."""
+
+    def __init__(self, *, most: int | None = 60, id: str | None = None) -> None:
+        super().__init__(most=most, id=id)
+        self.order = AttemptOrder()
+        self._snapshot: Snapshot | None = None
+        self._book: AttemptBook | None = None
+        self._left_out: frozenset[str] = frozenset()
+        self._filter: AttemptFilter | None = None
+        self._sort, self._turned = SORTS["time"], False
+        self._chosen: tuple[str, ...] | None = None
+        self._hidden = 0
+        self._titles, self._titled = Titles(), (0, 0)
+        """The titles of the list, and of which order and beads they are."""
+        self._seen: Seen = {}
+        self._follower = Follower()
+        self._jobs = Jobs(self)
+        self._timer: Timer | None = None
+
+    def on_mount(self) -> None:
+        """Look at transcripts as long as something runs."""
+        self._timer = self.set_interval(LOOK_SECONDS, self.look)
+
+    def on_resize(self) -> None:
+        """It shows now, or shows more."""
+        self.look()
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A look has come back."""
+        event.stop()
+        self._jobs.settle(event.worker)
+
+    # --- news ---------------------------------------------------------------------------------------------
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change, now: int) -> None:
+        """Show a new state."""
+        self._snapshot = snapshot
+        self._put_in_order()
+        self._show(now, frozenset() if change.everything else change.attempts)
+        self.look()
+
+    def tick(self, now: int) -> None:
+        """Time has passed."""
+        new_day = midnight(now) != midnight(self.list.board.now)
+        if self._snapshot is not None and (self._snapshot.runs or new_day):
+            self._show(now)
+
+    def narrow(self, wanted: AttemptFilter | None) -> None:
+        """Show only what passes a filter; everything for None."""
+        self._filter = wanted
+        self._arrange_again()
+
+    def _put_in_order(self) -> None:
+        """Attempts that have their own row among the runs are left out below; the order is kept if it can."""
+        snapshot = self._snapshot
+        if snapshot is None:
+            return
+        book = snapshot.attempts
+        among_runs = self._shown_runs()[0] if self._filter is None else snapshot.runs
+        left_out = frozenset(run.attempt_id for run in among_runs if run.attempt_id)
+        if book is self._book and left_out == self._left_out:
+            return
+        self._book, self._left_out = book, left_out
+        ended = [attempt for attempt in book if attempt.attempt_id not in left_out]
+        kept = ended if self._filter is None else list(filter(self._filter.matches, ended))
+        self._hidden = len(ended) - len(kept)
+        if self._sort.name == "time":
+            self.order = self._arrange(kept)
+        else:
+            self._jobs.start("order", partial(self._arrange, kept), self._take_order, self._excuse)
+
+    def _arrange(self, attempts: Sequence[Attempt]) -> AttemptOrder:
+        order = arranged(attempts, self._sort, turned=self._turned)
+        return AttemptOrder(order, self._sort, turned=self._turned, chosen=self._chosen)
+
+    def _take_order(self, order: AttemptOrder) -> None:
+        self.order = order
+        self._show(self.list.board.now)
+
+    @property
+    def sort(self) -> tuple[SortKey, bool]:
+        """The order of the list, and whether it is turned round."""
+        return self._sort, self._turned
+
+    def sort_by(self, sort: SortKey, *, turned: bool) -> None:
+        """Another order, from its first end or turned round."""
+        self._sort, self._turned = sort, turned
+        self._arrange_again()
+
+    def choose_columns(self, names: tuple[str, ...] | None) -> None:
+        """Show these columns; None where the width decides."""
+        if names != self._chosen:
+            self._chosen = names
+            self._arrange_again()
+
+    def _arrange_again(self) -> None:
+        self._book = None
+        if self._snapshot is not None:
+            self._put_in_order()
+            self._show(self.list.board.now)
+
+    def _show(self, now: int, changed: frozenset[str] = frozenset()) -> None:
+        snapshot = self._snapshot
+        if snapshot is None:
+            return
+        shown, older = self._shown_runs()
+        views = [RunView(run) for run in shown]
+        runs = tuple(RunView(view.run, self._seen.get(view.key, ())) for view in views)
+        beads = snapshot.queue.beads
+        if self._titled != (id(self.order), id(beads)):
+            self._titled = (id(self.order), id(beads))
+            self._titles = Titles({title_of(attempt.bead_id, beads)[0] for attempt in self.order.attempts})
+        board = Board(runs, self.order, beads, now, self._hidden, older, titles=self._titles)
+        self.show_board(board, changed=changed)
+        self.caption.show_heads(self._heads)
+
+    def _heads(self, width: int) -> list[Span]:
+        """The names of the columns; none over a list too narrow to be read as a table."""
+        board = self.list.board
+        return board.heads(width) if board.order.attempts and width >= TABLE_CELLS else []
+
+    def _shown_runs(self) -> tuple[list[Run], int]:
+        """What has a row among the runs: all that live, the newest that are gone; and how many more are gone.
+
+        A filter shows all that pass it, and *needs me* lists every one.
+        """
+        runs = self._snapshot.runs if self._snapshot is not None else ()
+        if self._filter is not None:
+            return [run for run in runs if self._filter.matches_run(run)], 0
+        gone = sorted((run for run in runs if not run.live), key=lambda run: run.started_at or 0, reverse=True)
+        return [*(run for run in runs if run.live), *gone[:MOST_GONE]], max(0, len(gone) - MOST_GONE)
+
+    # --- transcripts --------------------------------------------------------------------------------------
+
+    def look(self) -> None:
+        """Look at the transcripts of what runs, unless nobody sees it or a look is under way."""
+        runs = [run for run in self._snapshot.runs if run.live] if self._snapshot is not None else []
+        if runs and self.size.width and self.screen.is_current and not self._jobs.busy("actions"):
+            self._jobs.start("actions", lambda: self._follower.look(runs), self._take, self._excuse)
+
+    def _take(self, seen: Seen) -> None:
+        if seen != self._seen:
+            self._seen = seen
+            self._show(self.list.board.now)
+
+    def _excuse(self, why: str) -> None:
+        self.caption.show(f"transcripts cannot be read: {why}")
