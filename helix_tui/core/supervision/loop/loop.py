@@ -317,8 +317,9 @@ class Loop:
             return
         if len(passed) == len(ready) or self._held & set(passed):
             self._nothing_but_tried(tried)
-        if work.options.autonomy == "low":
-            work.permit("curation", f"skip {named(passed)}", f"skip {named(passed)}, tried once?")
+        for bead_id in passed if work.options.autonomy == "low" else ():
+            about = f"skip {called(bead_id)}"
+            work.permit("curation", about, f"{about}, tried once?", lasting=True)
         self._held |= set(passed)
         self.curating.keep_back({*passed, *undecided(queue_state.queue)})
         for bead_id in passed:

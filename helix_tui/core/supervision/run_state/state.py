@@ -162,7 +162,12 @@ def save_state(project: Project, state: RunState) -> None:
 
 
 def fresh_state(last: RunState, *, run_id: str, now: str) -> RunState:
-    """The state of a new run: its counters are 0, what outlives a run is taken over."""
+    """The state of a new run: its counters are 0, what outlives a run is taken over.
+
+    A run that stopped for a yes goes on in the next one, as does one at autonomy low that stopped for any answer: what
+    it tried stays tried.
+    """
+    asked = last.stop_reason == "approval" or (last.stop_reason == "question" and last.autonomy == "low")
     return RunState(
         run_id=run_id,
         pid=os.getpid(),
@@ -177,6 +182,7 @@ def fresh_state(last: RunState, *, run_id: str, now: str) -> RunState:
         next_action=dict(last.next_action),
         pending=dict(last.pending),
         focused_epic=last.focused_epic,
+        tried=list(last.tried) if asked else [],
         totals=dict(last.totals),
         problems=list(last.problems) if not last.run_id else [],
         rest=dict(last.rest),

@@ -169,6 +169,24 @@ def test_a_bead_that_comes_back_for_ever_ends_the_run_with_a_reason(
     assert stuck["reason"] == "tried"
 
 
+def test_low_passes_over_what_failed_with_one_yes_and_comes_to_an_end(stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("b-1", priority=3), row("c-1", priority=4)])
+    world.turns({"results": [{"bead_id": "a-1", "status": "execution_failed"}]})
+    asked = []
+    for _ in range(10):
+        outcome = world.run(autonomy="low")
+        if outcome.stop.reason != "approval":
+            break
+        (question,) = world.questions
+        asked.append(question.text)
+        world.store.answer(question.id, "yes")
+    assert outcome.stop.reason == "no_progress"
+    assert [line.split()[0] for line in world.executed] == ["a-1", "b-1", "c-1"]
+    assert sum(text.startswith("skip a-1") for text in asked) == 1
+    assert len(asked) == 4
+    assert world.run(autonomy="low").stop.detail.startswith("let ddx execute one bead (the next would be a-1)")
+
+
 def test_a_bead_whose_record_changes_is_tried_again(stage: StageFactory) -> None:
     world = stage([row("a-1"), row("b-1", priority=3)])
     change = ["bead", "update", "a-1", "--title", "smaller"]
