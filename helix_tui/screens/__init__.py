@@ -45,16 +45,9 @@ HOME = "home"
 """The mode of a console that begins on what waits for its user: that screen alone, which others have below it."""
 
 
-def make_home() -> Screen[Any]:
-    """Import *Needs me* and make it."""
-    from helix_tui.screens.needs.screen import NeedsScreen
-
-    return NeedsScreen()
-
-
 MODES: Mapping[str, Callable[[], Screen[Any]]] = {
     **{name: entry.make for name, entry in SCREENS.items()},
-    HOME: make_home,
+    HOME: ScreenEntry("", HOME, "Needs me", "helix_tui.screens.needs.screen", "NeedsScreen").make,
 }
 """What a console can stand on, as Textual calls it."""
 

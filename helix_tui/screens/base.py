@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from helix_tui.screens.background import ConsoleMonitor
     from helix_tui.screens.editing.change_runner import ChangeRunner
     from helix_tui.screens.loop.controls import LoopControls
-    from helix_tui.screens.tour import Tour
     from helix_tui.settings import Layout, ViewBook
 
 POSTURES = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
@@ -44,6 +43,12 @@ NARROW = ("-tiny", "-strip", "-side")
 """Postures of a pane beside an agent."""
 
 
+class TourGuide(Protocol):
+    """What lays the card of a tour on a screen."""
+
+    def show_on(self, screen: HelixScreen) -> None: ...
+
+
 class Console(Protocol):
     """What a screen may ask of the app that it runs in."""
 
@@ -54,7 +59,7 @@ class Console(Protocol):
     keymap: dict[str, str]
     kept: Layout
     """How the user left the console: columns, splits."""
-    tour: Tour | None
+    tour: TourGuide | None
     """Where somebody is in the tour; None outside it."""
     view_book: ViewBook
     """Slices of the queue that somebody saved."""

@@ -14,7 +14,7 @@ import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from textual.app import SuspendNotSupported
 from textual.binding import BindingType
@@ -41,7 +41,6 @@ from helix_tui.widgets.forms.form import Page
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
     from helix_tui.screens.base import Console
-    from helix_tui.screens.editing.target import TargetScreen
 
 WHOLE = 6
 """Commands that are written out; of more only this many stand above what follows from them."""
@@ -445,7 +444,19 @@ def _mark(texts: object) -> str:
     return mark
 
 
-def edit(screen: TargetScreen, beads: Sequence[Bead]) -> None:
+class ChangingScreen(Protocol):
+    """What a screen has from which the texts of a bead are edited."""
+
+    @property
+    def app(self) -> Any: ...
+
+    @property
+    def console(self) -> Console: ...
+
+    def look_ahead(self, request: ChangeRequest, ended: Ended | None = None) -> None: ...
+
+
+def edit(screen: ChangingScreen, beads: Sequence[Bead]) -> None:
     """Let the editor have the screen, then show what its changes would do."""
     if not beads:
         return

@@ -1,7 +1,4 @@
-"""What the console can do to a loop. Every deed is a command that is shown first, and runs in a worker.
-
-HELIX's commands by name: the palette and ``:`` offer each; one that needs words asks for them first.
-"""
+"""What the console can do to a loop. Every deed is a command that is shown first, and runs in a worker."""
 
 from __future__ import annotations
 
@@ -10,11 +7,11 @@ import os
 import shlex
 import subprocess
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import Dialect, dialect_or_family
@@ -26,8 +23,7 @@ from helix_tui.core.editing.steps import OperationRefused
 from helix_tui.core.editing.undo.undo_plan import Conflict, Unreadable
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process_session as session
-from helix_tui.core.ground.git import read_end
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.snapshot import Snapshot
 from helix_tui.core.supervision.agents.briefing import chosen, environment_options
@@ -49,16 +45,9 @@ from helix_tui.core.supervision.run_state.control import (
 from helix_tui.core.supervision.signals.autonomy import DEFAULT, LEVELS, SHORT, Level, level_of
 from helix_tui.core.supervision.signals.questions import OpenQuestions, decide_escalation
 from helix_tui.core.supervision.stages.build import undone
-from helix_tui.core.supervision.stages.commands import ONE_TEXT, ROWS
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, logs_folder
 from helix_tui.core.supervision.stages.results import answer_question
-from helix_tui.screens.editing.choices import LineSheet
-from helix_tui.screens.sheet import Sheet
 from helix_tui.settings import load_settings
-from helix_tui.widgets.forms.form import Page
-
-if TYPE_CHECKING:
-    from helix_tui.screens.base import Console
 
 READ_ONLY = "this console is read-only: it was started with --read-only"
 
@@ -376,78 +365,3 @@ class LoopControls:
         except KeyError:
             said, severity = "that question has been answered already", "warning"
         self._host.call_from_thread(self._host.say, clean_line(said, 400), severity)
-
-
-PREFIX = "helix "
-MOST_BYTES = 64 << 10
-LOOK_EVERY = 0.5
-
-
-class OutputSheet(Sheet):
-    """What a command has printed so far; it goes on without the sheet."""
-
-    FOOTER = ("go.back",)
-
-    def __init__(self, title: str, path: Path) -> None:
-        super().__init__(title)
-        self._path = path
-        self._lines: tuple[str, ...] = ()
-
-    def on_mount(self) -> None:
-        """Follow the file."""
-        self.set_interval(LOOK_EVERY, self._look)
-        self._look()
-
-    def _look(self) -> None:
-        self.run_worker(self._read, thread=True, group="output", exclusive=True)
-
-    def _read(self) -> None:
-        lines = tuple(clean_block(read_end(self._path, MOST_BYTES)).split("\n"))
-        if lines != self._lines:
-            self.app.call_from_thread(self._take, lines)
-
-    def _take(self, lines: tuple[str, ...]) -> None:
-        self._lines = lines
-        self.rewrite()
-
-    def write(self, page: Page) -> None:
-        """The lines as they are."""
-        if not any(self._lines):
-            page.paragraph([("nothing printed yet", "muted")])
-        for line in self._lines if any(self._lines) else ():
-            page.paragraph([(line, "text")])
-
-
-def helix_commands(console: Console) -> Iterable[tuple[str, str, Callable[[], object]]]:
-    """Every command that the console has no other place for: name, help, deed."""
-    for name, row in ROWS.items():
-        if row.asks is not None:
-            yield PREFIX + name, row.summary, partial(_begin, console, name)
-
-
-def _begin(console: Console, name: str) -> None:
-    row = ROWS[name]
-    if not row.asks:
-        _run(console, name, ())
-        return
-    title = f"helix-tui {name}: {row.summary}"
-    console.push_screen(LineSheet(title, row.asks, partial(_run_with, console, name)))
-
-
-def _run_with(console: Console, name: str, text: str) -> None:
-    if ROWS[name].asks in ONE_TEXT:
-        words = ["--", text] if text else []
-    else:
-        try:
-            words = shlex.split(text)
-        except ValueError as error:
-            console.say(f"that is not a command line: {error}", "warning")
-            return
-    _run(console, name, words)
-
-
-def _run(console: Console, name: str, words: Iterable[str]) -> None:
-    def began(path: Path) -> None:
-        console.push_screen(OutputSheet(f"helix-tui {name}", path))
-
-    console.loop_controls.command(name, tuple(words), began)

@@ -1,4 +1,7 @@
-"""Sheets of the loop controls: what comes next and why; the loop, what can be done to it, and the end of its log."""
+"""Sheets of the loop controls: what comes next and why; the loop, what can be done to it, and the end of its log.
+
+HELIX's commands by name: the palette and ``:`` offer each; one that needs words asks for them first.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,7 @@ from helix_tui.core.ddx.runs.stopping import StopMeans, next_picks, ways_to_stop
 from helix_tui.core.editing.operations import eligible
 from helix_tui.core.ground.git import read_end
 from helix_tui.core.ground.project import machine_name
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_span, parse_instant
 from helix_tui.core.insights.estimate import Estimate, estimate
 from helix_tui.core.supervision.decide.check import StatusSummary
@@ -28,6 +31,7 @@ from helix_tui.core.supervision.decide.verdict import VerdictReason
 from helix_tui.core.supervision.run_state.budget import BudgetSpan, Limits
 from helix_tui.core.supervision.run_state.status import said_lines
 from helix_tui.core.supervision.signals.autonomy import DEFAULT, SHORT, level_of
+from helix_tui.core.supervision.stages.commands import ONE_TEXT, ROWS
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
@@ -42,6 +46,7 @@ from helix_tui.widgets.forms.form import Page
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.index import AttemptBook
     from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.screens.base import Console
 
 INKS = {
     "BUILD": "success bold",
@@ -198,7 +203,10 @@ class StartSheet(ChoiceSheet):
 
 
 class LoopSheet(ChoiceSheet):
-    """The loop: how it stands, what can be done to it, and the end of its log."""
+    """The loop: how it stands, what can be done to it, and the end of its log.
+
+    HELIX's commands by name: the palette and ``:`` offer each; one that needs words asks for them first.
+    """
 
     def __init__(self, bead_id: str) -> None:
         """``bead_id``: the bead under the cursor, that can be carried through alone; may be empty."""
@@ -461,3 +469,78 @@ class LoopSheet(ChoiceSheet):
             page.caption("log", clean_line(Path(state.log).name, 60))
             for line in self._log:
                 page.line([(line, "muted")])
+
+
+PREFIX = "helix "
+OUTPUT_BYTES = 64 << 10
+OUTPUT_LOOK_EVERY = 0.5
+
+
+class OutputSheet(Sheet):
+    """What a command has printed so far; it goes on without the sheet."""
+
+    FOOTER = ("go.back",)
+
+    def __init__(self, title: str, path: Path) -> None:
+        super().__init__(title)
+        self._path = path
+        self._lines: tuple[str, ...] = ()
+
+    def on_mount(self) -> None:
+        """Follow the file."""
+        self.set_interval(OUTPUT_LOOK_EVERY, self._look)
+        self._look()
+
+    def _look(self) -> None:
+        self.run_worker(self._read, thread=True, group="output", exclusive=True)
+
+    def _read(self) -> None:
+        lines = tuple(clean_block(read_end(self._path, OUTPUT_BYTES)).split("\n"))
+        if lines != self._lines:
+            self.app.call_from_thread(self._take, lines)
+
+    def _take(self, lines: tuple[str, ...]) -> None:
+        self._lines = lines
+        self.rewrite()
+
+    def write(self, page: Page) -> None:
+        """The lines as they are."""
+        if not any(self._lines):
+            page.paragraph([("nothing printed yet", "muted")])
+        for line in self._lines if any(self._lines) else ():
+            page.paragraph([(line, "text")])
+
+
+def helix_commands(console: Console) -> Iterable[tuple[str, str, Callable[[], object]]]:
+    """Every command that the console has no other place for: name, help, deed."""
+    for name, row in ROWS.items():
+        if row.asks is not None:
+            yield PREFIX + name, row.summary, partial(_begin, console, name)
+
+
+def _begin(console: Console, name: str) -> None:
+    row = ROWS[name]
+    if not row.asks:
+        _run(console, name, ())
+        return
+    title = f"helix-tui {name}: {row.summary}"
+    console.push_screen(LineSheet(title, row.asks, partial(_run_with, console, name)))
+
+
+def _run_with(console: Console, name: str, text: str) -> None:
+    if ROWS[name].asks in ONE_TEXT:
+        words = ["--", text] if text else []
+    else:
+        try:
+            words = shlex.split(text)
+        except ValueError as error:
+            console.say(f"that is not a command line: {error}", "warning")
+            return
+    _run(console, name, words)
+
+
+def _run(console: Console, name: str, words: Iterable[str]) -> None:
+    def began(path: Path) -> None:
+        console.push_screen(OutputSheet(f"helix-tui {name}", path))
+
+    console.loop_controls.command(name, tuple(words), began)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from helix_tui.core.editing.authoring import AuthoringFinding
 from helix_tui.core.ground.text import clean_line
@@ -12,23 +12,38 @@ from helix_tui.core.memory import Correction, Memory, MemoryEdit, MemoryStore
 from helix_tui.core.memory.lessons.changes import MemoryChanges
 from helix_tui.core.memory.ranking import likeness
 from helix_tui.core.memory.write.storing import MIN_TRIGGER
+from helix_tui.screens.base import Console
 from helix_tui.screens.editing.forms import FormSheet
 from helix_tui.screens.memory.changes import UNDOABLE
+from helix_tui.screens.memory.memory_session import MemoryViewState
 from helix_tui.screens.memory.sheets import MemoryAction, MemoryActionSheet, MemoryPreviewSheet
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.forms.form import FormField
-
-if TYPE_CHECKING:
-    from helix_tui.screens.memory.screen import MemoryScreen
 
 MOST_OFFERED = 200
 """Memories that are offered to stand in place of another."""
 
 
+class CorrectableScreen(Protocol):
+    """What a screen has from which memories are corrected."""
+
+    memory_view: MemoryViewState
+
+    @property
+    def app(self) -> Any: ...
+
+    @property
+    def console(self) -> Console: ...
+
+    def change(self, work: Callable[[MemoryStore], str], done: Callable[[], object]) -> None: ...
+
+    def foresee(self, plan: Callable[[MemoryStore], Correction], show: Callable[[Correction], None]) -> None: ...
+
+
 class CorrectionForm(FormSheet):
     """What a memory says, to be written anew; it stays until the correction is done or left."""
 
-    def __init__(self, screen: MemoryScreen, memory: Memory, look: Callable[[MemoryEdit], None]) -> None:
+    def __init__(self, screen: CorrectableScreen, memory: Memory, look: Callable[[MemoryEdit], None]) -> None:
         shown = {"trigger": memory.trigger, "resolution": memory.resolution}
         fields = (
             FormField("resolution", "resolution", "" if memory.withheld else shown["resolution"], lines=5),
@@ -64,7 +79,7 @@ _TYPES = (
 )
 
 
-def edit(screen: MemoryScreen, memory: Memory) -> None:
+def edit(screen: CorrectableScreen, memory: Memory) -> None:
     """Open the form for a memory."""
 
     def look(change: MemoryEdit) -> None:
@@ -79,7 +94,7 @@ def edit(screen: MemoryScreen, memory: Memory) -> None:
     screen.console.push_screen(form)
 
 
-def supersede(screen: MemoryScreen, memory: Memory) -> None:
+def supersede(screen: CorrectableScreen, memory: Memory) -> None:
     """Ask which memory holds instead, those that are most alike first."""
     others = [each for each in screen.memory_view.memories if each.id != memory.id]
     others.sort(key=lambda each: (-likeness(memory.trigger, each.trigger), -each.id))
@@ -101,7 +116,7 @@ def supersede(screen: MemoryScreen, memory: Memory) -> None:
 
 
 def foresee(
-    screen: MemoryScreen,
+    screen: CorrectableScreen,
     plan: Callable[[MemoryStore], Correction],
     work: Callable[[MemoryStore], Correction],
     done: Callable[[], object],

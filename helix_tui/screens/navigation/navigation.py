@@ -365,7 +365,7 @@ class Traveller(App[int]):
 
     def _commands(self, screen: Screen[Any]) -> list[Command]:
         """Everything that can be done by name on a screen: the app's commands, and its own."""
-        from helix_tui.screens.loop.controls import helix_commands
+        from helix_tui.screens.loop.sheets import helix_commands
 
         if not isinstance(screen, HelixScreen):
             return commands()

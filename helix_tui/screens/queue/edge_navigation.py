@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Any, Literal, Protocol
+
+from textual.geometry import Size
 
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.widgets.base.row_source import Row
 from helix_tui.widgets.chrome.chooser import Chooser
 from helix_tui.widgets.rows.bead import RowContext, bead_line
-
-if TYPE_CHECKING:
-    from helix_tui.screens.queue.screen import QueueScreen
 
 Direction = Literal["dependents", "needed"]
 
@@ -20,10 +19,32 @@ _CAPTIONS: dict[Direction, str] = {"dependents": "{} wait on {}", "needed": "{} 
 _MOST_STEPS = 200
 
 
+class EdgeScreen(Protocol):
+    """What a screen has on which one goes along edges."""
+
+    list: Any
+
+    @property
+    def app(self) -> Any: ...
+
+    @property
+    def size(self) -> Size: ...
+
+    @property
+    def selected_bead(self) -> str | None: ...
+
+    @property
+    def world(self) -> RowContext: ...
+
+    def go_to(self, bead_id: str) -> bool: ...
+
+    def mount(self, *widgets: Any) -> Any: ...
+
+
 class Along:
     """Steps along edges on a queue screen. A step the other way leads back to where the last one began."""
 
-    def __init__(self, screen: QueueScreen) -> None:
+    def __init__(self, screen: EdgeScreen) -> None:
         self._screen = screen
         self._trail: list[tuple[str, Direction, str]] = []
         """Steps taken: from, which way, to."""
