@@ -21,6 +21,7 @@ from helix_tui.core.ddx.runs.running import Run, holds
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
+from helix_tui.core.supervision.run_state.account import with_given
 
 KINDS: tuple[StatusClass, ...] = ("landed", "preserved", "failed", "no_changes", "other")
 MOST_LINES = 60
@@ -50,7 +51,9 @@ def run(call: Call) -> int:
     wanted = find_bead(present.queue, call.options.bead) if call.options.bead else None
     book = read_book(present.project, present.tracker, present.runs)
     attempts = [
-        attempt for attempt in book if (wanted is None or attempt.bead_id == wanted) and began_since(attempt, since)
+        attempt
+        for attempt in with_given(present.project, book)
+        if (wanted is None or attempt.bead_id == wanted) and began_since(attempt, since)
     ]
     other = [each for each in book.other_calls if wanted is None or each.bead_id == wanted]
     sums = sum_calls(spent for attempt in attempts for spent in attempt.spent) + sum_calls(other, since)

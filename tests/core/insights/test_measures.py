@@ -15,6 +15,8 @@ from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.insights.cells import table
 from helix_tui.core.insights.measures import Measure, read_measures
+from helix_tui.core.memory import database_path, open_memory
+from helix_tui.core.supervision.run_state.account import with_told
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import row
 
@@ -106,6 +108,22 @@ def test_attempts_are_told_apart_by_what_they_were_given(root: Path) -> None:
     assert [value for _, value in cell.key] == ["4 to 8 KB", "high", "1 document", "1 to 3"]
     by_ratchet = {dict(each.key)["ratchet"]: each.n for each in table(attempts_of(root), {}, ("ratchet",))}
     assert by_ratchet == {"held": 1, "got worse": 1}
+
+
+def test_memories_that_a_hook_gave_count_as_those_of_the_bead(root: Path) -> None:
+    project = find_project(root)
+    names = [each.attempt_id for each in attempts_of(root)]
+    with open_memory(database_path(project)) as memory:
+        for number in range(5):
+            memory.store(f"parser {number} fails on an empty line {number * 37}", f"skip line {number}", "failure")
+        shown = memory.inject("parser fails on an empty line", attempt=names[0], limit=8).shown
+        for _ in range(2):  # shown twice is given once
+            memory.inject("parser fails on an empty line", attempt=names[1], limit=3)
+    assert len(shown) >= 4
+    given = {each.attempt_id: each.memories for each in with_told(project, attempts_of(root))}
+    assert given == {names[0]: "4 and more", names[1]: "1 to 3"}
+    database_path(project).write_bytes(b"no database")
+    assert {each.memories for each in with_told(project, attempts_of(root))} == {"1 to 3"}
 
 
 def test_a_metric_is_one_series_with_what_it_is_held_against(root: Path) -> None:

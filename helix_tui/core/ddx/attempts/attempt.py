@@ -20,6 +20,14 @@ from helix_tui.core.ddx.measures import Ratchet
 
 Source = Literal["recovery", "loop", "event", "metrics", "result", "cost", "manifest", "name", "run-state"]
 
+MEMORY_CLASSES = ("none", "1 to 3", "4 and more")
+"""How many memories an attempt was given, in classes that can be compared."""
+
+
+def memory_class(count: int) -> str:
+    """The class of a number of memories."""
+    return MEMORY_CLASSES[0 if not count else 1 if count <= 3 else 2]
+
 
 @dataclass(frozen=True, slots=True)
 class Tokens:

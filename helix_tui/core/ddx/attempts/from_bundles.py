@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from helix_tui.core.ddx.attempts.attempt import Piece, Review
+from helix_tui.core.ddx.attempts.attempt import Piece, Review, memory_class
 from helix_tui.core.ddx.attempts.bundles import began_at
 from helix_tui.core.ddx.files import Folder, decode_object, read_bytes, stamp_of
 from helix_tui.core.ddx.measures import read_ratchets
@@ -289,8 +289,7 @@ def _context_class(manifest: Mapping[str, Any]) -> str:
 
 def _memory_class(manifest: Mapping[str, Any]) -> str:
     told = split_block(_described(manifest))[1]
-    count = sum(line.startswith("- ") for line in told.split("\n"))
-    return "none" if not count else "1 to 3" if count <= 3 else "4 and more"
+    return memory_class(sum(line.startswith("- ") for line in told.split("\n")))
 
 
 def _described(manifest: Mapping[str, Any]) -> str:

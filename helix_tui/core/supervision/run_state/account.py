@@ -11,12 +11,13 @@ stands in only where that record has nothing.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from helix_tui.core.ddx.attempts.attempt import Attempt, Piece
+from helix_tui.core.ddx.attempts.attempt import MEMORY_CLASSES, Attempt, Piece, memory_class
 from helix_tui.core.ddx.attempts.branch import BranchHistory, merge_report
 from helix_tui.core.ddx.attempts.calls import IndexedCall, SessionIndex
 from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
@@ -102,8 +103,27 @@ def _from_report(result: LoopResult) -> AgentCall:
     return AgentCall("work", 0, result.cost_usd or None, result.tokens or None, result.bead_id, result.attempt_id)
 
 
+def with_given(project: Project, attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
+    """Attempts by the memories that they were given: in their bead, or by a hook as the ledger has it."""
+    if not (project.helix_dir / "helix.db").exists() and not os.environ.get("HELIX_DB_PATH"):
+        return tuple(attempts)
+    from helix_tui.core.memory.recall.ledger import memories_given  # its libraries take half a second
+
+    given = {name: memory_class(count) for name, count in memories_given(project).items()}
+    return tuple(
+        replace(each, memories=told)
+        if (told := given.get(each.attempt_id)) and MEMORY_CLASSES.index(told) > _class_of(each)
+        else each
+        for each in attempts
+    )
+
+
+def _class_of(attempt: Attempt) -> int:
+    return MEMORY_CLASSES.index(attempt.memories) if attempt.memories in MEMORY_CLASSES else -1
+
+
 def with_told(project: Project, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    """Attempts with evidence, and those of the last run that have none."""
+    """Attempts with evidence, by the memories that each was given, and those of the last run that have none."""
     known = {attempt.attempt_id for attempt in attempts}
     evident = {attempt.bead_id for attempt in attempts}
     branch, told = BranchHistory(project), []
@@ -117,7 +137,7 @@ def with_told(project: Project, attempts: Sequence[Attempt]) -> tuple[Attempt, .
             if name not in known if name else text(row, "bead_id") not in evident:
                 piece = _piece(name, row, parse_instant(str(cycle.get("at", ""))))
                 told.append(merge_report(branch, piece))
-    return (*attempts, *told)
+    return with_given(project, (*attempts, *told))
 
 
 def _piece(name: str, row: Mapping[str, Any], at: int | None) -> Piece:

@@ -213,7 +213,7 @@ def test_a_ddx_that_picks_what_is_held_back_ends_the_run(stage: StageFactory) ->
     world.turns(*({"results": [{"bead_id": "a-1", "status": "execution_failed"}]} for _ in range(6)))
     outcome = world.run()
     assert (outcome.stop.reason, len(world.executed)) == ("no_progress", 2)
-    assert "though this run had passed over it" in outcome.stop.detail
+    assert "although this run had skipped it" in outcome.stop.detail
 
 
 def test_two_beads_that_fail_are_each_tried_once(stage: StageFactory) -> None:
