@@ -20,7 +20,7 @@ from pathlib import Path
 
 from textual import events
 from textual.geometry import Size
-from textual.pilot import Pilot
+from textual.pilot import Pilot, WaitForScreenTimeout
 
 from helix_tui.app import HelixApp
 from helix_tui.barrier import RECENT
@@ -58,7 +58,16 @@ class Hand:
             for event in (*self._parser.feed(given), *self._parser.tick()):
                 driver.process_message(event)
         elif kind == "rest":
-            await self._pilot.pause(None if value else 0)
+            await self._rest(bool(value))
+
+    async def _rest(self, whole: bool) -> None:
+        """Wait until all widgets have dealt with what they were told, or for a moment."""
+        try:
+            await self._pilot.pause(None if whole else 0)
+        except WaitForScreenTimeout:  # half a minute at a machine's full load: is it the console, or the machine?
+            heard = asyncio.Event()
+            self._app.screen.call_later(heard.set)
+            await asyncio.wait_for(heard.wait(), HANG_S)
 
 
 async def play(case: Case, actions: Sequence[Action], root: Path) -> str:
