@@ -32,6 +32,21 @@ def test_a_list_of_beads_leaves_out_those_that_only_exclude_it(root: Path, capsy
     assert not any(":" in file for file in found["ranked_files"])
 
 
+def test_what_is_ready_is_what_the_queue_says(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["-C", str(root), "queue", "--json", "--read-only"]) == 0
+    ready = json.loads(capsys.readouterr().out)["ready"]
+    found = _ask(root, "which beads are ready?", capsys)
+    assert found["answer"].startswith("2 beads ready:\n")
+    assert [one["file"] for one in found["citations"]] == [f"bead:{name}" for name in ready]
+
+
+def test_attempts_in_a_state_are_those_with_that_outcome(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = _ask(root, "how many attempts were refused?", capsys)
+    assert found["answer"].startswith("1 attempt refused:\n")
+    assert LATER in found["answer"]
+    assert "attempt landed" not in _ask(root, "how many attempts landed?", capsys)["answer"]
+
+
 def test_an_account_tells_of_the_last_attempt_and_its_review(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = _ask(root, "what went wrong with fy-1a2b last time?", capsys)
     first = found["answer"].partition("Before that")[0]

@@ -259,6 +259,48 @@ def _proposals(overlay: Scene) -> Iterator[Statement]:
             yield ("teaches a failure", each["attempt"]), True
 
 
+def _asked(overlay: Scene) -> Iterator[Statement]:
+    """What Ask answers about states: counts are those of the queue and of the attempts, or no count is said."""
+    for question, subject in (
+        ("which beads are ready?", ("count", "ready")),
+        ("how many attempts landed?", ("count", "landed")),
+        ("which attempts were refused?", ("count of outcome", "refused")),
+        ("list failed attempts", ("count of outcome", "failed")),
+        ("which beads are proposed?", ("count in state", "proposed")),
+    ):
+        code, out = overlay.run("ask", question)
+        told = re.search(r"^([\d,]+) (?:bead|attempt)s? (?:ready|landed|refused|failed|proposed)$", out, re.M)
+        if code == 0 and told:
+            yield subject, int(told[1].replace(",", ""))
+            listed = re.findall(r"^- `([^`]+)`", out, re.M)
+            if "ready" in question:
+                yield ("next", ""), listed[0]
+
+
+def _forecast(overlay: Scene) -> Iterator[Statement]:
+    """What is left, and its longest chain: the queue's, for as much as it holds."""
+    document, queue = overlay.ask("insights"), overlay.ask("queue")
+    path = queue["critical_path"]
+    chain = document["forecast"]["longest_chain"]
+    if path:
+        yield ("longest chain", ""), chain
+        yield ("longest chain", ""), len(path)
+        yield ("critical path", ""), path
+        rows = {row["id"]: row for row in queue["beads"]}
+        for place, name in ((place, name) for place, name in enumerate(path, 1) if name in rows):  # others are missing
+            yield ("place on the critical path", name), place
+            yield ("place on the critical path", name), rows[name]["chain"]["place"]
+            yield ("is on the critical path", name), True
+            yield ("is on the critical path", name), rows[name]["on_critical_path"]
+            yield ("is done", name), rows[name]["state"] in ("closed", "cancelled")
+            yield ("is done", name), False
+    yield ("count", "left to do"), document["forecast"]["left"]
+    yield (
+        ("count", "left to do"),
+        document["burn"]["open_beads"],
+    )
+
+
 _SAYS_READY = re.compile(r"(?<![\w-])([\d,]+) ready\b")
 _SAYS_WORKERS = re.compile(r"([\d,]+) for workers\b")
 
@@ -408,6 +450,8 @@ SURFACES: dict[str, Surface] = {
     "stuck": _stuck,
     "next": _next,
     "needs": _needs,
+    "ask": _asked,
+    "forecast": _forecast,
     "memory learn": _proposals,
     "queue in words": _words_of("queue"),
     "check in words": _words_of("check", "--no-model"),

@@ -11,7 +11,7 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.paint import columns, counted
-from helix_tui.cli.report.loading import locate
+from helix_tui.cli.report.loading import judge, locate
 from helix_tui.cli.report.search_hint import hint_once
 from helix_tui.cli.report.tree_report import check_trees
 from helix_tui.core.ask.answer.model import ask_model
@@ -100,7 +100,7 @@ def run(call: Call) -> int:
     project = locate(call)
     model = None if options.no_model else _model(call, project)
     index, made_ms = _index(call, project)
-    records = ProjectRecords(project, WorkReader(project), in_memory=call.read_only)
+    records = ProjectRecords(project, _work(call, project), in_memory=call.read_only)
     library = IndexLibrary(index, None if options.revision else records)
     try:
         found = ask(
@@ -143,6 +143,11 @@ def _earlier(project: Project) -> dict[str, Any]:
     return {**document, "id": last.id}
 
 
+def _work(call: Call, project: Project) -> WorkReader:
+    """What is known of the work; which beads are ready is what `queue` says."""
+    return WorkReader(project, lambda tracker: judge(call, project, tracker).queue.by_state())
+
+
 def _serve(call: Call) -> int:
     """Serve agents until they have had enough."""
     if call.options.question:
@@ -150,7 +155,8 @@ def _serve(call: Call) -> int:
     from helix_tui.cli.show.ask_server import serve
 
     gc.enable()  # turned off for commands that end at once
-    return serve(AskSession(locate(call), ddx=call.ddx, keep=not call.read_only))
+    project = locate(call)
+    return serve(AskSession(project, present=_work(call, project), ddx=call.ddx, keep=not call.read_only))
 
 
 def _question(call: Call) -> str:

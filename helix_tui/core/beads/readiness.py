@@ -18,7 +18,7 @@ Where a ddx is at hand its own rule (`Rule`) judges every record, whatever keys 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
@@ -166,6 +166,13 @@ class Queue:
             else now - self.as_of > NS
             for standing in self._timed
         )
+
+    def by_state(self) -> dict[str, Sequence[str]]:
+        """The beads of each state, those that are ready in pick order; states with none are left out."""
+        found: dict[str, list[str]] = {}
+        for bead_id in self.beads:
+            found.setdefault(self.state(bead_id), []).append(bead_id)
+        return {**found, "ready": self.ready}
 
     def counts(self) -> dict[str, int]:
         """How many beads are in each state; states with none are left out."""

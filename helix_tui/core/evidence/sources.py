@@ -22,7 +22,7 @@ from helix_tui.core.ask.index.store.database import VERSION
 from helix_tui.core.ask.records import PastCommit, Span, text_hash
 from helix_tui.core.beads.archive import only_archived, read_archive
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.beads.tracker import TrackerReader
+from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.runs.transcript import attached_events
@@ -45,6 +45,8 @@ MAX_SECTIONS = 30
 """Sections of one bead that are looked at where attempts or reviews are asked for."""
 MAX_SECTION_FILES = 240
 """Beads that are looked through for them: what an attempt says is little beside its bead's own words."""
+MAX_SHOWN = 24
+"""Of the beads or attempts in one state, how many are looked up to be listed."""
 _RECORD_OF = {"attempt": "bead", "review": "bead"}
 _SECTION_OF = {"attempt": "Attempt ", "review": "Review o"}
 
@@ -63,6 +65,8 @@ class WorkRecords:
     commits: Sequence[PastCommit] = ()
     events: Callable[[Bead], Sequence[Mapping[str, Any]]] = lambda _: ()
     """The events of a bead that lie beside its row."""
+    states: Callable[[], Mapping[str, Sequence[str]]] = dict
+    """State -> ids of beads in it, what is ready in pick order: as the queue has it."""
 
     def records(self) -> Iterator[Record]:
         """All of them."""
@@ -81,8 +85,12 @@ class WorkReader:
     """Reads what a project's files know of its work; again, only what has changed. Parts that cannot be read are left
     out."""
 
-    def __init__(self, project: Project) -> None:
+    def __init__(
+        self, project: Project, states: Callable[[Tracker], Mapping[str, Sequence[str]]] | None = None
+    ) -> None:
+        """``states`` judges a tracker: which beads stand in which state; None knows of none."""
         self._project = project
+        self._states = states
         self._tracker = TrackerReader(project.beads_file)
         self._attempts = AttemptIndex.of(project)
 
@@ -97,6 +105,7 @@ class WorkReader:
             read_memories(project),
             read_runs(project),
             events=partial(attached_events, project.ddx_dir),
+            states=dict if self._states is None else partial(self._states, tracker),
         )
 
 
@@ -188,6 +197,8 @@ class ProjectRecords:
         self._lock = threading.Lock()
         self.work = WorkRecords()
         """What was there when it was last refreshed."""
+        self._stand: Mapping[str, Sequence[str]] | None = None
+        """The states of its beads, once one was asked for."""
 
     @property
     def digests(self) -> Mapping[str, str]:
@@ -204,7 +215,7 @@ class ProjectRecords:
     def refresh(self, commits: Sequence[PastCommit] = ()) -> None:
         """See what there is now."""
         with self._lock:
-            self.work = replace(self._present(), commits=commits)
+            self.work, self._stand = replace(self._present(), commits=commits), None
             changed = self._source.take(self.work.records())
             if self._index is None:
                 path = None if self._in_memory else self._project.helix_dir / "ask" / FILE
@@ -248,6 +259,22 @@ class ProjectRecords:
             for start, end, title in zip(starts, ends, titles, strict=True)
         ]
 
+    def in_state(self, kind: str, state: str) -> tuple[int, Sequence[Span]]:
+        """How many beads stand in a state of the queue, or attempts have an outcome; passages of the first of them."""
+        if kind == "bead":
+            ids = self._states().get(state, ())
+            return len(ids), [span for bead_id in ids[:MAX_SHOWN] for span in self.named(bead_id)[:1]]
+        every = (one for bead_id in self.work.beads for one in self.work.attempts(bead_id))
+        found = sorted((one for one in every if one.verdict.outcome == state), key=lambda one: one.attempt_id)[::-1]
+        shown = (self._section_of(one) for one in found[:MAX_SHOWN])
+        return len(found), [span for span in shown if span is not None]
+
+    def _section_of(self, attempt: Attempt) -> Span | None:
+        """The passage that tells of an attempt: None where a later one that ended alike stands for it."""
+        title = f"Attempt {attempt.attempt_id}"
+        passages = self.named(attempt.bead_id)
+        return next((span for span in passages if span.header.rpartition(" > ")[2] == title), None)
+
     def _path_of(self, word: str) -> str | None:
         beads = self.work.beads
         if word in beads:
@@ -267,9 +294,15 @@ class ProjectRecords:
         return "" if record is None else record.title
 
     def state(self, bead_id: str) -> str:
-        """The status of a bead as its row says; empty where there is none."""
+        """Where a bead stands in the queue, else the status in its row; empty where there is none."""
         bead = self.work.beads.get(bead_id)
-        return "" if bead is None else bead.status
+        found = next((state for state, ids in self._states().items() if bead_id in ids), "")
+        return found or ("" if bead is None else bead.status)
+
+    def _states(self) -> Mapping[str, Sequence[str]]:
+        if self._stand is None:
+            self._stand = self.work.states()
+        return self._stand
 
 
 def _section(path: str, start: int, end: int, title: str, lines: Sequence[str]) -> Span:

@@ -125,7 +125,8 @@ class AskScreen(PanedScreen):
         project = snapshot.project
         memories, runs = read_memories(project), read_runs(project)
         events = partial(attached_events, project.ddx_dir)
-        return WorkRecords(beads, snapshot.attempts.of_bead, memories, runs, events=events)
+        states = snapshot.queue.by_state
+        return WorkRecords(beads, snapshot.attempts.of_bead, memories, runs, events=events, states=states)
 
     def _hear_index(self, state: State) -> None:
         """Called in the thread that keeps the index."""

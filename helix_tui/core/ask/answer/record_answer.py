@@ -67,7 +67,8 @@ def answer_records(asked: RecordsAsked, spans: Sequence[Span], records: Records 
     named = [span for span in spans if asked.ids and span.file == spans[0].file]
     if named and asked.ids and asked.shape != "list":
         return tell_record(named, title=title(named[0].file), state=state(named[0].file.partition(":")[2]))
-    return list_records(asked, spans, title=title, state=state)
+    every = records.in_state(asked.kinds[0], asked.state)[0] if records is not None and asked.all_in_state else 0
+    return list_records(asked, spans, title=title, state=state, every=every)
 
 
 class _Cited:
@@ -99,7 +100,12 @@ class _Listed:
 
 
 def list_records(
-    asked: RecordsAsked, spans: Sequence[Span], *, title: Callable[[str], str], state: Callable[[str], str]
+    asked: RecordsAsked,
+    spans: Sequence[Span],
+    *,
+    title: Callable[[str], str],
+    state: Callable[[str], str],
+    every: int = 0,
 ) -> RecordAnswer | None:
     """The records that speak of a subject, best first; None where none does.
 
@@ -108,6 +114,7 @@ def list_records(
         spans: passages of records, best first.
         title: the title of a record by its file.
         state: the status of a bead by its id.
+        every: how many are in the state that was asked for, of which the passages are the first.
     """
     wanted = _words(asked.subject)
     listed = list(_candidates(asked, spans, wanted, title, state))
@@ -121,9 +128,11 @@ def list_records(
     some = "" if full else ", none with all of its words"
     about = f" on “{clean_line(asked.subject, 60)}”" if asked.subject else ""
     lines = tuple(f"{_entry(one, wanted)} {cited.cite(one.span)}" for one in kept)
-    sections = [Section(f"{_counted(len(chosen), _noun(asked, kept))}{about}{some}", lines)]
-    if len(chosen) > len(kept):
-        sections.append(Section("Not listed", (f"searched: {len(chosen) - len(kept)} more, further down",)))
+    count = every or len(chosen)
+    about = f" {asked.state.replace('_', ' ')}" if every else about
+    sections = [Section(f"{_counted(count, _noun(asked, kept))}{about}{some}", lines)]
+    if count > len(kept):
+        sections.append(Section("Not listed", (f"searched: {count - len(kept)} more, further down",)))
     return RecordAnswer(Answer(tuple(sections), tuple(cited.all)), bool(full))
 
 
@@ -145,7 +154,7 @@ def _candidates(
         place = record_place(group[0].file, group[0].header)
         assert place is not None
         status = state(place.record) if group[0].file.startswith("bead:") else ""
-        if asked.state in ("open", "closed") and (status in _OVER) != (asked.state == "closed"):
+        if not asked.all_in_state and asked.kinds == ("bead",) and not _is_in(asked.state, status):
             continue
         name = title(group[0].file) or group[0].header.partition(" > ")[0]
         words = terms_in("\n".join([name, *(span.text for span in group)]))
@@ -154,9 +163,20 @@ def _candidates(
         yield _Listed(place, best, name, status, share)
 
 
+def _in_words(state: str) -> str:
+    return clean_line(state.replace("_", " "), 20)
+
+
+def _is_in(asked: str, state: str) -> bool:
+    """Whether a bead's state is the one asked for; "past" and its like ask for none."""
+    if asked in ("open", "closed"):
+        return (state in _OVER) == (asked == "closed")
+    return asked != "ready" or state == asked
+
+
 def _entry(one: _Listed, wanted: frozenset[str]) -> str:
     """A record in a line: its id, title and state, and the sentence that says most unless its title does."""
-    state = f" ({clean_line(one.state, 20)})" if one.state else ""
+    state = f" ({_in_words(one.state)})" if one.state else ""
     part = f", {one.place.section}" if one.place.kind == "attempt" else ""
     head = f"`{clean_line(one.place.record, 80)}` {clean_line(one.title, 160)}{state}{part}"
     if wanted <= terms_in(one.title):
@@ -207,7 +227,7 @@ def tell_record(spans: Sequence[Span], *, title: str, state: str) -> RecordAnswe
     cited = _Cited()
     first = record_place(spans[0].file, spans[0].header)
     assert first is not None
-    is_state = f", which is {clean_line(state, 20)}" if state else ""
+    is_state = f", which is {_in_words(state)}" if state else ""
     lead = [f"`{clean_line(first.record, 80)}` is “{clean_line(title, 160)}”{is_state}. {cited.cite(spans[0])}"]
     attempts = [span for span in spans if _section_of(span).startswith("Attempt ")]
     reviews = {

@@ -33,6 +33,10 @@ class Records(Protocol):
         """All passages of the record that an id names; empty where none has it."""
         ...
 
+    def in_state(self, kind: str, state: str) -> tuple[int, Sequence[Span]]:
+        """How many beads or attempts are in a state, and the first passages of the first of them, in order."""
+        ...
+
     def title(self, file: str) -> str:
         """The title of the record that a passage comes from."""
         ...

@@ -55,6 +55,21 @@ _LIST = tuple(
         rf"^\W*(?P<state>(?:open|closed)\s+)?(?P<noun>{_MANY})\s+(?:that|which|about|on|for|touching|mentioning|concerning|with)\s+(?P<rest>.+)",
     )
 )
+_STATES: dict[RecordKind, str] = {
+    "bead": r"ready|running|proposed|cancelled|superseded|closed",
+    "attempt": r"landed|failed|refused|kept\s+aside|interrupted|satisfied",
+}
+_IN_STATE = tuple(
+    re.compile(
+        r"^\W*(?:please\s+)?(?:which|what|list|show(?:\s+me)?|how\s+many)\s+(?:of\s+)?(?:the\s+|our\s+)?"
+        rf"(?:(?P<before>{states})\s+)?(?P<noun>{_NOUNS[kind]})"
+        rf"(?:\s+(?:that\s+)?(?:(?:is|are|were|was|have|has)\s+)?(?:now\s+)?(?P<after>{states}))?"
+        r"(?:\s+(?:now|are\s+there|there\s+are|do\s+we\s+have|so\s+far))*\W*$",
+        re.IGNORECASE,
+    )
+    for kind, states in _STATES.items()
+)
+"""A list of what is in one state, on no subject: "which beads are ready?", "how many attempts landed?"."""
 _REMEMBERED = re.compile(
     r"^\W*what\s+(?:do|have|did)\s+we\s+(?:remember|know|learnt?|learned)(?:\s+(?:about|of|on|from))?\s+(?P<rest>.+)"
     r"|^\W*have\s+we\s+(?:seen|met|had)\s+(?P<more>.+)",
@@ -109,7 +124,12 @@ class RecordsAsked:
     subject: str = ""
     """What the records should speak of, in the question's words without its frame."""
     state: str = ""
-    """``open`` or ``closed`` where a list wants only those."""
+    """``open`` or ``closed`` where a list wants only those; where it has no subject, the state that is asked for."""
+
+    @property
+    def all_in_state(self) -> bool:
+        """Whether everything in one state is asked for, whatever it is about."""
+        return self.shape == "list" and bool(self.state and self.kinds) and not self.subject and not self.ids
 
     @property
     def only_records(self) -> bool:
@@ -123,6 +143,10 @@ def records_asked(text: str) -> RecordsAsked:
     ids = tuple(dict.fromkeys(found for found in _ID.findall(head) if any(map(str.isdigit, found.rpartition("-")[2]))))
     if len(head.split()) > 40:
         return RecordsAsked("none", ids=ids)
+    told = next(filter(None, (pattern.search(head) for pattern in _IN_STATE)), None)
+    if told is not None and (told["before"] is None) != (told["after"] is None):
+        word = "_".join((told["before"] or told["after"]).lower().split())
+        return RecordsAsked("list", _kinds_in(told["noun"]), state=word)
     for pattern in _LIST:
         found = pattern.search(head)
         if found is not None:
@@ -166,6 +190,8 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
     if asked.kinds == ("commit",):
         return _commits(library, asked.subject, RECORD_SPANS)
     records = library.records
+    if records is not None and asked.all_in_state:
+        return list(records.in_state(asked.kinds[0], asked.state)[1])
     if records is not None:
         for word in asked.ids:
             found += records.named(word)

@@ -42,6 +42,23 @@ def test_questions_about_code_that_knows_such_words(text: str) -> None:
     assert records_asked(text).shape == "none"
 
 
+@pytest.mark.parametrize(
+    ("text", "state"),
+    [
+        ("which beads are ready?", "ready"),
+        ("list the ready beads", "ready"),
+        ("how many attempts landed so far?", "landed"),
+        ("which executions were kept aside?", "kept_aside"),
+        ("which ready beads touch the parser?", ""),
+        ("which beads are ready to touch the parser?", ""),
+        ("which beads landed?", ""),
+    ],
+)
+def test_questions_about_everything_in_a_state(text: str, state: str) -> None:
+    found = records_asked(text)
+    assert (found.state if found.all_in_state else "") == state
+
+
 def test_ids_and_states() -> None:
     assert records_asked("why did 20260822T011400-33af75f3 fail?").ids == ("20260822T011400-33af75f3",)
     assert records_asked("show me closed beads about docs").state == "closed"
