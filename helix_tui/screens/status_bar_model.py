@@ -110,8 +110,20 @@ def _because(status_summary: StatusSummary | None, counts: QueueCounts) -> str:
     return _in_words(reasons[0].code) if reasons else ""
 
 
+_REASONS = {
+    "not_looked": "documents not checked",
+    "dangling_dependency": "a dependency is missing",
+    "vague_acceptance": "acceptance too vague",
+    "only_epics": "only epics are open",
+    "dead_claim": "stale claims",
+    "orphan": "stale claims",
+    "tried": "attempted, still open",
+}
+"""What a reason of NEXT_ACTION means, where its code is a riddle."""
+
+
 def _in_words(code: str) -> str:
-    return clean_line(code.replace("_", " "), 40)
+    return _REASONS.get(code) or clean_line(code.replace("_", " "), 40)
 
 
 def _loop(status_summary: StatusSummary) -> str:

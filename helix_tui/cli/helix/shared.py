@@ -15,10 +15,9 @@ from helix_tui.cli.editing.change import curator_of, told
 from helix_tui.cli.report.loading import locate
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.supervision.agents.briefing import chosen, environment_options
 from helix_tui.core.supervision.signals.autonomy import DEFAULT, LEVELS, Level, level_of
 from helix_tui.core.supervision.signals.questions import OpenQuestions
-from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate
+from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, chosen, environment_options
 from helix_tui.core.supervision.stages.governing import AlignmentActive
 from helix_tui.settings import load_settings
 

@@ -29,7 +29,7 @@ from helix_tui.core.ground.project import Project, find_ddx
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_block
 from helix_tui.core.ground.time import now_ns
-from helix_tui.core.supervision.agents.briefing import chosen
+from helix_tui.core.supervision.stages.delegate import chosen
 
 MODEL_VARIABLE = "HELIX_ASK_MODEL"
 """A command that asks a model instead of ddx; the prompt comes on its input, or in ``{prompt_file}``."""

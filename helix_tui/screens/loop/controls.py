@@ -26,7 +26,6 @@ from helix_tui.core.ground import process_session as session
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.snapshot import Snapshot
-from helix_tui.core.supervision.agents.briefing import chosen, environment_options
 from helix_tui.core.supervision.run_state.budget import (
     SPANS,
     BudgetSpan,
@@ -45,7 +44,7 @@ from helix_tui.core.supervision.run_state.control import (
 from helix_tui.core.supervision.signals.autonomy import DEFAULT, LEVELS, SHORT, Level, level_of
 from helix_tui.core.supervision.signals.questions import OpenQuestions, decide_escalation
 from helix_tui.core.supervision.stages.build import undone
-from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, logs_folder
+from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, chosen, environment_options, logs_folder
 from helix_tui.core.supervision.stages.results import answer_question
 from helix_tui.settings import load_settings
 

@@ -192,7 +192,7 @@ class NeedRows(RowSource):
         if width < REASON_LEAST or bead is None:
             left.append((title, "text"))
         else:
-            share = max(28, room * 9 // 20)
+            share = max(28, room * 11 // 20)
             left += [
                 (column(clean_line(bead.title, 300), share), "text"),
                 (clean_line(need.reason, 400), "muted"),
