@@ -26,6 +26,7 @@ from helix_tui.core.memory import database_path, open_memory
 from helix_tui.core.memory.lessons.proposals import Proposals
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.signals.questions import OpenQuestions, read_questions
+from helix_tui.screens.editing.choices import ChoiceSheet
 from helix_tui.screens.needs.screen import NeedsScreen
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.journal_host import at_rest
@@ -582,6 +583,16 @@ async def test_undoing_a_landing_takes_the_merge_out_where_nothing_else_has_it(d
             await turned(pilot, "U", "git merge --ff-only")
             assert git(days.root, "rev-parse", "HEAD") == merge
             assert "kept_aside:k-land" not in keys(days)
+
+
+async def test_enter_in_the_sheet_of_a_retry_takes_the_first_model_not_the_words_above_it(days: Console) -> None:
+    async with days.run_test(size=SIZE) as pilot:
+        await opened(days, pilot, "failing_check:k-check")
+        await pilot.press("R")
+        await at_rest(pilot)
+        sheet = days.screen
+        assert isinstance(sheet, ChoiceSheet)
+        assert sheet.list.selected_key == f"choice:{sheet.choices[0].label}"
 
 
 async def test_a_lesson_stands_once_in_its_row_beside_the_title_of_its_bead(days: Console) -> None:

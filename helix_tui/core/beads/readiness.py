@@ -250,7 +250,7 @@ class Queue:
             why = bead.blocker_reason.strip() or "blocked status requires an explicit external blocker reason"
             return Standing("blocked_external", (Reason("blocked_external", why),))
         if bead.status == "proposed":
-            return Standing("proposed", (Reason("proposed", _asked_by_ddx(bead) or _PROPOSED),))
+            return Standing("proposed", (Reason("proposed", _asked_by_ddx(bead) or PROPOSED),))
         tests = _HEAD_TESTS if self.engine(bead).name == "head" else _APRIL_TESTS
         reasons = tuple(reason for test in tests if (reason := test(self, bead, closed)) is not None)
         if not reasons:
@@ -273,7 +273,8 @@ class Queue:
         return rule.old_keys or self._writes_old_keys
 
 
-_PROPOSED = "status=proposed requires operator attention"
+PROPOSED = "status=proposed requires operator attention"
+"""What ddx says of a proposal that nobody wrote more about."""
 
 
 def _asked_by_ddx(bead: Bead) -> str:

@@ -51,7 +51,7 @@ class ChoiceSheet(Sheet):
     def write(self, page: Page) -> None:
         """The deeds; those that cannot be done say why."""
         if self._about:
-            page.paragraph([(self._about, "text")])
+            page.paragraph([(self._about, "text")], selectable=False)
             page.blank()
         wide = max((len(choice.label) for choice in self.choices), default=0) + 2
         for choice in self.choices:

@@ -47,10 +47,10 @@ class Page:
         """One line, cut where it is too long."""
         self._add(tuple(left), tuple(right), key=key)
 
-    def paragraph(self, spans: Line, hang: int = 0) -> None:
+    def paragraph(self, spans: Line, hang: int = 0, *, selectable: bool = True) -> None:
         """As many lines as it takes."""
         for line in wrap_spans(spans, self.width, hang):
-            self._add(line)
+            self._add(line, selectable=selectable)
 
     def _add(self, left: Line, right: Line = (), *, selectable: bool = True, key: str = "") -> None:
         self._rows.append(Row(key or f"page:{len(self._rows)}", tuple(left), tuple(right), selectable))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from helix_tui.core.beads.archive import Archived
 from helix_tui.core.beads.cycles import circles
-from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.readiness import PROPOSED, Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.index import AttemptBook
@@ -398,7 +398,8 @@ def _parked(queue: Queue) -> Iterable[_Found]:
     for bead_id in queue.beads:
         state = queue.state(bead_id)
         if state in ("proposed", "preserved_review_blocked", "unknown_status"):
-            yield state, bead_id, queue.standing(bead_id).reasons[0].detail
+            why = queue.standing(bead_id).reasons[0].detail
+            yield state, bead_id, "no worker picks it before it is accepted" if why == PROPOSED else why
 
 
 def _left_open(queue: Queue, tried: Iterable[Tried], named: Collection[str]) -> Iterable[Need]:
