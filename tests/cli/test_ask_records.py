@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helix_tui.cli.program import main
-from tests.core.evidence.work import LATER, make_work
+from tests.core.evidence.work import ATTEMPT, LATER, make_work
 
 
 @pytest.fixture(scope="module")
@@ -45,6 +45,23 @@ def test_attempts_in_a_state_are_those_with_that_outcome(root: Path, capsys: pyt
     assert found["answer"].startswith("1 attempt refused:\n")
     assert LATER in found["answer"]
     assert "attempt landed" not in _ask(root, "how many attempts landed?", capsys)["answer"]
+
+
+@pytest.mark.parametrize(
+    ("question", "told", "ids"),
+    [
+        ("which attempts failed because of a merge conflict?", "1 attempt that did not land", [ATTEMPT]),
+        ("which attempts failed because of a broken disk?", "No attempt is recorded that did not land", []),
+        ("how many attempts were refused by review?", "1 attempt that a review refused", [LATER]),
+        ("which attempts at the parser failed?", "1 attempt that failed on “parser”", [ATTEMPT]),
+    ],
+)
+def test_attempts_are_listed_by_their_end_and_its_cause(
+    root: Path, capsys: pytest.CaptureFixture[str], question: str, told: str, ids: list[str]
+) -> None:
+    found = _ask(root, question, capsys)
+    assert told in found["answer"]
+    assert [one["source"]["id"] for one in found["citations"]] == ids
 
 
 def test_an_account_tells_of_the_last_attempt_and_its_review(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,6 +25,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ddx.runs.transcript import attached_events
 from helix_tui.core.evidence.records import (
     Record,
@@ -98,7 +99,7 @@ class WorkReader:
         """What is known now."""
         project, tracker = self._project, self._tracker.read()
         beads = dict(tracker.beads) | only_archived(read_archive(project.archive_file), tracker.beads)
-        self._attempts.refresh(tracker.beads)
+        self._attempts.refresh(beads)
         return WorkRecords(
             beads,
             self._attempts.by_bead,
@@ -275,6 +276,18 @@ class ProjectRecords:
         passages = self.named(attempt.bead_id)
         return next((span for span in passages if span.header.rpartition(" > ")[2] == title), None)
 
+    def ended(self, ends: Sequence[str]) -> list[Span]:
+        """The passages of all attempts with one of some ends, newest first; attempts told together stand in one."""
+        wanted = {
+            f"Attempt {one.attempt_id}": bead_id
+            for bead_id in self.work.beads
+            for one in self.work.attempts(bead_id)
+            if {one.verdict.outcome.replace("_", " "), _review_of(one)} & set(ends)
+        }
+        sections = [span for bead_id in sorted(set(wanted.values())) for span in self.named(bead_id)]
+        found = [span for span in sections if wanted.get(section := _last(span)) == span.file[5:] and section]
+        return sorted(found, key=_last, reverse=True)
+
     def _path_of(self, word: str) -> str | None:
         beads = self.work.beads
         if word in beads:
@@ -303,6 +316,15 @@ class ProjectRecords:
         if self._stand is None:
             self._stand = self.work.states()
         return self._stand
+
+
+def _review_of(attempt: Attempt) -> str:
+    """``refused`` where a review found fault with an attempt, even one that had landed before it."""
+    return "refused" if status_of(attempt.status).outcome == "refused" else ""
+
+
+def _last(span: Span) -> str:
+    return span.header.rpartition(" > ")[2]
 
 
 def _section(path: str, start: int, end: int, title: str, lines: Sequence[str]) -> Span:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -86,3 +87,18 @@ def test_names_that_hurt_stay_names(tmp_path: Path) -> None:
     spans = records.named("../../etc")
     assert "\x1b" not in "".join(span.text + span.header for span in spans)
     assert not any(span.header.rpartition(" > ")[2] == "Attempt 1" and span.header.count(" > ") == 1 for span in spans)
+
+
+def test_attempts_are_found_by_their_end_in_the_archive_too(tmp_path: Path) -> None:
+    project = make_work(tmp_path / "ferry")
+    first, *others = BEADS
+    write_beads(project.root, tuple(others))
+    (project.root / ".ddx" / "beads-archive.jsonl").write_text(json.dumps({**first, "status": "closed"}) + "\n")
+    found = ProjectRecords(project, WorkReader(project), in_memory=True)
+    found.refresh()
+    assert [span.header.rpartition(" > ")[2] for span in found.ended(("refused",))] == [f"Attempt {LATER}"]
+    assert [span.header.rpartition(" > ")[2] for span in found.ended(("failed", "refused"))] == [
+        f"Attempt {LATER}",
+        f"Attempt {ATTEMPT}",
+    ]
+    assert found.ended(("landed",)) == []

@@ -29,6 +29,8 @@ _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b|\b\d{8}(?=T)")
 MAX_SAID_OF = 3
 """Things said after the last attempt that are told."""
 MAX_LISTED = 12
+MAX_NAMED = 60
+"""Attempts beyond those that are named at least."""
 MAX_SENTENCE = 220
 MAX_SAID = 420
 LEAST_SHARE = 0.5
@@ -60,6 +62,8 @@ class RecordAnswer:
 
 def answer_records(asked: RecordsAsked, spans: Sequence[Span], records: Records | None) -> RecordAnswer | None:
     """The answer to a question about records; None where files have to answer, or there is nothing to say."""
+    if asked.ended and records is not None:
+        return list_attempts(asked, spans, title=records.title)
     if not asked.only_records or not spans:
         return None
     title = records.title if records is not None else lambda _: ""
@@ -209,6 +213,78 @@ def _counted(count: int, noun: str) -> str:
 
 def _words(subject: str) -> frozenset[str]:
     return terms_in(" ".join(word for word in re.findall(r"\S+", subject) if word.lower() not in STOP_WORDS))
+
+
+_TOGETHER = re.compile(r"^(\d+) more attempts before it ended the same way", re.MULTILINE)
+_SAME: dict[str, tuple[str, ...]] = {
+    "merge": ("land", "rebase"),
+    "quota": ("rate", "limit", "usage"),
+    "network": ("connection", "dial", "unreachable"),
+    "timeout": ("deadline", "timed", "time"),
+    "money": ("cost", "budget"),
+}
+"""How ddx and its agents name what people call otherwise."""
+_ENDS = {
+    "landed": "landed",
+    "kept aside": "went aside",
+    "refused": "a review refused",
+    "no change": "changed nothing",
+    "satisfied": "found its work done",
+    "failed": "failed",
+    "interrupted": "ended before its time",
+}
+
+
+def list_attempts(asked: RecordsAsked, spans: Sequence[Span], *, title: Callable[[str], str]) -> RecordAnswer:
+    """The attempts with an end that is asked for, newest first; only those whose own words name the cause, if any.
+
+    Args:
+        asked: what was asked; it names an end.
+        spans: the passages of all attempts with that end.
+        title: the title of a record by its file.
+    """
+    causes = [_ways(word) for word in sorted(_words(asked.cause))]
+    about = _words(asked.subject)
+    rows: list[tuple[float, Span]] = []
+    for span in spans:
+        said = terms_in(span.text.partition("\n")[2])
+        if about <= terms_in(f"{title(span.file)}\n{span.text}"):
+            rows.append((sum(bool(ways & said) for ways in causes) / len(causes) if causes else 1.0, span))
+    best = max((share for share, _ in rows), default=0.0)
+    kept = [span for share, span in rows if share == best >= (1.0 if len(causes) < 2 else LEAST_SHARE)]
+    ends = _ENDS.get(asked.ended[0], "did not land") if len(asked.ended) == 1 else "did not land"
+    why = f" for “{clean_line(asked.cause, 60)}”" if asked.cause else ""
+    on = f" on “{clean_line(asked.subject, 60)}”" if asked.subject else ""
+    count = sum(1 + sum(map(int, _TOGETHER.findall(span.text))) for span in kept)
+    some = "" if best == 1 or not kept else ", none with all of its words"
+    head = f"{_counted(count, 'attempt')} that {ends}{why}{on}{some}"
+    if not kept:
+        return RecordAnswer(Answer((Section("", (f"No attempt is recorded that {ends}{why}{on}.",)),), ()), True)
+    cited = _Cited()
+    lines = tuple(f"{_attempt_line(span, title(span.file))} {cited.cite(span)}" for span in kept[:MAX_LISTED])
+    sections = [Section(head, lines)]
+    if len(kept) > MAX_LISTED:
+        more = [f"`{_attempt_id(span)}`" for span in kept[MAX_LISTED : MAX_LISTED + MAX_NAMED]]
+        sections.append(Section("Also", (f"searched: {len(kept) - MAX_LISTED} more: {', '.join(more)}",)))
+    return RecordAnswer(Answer(tuple(sections), tuple(cited.all)), best == 1)
+
+
+def _ways(word: str) -> frozenset[str]:
+    """A word of a cause, and how else it is named."""
+    same = next((names for name, names in _SAME.items() if word in terms_in(name)), ())
+    return frozenset((word, *terms_in(" ".join(same))))
+
+
+def _attempt_id(span: Span) -> str:
+    return _section_of(span).removeprefix("Attempt ")
+
+
+def _attempt_line(span: Span, title: str) -> str:
+    """An attempt in a line: its id, its bead, what came of it, in its record's own words."""
+    place = record_place(span.file, span.header)
+    said = clean_line(_lowered(" ".join(span.text.split("\n")[1:]).strip()), MAX_SENTENCE)
+    bead = f"`{clean_line(place.record, 80)}` {clean_line(title, 100)}" if place is not None else ""
+    return f"`{_attempt_id(span)}` at {bead}: {said}"
 
 
 # --- accounts ---------------------------------------------------------------------------------------------

@@ -37,6 +37,10 @@ class Records(Protocol):
         """How many beads or attempts are in a state, and the first passages of the first of them, in order."""
         ...
 
+    def ended(self, ends: Sequence[str]) -> Sequence[Span]:
+        """The passages of all attempts with one of some ends, newest first; attempts told together stand in one."""
+        ...
+
     def title(self, file: str) -> str:
         """The title of the record that a passage comes from."""
         ...

@@ -8,7 +8,7 @@ repository may itself be about beads or attempts, so a word alone decides nothin
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from helix_tui.core.ask.records import Span
@@ -110,6 +110,23 @@ _SUBJECT_OF_ACCOUNT = re.compile(
 _TAIL = re.compile(
     r"\s*(?:\b(?:the\s+)?last\s+time|\bso\s+far|\brecently|\blately|\bbefore)?\s*[?!.\s]*$", re.IGNORECASE
 )
+_ENDED: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (r"(?:were\s+|was\s+)?(?:refused|rejected|turned\s+down)(?:\s+by\s+(?:a\s+|the\s+)?review(?:er)?)?", ("refused",)),
+    (r"(?:were\s+|was\s+)?(?:kept\s+aside|preserved|set\s+aside)", ("kept aside",)),
+    (r"(?:were\s+|was\s+)?(?:interrupted|stopped|killed|cancell?ed)", ("interrupted",)),
+    (r"changed\s+nothing|made\s+no\s+changes?|(?:ended\s+)?without\s+(?:any\s+)?changes?", ("no change",)),
+    (r"found\s+(?:the|their)\s+work\s+done(?:\s+already)?|were\s+satisfied(?:\s+already)?", ("satisfied",)),
+    (r"did\s+not\s+land|not\s+landed|never\s+landed", ("failed", "kept aside", "refused", "interrupted", "no change")),
+    (r"landed|succeeded|were\s+merged", ("landed",)),
+    (r"failed|fail|went\s+wrong|ended\s+in\s+(?:an?\s+)?(?:error|failure)s?", ("failed",)),
+)
+"""How somebody asks for attempts by their end, and which ends these are."""
+_CAUSE = re.compile(
+    r"\b(?:because(?:\s+of)?|due\s+to|owing\s+to|for\s+want\s+of|over|from|with|by|on\s+account\s+of)\s+(?P<cause>.+)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_NOT_LANDED = ("failed", "kept aside", "refused", "interrupted")
+"""What *failed* means where a cause is named: what ddx keeps aside for a conflict has failed for whoever asks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +142,10 @@ class RecordsAsked:
     """What the records should speak of, in the question's words without its frame."""
     state: str = ""
     """``open`` or ``closed`` where a list wants only those; where it has no subject, the state that is asked for."""
+    ended: tuple[str, ...] = ()
+    """How the attempts ended that a list wants; empty where any will do."""
+    cause: str = ""
+    """Why they ended so, in the question's words."""
 
     @property
     def all_in_state(self) -> bool:
@@ -151,7 +172,8 @@ def records_asked(text: str) -> RecordsAsked:
         found = pattern.search(head)
         if found is not None:
             state = (found.groupdict().get("state") or "").strip().lower()
-            return RecordsAsked("list", _kinds_in(found["noun"]), ids, _plain(found["rest"]), state)
+            listed = RecordsAsked("list", _kinds_in(found["noun"]), ids, _plain(found["rest"]), state)
+            return _by_end(listed, found["rest"]) if listed.kinds == ("attempt",) else listed
     known = _REMEMBERED.search(head)
     if known is not None:
         return RecordsAsked("list", ("memory",), ids, _plain(known["rest"] or known["more"]))
@@ -161,6 +183,21 @@ def records_asked(text: str) -> RecordsAsked:
     if _WHY.search(head):
         return RecordsAsked("why", _kinds_in(head), ids, _plain(_CHANGED.sub(" ", head)))
     return RecordsAsked("account" if ids else "none", ids=ids, subject=_plain(head))
+
+
+def _by_end(asked: RecordsAsked, rest: str) -> RecordsAsked:
+    """A list of attempts read for how they ended and why; as it is where it names no end."""
+    hits = [(found, ended) for words, ended in _ENDED if (found := re.search(rf"\b(?:{words})\b", rest, re.IGNORECASE))]
+    if hits:
+        found, ended = min(hits, key=lambda hit: hit[0].start())
+        about = f"{rest[: found.start()]} {rest[found.end() :]}"
+        why = _CAUSE.search(about)
+        cause = _plain(why["cause"]) if why else ""
+        subject = _plain(re.sub(r"\b(?:at|of|for)\b", " ", about[: why.start()] if why else about))
+        return replace(
+            asked, subject=subject, ended=_NOT_LANDED if cause and ended == ("failed",) else ended, cause=cause
+        )
+    return asked
 
 
 def _kinds_in(text: str) -> tuple[RecordKind, ...]:
@@ -193,6 +230,8 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
     if records is not None and asked.all_in_state:
         return list(records.in_state(asked.kinds[0], asked.state)[1])
     if records is not None:
+        if asked.ended:
+            return list(records.ended(asked.ended))
         for word in asked.ids:
             found += records.named(word)
         if not found and asked.shape == "list":

@@ -195,7 +195,7 @@ class _Asking:
         ).run()
         self._timed("retrieve")
         wanted, found = self._records(retrieval)
-        told = answer_records(wanted, found, self._library.records if found else None)
+        told = answer_records(wanted, found, self._library.records if found or wanted.ended else None)
         if told is not None:
             kept = told.compaction(retrieval.pool.ordered, POLICY.format(per_file=policy.max_spans_per_file), {})
             return self._answered(slots, searcher, retrieval, retrieval.pool, Ambiguity(), Alignment(), kept, told=told)
