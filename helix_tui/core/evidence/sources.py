@@ -68,6 +68,8 @@ class WorkRecords:
     """The events of a bead that lie beside its row."""
     states: Callable[[], Mapping[str, Sequence[str]]] = dict
     """State -> ids of beads in it, what is ready in pick order: as the queue has it."""
+    archived: frozenset[str] = frozenset()
+    """Ids of beads that only the archive has."""
 
     def records(self) -> Iterator[Record]:
         """All of them."""
@@ -98,7 +100,8 @@ class WorkReader:
     def __call__(self) -> WorkRecords:
         """What is known now."""
         project, tracker = self._project, self._tracker.read()
-        beads = dict(tracker.beads) | only_archived(read_archive(project.archive_file), tracker.beads)
+        past = only_archived(read_archive(project.archive_file), tracker.beads)
+        beads = dict(tracker.beads) | past
         self._attempts.refresh(beads)
         return WorkRecords(
             beads,
@@ -106,6 +109,7 @@ class WorkReader:
             read_memories(project),
             read_runs(project),
             events=partial(attached_events, project.ddx_dir),
+            archived=frozenset(past),
             states=dict if self._states is None else partial(self._states, tracker),
         )
 
@@ -265,7 +269,13 @@ class ProjectRecords:
         if kind == "bead":
             ids = self._states().get(state, ())
             return len(ids), [span for bead_id in ids[:MAX_SHOWN] for span in self.named(bead_id)[:1]]
-        every = (one for bead_id in self.work.beads for one in self.work.attempts(bead_id))
+        past = self.work.archived  # `attempts` does not count what only events of archived beads tell of
+        every = (
+            one
+            for bead_id in self.work.beads
+            for one in self.work.attempts(bead_id)
+            if bead_id not in past or set(one.sources) - {"event", "cost", "recovery"}
+        )
         found = sorted((one for one in every if one.verdict.outcome == state), key=lambda one: one.attempt_id)[::-1]
         shown = (self._section_of(one) for one in found[:MAX_SHOWN])
         return len(found), [span for span in shown if span is not None]

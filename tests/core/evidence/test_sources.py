@@ -102,3 +102,4 @@ def test_attempts_are_found_by_their_end_in_the_archive_too(tmp_path: Path) -> N
         f"Attempt {ATTEMPT}",
     ]
     assert found.ended(("landed",)) == []
+    assert found.in_state("attempt", "failed")[0] == 0  # as `attempts` counts: it does not read the archive
