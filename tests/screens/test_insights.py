@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
+from helix_tui.core.snapshot import Change
 from helix_tui.screens.insights.screen import InsightsScreen
 from tests.screens.conftest import Console, MakeConsole
 
@@ -153,3 +154,24 @@ async def test_what_a_run_told_counts_where_no_evidence_is_left(console: MakeCon
     async with app.run_test(size=(120, 30)) as pilot:
         await settled(pilot)
         assert app.sees("codex · m-1 · task")
+
+
+@pytest.mark.parametrize("screen", ["insights", "loop"])
+async def test_nothing_is_called_unattempted_before_attempts_were_read(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch, screen: str
+) -> None:
+    app = console(beads(), screen=screen)
+    write_history(app.root)
+    gatherer = app.feed._gatherer
+    with monkeypatch.context() as early:
+        early.setattr(app.feed, "start", lambda: app._news_from_thread(gatherer.gather(attempts=False), Change()))
+        async with app.run_test(size=(120, 30)) as pilot:
+            await pilot.pause()
+            assert app.sees("Reading attempts")
+            assert not app.sees("attempted yet")
+            app.feed.look()
+            await pilot.pause(0.2)
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            assert not app.sees("Reading attempts")
+            assert app.sees("sonnet")

@@ -210,8 +210,6 @@ async def test_nothing_attempted_yet_says_what_fills_the_screen(tmp_path: Path) 
     app = open_loop(tmp_path)
     async with app.run_test(size=(80, 24)) as pilot:
         await pilot.pause()
-        app.loop._lose_patience()
-        await pilot.pause()
         assert app.sees("Nothing has been attempted yet.")
         assert app.sees("One bead is ready.")
         assert app.sees("ddx work")

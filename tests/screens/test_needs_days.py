@@ -26,6 +26,7 @@ from helix_tui.core.memory import database_path, open_memory
 from helix_tui.core.memory.lessons.proposals import Proposals
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.signals.questions import OpenQuestions, read_questions
+from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.screens.editing.choices import ChoiceSheet
 from helix_tui.screens.needs.screen import NeedsScreen
 from tests.screens.conftest import Console, MakeConsole
@@ -593,6 +594,19 @@ async def test_enter_in_the_sheet_of_a_retry_takes_the_first_model_not_the_words
         sheet = days.screen
         assert isinstance(sheet, ChoiceSheet)
         assert sheet.list.selected_key == f"choice:{sheet.choices[0].label}"
+
+
+async def test_another_model_is_tried_with_the_harness_of_the_attempts_so_far(
+    days: Console, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(days.loop_controls, "run_beads", lambda *given: tried.append(given))
+    async with days.run_test(size=SIZE) as pilot:
+        await opened(days, pilot, "failing_check:k-check")
+        for key in ("R", "t", *"opus", "enter"):
+            await pilot.press(key)
+            await at_rest(pilot)
+    assert tried == [(("k-check",), AgentChoice("claude", "opus"))]
 
 
 async def test_a_lesson_stands_once_in_its_row_beside_the_title_of_its_bead(days: Console) -> None:

@@ -104,6 +104,7 @@ class Gatherer:
             queue=queue,
             runs=runs,
             attempts=book,
+            attempts_read=attempts or last.attempts_read,
             journal=self._journal.look(),
             archive=self._archived(last, archive, tracker),
             dialect=dialect,

@@ -39,6 +39,8 @@ class Snapshot:
     queue: Queue
     runs: tuple[Run, ...] = ()
     attempts: AttemptBook = field(default_factory=AttemptBook)
+    attempts_read: bool = False
+    """They were looked for; before that there being none says nothing."""
     journal: JournalHistory = field(default_factory=JournalHistory)
     condition: Condition = "loading"
     notices: tuple[Notice, ...] = ()
@@ -92,7 +94,8 @@ def compare(old: Snapshot, new: Snapshot) -> Change:
         runs=old.runs != new.runs,
         attempts=new.attempts.changed_since(old.attempts),
         condition=(old.condition, old.notices, old.branch) != (new.condition, new.notices, new.branch)
-        or old.archive is not new.archive,
+        or old.archive is not new.archive
+        or old.attempts_read != new.attempts_read,
         journal=old.journal is not new.journal,
         everything=len(beads) * 2 > len(new.queue.beads) > 0 or old.condition == "loading",
     )

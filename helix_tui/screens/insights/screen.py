@@ -103,7 +103,9 @@ class InsightsScreen(PanedScreen):
             return
         if len(snapshot.attempts):
             self._bare(None)  # else the tables tell whether there is anything
-        wanted = (snapshot.attempts, snapshot.queue.beads)
+        elif not snapshot.attempts_read:
+            self._bare(READING)
+        wanted = (snapshot.attempts, snapshot.queue.beads, snapshot.attempts_read)
         if any(one is not other for one, other in zip(wanted, self._wanted, strict=False)) or not self._wanted:
             self._wanted = wanted
             read = partial(read_figures, snapshot, self.console.now())
@@ -114,7 +116,8 @@ class InsightsScreen(PanedScreen):
 
     def _take(self, report: Report) -> None:
         self.report = report
-        self._bare(None if report.tables["models"] else NOTHING)
+        read = self.console.snapshot.attempts_read
+        self._bare(None if report.tables["models"] else NOTHING if read else READING)
         self._show_table()
 
     def _bare(self, instead: list[Line] | None) -> None:
@@ -233,6 +236,8 @@ def read_figures(snapshot: Snapshot, now: int) -> Report:
         attempts, snapshot.queue, now, snapshot.attempts.other_calls, measures=measures, archive=snapshot.archive
     )
 
+
+READING: list[Line] = [[("Reading attempts …", "text bold")]]
 
 NOTHING: list[Line] = [
     [("Nothing has been attempted yet.", "text bold")],

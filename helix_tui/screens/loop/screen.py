@@ -49,9 +49,6 @@ if TYPE_CHECKING:
 DETAIL_DELAY = 0.06
 """Seconds that the cursor rests before its attempt is read: holding a key down reads nothing."""
 
-PATIENCE = 0.5
-"""Seconds after which an empty list is called empty: attempts are read after the queue."""
-
 
 class LoopScreen(BeadKeys, FilteringScreen):
     """Screen 2."""
@@ -78,7 +75,6 @@ class LoopScreen(BeadKeys, FilteringScreen):
         """The pane that the prompt searches in; None where it filters the list."""
         self._wanted = ""
         self._rest: Timer | None = None
-        self._patient = True
 
     def compose_body(self) -> ComposeResult:
         """The stream on the left, the attempt on the right; below, what HELIX's own loop says."""
@@ -94,11 +90,6 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.columns_changed()
         name, turned = self.console.kept.order(self.NAME)
         self.stream.sort_by(SORTS.get(name, SORTS["time"]), turned=turned)
-        self.set_timer(PATIENCE, self._lose_patience)
-
-    def _lose_patience(self) -> None:
-        self._patient = False
-        self._say_state(self.console.snapshot)
 
     # --- news ---------------------------------------------------------------------------------------------
 
@@ -122,7 +113,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         bare = not snapshot.runs and not len(snapshot.attempts)
         self.set_class(bare, self.BARE_CLASS)
         if bare:
-            self.placard.show(_placard(snapshot, patient=self._patient))
+            self.placard.show(_placard(snapshot))
         self._say_keys()
 
     def _say_count(self) -> None:
@@ -443,12 +434,12 @@ def _stub(run: Run, snapshot: Snapshot) -> Attempt:
     )
 
 
-def _placard(snapshot: Snapshot, *, patient: bool) -> list[Line]:
+def _placard(snapshot: Snapshot) -> list[Line]:
     """What stands in place of the list: why there is no attempt, and what makes one."""
     said = placard(snapshot)
     if said is not None and snapshot.condition != "empty":
         return said
-    if patient:
+    if not snapshot.attempts_read:
         return [[("Reading attempts …", "text bold")]]
     ready = len(snapshot.queue.ready)
     folder = clean_line(str(snapshot.project.ddx_dir / "executions"), 300)

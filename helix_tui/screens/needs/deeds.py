@@ -125,9 +125,12 @@ def retry_sheet(
         label = clean_line(f"{harness} {model}", 60)
         choices.append(Choice(str(place), str(place), label, said, partial(controls.run_beads, ids, who), off))
 
+    # a ddx of April refuses a model without its harness
+    harness = controls.who.harness or next((name for (name, _), _ in models.most_common() if name), "")
+
     def typed(text: str) -> None:
         if text:
-            controls.run_beads(ids, AgentChoice(controls.who.harness, text))
+            controls.run_beads(ids, AgentChoice(harness, text))
 
     ask = partial(console.push_screen, LineSheet("which model?", "model", typed))
     choices.append(Choice("t", "t", "another model", "type its name", ask, off))

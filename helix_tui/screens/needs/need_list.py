@@ -40,10 +40,6 @@ REASON_SHARE = 3
 """What is said of the selected row takes at most one part of so many of the screen, below the list."""
 
 
-SETTLES_NS = 3_000_000_000
-"""From when what was attempted counts as read, where nothing was."""
-
-
 class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
     """What waits on a person as rows; what the keys do about it is `NeedsScreen`'s."""
 
@@ -64,8 +60,6 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         """How to undo what was done here beside the queue, the latest last."""
         self._begun = False
         """Everything was looked at once, so that the cursor is its user's."""
-        self._since = 0
-        """When it was first filled."""
         self._placed = ""
         """Where the cursor was put meanwhile."""
 
@@ -114,9 +108,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
 
     def _to_need(self, rows: Sequence[NeedRow], was: NeedRow | None) -> None:
         """The cursor stands on a need where it stood on one that is gone, and at first on the most urgent one."""
-        begins, now, read = not self._begun, self.console.now(), self.console.snapshot.generation > 1
-        self._since = self._since or now
-        self._begun = self.console.has_looked and (read or now - self._since > SETTLES_NS)
+        begins, self._begun = not self._begun, self.console.has_looked and self.console.snapshot.attempts_read
         gone = was is None or (was.kind == "need" and was.key not in self._rows)
         here = self.list.selected_index
         if begins and (was is None or was.key == self._placed):
