@@ -236,6 +236,21 @@ async def test_keys_typed_behind_one_that_leaves_do_nothing_below(console: MakeC
         assert len(app.screen_stack) == 1
 
 
+@pytest.mark.parametrize("opens", ["enter", "exclamation_mark", "L", "question_mark"])
+async def test_keys_typed_behind_one_that_opens_something_change_nothing(console: MakeConsole, opens: str) -> None:
+    """They were meant for what was in view: whatever they open or ask for there, no command is run."""
+    app = console()
+    async with app.run_test(size=(60, 30)) as pilot:
+        before = app.snapshot.tracker.beads
+        await queued(pilot, [opens, "minus", "enter", "x", "enter"])
+        for _ in range(20):
+            await pilot.pause()
+        assert app.is_running
+        assert not app.change_runner.pending
+        assert app.snapshot.tracker.beads == before
+        assert len(app.screen_stack) <= 2
+
+
 @pytest.mark.parametrize("rest", [0, 1, 3], ids="behind {} turns of the loop".format)
 async def test_keys_typed_behind_one_that_goes_to_a_screen_follow_it(console: MakeConsole, rest: int) -> None:
     """In the order in which they came, wherever the first of them found the screens."""
