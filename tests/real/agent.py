@@ -3,8 +3,8 @@
 
 `$HOME/mode` is the word (a bead whose title has `[word]` gets that one), `$HOME/verdict` what a review says
 (of a bead with `[block]`: BLOCK; with `[mute]`: BLOCK without a word on why), `$HOME/pace` how many seconds
-the work takes at least. Each call becomes one line of `$HOME/calls.jsonl`: kind, title, tokens, cost, pid;
-what never tells its cost has none. It reaches no network.
+the work takes at least. Each call becomes one line of `$HOME/calls.jsonl`: kind, title, bead, whether HELIX's
+context was in its prompt, tokens, cost, pid; what never tells its cost has none. It reaches no network.
 """
 
 from __future__ import annotations
@@ -43,7 +43,9 @@ def say(*content: dict[str, Any]) -> None:
 
 def note(kind: str, prompt: str, *, paid: bool = True) -> None:
     title = re.search(r"<title>([^<]*)", prompt)
+    bead = re.search(r'<bead[^>]*\bid="([^"]+)"', prompt)
     row = {"kind": kind, "title": title[1].strip() if title else "", "pid": os.getpid(), "at": time.time()}
+    row |= {"bead": bead[1] if bead else "", "context": "helix-context" in prompt}
     row |= {"tokens": IN + OUT, "cost_usd": COST_USD} if paid else {"tokens": 0, "cost_usd": 0.0}
     with open(HOME / "calls.jsonl", "a") as file:
         file.write(json.dumps(row) + "\n")
