@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.dialect import FRESH, HELD
 from helix_tui.core.ddx.files import Folder, JsonCache
 from helix_tui.core.ddx.names import instant
 from helix_tui.core.ground.pids import pid_alive
@@ -20,12 +21,6 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NEVER, NS
 
 Source = Literal["run-state", "lease", "sidecar", "row"]
-
-FRESH = 90 * NS
-"""How long a heartbeat counts, in both eras."""
-
-HELD = 2 * 3600 * NS
-"""How long a lease counts whose process lives on this machine, and the end of any claim's credit."""
 
 Edits = Mapping[str, Sequence[tuple[int, int]]]
 """Per bead, when each write of ours to it began and ended."""

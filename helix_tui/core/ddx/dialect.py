@@ -24,6 +24,7 @@ from helix_tui.core.beads.rule import Era as AnyEra
 from helix_tui.core.beads.rule import Rule
 from helix_tui.core.ddx.names import BARE, VERBS, Era
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NS
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
@@ -99,6 +100,34 @@ def _is_help_of(text: str, words: Words) -> bool:
     wanted = re.compile(r"^\s*\S+\s+" + r"\s+".join(map(re.escape, words)) + r"(?=\s|$)", re.MULTILINE)
     return wanted.search(text.partition("Usage:")[2]) is not None
 
+
+# --- what neither help nor trial tells, and is the same in every release that was tried ---
+
+FRESH = 90 * NS
+"""How long a heartbeat counts."""
+
+HELD = 2 * 3600 * NS
+"""How long a lease counts whose process lives on this machine, and the end of any claim's credit."""
+
+BOOKKEEPING = (
+    ".ddx/beads.jsonl",
+    ".ddx/beads-archive.jsonl",
+    ".ddx/run-state.json",
+    ".ddx/.git-tracker.lock",
+    ".ddx/beads.lock",
+    "cleanup.json",
+    ".ddx/.git-tracker.lock/",
+    ".ddx/attachments/",
+    ".ddx/beads.lock/",
+    ".ddx/coordination/",
+    ".ddx/executions/",
+    ".ddx/harness-sessions/",
+    ".ddx/metrics/",
+    ".ddx/run-state/",
+    ".ddx/runs/",
+    ".ddx/workers/",
+)
+"""Where its bookkeeping lies, files and folders of all releases together: none stops at changes there."""
 
 NO_TRIAL = "HELIX_DDX_TRIAL"
 """Set to ``off``, nothing is tried: what the help does not say is then taken from the tracker."""

@@ -12,33 +12,10 @@ import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from helix_tui.core.ddx.dialect import BOOKKEEPING
 from helix_tui.core.ground.process import run
 
-_FILES = frozenset(
-    (
-        ".ddx/beads.jsonl",
-        ".ddx/beads-archive.jsonl",
-        ".ddx/run-state.json",
-        ".ddx/.git-tracker.lock",
-        ".ddx/beads.lock",
-        "cleanup.json",
-    )
-)
-_FOLDERS = tuple(
-    f".ddx/{name}/"
-    for name in (
-        ".git-tracker.lock",
-        "attachments",
-        "beads.lock",
-        "coordination",
-        "executions",
-        "harness-sessions",
-        "metrics",
-        "run-state",
-        "runs",
-        "workers",
-    )
-)
+_FOLDERS = tuple(path for path in BOOKKEEPING if path.endswith("/"))
 _LOCKS = (".ddx/.git-tracker.lock.", ".ddx/beads.lock.")
 _SKILLS = (".crush/skills/", ".claude/skills/", ".agents/skills/")
 _CAP = 4 << 20
@@ -47,7 +24,7 @@ _CAP = 4 << 20
 def is_bookkeeping(path: str) -> bool:
     """Whether ddx takes a change of this file, named from the root on with ``/``, for its own."""
     return (
-        path in _FILES
+        path in BOOKKEEPING
         or path.startswith((*_FOLDERS, ".ddx/beads.jsonl.tmp-"))
         or (path.startswith(_LOCKS) and path.endswith(".lock"))
     )

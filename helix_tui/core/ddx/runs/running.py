@@ -15,8 +15,6 @@ from typing import Literal
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.bundles import Bundle, Bundles
 from helix_tui.core.ddx.claims import (
-    FRESH,
-    HELD,
     NO_EDITS,
     Claim,
     ClaimReader,
@@ -26,6 +24,7 @@ from helix_tui.core.ddx.claims import (
     given_out_again,
     lease_is_fresh,
 )
+from helix_tui.core.ddx.dialect import FRESH, HELD
 from helix_tui.core.ddx.runs.endings import Activities, Doing, Session, Sessions
 from helix_tui.core.ddx.runs.transcript import transcript_folders
 from helix_tui.core.ground.pids import pid_alive

@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.ddx.claims import FRESH, Claim, ClaimReader, given_out_again
+from helix_tui.core.ddx.claims import Claim, ClaimReader, given_out_again
+from helix_tui.core.ddx.dialect import FRESH
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.plan.lifecycle import add_unclaim
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
