@@ -275,7 +275,7 @@ class Database:
             _spell(connection, segment)
             connection.executemany(
                 "INSERT INTO posting VALUES(?, ?, ?)",
-                ((term, number, data) for term, data in sorted(segment.postings.items())),
+                ((term, number, segment.postings[term]) for term in sorted(segment.postings)),
             )
         self._merge_small()
 
