@@ -352,8 +352,11 @@ SURE = 1.8
 """Score from which a passage answers whatever is asked: a branch and a place are told by nothing else; 6 of 7 right."""
 LEAST = 0.2
 """Share of the subject below which the nearest passage says nothing of it."""
-LACKING = 0.25
-"""Share of the subject, by weight, in words that stand nowhere from which nothing speaks of it."""
+LACKING = 0.5
+LACKING_THINGS = 0.25
+"""Share of the subject, by weight, in words that stand nowhere from which nothing speaks of it; less of it will do in
+things by their article, for what is done may be said in many ways.
+"""
 _BY_FORM: frozenset[Asks] = frozenset(("how to", "why", "list", "compare", "who uses"))
 _BY_NAME: frozenset[Asks] = frozenset(("what is", "how it works"))
 
@@ -378,9 +381,18 @@ def lacking(library: Library, subject: QuestionSubject, passages: Sequence[Passa
         and at not in said
         and (at in made_up or not wording.known[at])
     ]
-    if sum(wording.weights[at] for at in found) < LACKING * wording.total:
+    things = [at for at in found if _is_thing(subject.words[at].word, subject.text)]
+    if (
+        sum(wording.weights[at] for at in found) < LACKING * wording.total
+        and sum(wording.weights[at] for at in things) < LACKING_THINGS * wording.total
+    ):
         return ()
     return tuple(subject.words[at].word for at in found)
+
+
+def _is_thing(word: str, text: str) -> bool:
+    """Whether a word of a question has an article, or its like, before it."""
+    return bool(re.search(rf"\b(?:the|an?|our|which|what|many|all|each|every|any)\s+{re.escape(word)}\b", text, re.I))
 
 
 def told_of(asks: Asks, passages: Sequence[Passage]) -> Told:
