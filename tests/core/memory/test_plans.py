@@ -218,3 +218,14 @@ def test_a_builder_gets_framework_and_idioms(memory: MemoryStore) -> None:
     assert "FRAMEWORK: fastapi" in brief
     assert "KEEP TO: Use Depends() for auth" in brief
     assert "BUDGET: 7 tool calls" in brief
+
+
+def test_what_a_bead_was_given_is_left_to_the_evidence_of_its_attempt(memory: MemoryStore) -> None:
+    name = memory.store("tokens expire at midnight in auth", "Renew them an hour before", "pattern").name
+    plans = Plans(memory)
+    stored = plans.add_plan(plan(task("001", objective="Renew tokens that expire at midnight in auth")))
+    opened = plans.open_workspace(stored, stored.tasks[0], bead="a-1")
+    closed = plans.close_workspace(opened.id, TaskReport(delivered="done", utilized=(name,)), PASSED)
+    assert closed is not None
+    assert (closed.workspace.status, closed.feedback) == ("delivered", None)
+    assert memory.read("SELECT attempt FROM claim") == []
