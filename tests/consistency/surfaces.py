@@ -265,7 +265,6 @@ def _asked(overlay: Scene) -> Iterator[Statement]:
         ("which beads are ready?", ("count", "ready")),
         ("how many attempts landed?", ("count", "landed")),
         ("which attempts were refused?", ("count of outcome", "refused")),
-        ("list failed attempts", ("count of outcome", "failed")),
         ("which beads are proposed?", ("count in state", "proposed")),
     ):
         code, out = overlay.run("ask", question)
