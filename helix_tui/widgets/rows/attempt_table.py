@@ -297,14 +297,15 @@ def _short_model(name: str) -> str:
 
 
 def short_model(name: str, names: Collection[str], cells: int) -> str:
-    """A model's name in so many cells, without the parts with which others of ``names`` begin too.
+    """A model's name in so many cells, without parts with which others of ``names`` begin too or that fit in none.
 
     ``gpt-5.6-sol`` beside ``gpt-5.4-mini`` loses ``gpt-`` before it loses its end.
     """
     parts = name.split("-")
     while len(parts) > 1 and cell_len("-".join(parts)) > cells:
         begin = name[: len(name) - len("-".join(parts[1:]))]
-        if not any(other.startswith(begin) and other != name for other in names):
+        shared = any(other.startswith(begin) and other != name for other in names)
+        if not shared and cell_len(parts[0]) < cells:
             break
         parts = parts[1:]
     return "-".join(parts)

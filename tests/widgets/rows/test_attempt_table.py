@@ -149,6 +149,7 @@ def test_a_model_loses_what_others_begin_with_too_before_its_own_end() -> None:
     assert short_model("gpt-5.4-mini", names, 12) == "gpt-5.4-mini"
     assert short_model("gpt-5.4-mini", names, 8) == "5.4-mini"
     assert short_model("sonnet-4.6", names, 7) == "sonnet-4.6"  # nobody else begins so: its end is cut
+    assert short_model("simulation-medium", names, 8) == "medium"
 
 
 def test_where_only_glyphs_have_room_each_stands_once_and_a_tick_is_what_landed() -> None:
