@@ -336,6 +336,8 @@ def as_typed(name: str) -> str:
     """A key's name as people write it: ``trade_mark_sign`` is the character, ``f12`` and ``ctrl+z`` stay."""
     if name in _SHOWN:
         return _SHOWN[name]
+    if not name.isprintable():  # half a character, a control sequence that nobody knows
+        return "this character"
     before, plus, last = name.rpartition("+")
     if plus:
         return f"{before}+{as_typed(last)}"

@@ -87,7 +87,7 @@ def test_on_a_full_disk_what_can_be_read_is_read(small_disk: Path, held: bool) -
 
     refused = _store(root, "another lesson that has no room at all")
     assert refused.returncode == 1
-    assert "Make room on the disk" in refused.stderr
+    assert "Free disk space" in refused.stderr
 
     (small_disk / "fill").unlink()
     assert _store(root, "there is room again for the lesson").returncode == 0

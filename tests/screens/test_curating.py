@@ -610,7 +610,7 @@ async def test_without_an_editor_a_word_says_what_to_do(app: Console, monkeypatc
         assert "set EDITOR" in toasts(app)
         monkeypatch.setenv("EDITOR", "/nowhere/ed -x")
         await press(pilot, "E")
-        assert "which is not there" in toasts(app)
+        assert "which does not exist" in toasts(app)
 
 
 async def test_an_edit_of_a_bead_changed_meanwhile_is_kept_in_a_file(

@@ -179,7 +179,7 @@ async def test_torn_and_strange_lines_are_counted(told: Console) -> None:
     async with told.run_test(size=(120, 36)) as pilot:
         await at_rest(pilot)
         assert told.sees("1 line is not a record and left out")
-        assert told.sees("the last line has no end yet")
+        assert told.sees("the last line is incomplete")
         assert len(journal(told)._rows) == 9
 
 

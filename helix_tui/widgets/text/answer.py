@@ -240,7 +240,7 @@ def _model(document: Document) -> Iterator[Para]:
         yield Para("model", ((_model_line(document, model), "muted"),))
     if "answer_without_model" in document:
         left_out = len(model.get("left_out") or ())
-        said = f"{left_out} claims left out: not in what they cite · " if left_out else ""
+        said = f"{left_out} of its claims left out: not in what they cite · " if left_out else ""
         yield Para("model compared", ((f"{said}“compare” has the answer without it", "muted"),), hang=2)
 
 

@@ -454,7 +454,7 @@ def test_an_answer_is_foretold_and_nothing_written(helix: Any, stage: StageFacto
     ran = helix(world, "input", "--answer", asked.id, "the second", "--dry-run")
     assert ran.out.startswith("ddx bead update a-1")
     assert "the second" in ran.out
-    assert "no command of ddx is run" in helix(world, "input", "--answer", other.id, "on", "--dry-run").err
+    assert "no ddx command runs" in helix(world, "input", "--answer", other.id, "on", "--dry-run").err
     assert helix(world, "input", "--answer", "q-99", "on", "--dry-run").code == 1
     assert tree(world.root) == before
 

@@ -228,7 +228,7 @@ def test_what_ddx_made_of_a_wish_is_journalled_and_taken_back(world: WorldFactor
     done = here.curator.run([op.assign("a", {"foo": "x"})])
     assert done.entry is not None
     assert (done.entry.result, done.entry.after) == ("done", {"a": {"foo": "y"}})
-    assert "stores it otherwise" in done.problems[0]
+    assert "stores it differently" in done.problems[0]
     assert done.entry.undoable
     here.curator.undo()
     assert "foo" not in here.rows()["a"]

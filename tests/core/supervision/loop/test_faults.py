@@ -141,7 +141,7 @@ def test_a_ddx_that_outlives_its_run_is_waited_for(stage: StageFactory, noted: b
     world.run()
     assert world.executed == ["a-1 success"]
     assert world.state["totals"]["completed"] == 1
-    assert any("still at work" in line for line in world.said)
+    assert any("still running" in line for line in world.said)
 
 
 def test_a_second_run_is_refused_at_once_and_changes_nothing(stage: StageFactory) -> None:
