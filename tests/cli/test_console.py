@@ -82,7 +82,9 @@ def console(project: ProjectFactory) -> Iterator[Terminal]:
     terminal.close()
 
 
-def test_it_opens_on_the_queue_and_q_leaves(console: Terminal) -> None:
+def test_it_opens_on_what_waits_1_shows_the_queue_and_q_leaves(console: Terminal) -> None:
+    console.read_until(b"cannot be read")
+    console.press(b"1")
     console.read_until(b"Title of demo-a1")
     console.press(b"q")
     assert console.exit_code() == 0

@@ -164,4 +164,4 @@ def test_what_ddx_asks_a_person_is_said_in_its_words(world: WorldFactory) -> Non
     queue_state = world([asked, row("b", status="proposed")]).curator.look()
     reasons = {need.bead_id: need.reason for need in needs_of(queue_state.queue, (), queue_state.tracker)}
     assert reasons["a"] == "repair-cycle-exhausted: two reviews refused it; suggested: split it"
-    assert reasons["b"] == "no worker picks it before it is accepted"
+    assert reasons["b"] == "no worker picks it until it is accepted"

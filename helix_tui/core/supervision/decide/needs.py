@@ -399,7 +399,7 @@ def _parked(queue: Queue) -> Iterable[_Found]:
         state = queue.state(bead_id)
         if state in ("proposed", "preserved_review_blocked", "unknown_status"):
             why = queue.standing(bead_id).reasons[0].detail
-            yield state, bead_id, "no worker picks it before it is accepted" if why == PROPOSED else why
+            yield state, bead_id, "no worker picks it until it is accepted" if why == PROPOSED else why
 
 
 def _left_open(queue: Queue, tried: Iterable[Tried], named: Collection[str]) -> Iterable[Need]:
