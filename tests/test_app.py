@@ -60,7 +60,7 @@ async def test_needs_me_ranks_and_leads_there(console: MakeConsole) -> None:
     async with app.run_test(size=(100, 40)) as pilot:
         await pilot.press("exclamation_mark")
         await pilot.pause()
-        for words in ("proposed", "circle", "missing", "unknown", "unread"):
+        for words in ("until it is accepted", "circle", "missing", "unknown", "unread"):
             assert app.sees(words), words
         rows = app.screen.query_one("RowList")
         rows.select("missing_dependency:demo-0000000e")  # type: ignore[attr-defined]

@@ -265,6 +265,7 @@ def _asked(overlay: Scene) -> Iterator[Statement]:
         ("which beads are ready?", ("count", "ready")),
         ("how many attempts landed?", ("count", "landed")),
         ("which attempts were refused?", ("count of outcome", "refused")),
+        ("which attempts failed?", ("count of outcome", "failed")),
         ("which beads are proposed?", ("count in state", "proposed")),
     ):
         code, out = overlay.run("ask", question)

@@ -5,7 +5,7 @@ Only the dependency edge counts, as for readiness: a parent does not wait for it
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -169,9 +169,18 @@ def _chains(beads: Mapping[str, Bead], depends_on: Mapping[str, tuple[str, ...]]
         for target in targets:
             waiters.setdefault(target, []).append(bead_id)
     groups = list(components(linked))  # what is waited on comes before what waits
-    before = _longest(groups, linked)
-    after = _longest(reversed(groups), waiters)
-    return Chains(_held(groups, waiters), before, after, _path(linked, before, after))
+    # a chain says in which order beads close: those that never do, as they are missing or in a circle, have no place
+    closing = [
+        bead_id
+        for bead_id, *others in groups
+        if not others and bead_id in beads and beads[bead_id].status not in TERMINAL and bead_id not in linked[bead_id]
+    ]
+    inside = set(closing)
+    chained = {bead_id: tuple(t for t in linked[bead_id] if t in inside) for bead_id in closing}
+    held_up = {bead_id: tuple(w for w in waiters.get(bead_id, ()) if w in inside) for bead_id in closing}
+    before = _longest(closing, chained)
+    after = _longest(reversed(closing), held_up)
+    return Chains(_held(groups, waiters), before, after, _path(chained, before, after))
 
 
 def _open_edges(beads: Mapping[str, Bead], depends_on: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
@@ -185,14 +194,11 @@ def _open_edges(beads: Mapping[str, Bead], depends_on: Mapping[str, tuple[str, .
     return edges
 
 
-def _longest(groups: Iterable[list[str]], edges: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Per bead the beads in the longest chain along ``edges``, itself not counted; ``groups`` in that order."""
+def _longest(ordered: Iterable[str], edges: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
+    """Per bead the beads in the longest chain along ``edges``, itself not counted; what they lead to comes before."""
     found: dict[str, int] = {}
-    for group in groups:
-        mates = set(group)
-        further = [found[t] + 1 for bead in group for t in edges.get(bead, ()) if t not in mates]
-        longest = max(further, default=0) + len(group) - 1
-        found.update(dict.fromkeys(group, longest))
+    for bead_id in ordered:
+        found[bead_id] = max((found[target] + 1 for target in edges[bead_id]), default=0)
     return found
 
 
@@ -223,13 +229,11 @@ def _in_turn(groups: list[list[str]], waiters: Mapping[str, list[str]]) -> list[
 def _path(
     waits_on: Mapping[str, tuple[str, ...]], before: Mapping[str, int], after: Mapping[str, int]
 ) -> tuple[str, ...]:
-    """One of the longest chains, from its end to its beginning and turned round."""
-    last = max(before, key=lambda bead_id: (before[bead_id], -after[bead_id]))
-    path: list[str] = [last]
-    seen = {last}
-    while True:
-        further = [target for target in waits_on[path[-1]] if target not in seen]
-        if not further:
-            return tuple(reversed(path))
+    """One of the longest chains, from its end to its beginning and turned round; one bead alone is none."""
+    last = max(before, key=lambda bead_id: (before[bead_id], -after[bead_id]), default="")
+    if not before.get(last):
+        return ()
+    path = [last]
+    while further := waits_on[path[-1]]:
         path.append(max(further, key=lambda target: before[target]))
-        seen.add(path[-1])
+    return tuple(reversed(path))

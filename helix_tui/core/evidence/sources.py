@@ -24,7 +24,7 @@ from helix_tui.core.beads.archive import only_archived, read_archive
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ddx.runs.transcript import attached_events
 from helix_tui.core.evidence.records import (
@@ -60,6 +60,8 @@ class WorkRecords:
     """The tracker's and the archive's, by id."""
     attempts: Callable[[str], Sequence[Attempt]] = lambda _: ()
     """The attempts of a bead, newest first."""
+    every: Callable[[], Sequence[Attempt]] = tuple
+    """All attempts that are counted, as the command ``attempts`` lists them."""
     memories: Sequence[Memory] = ()
     runs: Sequence[tuple[str, Sequence[str]]] = ()
     """Runs of the loop: the log's name, and what the run said."""
@@ -68,8 +70,6 @@ class WorkRecords:
     """The events of a bead that lie beside its row."""
     states: Callable[[], Mapping[str, Sequence[str]]] = dict
     """State -> ids of beads in it, what is ready in pick order: as the queue has it."""
-    archived: frozenset[str] = frozenset()
-    """Ids of beads that only the archive has."""
 
     def records(self) -> Iterator[Record]:
         """All of them."""
@@ -106,12 +106,18 @@ class WorkReader:
         return WorkRecords(
             beads,
             self._attempts.by_bead,
+            partial(self._every, tracker),
             read_memories(project),
             read_runs(project),
             events=partial(attached_events, project.ddx_dir),
-            archived=frozenset(past),
             states=dict if self._states is None else partial(self._states, tracker),
         )
+
+    def _every(self, tracker: Tracker) -> Sequence[Attempt]:
+        """The attempts as `attempts` reads them: those that only events of archived beads tell of are not counted."""
+        index = AttemptIndex.of(self._project)
+        index.refresh(tracker.beads)
+        return tuple(AttemptBook(index.attempts))
 
 
 def read_memories(project: Project) -> Sequence[Memory]:
@@ -269,13 +275,7 @@ class ProjectRecords:
         if kind == "bead":
             ids = self._states().get(state, ())
             return len(ids), [span for bead_id in ids[:MAX_SHOWN] for span in self.named(bead_id)[:1]]
-        past = self.work.archived  # `attempts` does not count what only events of archived beads tell of
-        every = (
-            one
-            for bead_id in self.work.beads
-            for one in self.work.attempts(bead_id)
-            if bead_id not in past or set(one.sources) - {"event", "cost", "recovery"}
-        )
+        every = self.work.every()
         found = sorted((one for one in every if one.verdict.outcome == state), key=lambda one: one.attempt_id)[::-1]
         shown = (self._section_of(one) for one in found[:MAX_SHOWN])
         return len(found), [span for span in shown if span is not None]

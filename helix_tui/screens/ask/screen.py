@@ -126,7 +126,8 @@ class AskScreen(PanedScreen):
         memories, runs = read_memories(project), read_runs(project)
         events = partial(attached_events, project.ddx_dir)
         states = snapshot.queue.by_state
-        return WorkRecords(beads, snapshot.attempts.of_bead, memories, runs, events=events, states=states)
+        book = snapshot.attempts
+        return WorkRecords(beads, book.of_bead, lambda: tuple(book), memories, runs, events=events, states=states)
 
     def _hear_index(self, state: State) -> None:
         """Called in the thread that keeps the index."""
