@@ -126,11 +126,13 @@ class Session:
                 self.check(until, "draws nothing")
 
     def end(self) -> int:
-        """Leave by the key for it; the exit code."""
-        until = time.monotonic() + LIMIT_S
+        """Leave by the key for it, once for each console that takes the terminal: a tour, and the one after it."""
+        until, self.took = time.monotonic() + LIMIT_S, True
         try:
-            self.write(b"\x1b[27u\x11")
             while True:
+                if self.took:
+                    self.took, until = False, time.monotonic() + LIMIT_S
+                    self.write(b"\x1b[27u\x11")
                 self.drain(0.2, LIMIT_S)
                 self.check(until, "does not leave")
         except Ended as ended:
@@ -172,9 +174,8 @@ class Session:
             chunk = os.read(self.terminal.fd, 1 << 20)
         except OSError:  # nothing there, or closed from the other end
             return False
-        seen = self.tail + chunk
-        self.took = self.took or b"?1049h" in seen
-        self.tail = seen[-200_000:]
+        self.took = self.took or b"?1049h" in self.tail[-5:] + chunk
+        self.tail = (self.tail + chunk)[-200_000:]
         return bool(chunk)
 
 
