@@ -143,12 +143,21 @@ class Ticks:
                     self.differing.append(f"tick {self.ticks}, {face}: {name} {said}, ddx {theirs}")
 
     def changed_their_minds(self) -> dict[str, list[str]]:
-        """Attempts that landed in the end, and were called something else before than not yet ended (R15)."""
+        """Attempts that landed in the end, and were called something else before than not yet ended (R15).
+
+        What met a conflict is kept aside first, and is landed by the same worker where it recovers by itself.
+        """
         return {
             name: said
             for name, said in self.outcomes.items()
-            if said[-1] == "landed" and not set(said) <= {"unfinished", "landed"}
+            if said[-1] == "landed" and not set(said) <= {"unfinished", "landed", *self._kept(name)}
         }
+
+    def _kept(self, attempt_id: str) -> set[str]:
+        """What an attempt is called meanwhile whose own result says that it was kept aside."""
+        result = self.stranger.project / ".ddx" / "executions" / attempt_id / "result.json"
+        kept = result.is_file() and json.loads(result.read_text()).get("outcome") == "preserved"
+        return {"kept_aside"} if kept else set()
 
     @property
     def _calls_the_dead_running(self) -> bool:

@@ -235,7 +235,11 @@ class Stranger:
 
     def claims_and_rows(self) -> tuple[object, ...]:
         """What tells of beads and who holds them: the rows, and which leases and run records there are."""
-        leases = (path for root in (self.base / "tmp", self.home) for path in root.rglob("project-*.json"))
+        walked = (
+            found for root in (self.base / "tmp", self.home) for found in os.walk(root)
+        )  # what goes is passed over
+        named = (Path(folder, name) for folder, _, names in walked for name in names)
+        leases = (path for path in named if path.match("project-*.json"))
         records = (self.project / ".ddx").glob("run-state*/*.json")
         return (self.project / ".ddx" / "beads.jsonl").read_bytes(), sorted(leases), sorted(records)
 
