@@ -30,6 +30,7 @@ def test_a_run_leaves_the_work_tree_clean_and_nothing_alive(stranger: Stranger) 
     done = stranger.supervised()
     assert done.returncode == 0, done.stderr
     assert stranger.closed() >= ids
+    assert stranger.git("status", "--porcelain", "--", ".ddx/beads.jsonl") == ""
     assert ".helix" not in stranger.git("status", "--porcelain", "--untracked-files=all")
     assert not stranger.processes()
 

@@ -31,6 +31,7 @@ from helix_tui.core.supervision.loop.document_conflicts import settle_documents
 from helix_tui.core.supervision.loop.epic_focus import Curating
 from helix_tui.core.supervision.loop.options import Stop, Stopped
 from helix_tui.core.supervision.loop.passes import Passes, drifted_in
+from helix_tui.core.supervision.loop.tracker_commit import TrackerCommit
 from helix_tui.core.supervision.loop.work import LoopWork, Retry, failure_class, stop_of
 from helix_tui.core.supervision.run_state.control import request
 from helix_tui.core.supervision.run_state.status import MOST
@@ -51,6 +52,7 @@ class Loop:
         self.curating = Curating(work)
         self.booking = Booking(work)
         self.passes = Passes(work)
+        self._tracker = TrackerCommit(work.project)
         self._held: set[str] = set()
         """What was held back for a decision, and what was passed over: once is enough."""
 
@@ -77,6 +79,7 @@ class Loop:
 
     def _begin(self) -> None:
         work = self.work
+        self._tracker.note()
         work.save("starting")
         self._accepted(work.look())
         try:
@@ -216,6 +219,7 @@ class Loop:
         try:
             finished, turn = self._dispatch(turn_out, wishes)
         finally:
+            self._tracker.note()
             self.curating.take_context_back()
         if review and any(result.bead_id != review for result in turn.results):
             work.teller.always(f"ddx executed another bead than {called(review)}, with {wishes.harness}")
@@ -438,6 +442,7 @@ class Loop:
         stop = self._without_fault(stop, self.curating.take_context_back)
         stop = self._without_fault(stop, self.curating.give_back)
         stop = self._without_fault(stop, self.curating.end)
+        uncommitted = self._tracker.end(work.state.run_id)
         blockers: list[str] = []
         with contextlib.suppress(Stopped):
             queue_state = work.look()
@@ -468,7 +473,7 @@ class Loop:
             f"{ours}{state.skipped_count} skipped, {state.total_tokens} tokens, "
             f"{format_whole(state.sums)} ═══"
         )
-        for line in blockers:
+        for line in (*blockers, *filter(None, [uncommitted])):
             tell(line)
         return stop
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+from pathlib import Path
+
 import pytest
 
 from helix_tui.core.beads.tracker import read_tracker
@@ -54,3 +57,35 @@ def test_a_review_gets_the_stance_of_a_review(stage: StageFactory) -> None:
     project = find_project(world.root)
     beads = read_tracker(project.beads_file).beads
     assert agent_context(project, queue_of([row("r-1")]), beads["r-1"]).startswith("Stance (review): adversarial")
+
+
+def git(root: Path, *words: str) -> str:
+    done = subprocess.run(["git", "-C", str(root), *words], check=True, timeout=30, capture_output=True, text=True)
+    return done.stdout.strip()
+
+
+def test_a_tracker_that_is_committed_is_so_after_a_run(stage: StageFactory) -> None:
+    world = stage([row("a-1", description="Write one."), row("a-2", priority=4)], git=True)
+    world.run(context=True, max_cycles=1, auto_align=False)
+    assert git(world.root, "status", "--porcelain", "--", ".ddx") == ""
+    assert git(world.root, "log", "-1", "--format=%s").startswith("chore: update tracker (helix-tui run-")
+    assert git(world.root, "show", "--name-only", "--format=", "HEAD") == ".ddx/beads.jsonl"
+
+
+def test_a_tracker_that_somebody_left_uncommitted_stays_so_and_that_is_said(stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("a-2", priority=4)], git=True)
+    world.rewrite("a-2", notes="mine")
+    world.run(context=True, max_cycles=1, auto_align=False)
+    assert git(world.root, "log", "--format=%s") == "start"
+    assert ".ddx/beads.jsonl is not committed; it was not when the run began" in world.said[-1]
+
+
+def test_a_tracker_that_git_ignores_is_nobodys_to_commit(stage: StageFactory) -> None:
+    world = stage([row("a-1")], git=True)
+    (world.root / ".gitignore").write_text(".ddx/\n")
+    git(world.root, "rm", "-rq", "--cached", ".ddx")
+    git(world.root, "add", ".gitignore")
+    git(world.root, "commit", "-qm", "ignore")
+    world.run(context=True, max_cycles=1, auto_align=False)
+    assert git(world.root, "log", "-1", "--format=%s") == "ignore"
+    assert not any("not committed" in line for line in world.said)
