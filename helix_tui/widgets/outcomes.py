@@ -6,12 +6,13 @@ How a widget comes by colours and glyphs: from the theme in force and the app's 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from textual.app import App
 from textual.widget import Widget
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.text import clean_line
 from helix_tui.themes import NIGHT, PREFIX, Palette, make_theme
@@ -26,32 +27,29 @@ class Look:
     word: str
 
 
-LOOKS: Mapping[Outcome, Look] = {
-    "landed": Look("✓", "success", "landed"),
-    "kept_aside": Look("◆", "attention", "kept aside"),
-    "refused": Look("◆", "attention bold", "refused"),
-    "no_change": Look("○", "muted", "no change"),
-    "satisfied": Look("✓", "muted", "satisfied"),
-    "failed": Look("✗", "error", "failed"),
-    "interrupted": Look("✗", "muted", "interrupted"),
-    "unknown": Look("?", "attention bold", "unknown"),
-    "unfinished": Look("…", "waiting", "no result"),
+_SIGNS: Mapping[Outcome, tuple[str, str]] = {
+    "landed": ("✓", "success"),
+    "kept_aside": ("◆", "attention"),
+    "refused": ("◆", "attention bold"),
+    "no_change": ("○", "muted"),
+    "satisfied": ("✓", "muted"),
+    "failed": ("✗", "error"),
+    "interrupted": ("✗", "muted"),
+    "unknown": ("?", "attention bold"),
+    "unfinished": ("…", "waiting"),
 }
-"""One look an outcome; the order is that of summaries."""
 
-_LANDING = Look("…", "waiting", "landing")
-_NOT_SEEN = Look("?", "attention bold", "not seen")
+LOOKS: Mapping[Outcome, Look] = {outcome: Look(*sign, OUTCOME_WORDS[outcome]) for outcome, sign in _SIGNS.items()}
+"""One look an outcome; the order is that of summaries."""
 
 
 def look_of(attempt: Attempt) -> Look:
     """The look of an attempt's outcome. A status that nobody knows is shown as it is."""
-    outcome = attempt.verdict.outcome
-    if outcome == "unfinished" and attempt.status:
-        return _LANDING
-    if outcome == "unknown":
-        known = attempt.status in ("success", "no_changes")
-        return _NOT_SEEN if known else Look("?", "attention bold", clean_line(attempt.status, 40))
-    return LOOKS[outcome]
+    look = LOOKS[attempt.verdict.outcome]
+    word = attempt.word
+    if word == "unknown":
+        word = clean_line(attempt.status, 40)
+    return look if word == look.word else replace(look, word=word)
 
 
 _palettes: dict[tuple[str, bool], Palette] = {}

@@ -23,7 +23,9 @@ from helix_tui.cli.setup import demo_memory as demonstrating
 from helix_tui.cli.show import attempts as evidence
 from helix_tui.cli.subprocesses import finish, last_words, running, tidy_when_killed
 from helix_tui.core.beads.tracker import Tracker, read_tracker
+from helix_tui.core.ddx.attempts.attempt import count_headings, count_outcomes
 from helix_tui.core.ddx.attempts.index import Attempt
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.runs.running import find_running
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.text import clean_line, fit
@@ -135,7 +137,7 @@ def summarise(
     seconds: float,
 ) -> None:
     """What came of the drain, for people or for a machine."""
-    counts = evidence.counts(attempts)
+    counts = count_headings(attempts)
     if call.json:
         call.emit(
             {
@@ -154,10 +156,10 @@ def summarise(
         outcome = attempt.verdict.outcome
         bead = tracker.beads.get(attempt.bead_id)
         title = clean_line(bead.title if bead else attempt.bead_id, 200)
-        word = call.paint(fit(evidence.word(outcome), 11), evidence.ROLES.get(outcome, "muted"))
+        word = call.paint(fit(attempt.word, 11), evidence.ROLES.get(outcome, "muted"))
         call.print(f"  {word}  {fit(clean_line(attempt.status) or 'no result', 18)}  {fit(title, 60).rstrip()}")
-    ended = evidence.outcomes(attempts).items()
-    said = " · ".join(f"{number} {evidence.word(outcome)}" for outcome, number in ended)
+    ended = count_outcomes(attempts).items()
+    said = " · ".join(f"{number} {OUTCOME_WORDS[outcome]}" for outcome, number in ended)
     call.print(f"{counted(len(attempts), 'attempt')} in {seconds:.1f} s: {said or 'nothing was ready'}")
     credited, blamed = len(memories["credited"]), len(memories["blamed"])
     call.print(

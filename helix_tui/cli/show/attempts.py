@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,10 +11,11 @@ from helix_tui.cli.paint import columns, counted
 from helix_tui.cli.report.loading import find_bead, load
 from helix_tui.cli.report.since import add_since, began_since, since_of
 from helix_tui.core.beads.tracker import Tracker
+from helix_tui.core.ddx.attempts.attempt import count_headings, count_outcomes
 from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.index import Attempt, AttemptBook, AttemptIndex
 from helix_tui.core.ddx.attempts.sums import Sums, format_sum, format_whole, sum_calls
-from helix_tui.core.ddx.attempts.verdict import OUTCOMES, StatusClass
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ddx.runs.running import Run, holds
 from helix_tui.core.ground.project import Project
@@ -23,7 +23,6 @@ from helix_tui.core.ground.text import clean_line, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
 from helix_tui.core.supervision.run_state.account import with_given
 
-KINDS: tuple[StatusClass, ...] = ("landed", "preserved", "failed", "no_changes", "other")
 MOST_LINES = 60
 """Attempts that people get to see at once."""
 
@@ -34,7 +33,6 @@ ROLES: dict[Outcome, str] = {
     "failed": "error",
 }
 
-WORDS: dict[Outcome, str] = {"kept_aside": "kept aside", "no_change": "no change", "unfinished": "no result"}
 """Outcomes whose word for people is another than that for machines."""
 
 
@@ -62,8 +60,8 @@ def run(call: Call) -> int:
         call.emit(
             {
                 "attempts": rows,
-                "counts": counts(attempts),
-                "outcomes": outcomes(attempts),
+                "counts": count_headings(attempts),
+                "outcomes": count_outcomes(attempts),
                 "spent": sums.record(),
             }
         )
@@ -92,18 +90,6 @@ def read_book(project: Project, tracker: Tracker, runs: Iterable[Run]) -> Attemp
 def read_attempts(project: Project, tracker: Tracker, runs: Iterable[Run]) -> tuple[Attempt, ...]:
     """Every attempt that left evidence, newest first; see `read_book`."""
     return tuple(read_book(project, tracker, runs))
-
-
-def counts(attempts: Iterable[Attempt]) -> dict[str, int]:
-    """How many landed, were preserved, failed, changed nothing, or are none of these (yet)."""
-    counted_ = Counter(attempt.kind for attempt in attempts)
-    return {kind: counted_[kind] for kind in KINDS}
-
-
-def outcomes(attempts: Iterable[Attempt]) -> dict[Outcome, int]:
-    """How many attempts had each outcome; an outcome that none had is left out."""
-    counted_ = Counter(attempt.verdict.outcome for attempt in attempts)
-    return {outcome: counted_[outcome] for outcome in OUTCOMES if counted_[outcome]}
 
 
 def as_document(attempt: Attempt, now: int, parked: str = "") -> dict[str, Any]:
@@ -184,7 +170,7 @@ def _cells(call: Call, attempt: Attempt) -> list[str]:
     return [
         format_age((call.now - begun) / NS) if begun else "",
         fit(clean_line(short_id(attempt.bead_id)), 12).rstrip(),
-        word(attempt.verdict.outcome),
+        attempt.word,
         fit(clean_line(attempt.status), 20).rstrip() or "no status",
         format_span(attempt.duration_ms / 1000) if attempt.duration_ms is not None else "n/a",
         format_sum(attempt.sums),
@@ -192,11 +178,6 @@ def _cells(call: Call, attempt: Attempt) -> list[str]:
     ]
 
 
-def word(outcome: Outcome) -> str:
-    """An outcome as people read it."""
-    return WORDS.get(outcome, outcome)
-
-
 def _sums(attempts: list[Attempt], sums: Sums) -> str:
-    said = ", ".join(f"{number} {word(outcome)}" for outcome, number in outcomes(attempts).items())
+    said = ", ".join(f"{number} {OUTCOME_WORDS[outcome]}" for outcome, number in count_outcomes(attempts).items())
     return f"{counted(len(attempts), 'attempt')}: {said} · {format_whole(sums)}"

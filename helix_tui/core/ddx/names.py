@@ -61,6 +61,11 @@ WORKER_PREFIX: dict[Era, str] = {"april": "execute-loop-", "head": "work-"}
 """Start of the row keys that a worker writes: retry-after, last-status, last-detail, heartbeat-at, …"""
 
 
+About = Literal["work", "check", "bead", "machine", "conflict", "landing", "nothing"]
+"""What a status tells of: the work, a check of it, how the bead is written, the surroundings, getting a finished
+change onto a branch (past a conflict or otherwise), or nothing: there was no work, or nobody judged it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Status:
     """What one result status means."""
@@ -69,44 +74,56 @@ class Status:
     """DDx's own, verbatim."""
     outcome: Outcome
     """What the word alone says, where nothing stronger speaks (`attempts.verdict`)."""
-    successful: bool
+    about: About
     meaning: str
     known: bool = True
 
+    @property
+    def successful(self) -> bool:
+        """Whether the word says that what the bead asks for is there."""
+        return self.outcome in ("landed", "satisfied")
 
-def _rows(*rows: tuple[str, Outcome, bool, str]) -> dict[str, Status]:
-    return {word: Status(word, outcome, successful, meaning) for word, outcome, successful, meaning in rows}
+    @property
+    def retried(self) -> bool:
+        """DDx itself makes the next attempt, with what it was told."""
+        return self.word in _RETRIED
+
+
+def _rows(*rows: tuple[str, Outcome, About, str]) -> dict[str, Status]:
+    return {word: Status(word, outcome, about, meaning) for word, outcome, about, meaning in rows}
 
 
 STATUSES = _rows(
-    ("success", "landed", True, "the change is on the branch"),
-    ("already_satisfied", "satisfied", True, "what the bead asks for was there already"),
-    ("no_changes", "no_change", False, "the agent changed nothing"),
-    ("no_evidence_produced", "no_change", False, "the agent left neither a commit nor a reason"),
-    ("execution_failed", "failed", False, "the agent or its harness failed"),
-    ("structural_validation_failed", "failed", False, "the bead is malformed or lacks a required field"),
-    ("resource_exhausted", "failed", False, "the machine ran out of disk, files or memory"),
-    ("declined_needs_decomposition", "failed", False, "the agent declined: the bead must be split first"),
-    ("land_conflict", "kept_aside", False, "the change conflicts with the branch"),
-    ("land_conflict_unresolvable", "kept_aside", False, "the conflict could not be resolved"),
-    ("land_conflict_operator_required", "kept_aside", False, "a person must resolve the conflict"),
-    ("land_conflict_needs_human", "kept_aside", False, "a person must resolve the conflict"),
-    ("land_operator_attention", "kept_aside", False, "a person must look before it can land"),
-    ("land_retry", "kept_aside", False, "landing lost a race and is tried again"),
-    ("post_run_check_failed", "kept_aside", False, "a check after the run failed"),
-    ("ratchet_failed", "kept_aside", False, "a measured value got worse than its ratchet allows"),
-    ("preserved_needs_review", "kept_aside", False, "the change waits for a person's review"),
-    ("push_failed", "kept_aside", False, "the change could not be pushed"),
-    ("push_conflict", "kept_aside", False, "the remote branch has moved"),
-    ("repair-cycle-exhausted", "refused", False, "review found faults that repairs did not fix"),
-    ("review_fixable_gap", "refused", False, "review found a gap that can be fixed"),
-    ("review_terminal_block", "refused", False, "review refuses the change"),
-    ("review_request_clarification", "kept_aside", False, "review needs an answer from a person"),
-    ("review_request_changes", "refused", False, "review asks for changes"),
-    ("review_block", "refused", False, "review refuses the change"),
-    ("review_malfunction", "kept_aside", False, "the reviewer did not answer usably"),
+    ("success", "landed", "landing", "the change is on the branch"),
+    ("already_satisfied", "satisfied", "nothing", "what the bead asks for was there already"),
+    ("no_changes", "no_change", "work", "the agent changed nothing"),
+    ("no_evidence_produced", "no_change", "work", "the agent left neither a commit nor a reason"),
+    ("execution_failed", "failed", "work", "the agent or its harness failed"),
+    ("structural_validation_failed", "failed", "bead", "the bead is malformed or lacks a required field"),
+    ("resource_exhausted", "failed", "machine", "the machine ran out of disk, files or memory"),
+    ("declined_needs_decomposition", "failed", "bead", "the agent declined: the bead must be split first"),
+    ("land_conflict", "kept_aside", "conflict", "the change conflicts with the branch"),
+    ("land_conflict_unresolvable", "kept_aside", "conflict", "the conflict could not be resolved"),
+    ("land_conflict_operator_required", "kept_aside", "conflict", "a person must resolve the conflict"),
+    ("land_conflict_needs_human", "kept_aside", "conflict", "a person must resolve the conflict"),
+    ("land_operator_attention", "kept_aside", "landing", "a person must look before it can land"),
+    ("land_retry", "kept_aside", "landing", "landing lost a race and is tried again"),
+    ("post_run_check_failed", "kept_aside", "check", "a check after the run failed"),
+    ("ratchet_failed", "kept_aside", "check", "a measured value got worse than its ratchet allows"),
+    ("preserved_needs_review", "kept_aside", "landing", "the change waits for a person's review"),
+    ("push_failed", "kept_aside", "landing", "the change could not be pushed"),
+    ("push_conflict", "kept_aside", "conflict", "the remote branch has moved"),
+    ("repair-cycle-exhausted", "refused", "work", "review found faults that repairs did not fix"),
+    ("review_fixable_gap", "refused", "work", "review found a gap that can be fixed"),
+    ("review_terminal_block", "refused", "work", "review refuses the change"),
+    ("review_request_clarification", "kept_aside", "nothing", "review needs an answer from a person"),
+    ("review_request_changes", "refused", "work", "review asks for changes"),
+    ("review_block", "refused", "work", "review refuses the change"),
+    ("review_malfunction", "kept_aside", "nothing", "the reviewer did not answer usably"),
 )
 """Every status seen or read in the sources; the six of CONTRACT-001 among them."""
+
+_RETRIED = frozenset({"review_request_changes", "review_fixable_gap", "land_retry"})
 
 MADE_PROMPT = re.compile(r"\s*(?:<[a-z]+(?:-[a-z]+)+[\s>]|MODE: [a-z-]+\s)")
 """How a prompt begins that a program wrote: by a tag of several words (``<bead-review>``), or by a mode of
@@ -121,7 +138,7 @@ def status_of(word: str) -> Status:
     known = STATUSES.get(word)
     if known is not None:
         return known
-    return Status(word, "unknown", False, "a status that helix-tui does not know", known=False)
+    return Status(word, "unknown", "nothing", "a status that helix-tui does not know", known=False)
 
 
 def text(document: Mapping[str, Any] | None, key: str) -> str:

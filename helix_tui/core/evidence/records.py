@@ -20,6 +20,7 @@ import msgspec
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.text import clean_block, clean_line, split_block
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.memory.records import Memory
@@ -151,8 +152,7 @@ def attempt_lines(attempt: Attempt) -> Iterator[str]:
     when = attempt.finished_at or attempt.started_at
     at = f" on {format_instant(when)[:10]}" if when and when > 0 else ""
     who = " by " + "/".join(filter(None, (attempt.harness, attempt.model))) if attempt.harness or attempt.model else ""
-    outcome = attempt.verdict.outcome.replace("_", " ")
-    yield clean_line(f"It {_OUTCOME.get(outcome, f'ended: {outcome}')}{at}{who}: {attempt.verdict.why}.", 600)
+    yield clean_line(f"It {_OUTCOME[attempt.verdict.outcome]}{at}{who}: {attempt.verdict.why}.", 600)
     for label, said in (
         ("ddx said", attempt.detail),
         ("Error", attempt.error),
@@ -208,14 +208,15 @@ def _event_words(row: Mapping[str, Any]) -> str:
     return "\n".join(part for part in parts if part)
 
 
-_OUTCOME = {
+_OUTCOME: Mapping[Outcome, str] = {
     "landed": "landed",
-    "kept aside": "was kept aside",
+    "kept_aside": "was kept aside",
     "refused": "was refused by review",
-    "no change": "changed nothing",
+    "no_change": "changed nothing",
     "satisfied": "found its work done already",
     "failed": "failed",
     "interrupted": "was interrupted",
+    "unknown": "ended: unknown",
     "unfinished": "has not ended",
 }
 

@@ -25,6 +25,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ddx.runs.transcript import attached_events
 from helix_tui.core.evidence.records import (
@@ -292,7 +293,7 @@ class ProjectRecords:
             f"Attempt {one.attempt_id}": bead_id
             for bead_id in self.work.beads
             for one in self.work.attempts(bead_id)
-            if {one.verdict.outcome.replace("_", " "), _review_of(one)} & set(ends)
+            if {OUTCOME_WORDS[one.verdict.outcome], _review_of(one)} & set(ends)
         }
         sections = [span for bead_id in sorted(set(wanted.values())) for span in self.named(bead_id)]
         found = [span for span in sections if wanted.get(section := _last(span)) == span.file[5:] and section]

@@ -6,15 +6,13 @@ The interval is Wilson's score interval at 95 % (Wilson 1927), which stays hones
 from __future__ import annotations
 
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.attempt import Attempt, count_headings, count_outcomes
 from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
-from helix_tui.core.ddx.attempts.verdict import OUTCOMES
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.shares import Share, share
 from helix_tui.core.ground.text import clean_line
@@ -89,16 +87,12 @@ class Cell:
     @cached_property
     def counts(self) -> Mapping[str, int]:
         """Attempts by the headings of documents: landed, preserved, failed, no_changes, other."""
-        counted = dict.fromkeys(("landed", "preserved", "failed", "no_changes", "other"), 0)
-        for attempt in self.attempts:
-            counted[attempt.kind] += 1
-        return counted
+        return count_headings(self.attempts)
 
     @cached_property
     def outcomes(self) -> Mapping[Outcome, int]:
         """Attempts by their outcome; outcomes that none had are left out."""
-        counted = Counter(attempt.verdict.outcome for attempt in self.attempts)
-        return {outcome: counted[outcome] for outcome in OUTCOMES if counted[outcome]}
+        return count_outcomes(self.attempts)
 
     @cached_property
     def landed(self) -> Share:

@@ -7,14 +7,13 @@ column that none of the first rows can fill is not shown: what nobody recorded t
 from __future__ import annotations
 
 import bisect
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
 from rich.cells import cell_len
 
-from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.attempt import Attempt, count_outcomes
 from helix_tui.core.ddx.attempts.sums import format_sum, sum_calls
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.text import clean_line, short_id
@@ -163,9 +162,9 @@ class AttemptGroup:
     attempts: Sequence[Attempt]
 
     @cached_property
-    def counts(self) -> Mapping[str, int]:
+    def counts(self) -> Mapping[Outcome, int]:
         """How many attempts had each outcome."""
-        return Counter(attempt.verdict.outcome for attempt in self.attempts)
+        return count_outcomes(self.attempts)
 
     @cached_property
     def summed(self) -> str:

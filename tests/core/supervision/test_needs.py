@@ -92,6 +92,8 @@ def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
         {"id": "parked", "status": "proposed"},
         {"id": "done", "status": "closed"},
         {"id": "dropped", "status": "cancelled"},
+        {"id": "again"},
+        {"id": "gate"},
     ]
     ref = "refs/ddx/iterations/kept/x"
     aside = [_tried(str(row["id"]), 1, "land_conflict", preserve_ref=ref) for row in rows]
@@ -105,6 +107,8 @@ def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
             _tried("refused", 2, "review_block", detail="pre-land review: BLOCK", candidate_ref="refs/c/0"),
             _tried("since", 2, "success", landed_rev="a" * 40),
             _tried("loop", 2, "land_retry", preserve_ref=ref),
+            _tried("again", 2, "review_request_changes", detail="pre-land review: REQUEST_CHANGES", candidate_ref=ref),
+            _tried("gate", 2, "ratchet_failed", preserve_ref=ref),
             *aside,
         ]
     )
@@ -115,9 +119,10 @@ def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
         ("escalation", "tell"),
         ("proposed", "parked"),
         ("merge_conflict", "kept"),
+        ("failing_check", "gate"),
         ("refused", "refused"),
     ]
-    assert needs[-2].reason == f"land_conflict of 20260822T100000-kept: kept at {ref}"
+    assert needs[-3].reason == f"land_conflict of 20260822T100000-kept: kept at {ref}"
     assert "refs/c/0" in needs[-1].reason
 
 

@@ -75,7 +75,7 @@ def test_the_end_of_a_run_names_its_outcomes() -> None:
     assert watch.see([OLD], (Run(None, live=True),), AttemptBook(ended), now=NOW) == [], "a worker between two beads"
     assert watch.see([OLD], (), AttemptBook(ended), now=NOW, loop=True) == [], "HELIX's loop between two beads"
     (note,) = watch.see([OLD], (), AttemptBook(ended), now=NOW + 10 * NS)
-    assert (note.event, note.title, note.body) == ("run_ended", "the run has ended", "1 failed, 1 landed")
+    assert (note.event, note.title, note.body) == ("run_ended", "the run has ended", "1 landed, 1 failed")
     assert watch.see([OLD], (), AttemptBook(ended), now=NOW + 20 * NS) == []
 
 

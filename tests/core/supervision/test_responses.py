@@ -33,6 +33,14 @@ def test_a_success_that_git_does_not_find_is_asked_about() -> None:
     assert response_to(replace(attempt, on_branch=True)) == "count"
 
 
+def test_only_success_counts_and_a_word_that_nobody_knows_is_asked_about() -> None:
+    landed = Attempt(attempt_id="x", status="success", status_source="event", landed_rev="a" * 40)
+    assert response_to(landed) == "count"
+    assert response_to(replace(landed, status="preserved_needs_review")) == "nothing"
+    assert response_to(replace(landed, status="a_word_of_next_year")) == "ask"
+    assert response_to(replace(landed, status="land_retry", recovered=True)) == "nothing", "nothing is left to retry"
+
+
 def test_each_level_has_a_rule_for_everything() -> None:
     assert [level_of(word) for word in ("low", "high", "other")] == ["low", "high", None]
     assert set(SHORT) == set(LEVELS)

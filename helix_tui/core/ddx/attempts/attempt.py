@@ -7,6 +7,7 @@ have written before landing failed. What came of it is `verdict.decide`'s.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -14,9 +15,19 @@ from typing import Any, Literal
 
 from helix_tui.core.ddx.attempts.bundles import began_at
 from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
-from helix_tui.core.ddx.attempts.verdict import AttemptEnd, AttemptVerdict, StatusClass, decide, found_after_landing
+from helix_tui.core.ddx.attempts.verdict import (
+    HEADINGS,
+    OUTCOME_WORDS,
+    OUTCOMES,
+    AttemptEnd,
+    AttemptVerdict,
+    StatusClass,
+    decide,
+    found_after_landing,
+)
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.measures import Ratchet
+from helix_tui.core.ddx.names import Outcome, status_of
 
 Source = Literal["recovery", "loop", "event", "metrics", "result", "cost", "manifest", "name", "run-state"]
 
@@ -105,6 +116,17 @@ class Attempt(AttemptEnd):
     def faulted(self) -> bool:
         """It landed, and what ddx says of it is a fault all the same: a review after landing, or a push."""
         return self.landed and found_after_landing(self.status)
+
+    @property
+    def word(self) -> str:
+        """What came of it, as people read it: ``landing`` while its change is being put on the branch, ``not seen``
+        where ddx's word says that it landed and no record does."""
+        outcome = self.verdict.outcome
+        if outcome == "unfinished" and self.status:
+            return "landing"
+        if outcome == "unknown" and status_of(self.status).known:
+            return "not seen"
+        return OUTCOME_WORDS[outcome]
 
     @property
     def kind(self) -> StatusClass:
@@ -245,6 +267,18 @@ _BY_OWN = (
     "context",
     "memories",
 )
+
+
+def count_outcomes(attempts: Iterable[Attempt]) -> dict[Outcome, int]:
+    """How many attempts had each outcome, in the order of outcomes; one that none had is left out."""
+    counted = Counter(attempt.verdict.outcome for attempt in attempts)
+    return {outcome: counted[outcome] for outcome in OUTCOMES if counted[outcome]}
+
+
+def count_headings(attempts: Iterable[Attempt]) -> dict[str, int]:
+    """How many landed, were preserved, failed, changed nothing, or are none of these (yet)."""
+    counted = Counter(attempt.kind for attempt in attempts)
+    return {heading: counted[heading] for heading in HEADINGS}
 
 
 def merge(

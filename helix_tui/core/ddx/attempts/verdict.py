@@ -23,6 +23,14 @@ StatusClass = Literal["landed", "preserved", "failed", "no_changes", "other"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 """Every outcome, in the order in which they are listed; ``unfinished`` is none yet."""
 
+OUTCOME_WORDS: dict[Outcome, str] = {
+    **{outcome: outcome.replace("_", " ") for outcome in OUTCOMES},
+    "unfinished": "no result",
+}
+"""Every outcome as people read it."""
+
+HEADINGS: tuple[StatusClass, ...] = get_args(StatusClass)
+
 _HEADINGS: dict[Outcome, StatusClass] = {
     "landed": "landed",
     "kept_aside": "preserved",

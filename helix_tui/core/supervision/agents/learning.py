@@ -28,21 +28,6 @@ from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.agents.claude_settings import session_records
 from helix_tui.core.supervision.agents.report_parser import Heard, claim_of
 
-_SAYS_NOTHING = frozenset(
-    {
-        "already_satisfied",
-        "structural_validation_failed",
-        "resource_exhausted",
-        "declined_needs_decomposition",
-        "review_malfunction",
-        "review_request_clarification",
-    }
-)
-"""Statuses that tell nothing about the work: there was none, or nobody judged it."""
-
-_BEAD_AT_FAULT = ("declined_needs_decomposition", "structural_validation_failed")
-"""Of those, the ones that teach how a bead should not be written."""
-
 _NOT_THE_WORK = frozenset(
     {
         "no_viable_provider",
@@ -54,9 +39,6 @@ _NOT_THE_WORK = frozenset(
     }
 )
 """Failure modes of the surroundings: the agent never got to the work, or lost it through no fault of it."""
-
-_LANDING = ("land_", "push_")
-"""Statuses about getting a finished change onto a branch."""
 
 _REFUSED = re.compile(r"^\W*(BLOCK|REQUEST[_ ]CHANGES|REJECT)", re.I)
 _APPROVED = re.compile(r"^\W*APPROVE", re.I)
@@ -146,9 +128,9 @@ def judge(attempt: Attempt, evidence: AttemptEvidence) -> Judged:
     status = status_of(attempt.status)
     if attempt.failure_mode in _NOT_THE_WORK:
         return Judged(None, f"{attempt.failure_mode} says nothing about the work")
-    if not status.known or attempt.status in _SAYS_NOTHING:
+    if status.about in ("bead", "machine", "nothing"):
         return Judged(None, f"{clean_line(attempt.status, 60)}: {status.meaning}")
-    if attempt.status.startswith(_LANDING) or status.successful or attempt.status == "preserved_needs_review":
+    if status.about in ("conflict", "landing"):
         if _APPROVED.match(review):
             return Judged("passed", "review approved; landing is another matter")
         return Judged(None, f"{status.meaning}; nobody has judged the work")
@@ -170,7 +152,7 @@ def draw_lesson(
             return None
         after = f" after {failed_before} that did not" if failed_before else ""
         return Lesson("pattern", title, approach, f"attempt {attempt.attempt_id} landed{after}")
-    blocked = judged.verdict == "failed" or attempt.status in _BEAD_AT_FAULT
+    blocked = judged.verdict == "failed" or status_of(attempt.status).about == "bead"
     cause = _cause(attempt, evidence) if blocked else ""
     if not cause:
         return None

@@ -20,13 +20,14 @@ from helix_tui.core.beads.readiness import PROPOSED, Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.index import AttemptBook
-from helix_tui.core.ddx.names import text
+from helix_tui.core.ddx.names import About, status_of, text
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, parse_instant
 from helix_tui.core.supervision.signals.orphans import governs_alignment
 from helix_tui.core.supervision.signals.questions import escalated, still_asked
+from helix_tui.core.supervision.signals.responses import response_to
 
 if TYPE_CHECKING:  # who shows no drift need not load what finds it
     from helix_tui.core.ddx.attempts.attempt import Attempt
@@ -77,22 +78,14 @@ OF_ITS_ATTEMPT = ("merge_conflict", "failing_check", "refused", "kept_aside")
 _ASK_ABOUT_IT = ("physics-level", "approval", "conflict", "ambiguous", "proposed", "preserved_review_blocked")
 """Needs in which somebody already asks what to make of a bead's attempt."""
 
-_DDX_TRIES_AGAIN = frozenset({"land_retry"})
-
 DROPPED = "helix-dropped"
 """Field of a bead that names the attempt whose kept change a person has dropped."""
 
 ASSIGNED = "helix-assigned"
 """Field of a bead that names the person who is to deal with what waits on one."""
 
-_KEPT_FOR = {
-    "land_conflict": "merge_conflict",
-    "push_conflict": "merge_conflict",
-    "post_run_check_failed": "failing_check",
-    "ratchet_failed": "failing_check",
-    "structural_validation_failed": "failing_check",
-}
-"""Beginning of an attempt's status -> the kind of need that its kept change is."""
+_KEPT_FOR: Mapping[About, str] = {"conflict": "merge_conflict", "check": "failing_check"}
+"""What an attempt's status tells of -> the kind of need that its kept change is."""
 
 _Found = tuple[str, str, str]
 
@@ -341,7 +334,7 @@ def _unlanded(queue: Queue, attempts: AttemptBook) -> Iterable[_Found]:
     """Beads that are still open after work that was kept aside or refused, with nothing tried since."""
     for bead_id, bead in queue.beads.items():
         latest = next(iter(attempts.of_bead(bead_id)), None)
-        if latest is None or not latest.preserved or latest.status in _DDX_TRIES_AGAIN:
+        if latest is None or not latest.preserved or response_to(latest) == "again":
             continue
         if bead.status in TERMINAL or queue.state(bead_id) in ("running", "claimed", "superseded"):
             continue
@@ -355,8 +348,7 @@ def _kept_kind(attempt: Attempt) -> str:
     """What a kept change waits for, where its status says so; else its outcome."""
     if attempt.verdict.outcome == "refused":
         return "refused"
-    found = (kind for status, kind in _KEPT_FOR.items() if attempt.status.startswith(status))
-    return next(found, attempt.verdict.outcome)
+    return _KEPT_FOR.get(status_of(attempt.status).about, attempt.verdict.outcome)
 
 
 def _where_kept(attempt: Attempt) -> str:

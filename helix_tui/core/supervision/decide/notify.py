@@ -19,7 +19,9 @@ from typing import Any, Literal
 
 import msgspec
 
+from helix_tui.core.ddx.attempts.attempt import count_outcomes
 from helix_tui.core.ddx.attempts.index import AttemptBook
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.runs.running import Run, beads_at_work
 from helix_tui.core.ground.process import run as run_program
 from helix_tui.core.ground.project import Project
@@ -114,8 +116,8 @@ def _of_needs(fresh: tuple[Need, ...], waiting: int) -> Notification:
 
 def _of_run(attempts: AttemptBook, since: int, waiting: int) -> Notification:
     ended = [each for each in attempts.newest(500) if each.finished and (each.finished_at or 0) >= since]
-    counted = Counter(each.verdict.outcome.replace("_", " ") for each in ended)
-    body = ", ".join(f"{count:,} {word}" for word, count in counted.most_common()) or "no attempt ended in it"
+    body = ", ".join(f"{count:,} {OUTCOME_WORDS[outcome]}" for outcome, count in count_outcomes(ended).items())
+    body = body or "no attempt ended in it"
     last = ended[0].attempt_id if ended else format_instant(since)
     return Notification("run_ended", "the run has ended", body, (f"run:{last}",), waiting=waiting)
 

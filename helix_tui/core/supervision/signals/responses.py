@@ -20,7 +20,7 @@ RESPONSES: dict[Response, str] = {
         "A completed cycle, where the work landed and the bead is closed: a review is injected, acceptance scripts "
         "run, a bead that grew two children becomes an epic."
     ),
-    "nothing": "No cycle and no review: there was nothing to do. The run continues.",
+    "nothing": "No cycle and no review: it was done already, or it landed under another word. The run continues.",
     "later": (
         "No cycle. DDx sets its own cooldown; a bead that stays ready is skipped by this run until its record changes. "
         "A reason that says that the bead contradicts itself stops the run."
@@ -34,9 +34,6 @@ RESPONSES: dict[Response, str] = {
 }
 """What is done, in words."""
 
-_DDX_GOES_ON = frozenset({"review_request_changes", "review_fixable_gap", "land_retry"})
-"""Statuses after which ddx itself makes the next attempt with what it was told."""
-
 
 def respond(status: str, outcome: Outcome, *, faulted: bool = False) -> Response:
     """What HELIX does with an attempt.
@@ -46,15 +43,17 @@ def respond(status: str, outcome: Outcome, *, faulted: bool = False) -> Response
         outcome: what came of it, by the one verdict.
         faulted: it landed, and a review or a push found fault with it afterwards.
     """
-    if status in _DDX_GOES_ON:
+    landed = outcome == "landed" and not faulted
+    known = status_of(status)
+    if known.retried and not landed:
         return "again"
-    if faulted or outcome in ("kept_aside", "refused", "unknown"):
+    if not known.known or faulted or outcome in ("kept_aside", "refused", "unknown"):
         return "ask"
     if status == "structural_validation_failed":
         return "polish"
-    if outcome == "landed":
+    if landed and status == "success":  # no other word counts a cycle (CONTRACT-001)
         return "count"
-    return "nothing" if outcome == "satisfied" else "later"
+    return "nothing" if landed or outcome == "satisfied" else "later"
 
 
 def response_to(attempt: Attempt) -> Response:

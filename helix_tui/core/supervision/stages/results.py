@@ -76,9 +76,8 @@ class LoopResult:
 
     @property
     def success(self) -> bool:
-        """Whether ddx says ``success``, the only word that counts a cycle (CONTRACT-001), of work that
-        landed."""
-        return self.attempt.status == "success" and self.attempt.landed
+        """Whether it counts as a cycle, if its bead is closed."""
+        return response_to(self.attempt) == "count"
 
     @property
     def attempt(self) -> Attempt:
