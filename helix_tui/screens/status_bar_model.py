@@ -12,6 +12,7 @@ from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.runs.running import beads_at_work
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, midnight
+from helix_tui.core.supervision.decide.need_view import group_of
 from helix_tui.core.supervision.signals.questions import beads_in_question
 from helix_tui.widgets import figures
 from helix_tui.widgets.chrome.status_bar import PulseFacts
@@ -56,7 +57,7 @@ def pulse_facts(
         age_s=age,
         stale=bool(running) and age is not None and age >= STALE_AFTER_S,
         running=running,
-        dead=sum(run.verdict == "dead" for run in snapshot.runs),
+        stale_claims=sum(group_of(need) == "stale claims" for need in needs),
         ready=len(counts.ready),
         needs_me=len(needs),
         memory=memory,

@@ -336,6 +336,7 @@ _PULSE = {
     "ready": re.compile(r"○ ?([\d,]+)(?: ready)?"),
     "running": re.compile(r"◉ ?([\d,]+)(?: running)?"),
     "needs me": re.compile(r"◆ ?([\d,]+)"),
+    "stale claims": re.compile(r"! ?([\d,]+)(?: stale)?"),
 }
 
 

@@ -13,6 +13,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS
 from helix_tui.core.snapshot.feed import empty_snapshot
 from helix_tui.core.snapshot.snapshot import Change, Snapshot
+from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.screens.status_bar_model import pulse_facts
 from tests.screens.conftest import NOW, Console, MakeConsole
 
@@ -41,8 +42,11 @@ def test_an_old_write_is_called_old_only_while_something_runs() -> None:
 
 def test_a_dead_run_and_a_worker_between_beads_do_not_count_as_running() -> None:
     between = Run(None, worker_id="w")
-    facts = pulse_facts(snapshot(runs=(Run("a"), Run("b", live=False, verdict="dead"), between)), (), NOW)
-    assert (facts.running, facts.dead) == (1, 1)
+    needs = (Need("dead_run", "b", "its process is gone", 0), Need("proposed", "c", "parked", 0))
+    facts = pulse_facts(snapshot(runs=(Run("a"), Run("b", live=False, verdict="dead"), between)), needs, NOW)
+    assert (facts.running, facts.stale_claims) == (1, 1)
+    free = pulse_facts(snapshot(runs=(Run("b", live=False, verdict="dead"),)), needs[1:], NOW)
+    assert free.stale_claims == 0, "ddx gives b out again: nobody has to look at it"
 
 
 def test_a_simulation_stays_one_while_a_claim_does_not_tell_its_harness_yet() -> None:

@@ -15,7 +15,7 @@ from helix_tui.core.beads.cycles import circles
 from helix_tui.core.beads.readiness import NOT_ELIGIBLE, STATES, Queue, Standing
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.views import build_view
-from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ddx.runs.running import Run, gone
 from helix_tui.core.ground.text import cell_width, clean_line, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
 
@@ -192,14 +192,14 @@ def notes(call: Call, present: Present) -> list[str]:
         lines.append(
             call.paint(f"{counted(number, 'bead')} with unknown status “{clean_line(status, 40)}”", "attention")
         )
-    gone = [run for run in present.runs if not run.live]
-    if gone:
-        some = ", ".join(clean_line(short_id(run.bead_id or run.worker_id or "?")) for run in gone[:4])
-        lines.append(
-            call.paint(f"{counted(len(gone), 'claim')} of workers that are gone: ", "attention")
-            + some
-            + (", …" if len(gone) > 4 else "")
+    held, free = gone(present.runs, queue)
+    if held or free:
+        left = (*held, *free)
+        some = ", ".join(clean_line(short_id(run.bead_id or run.worker_id or "?")) for run in left[:4])
+        said = f"{counted(len(left), 'claim')} of workers that are gone" + (
+            f", {len(free):,} free again" if free else ""
         )
+        lines.append(call.paint(f"{said}: ", "attention") + some + (", …" if len(left) > 4 else ""))
     missing = dict.fromkeys(edge.missing for edge in queue.graph.dangling)
     if missing:
         waiting = len({edge.bead_id for edge in queue.graph.dangling})

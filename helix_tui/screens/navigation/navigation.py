@@ -415,6 +415,7 @@ class Traveller(App[int]):
         laid = {
             "unread": self.list_unread,
             "needs": self.action_needs_me,
+            "stale": self.action_needs_me,
             "next": self.action_next_action,
             "loop": self.action_loop,
         }

@@ -39,8 +39,8 @@ class PulseFacts:
     """Since the newest write; None before anything was read."""
     stale: bool = False
     running: int = 0
-    dead: int = 0
-    """Runs that are called running and are not."""
+    stale_claims: int = 0
+    """Claims of workers that are gone, on beads that nobody else gets: those of Needs me."""
     ready: int = 0
     needs_me: int = 0
     memory: str = ""
@@ -71,7 +71,7 @@ class StatusBar(SpanLine):
     class Pressed(Gesture):
         """Somebody asks what a part stands for.
 
-        It is one of ``running dead ready needs unread memory spent loop next``.
+        It is one of ``running stale ready needs unread memory spent loop next``.
         """
 
         def __init__(self, part: str) -> None:
@@ -181,8 +181,8 @@ class StatusBar(SpanLine):
         if facts.running and words:
             frames = ASCII_SPINNER if ascii_only(self) else SPINNER
             pieces.append(("running", [(f" {frames[self._frame % len(frames)]}", "running")]))
-        if facts.dead:
-            pieces += [gap, _count("dead", "!", facts.dead, "dead", "error bold", words)]
+        if facts.stale_claims:
+            pieces += [gap, _count("stale", "!", facts.stale_claims, "stale", "error bold", words)]
         pieces += [gap, _count("ready", "○", facts.ready, "ready", "success", words)]
         pieces += [gap, _count("needs", "◆", facts.needs_me, _need(facts.needs_me), "attention bold", words)]
         return pieces

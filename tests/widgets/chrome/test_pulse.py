@@ -81,14 +81,14 @@ async def test_words_stay_at_80_cells_and_the_place_gives_way() -> None:
 
 async def test_each_part_answers_for_its_own_cells_whatever_the_project_is_called() -> None:
     pulse = StatusBar()
-    facts = replace(FACTS, project="○ 9 unread", unread=2, memory="5 mem", loop="loop", dead=1)
+    facts = replace(FACTS, project="○ 9 unread", unread=2, memory="5 mem", loop="loop", stale_claims=1)
     pulse.facts = facts
     async with Host(pulse).run_test(size=(200, 3)):
         said = "".join(text for text, _ in pulse.spans(200))
         parts = {part: said[cells.start : cells.stop].strip() for part, cells in pulse._parts}
     assert parts.pop("running")
     assert parts == {
-        "dead": "! 1 dead",
+        "stale": "! 1 stale",
         "ready": "○ 12 ready",
         "needs": "◆ 3 need you",
         "unread": "2 lines unread ▸",

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.bundles import Bundle, Bundles
 from helix_tui.core.ddx.claims import (
@@ -99,6 +100,17 @@ def holds(runs: Iterable[Run]) -> dict[str, Hold]:
 def beads_at_work(runs: Iterable[Run]) -> frozenset[str]:
     """The beads that live workers are on: what every face counts as running; between two beads it is none."""
     return frozenset(run.bead_id for run in runs if run.live and run.bead_id is not None)
+
+
+def gone(runs: Iterable[Run], queue: Queue) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
+    """Runs whose worker is gone: those that still keep their bead from others, and those whose bead is ready again."""
+    dead = [run for run in runs if run.verdict == "dead"]
+    free = {
+        run.bead_id
+        for run in dead
+        if run.bead_id and run.bead_id in queue.beads and queue.state(run.bead_id) == "ready"
+    }
+    return tuple(run for run in dead if run.bead_id not in free), tuple(run for run in dead if run.bead_id in free)
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.names import About, status_of, text
-from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ddx.runs.running import Run, gone
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, parse_instant
@@ -318,12 +318,12 @@ def _rank(queue: Queue, need: Need) -> tuple[int, int, float, int, str]:
 
 
 def _run_needs(queue: Queue, runs: Iterable[Run]) -> Iterable[_Found]:
+    runs = tuple(runs)
+    free = {run.bead_id for run in gone(runs, queue)[1]}  # ddx gives these out again
     for run in runs:
-        if run.verdict == "alive" or run.bead_id is None:
+        if run.verdict == "alive" or run.bead_id is None or run.bead_id in free:
             continue
         bead = queue.beads.get(run.bead_id)
-        if run.verdict == "dead" and bead is not None and queue.state(bead.id) == "ready":
-            continue  # ddx gives it out again
         if bead is not None and governs_alignment(bead):
             continue
         if bead is None or bead.status not in TERMINAL:
