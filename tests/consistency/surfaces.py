@@ -166,6 +166,9 @@ def _attempts(overlay: Scene) -> Iterator[Statement]:
         yield ("count of outcome", outcome), number
     yield ("count", "attempts"), len(document["attempts"])
     yield ("count", "landed"), document["counts"]["landed"]
+    last = document["since_landing"]
+    if last["landed_attempt"]:
+        yield ("landed", last["landed_attempt"]), True
 
 
 def _of_attempts(rows: list[dict[str, Any]]) -> Iterator[Statement]:

@@ -77,6 +77,30 @@ async def test_next_action_stands_in_the_pulse_with_its_reasons_on_a_key(console
         assert len(app.screen_stack) == 1
 
 
+async def test_next_action_says_why_nothing_has_landed(console: MakeConsole) -> None:
+    app = console(BEADS, look_out="once")
+    metrics = app.root / ".ddx" / "metrics" / "attempts.jsonl"
+    metrics.parent.mkdir()
+    rows = [
+        {
+            "attempt_id": f"20260821T2{n}0000-aaaa000{n}",
+            "bead_id": "x-1",
+            "outcome": outcome,
+            "ts_end": f"2026-08-21T2{n}:30:00Z",
+        }
+        for n, outcome in ((0, "land_conflict"), (1, "execution_failed"))
+    ]
+    metrics.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await settled(pilot)
+        await pilot.press("greater_than_sign")
+        await settled(pilot)
+        assert app.sees("since the last landing")
+        assert app.sees("landed  nothing yet"), app.rows()
+        assert app.sees("since   2 attempts, n/a: 1 "), app.rows()
+        assert app.sees("runs    nothing")
+
+
 async def test_waiting_is_said_with_its_reason(console: MakeConsole) -> None:
     app = console(['{"id":"x-1","title":"one","status":"proposed"}'], look_out="once")
     async with app.run_test(size=(120, 30)) as pilot:

@@ -21,6 +21,7 @@ from helix_tui.core.ddx.runs.running import Run, holds
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
+from helix_tui.core.supervision.decide.since_landing import SinceLanding, since_landing
 from helix_tui.core.supervision.run_state.account import with_given
 
 MOST_LINES = 60
@@ -32,8 +33,6 @@ ROLES: dict[Outcome, str] = {
     "refused": "attention",
     "failed": "error",
 }
-
-"""Outcomes whose word for people is another than that for machines."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,11 +47,9 @@ def run(call: Call) -> int:
     present = load(call)
     wanted = find_bead(present.queue, call.options.bead) if call.options.bead else None
     book = read_book(present.project, present.tracker, present.runs)
-    attempts = [
-        attempt
-        for attempt in with_given(present.project, book)
-        if (wanted is None or attempt.bead_id == wanted) and began_since(attempt, since)
-    ]
+    known = [each for each in with_given(present.project, book) if wanted is None or each.bead_id == wanted]
+    attempts = [attempt for attempt in known if began_since(attempt, since)]
+    last = since_landing(known)
     other = [each for each in book.other_calls if wanted is None or each.bead_id == wanted]
     sums = sum_calls(spent for attempt in attempts for spent in attempt.spent) + sum_calls(other, since)
     if call.json:
@@ -63,15 +60,16 @@ def run(call: Call) -> int:
                 "counts": count_headings(attempts),
                 "outcomes": count_outcomes(attempts),
                 "spent": sums.record(),
+                "since_landing": last.record(),
             }
         )
         return 0
     titles = {
         attempt.bead_id: present.queue.beads[attempt.bead_id].title
-        for attempt in attempts
+        for attempt in known
         if attempt.bead_id in present.queue.beads
     }
-    for line in listing(call, attempts, titles, sums):
+    for line in listing(call, attempts, titles, sums, last):
         call.print(line)
     return 0
 
@@ -147,8 +145,8 @@ def _instant(instant: int | None) -> str | None:
     return None if instant is None else format_instant(instant)
 
 
-def listing(call: Call, attempts: list[Attempt], titles: dict[str, str], sums: Sums) -> list[str]:
-    """One line an attempt, and the sums."""
+def listing(call: Call, attempts: list[Attempt], titles: dict[str, str], sums: Sums, last: SinceLanding) -> list[str]:
+    """One line an attempt, how those since the last landing ended, and the sums."""
     if not attempts:
         return ["no attempts" + (" that match" if call.options.bead or call.options.since else " yet")]
     newest, older = attempts[:MOST_LINES], len(attempts) - MOST_LINES
@@ -161,7 +159,15 @@ def listing(call: Call, attempts: list[Attempt], titles: dict[str, str], sums: S
         out.append(call.paint(line, ROLES.get(attempt.verdict.outcome, "muted")) + "  " + fit(title, room).rstrip())
     if older > 0:
         out.append(call.paint(f"… {older:,} older: --since, --bead or --json show them", "muted"))
-    return [*out, "", _sums(attempts, sums)]
+    return [*out, "", *_last_landing(call, last, titles), _sums(attempts, sums)]
+
+
+def _last_landing(call: Call, found: SinceLanding, titles: dict[str, str]) -> list[str]:
+    """How long ago one landed, and how those after it ended, where there are any."""
+    if not found.attempts:
+        return []
+    landed = found.describe_landed(titles.get(found.landed.bead_id, "") if found.landed else "", call.now)
+    return [f"landed last: {landed}", f"since then: {found.describe_attempts()}"]
 
 
 def _cells(call: Call, attempt: Attempt) -> list[str]:

@@ -27,6 +27,7 @@ from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_span, parse_instant
 from helix_tui.core.insights.estimate import Estimate, estimate
 from helix_tui.core.supervision.decide.check import StatusSummary
+from helix_tui.core.supervision.decide.since_landing import explain_landings, since_landing
 from helix_tui.core.supervision.decide.verdict import VerdictReason
 from helix_tui.core.supervision.run_state.budget import BudgetSpan, Limits
 from helix_tui.core.supervision.run_state.status import said_lines
@@ -111,9 +112,28 @@ class NextSheet(Sheet):
             page.paragraph([("until   ", "muted"), (clean_line(verdict.would_change_if, 400), "text")], 8)
         if verdict.next_eligible:
             page.line([("next    ", "muted"), (self._until(verdict.next_eligible), "text")])
+        self._since_landing(page)
         if verdict.notes:
             page.caption("also")
             self._reasons(page, verdict.notes, "muted")
+
+    def _since_landing(self, page: Page) -> None:
+        """Why nothing has landed lately."""
+        snapshot = self.console.snapshot
+        if not len(snapshot.attempts):
+            return
+        found = since_landing(snapshot.attempts)
+        bead = snapshot.queue.beads.get(found.landed.bead_id) if found.landed is not None else None
+        page.caption("since the last landing")
+        for name, words in explain_landings(
+            found,
+            title=bead.title if bead is not None else "",
+            summary=self.status_summary,
+            running=sum(run.live for run in snapshot.runs),
+            needs=self.console.needs,
+            now=self.console.now(),
+        ):
+            page.paragraph([(f"{name:<8}", "muted"), (clean_line(words, 1_000), "text")], 8)
 
     def _until(self, instant: str) -> str:
         """How long until an instant, as every other time on a screen."""
