@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,20 @@ def landed(stranger: Stranger) -> set[str]:
     return {rows[bead_id]["title"] for bead_id in stranger.closed()}
 
 
+def calls_by_title(stranger: Stranger) -> Counter[str]:
+    """How many calls each bead took: a readiness check tells of the bead that is worked on next."""
+    found, untold, title = Counter[str](), 0, ""
+    for call in stranger.calls():
+        if call["kind"] == "intake":
+            untold += 1
+        elif call["kind"] != "ask":
+            title = call["title"] or title
+            found[title] += 1 + untold
+            untold = 0
+    found[title] += untold
+    return found
+
+
 @pytest.mark.parametrize("queue", QUEUES)
 def test_a_run_lands_what_ddx_lands_for_no_more_calls(
     stranger: Stranger, release: Release, tmp_path: Path, queue: str
@@ -54,9 +69,14 @@ def test_a_run_lands_what_ddx_lands_for_no_more_calls(
         twin.clean_up()
     assert done.returncode == 0, done.stderr
     assert landed(stranger) >= landed(twin), done.stderr
-    own = stranger.calls("ask")
-    assert len(own) <= 1, "once the queue is drained, one question for what comes next"
-    assert len(stranger.calls()) - len(own) <= len(twin.calls()), (stranger.calls(), twin.calls())
+    assert len(stranger.calls("ask")) <= 1, "once the queue is drained, one question for what comes next"
+    took, there = calls_by_title(stranger), calls_by_title(twin)
+    reviews = Counter(call["title"] for call in stranger.calls("work") if call["title"].startswith("review: "))
+    done_here = {title for title in landed(stranger) if not title.startswith("review: ")}
+    assert set(reviews) == {f"review: {title}" for title in done_here}, "HELIX reviews each success"
+    assert max(reviews.values(), default=0) <= 1
+    own = sum(number for title, number in took.items() if title not in reviews)
+    assert own <= there.total(), (took, there)
     assert not stranger.processes()
 
 
@@ -74,9 +94,10 @@ def test_a_loop_that_is_paused_starts_nothing_until_it_is_resumed(stranger: Stra
     worked = len(stranger.calls())
     status = stranger.tui_json("status")
     assert (status["condition"], status["running_bead"], status["tracker"]["running"]) == ("active", None, 0)
-    assert set(stranger.ready()) == ids - stranger.closed() == set(stranger.tui_json("queue")["ready"])
+    ready = set(stranger.ready())
+    assert ids - stranger.closed() <= ready == set(stranger.tui_json("queue")["ready"])
     assert len(stranger.calls()) == worked
     request(project, "")
-    wait_for(lambda: stranger.closed() == ids, 300)
-    wait_for(lambda: stranger.tui_json("status")["condition"] == "stopped", 120)
+    wait_for(lambda: stranger.closed() >= ids, 300)
+    wait_for(lambda: stranger.tui_json("status")["condition"] == "stopped", 300)
     assert not stranger.processes()

@@ -8,151 +8,16 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
 
 from tests.real.states import STATES, Queue, Rows, masked
 from tests.real.stranger import Ran, Stranger
+from tests.real.wishes import KINDS, Kind, Words
 
-Words = tuple[str, ...]
-
-SEED, PER_RELEASE = 14, 66
-
-REASON = "lifecycle-external-blocker-reason"
-"""Why a bead is blocked, as rows name it: ddx of August has a flag for it besides."""
-
-
-@dataclass(frozen=True)
-class Kind:
-    """One wish: in our words, and as a person types it to ddx."""
-
-    name: str
-    ours: Callable[[str, str], Words]
-    typed: Callable[[str, str, dict[str, Any]], list[Words]]
-
-
-def _update(*words: str) -> Callable[[str, str, dict[str, Any]], list[Words]]:
-    return lambda bead, other, row: [("bead", "update", bead, *words)]
-
-
-def _set(name: str, text: str, flag: str = "") -> Kind:
-    typed = _update(flag, text) if flag else _update("--set", f"{name}={text}")
-    return Kind(f"set {name} {text!r:.20}", lambda bead, other: ("set", bead, f"{name}={text}"), typed)
-
-
-def _labels(bead: str, row: dict[str, Any], *, add: str = "", remove: str = "") -> list[Words]:
-    left = [label for label in row.get("labels") or [] if label != remove]
-    left += [add] if add and add not in left else []
-    return [("bead", "update", bead, "--labels", ",".join(left))]
-
-
-KINDS = (
-    _set("priority", "0", "--priority"),
-    _set("priority", "4", "--priority"),
-    _set("title", "Größer, “quoted” & $HOME", "--title"),
-    _set("description", "two\n\nlines -- and a tab\t.", "--description"),
-    _set("acceptance", "true exits 0", "--acceptance"),
-    _set("notes", "-n is no flag", "--notes"),
-    _set("spec-id", "FEAT-001"),
-    _set("colour", "blue"),
-    _set("size", "3"),
-    _set("ratio", "0.50"),
-    _set("flag", "true"),
-    _set("list", '["a", "b"]'),
-    Kind(
-        "unset colour",
-        lambda bead, other: ("unset", bead, "colour"),
-        _update("--unset", "colour"),
-    ),
-    Kind(
-        "label add",
-        lambda bead, other: ("label", bead, "--add", "area:core"),
-        lambda bead, other, row: _labels(bead, row, add="area:core"),
-    ),
-    Kind(
-        "label remove",
-        lambda bead, other: ("label", bead, "--remove", "one"),
-        lambda bead, other, row: _labels(bead, row, remove="one"),
-    ),
-    Kind(
-        "dep add",
-        lambda bead, other: ("dep", "add", bead, other),
-        lambda bead, other, row: [("bead", "dep", "add", bead, other)],
-    ),
-    Kind(
-        "dep remove",
-        lambda bead, other: ("dep", "remove", bead, other),
-        lambda bead, other, row: [("bead", "dep", "remove", bead, other)],
-    ),
-    Kind(
-        "parent",
-        lambda bead, other: ("set", bead, f"parent={other}"),
-        lambda bead, other, row: [("bead", "update", bead, "--parent", other)],
-    ),
-    Kind(
-        "supersede",
-        lambda bead, other: ("supersede", bead, other),
-        lambda bead, other, row: [("bead", "update", bead, "--set", f"superseded-by={other}")],
-    ),
-    Kind(
-        "eligible off",
-        lambda bead, other: ("eligible", bead, "off"),
-        _update("--set", "execution-eligible=false"),
-    ),
-    Kind(
-        "eligible on",
-        lambda bead, other: ("eligible", bead, "on"),
-        lambda bead, other, row: [
-            ("bead", "update", bead, "--set", "execution-eligible=true") for _ in range("execution-eligible" in row)
-        ],
-    ),
-    Kind(
-        "claim",
-        lambda bead, other: ("claim", bead, "--assignee", "Ada"),
-        _update("--claim", "--assignee", "Ada"),
-    ),
-    Kind("unclaim", lambda bead, other: ("unclaim", bead), _update("--unclaim")),
-    Kind("close", lambda bead, other: ("close", bead), lambda bead, other, row: [("bead", "close", bead)]),
-    Kind(
-        "reopen",
-        lambda bead, other: ("reopen", bead, "--reason", "not done", "--append-notes", "again"),
-        lambda bead, other, row: [("bead", "reopen", bead, "--reason", "not done", "--append-notes", "again")],
-    ),
-    Kind(
-        "cancel",
-        lambda bead, other: ("cancel", bead),
-        lambda bead, other, row: [
-            *[("bead", "update", bead, "--unclaim")] * (row["status"] == "in_progress"),
-            ("bead", "update", bead, "--status", "cancelled"),
-        ],
-    ),
-    Kind(
-        "block",
-        lambda bead, other: (
-            "set",
-            bead,
-            "status=blocked",
-            f"{REASON}=no licence",
-        ),
-        lambda bead, other, row: [
-            ("bead", "update", bead, "--status", "blocked", "--external-blocker-reason", "no licence"),
-            ("bead", "update", bead, "--status", "blocked", "--set", f"{REASON}=no licence"),
-        ],
-    ),
-    Kind(
-        "rank top",
-        lambda bead, other: ("rank", bead, "--top"),
-        lambda bead, other, row: [("bead", "queue", "top", bead)],
-    ),
-    Kind(
-        "rank after",
-        lambda bead, other: ("rank", bead, "--after", other),
-        lambda bead, other, row: [("bead", "queue", "move", bead, "--after", other)],
-    ),
-)
+SEED, PER_RELEASE = 14, 200
 
 
 def _chosen() -> list[tuple[Kind, str, str]]:
@@ -162,7 +27,8 @@ def _chosen() -> list[tuple[Kind, str, str]]:
     chance.shuffle(every)
     first = [pair for kind in KINDS for pair in [pair for pair in every if pair[0] is kind][:2]]
     fitting = {"dep remove": "waiting", "reopen": "closed", "unclaim": "claimed", "unset colour": "custom"}
-    fitting |= {"label remove": "labelled", "eligible on": "off", "close": "awaited"}
+    fitting |= {"label remove": "labelled", "eligible on": "off", "close": "awaited", "label swap": "labelled"}
+    fitting |= {"unset three": "custom", "unset eligible": "off", "parent none": "child", "reopen bare": "closed"}
     first += [(kind, fitting[kind.name]) for kind in KINDS if kind.name in fitting]
     rest = [pair for pair in every if pair not in first]
     pairs = list(dict.fromkeys([*first, *rest]))[:PER_RELEASE]
@@ -200,6 +66,19 @@ def test_wish(queue: Queue, kind: Kind, state: str, other: str, record_property:
     record_property("outcome", outcome)
 
 
+def _made(rows: Rows, now: Rows) -> list[str]:
+    """The ids that were not there before."""
+    return sorted(set(now) - set(rows))
+
+
+def _renamed(said: Any, pairs: Iterable[tuple[str, str]]) -> Any:
+    """What was said, with other ids for beads that had none yet or were made in the twin."""
+    text = json.dumps(said)
+    for there, here in pairs:
+        text = text.replace(json.dumps(there), json.dumps(here))
+    return json.loads(text)
+
+
 def _compare(place: Stranger, rows: Rows, ready: list[str], twin: tuple[Rows, list[str]], words: Words) -> str:
     """Foretell, wish, compare, undo; what came of it in a word."""
     foretold = _said(place.tui(*words, "--dry-run", "--json"))
@@ -211,7 +90,11 @@ def _compare(place: Stranger, rows: Rows, ready: list[str], twin: tuple[Rows, li
         assert said["refused"]
         assert masked(place) == rows, "refused, and changed"
         return "refused by both" if twin[0] == rows else f"refused by us: {foretold['refused'][0]['why']}"
-    assert masked(place) == twin[0], (foretold["commands"], done.stderr)
+    mine = masked(place)
+    assert len(_made(rows, mine)) == len(_made(rows, twin[0])), (foretold["commands"], done.stderr)
+    foretold = _renamed(foretold, [("(new)", each) for each in _made(rows, mine)])
+    twin = _renamed(twin, zip(_made(rows, twin[0]), _made(rows, mine), strict=True))
+    assert mine == twin[0], (foretold["commands"], done.stderr)
     assert done.returncode == 0, done.stderr
     told = (set(ready) | set(foretold["newly_ready"])) - set(foretold["newly_blocked"])
     told -= {each["bead_id"] for each in foretold["places"] if each["will"] is None}
