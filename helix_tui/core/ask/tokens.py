@@ -23,6 +23,8 @@ _WORD = re.compile(r"\w+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_a-zA-Z]+")
 _ISE = re.compile(r"(?<=[a-z]{3})is(e|es|ed|ing|er|ers|able|ation|ations)$")
 _OUR = re.compile(r"our(s|ed|ing|ite|ites|al|able)?$")
+_ENDING = re.compile(r"(?:[deglsyi]|[eo]r|ic|[ae]nt|ist|ism|ion|our|\W|[^\x00-\x7f])$")
+"""How a word ends of which the stemmer, or the American spelling, leaves less. Others need no stemmer: it is slow."""
 _WIDE = re.compile("[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 
 STOP_WORDS = frozenset(
@@ -236,7 +238,7 @@ def stem(part: str) -> str:
     """A lower-case word without its ending."""
     found = _stems.get(part)
     if found is None:
-        found = stem_english(_american(part)) if part.isalpha() and len(part) > 3 else part
+        found = stem_english(_american(part)) if len(part) > 3 and _ENDING.search(part) and part.isalpha() else part
         if len(_stems) > _KEEP:
             _stems.clear()
         _stems[part] = found
@@ -261,14 +263,15 @@ class _TermsOfWords(dict[str, tuple[str, ...]]):
     def __missing__(self, word: str) -> tuple[str, ...]:
         if len(self) > _KEEP:
             self.clear()
-        found = self[word] = _make_terms(word)
+        found = self[word] = make_terms(word)
         return found
 
 
 _terms = _TermsOfWords()
 
 
-def _make_terms(word: str) -> tuple[str, ...]:
+def make_terms(word: str) -> tuple[str, ...]:
+    """The same, made anew: for who keeps what was made."""
     if len(word) > MAX_WORD:
         return ()
     if _WIDE.search(word):

@@ -7,10 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.core.ask.corpus.roles import role_of, standing
+from helix_tui.core.ask.index.build import Raw, read_batch
 from helix_tui.core.ask.index.question import read_question
+from helix_tui.core.ask.index.store.segment import WordsSaid
 from helix_tui.core.ask.parse.languages import GRAMMARS, language_of
 from helix_tui.core.ask.parse.reader import read_pieces
-from helix_tui.core.ask.tokens import count_terms
+from helix_tui.core.ask.tokens import count_terms, stem
+from helix_tui.core.ground.text import stem_english
 
 CODE = {
     "a.py": ("class A:\n    def m(self):\n        pass\n\nLIMIT = 3\n", {"A", "A.m", "LIMIT"}),
@@ -150,3 +153,62 @@ def test_a_question_is_taken_apart() -> None:
 def test_any_text_is_a_question(text: str) -> None:
     question = read_question(text)
     assert [term for term, _ in question.weights] == sorted(term for term, _ in question.weights)
+
+
+_ENDINGS = [
+    "ed",
+    "ing",
+    "ly",
+    "s",
+    "es",
+    "e",
+    "l",
+    "al",
+    "or",
+    "er",
+    "our",
+    "ic",
+    "ant",
+    "ent",
+    "ist",
+    "ism",
+    "ion",
+    "y",
+    "i",
+    "ness",
+    "ful",
+    "able",
+    "ate",
+    "ize",
+    "ogist",
+    "ment",
+    "ous",
+    "ive",
+]
+
+
+@pytest.mark.parametrize("ending", [*_ENDINGS, *"abcdefghijklmnopqrstuvwxyz"])
+def test_a_word_that_passes_the_stemmer_by_has_no_ending(ending: str) -> None:
+    for begin in ("hand", "pars", "generali", "colo", "mat", "young", "analys"):
+        word = begin + ending
+        if not word.endswith(
+            ("our", "ours", "ise", "ised", "ising", "iser", "isable", "isation", "is", "ises", "isers")
+        ):
+            assert stem(word) == stem_english(word)
+
+
+def test_words_of_batches_before_leave_a_segment_as_it_is() -> None:
+    raws = [
+        Raw(
+            f"{at}:python",
+            "python",
+            f"def name_{at}(value):\n    return naïve_{at} + Ünder{at} + value # tidied-up".encode(),
+        )
+        for at in range(6)
+    ]
+    said = WordsSaid()
+    read_batch(raws[:3], said=said)
+    after, alone = read_batch(raws[3:], said=said), read_batch(raws[3:])
+    assert dict(sorted(after.postings.items())) == dict(sorted(alone.postings.items()))
+    assert "naïv" in "".join(alone.postings)
+    assert after.lengths == alone.lengths

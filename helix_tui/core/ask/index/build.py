@@ -19,7 +19,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 import msgspec
 
 from helix_tui.core.ask.corpus.listing import unfit
-from helix_tui.core.ask.index.store.segment import Blob, Segment, SegmentBuilder
+from helix_tui.core.ask.index.store.segment import Blob, Segment, SegmentBuilder, WordsSaid
 from helix_tui.core.ask.parse.pieces import Pieces
 from helix_tui.core.ask.parse.reader import bodies, names, read_pieces
 from helix_tui.core.ground import log as logs
@@ -42,9 +42,9 @@ class Raw(msgspec.Struct, frozen=True, array_like=True):
     data: bytes
 
 
-def read_batch(batch: Sequence[Raw], *, with_grammar: bool = True) -> Segment:
-    """A segment of some contents."""
-    builder = SegmentBuilder()
+def read_batch(batch: Sequence[Raw], *, with_grammar: bool = True, said: WordsSaid | None = None) -> Segment:
+    """A segment of some contents; ``said`` holds the words of the batches before."""
+    builder = SegmentBuilder(said)
     for raw in batch:
         refused = unfit(raw.data, raw.language)
         if refused is not None:
@@ -198,11 +198,13 @@ def serve() -> None:
     gc.disable()
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     decoder = msgspec.msgpack.Decoder(list[Raw])
+    said = WordsSaid()
     while True:
         header = source.read(_HEADER)
         if len(header) < _HEADER:
             return
-        data = _encoder.encode(read_batch(decoder.decode(source.read(int.from_bytes(header, "big")))))
+        said.forget()
+        data = _encoder.encode(read_batch(decoder.decode(source.read(int.from_bytes(header, "big"))), said=said))
         sink.write(len(data).to_bytes(_HEADER, "big"))
         sink.write(data)
         sink.flush()

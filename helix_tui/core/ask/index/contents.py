@@ -26,6 +26,8 @@ from helix_tui.core.ask.records import Progress, Refreshed, Tree
 
 _COMMIT_FILES = 1_000
 _COMMIT_SECONDS = 4.0
+_MOST_WAITING = 3_000
+"""Files read that wait to be written, 15 KB each. To write them in more portions costs time for no sooner answer."""
 SEEN_AGAIN = 1.4
 """How many times as many files as are seen must be read before they are seen: to look at all of them takes a
 quarter of a second where they are many."""
@@ -216,7 +218,9 @@ class Contents:
                 done += len(segment.blobs)
                 now = time.monotonic()
                 report(Progress("parse", min(done, len(unread)), len(unread), now - begun))
-                if now - last > _COMMIT_SECONDS or sum(len(one.blobs) for one in waiting) > _COMMIT_FILES:
+                read = sum(len(one.blobs) for one in waiting)
+                due = now - last > _COMMIT_SECONDS or read > _COMMIT_FILES
+                if read > _MOST_WAITING or (due and len(self._files) >= SEEN_AGAIN * len(self._view)):
                     self._write(waiting)
                     waiting, last = [], now
         if large:

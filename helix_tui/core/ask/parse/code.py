@@ -184,7 +184,7 @@ def _qualified(found: list[Defined]) -> list[Defined]:
         prefix = above[1] if above else one.header
         header = f"{prefix}.{one.name}" if prefix else one.name
         kind = one.kind
-        if kind == "function" and above is not None and above[2] in _CONTAINERS - {"module"}:
+        if kind == "function" and above is not None and above[2] != "module" and above[2] in _CONTAINERS:
             kind = "method"
         if kind != "field":
             open_ones.append((one.end, one.name if kind == "impl" else header, one.kind))

@@ -18,7 +18,7 @@ import msgspec
 import numpy as np
 
 from helix_tui.core.ask.parse.pieces import Pieces
-from helix_tui.core.ask.tokens import count_terms, parts, terms_of, words
+from helix_tui.core.ask.tokens import count_terms, make_terms, parts, words
 
 NAME = "\x01"
 """Stands before a term of a name."""
@@ -46,6 +46,13 @@ class Segment(msgspec.Struct, array_like=True):
     postings: dict[str, bytes]
 
 
+MOST_WORDS = 300_000
+"""Words that a reader holds between two segments, 200 bytes each: most words of a segment stood in one before, and to
+make the terms of a word costs twenty times as much as to look them up."""
+_APART = bytes(code if code < 128 and (chr(code).isalnum() or chr(code) == "_") else 32 for code in range(256))
+"""What parts words in ASCII becomes a space."""
+
+
 class _Numbers(dict[str, int]):
     """The number of each term, given when it is first asked for."""
 
@@ -54,29 +61,42 @@ class _Numbers(dict[str, int]):
         return found
 
 
-class _Said(dict[str, bytes]):
+class WordsSaid(dict[str | bytes, bytes]):
     """The numbers of the terms that a word stands for, packed, so that a text is counted at the speed of a look-up."""
 
-    def __init__(self, numbers: _Numbers) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self._numbers = numbers
+        self.numbers = _Numbers()
 
-    def __missing__(self, word: str) -> bytes:
-        found = self[word] = array("I", [self._numbers[term] for term in terms_of(word)]).tobytes()
+    def __missing__(self, word: str | bytes) -> bytes:
+        terms = make_terms(word if isinstance(word, str) else word.decode("ascii"))
+        found = self[word] = array("I", map(self.numbers.__getitem__, terms)).tobytes()
         return found
+
+    def forget(self) -> None:
+        """Begin anew where there are too many."""
+        if len(self) > MOST_WORDS:
+            self.clear()
+            self.numbers.clear()
+
+    def in_text(self, text: str) -> bytes:
+        """The numbers of a text's terms, packed, in the order in which they stand."""
+        # parting by a table takes a third of the time of the pattern, which other letters need
+        said = text.encode("ascii").translate(_APART).split() if text.isascii() else words(text)
+        return b"".join(map(self.__getitem__, said))
 
 
 class _Field:
     """The terms of one kind of unit, in the order in which they stand."""
 
-    def __init__(self, said: _Said) -> None:
+    def __init__(self, said: WordsSaid) -> None:
         self.lengths = array("I")
         self._said = said
         self._units: list[bytes] = []
 
     def add(self, text: str) -> None:
         """Add a unit."""
-        unit = b"".join(map(self._said.__getitem__, words(text)))
+        unit = self._said.in_text(text)
         self.lengths.append(len(unit) // 4)
         self._units.append(unit)
 
@@ -96,9 +116,9 @@ class _Field:
 class SegmentBuilder:
     """Collects blobs into a segment."""
 
-    def __init__(self) -> None:
-        self._numbers = _Numbers()
-        said = _Said(self._numbers)
+    def __init__(self, said: WordsSaid | None = None) -> None:
+        """``said`` holds the words of segments before, where there were some; it is for one thread."""
+        self._said = said = WordsSaid() if said is None else said
         self._blobs: list[Blob] = []
         self._chunks = array("I")
         self._bodies, self._names = _Field(said), _Field(said)
@@ -116,7 +136,7 @@ class SegmentBuilder:
 
     def finish(self) -> Segment:
         """The segment of everything added."""
-        terms = list(self._numbers)
+        terms = list(self._said.numbers)
         packed = dict(self._bodies.postings(terms))
         packed |= {NAME + term: data for term, data in self._names.postings(terms)}
         lengths, names = _bytes(self._bodies.lengths), _bytes(self._names.lengths)
