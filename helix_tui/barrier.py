@@ -20,11 +20,11 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from traceback import format_exception, walk_tb
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from msgspec import Struct
 from textual import events
 from textual._callback import invoke
 from textual._context import active_app
@@ -55,8 +55,7 @@ The test suite looks here: a test that planted nothing fails."""
 _dispatch = MessagePump._dispatch_message
 
 
-@dataclass(frozen=True, slots=True)
-class _Source:
+class _Source(Struct, frozen=True):
     """Where an exception came from, as far as its trace tells."""
 
     screen: Screen[Any] | None

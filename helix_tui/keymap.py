@@ -7,16 +7,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product, zip_longest
 from unicodedata import lookup
 
+from msgspec import Struct
 from textual.binding import Binding
 
 
-@dataclass(frozen=True, slots=True)
-class Key:
+class Key(Struct, frozen=True):
     """One thing that a key does."""
 
     id: str

@@ -32,10 +32,12 @@ import os
 import re
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
@@ -46,8 +48,7 @@ if TYPE_CHECKING:
 _MAX_FILE = 1 << 16
 
 
-@dataclass(frozen=True, slots=True)
-class SavedView:
+class SavedView(Struct, frozen=True):
     """A slice of the queue: which beads, in which order, how and with which columns they are shown."""
 
     name: str
@@ -107,8 +108,7 @@ TERMINAL_WAYS = ("bell", "osc9", "osc777", "osc99")
 _QUIET = re.compile(r"(\d{1,2}):(\d\d)\s*-\s*(\d{1,2}):(\d\d)\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class QuietHours:
+class QuietHours(Struct, frozen=True):
     """From when to when nobody is told, in minutes of the local day; none where both are the same."""
 
     start: int = 0
@@ -138,8 +138,7 @@ def parse_quiet(text: str) -> QuietHours:
     return QuietHours(numbers[0] * 60 + numbers[1], numbers[2] * 60 + numbers[3])
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """Settings as written, and one sentence for each that could not be read."""
 
     theme: str = ""

@@ -11,8 +11,9 @@ import csv
 import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 Kind = Literal["string", "bool", "int", "float", "duration", "strings", "stringArray"]
 
@@ -23,8 +24,7 @@ class UsageError(Exception):
     """The command line is wrong; the message is DDx's own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Flag:
+class Flag(Struct, frozen=True):
     """One flag of a verb."""
 
     name: str
@@ -38,8 +38,7 @@ class Flag:
     """Understood, and in no help text: a word of our own, or one that DDx only still puts up with."""
 
 
-@dataclass(slots=True)
-class GivenFlags:
+class GivenFlags(Struct):
     """What somebody gave: flag values as texts, and the other words."""
 
     words: list[str] = field(default_factory=list)
@@ -238,8 +237,7 @@ REFUSED = "cli.program:refuse"
 """Where verbs lead that need ddx itself: they are known, so that nobody gets another verb's help for them."""
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
+class Verb(Struct, frozen=True):
     """One verb. Without ``run`` it only stands above others, and answers with its help."""
 
     path: tuple[str, ...]

@@ -8,9 +8,10 @@ import json
 import os
 import sys
 import time
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from helix_ddx.demo.workspace import DemoError, build_demo
 from helix_ddx.simulator.script import ScriptError
@@ -24,8 +25,7 @@ MAX_LOOPS = 100
 """A loop that stops early leaves at least one bead tried: more loops than beads are no drain."""
 
 
-@dataclass
-class DrainSummary:
+class DrainSummary(Struct):
     """What came of a drain."""
 
     workspace: Path

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from helix_ddx.base.files import Disk, go_json
 from helix_ddx.base.go_format import attempt_id, second, stamp
@@ -32,8 +33,7 @@ class DemoError(RuntimeError):
     """The demo cannot be built there; the message says why."""
 
 
-@dataclass(frozen=True)
-class DemoWorkspace:
+class DemoWorkspace(Struct, frozen=True):
     """A project that exists only to be watched."""
 
     project: Path

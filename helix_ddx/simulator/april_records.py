@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from helix_ddx.base.go_format import stamp
 from helix_ddx.simulator import evidence
@@ -11,8 +12,7 @@ from helix_ddx.simulator.script import HARNESS
 from helix_ddx.simulator.worker import Json, SimulatedAttempt
 
 
-@dataclass(frozen=True)
-class AttemptEnding:
+class AttemptEnding(Struct, frozen=True):
     """How an attempt that lands nothing ends."""
 
     status: str

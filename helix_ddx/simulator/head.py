@@ -6,8 +6,9 @@ copied into the project at the end; candidates that are pinned, reviewed, repair
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from helix_ddx.base.go_format import attempt_id, second
 from helix_ddx.simulator import evidence

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from helix_ddx.base.go_format import attempt_id, stamp
 from helix_ddx.simulator import evidence

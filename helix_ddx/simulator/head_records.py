@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from helix_ddx.base.go_format import stamp
 from helix_ddx.simulator import evidence
@@ -52,8 +53,7 @@ _ROW_ORDER = (
 )
 
 
-@dataclass
-class Cycle:
+class Cycle(Struct):
     """One candidate and what the reviewer said about it."""
 
     index: int
@@ -64,8 +64,7 @@ class Cycle:
     verdict: str = ""
 
 
-@dataclass
-class Course:
+class Course(Struct):
     """What has come of an attempt so far, beyond the agent's own work."""
 
     cycles: list[Cycle] = field(default_factory=list)

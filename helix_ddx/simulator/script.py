@@ -10,9 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 HARNESS = "simulation"
 """The harness in every record of a simulation, so that nobody mistakes it for real work."""
@@ -39,8 +41,7 @@ class ScriptError(ValueError):
     """An act that cannot be played; the message says which bead and why."""
 
 
-@dataclass(frozen=True)
-class FileEdit:
+class FileEdit(Struct, frozen=True):
     """One change of one file: ``old`` becomes ``new``; without ``old``, ``new`` is added at the end."""
 
     path: str
@@ -48,8 +49,7 @@ class FileEdit:
     old: str = ""
 
 
-@dataclass(frozen=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """One tool call as the transcript shows it; the tool ``say`` is no tool but something said."""
 
     tool: str
@@ -65,8 +65,7 @@ class ToolCall:
         return self.output.startswith("error:")
 
 
-@dataclass(frozen=True)
-class Act:
+class Act(Struct, frozen=True):
     """Everything that happens in one attempt."""
 
     outcome: str = "success"

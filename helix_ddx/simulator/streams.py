@@ -12,9 +12,10 @@ from __future__ import annotations
 import re
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from helix_ddx.base.files import Disk, go_json
 from helix_ddx.base.go_format import stamp
@@ -216,8 +217,7 @@ def _cut(text: str, limit: int = 12) -> str:
     return text if len(text) <= 2 * limit else text[:limit] + "..."
 
 
-@dataclass
-class Copy:
+class Copy(Struct):
     """The folder that one attempt works in."""
 
     project: Path

@@ -19,6 +19,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
+from msgspec import Struct
+
 from helix_ddx.base.files import Disk, go_json
 from helix_ddx.base.go_format import attempt_id, second, stamp
 from helix_ddx.simulator.script import HARNESS, Act, act_for
@@ -49,8 +51,7 @@ class ClaimRaceError(RuntimeError):
     """Another worker has taken the bead between the look and the claim."""
 
 
-@dataclass(frozen=True)
-class Orders:
+class Orders(Struct, frozen=True):
     """What the command line asks of a worker."""
 
     once: bool = False
@@ -69,8 +70,7 @@ class Orders:
         return "watch" if self.watch else "once" if self.once else "drain"
 
 
-@dataclass
-class SimulatedAttempt:
+class SimulatedAttempt(Struct):
     """One attempt while it runs."""
 
     row: Row
@@ -101,8 +101,7 @@ class SimulatedAttempt:
         return (self.ended - self.begun) // 1_000_000
 
 
-@dataclass
-class SimulatedResult:
+class SimulatedResult(Struct):
     """How an attempt ended, as the loop reports it."""
 
     bead: str

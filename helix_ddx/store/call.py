@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct, field
 
 from helix_ddx.base.flags import GivenFlags
 from helix_ddx.base.go_format import pretty
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
     from helix_ddx.store.tracker import BeadStore
 
 
-@dataclass
-class VerbCall:
+class VerbCall(Struct, dict=True):
     """One command.
 
     Attributes:

@@ -15,11 +15,11 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct
 
 from helix_ddx.base.files import go_json
 from helix_ddx.base.flags import Refused
@@ -48,8 +48,7 @@ _ENDED = frozenset({"exited", "failed", "stopped", "reaped"})
 _MAX_BYTES = 4 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class ActiveWork:
+class ActiveWork(Struct, frozen=True):
     """What one file says about somebody at work."""
 
     source: Source

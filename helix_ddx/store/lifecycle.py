@@ -3,7 +3,7 @@ H)."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from helix_ddx.base.flags import Refused
 from helix_ddx.store.places import TrackerRow
@@ -19,13 +19,16 @@ _STEPS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class StatusChange:
+class StatusChange(Struct, frozen=True):
     """Facts about a change of status that the statuses alone do not tell."""
 
     manual_close: bool = False
     manual_reopen: bool = False
     blocker_reason: str = ""
+
+
+NOTHING_MORE = StatusChange()
+"""No fact beyond the two statuses."""
 
 
 def check_row(row: TrackerRow, era: str) -> Bead:
@@ -46,7 +49,7 @@ def check_row(row: TrackerRow, era: str) -> Bead:
     return bead
 
 
-def transition(row: TrackerRow, to: str, step: StatusChange = StatusChange()) -> None:
+def transition(row: TrackerRow, to: str, step: StatusChange = NOTHING_MORE) -> None:
     """Set a status as head allows it, with what a change of status cleans up.
 
     Raises:

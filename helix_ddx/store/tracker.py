@@ -16,9 +16,10 @@ import json
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from helix_ddx.base.files import Disk, go_json
 from helix_ddx.base.flags import Refused
@@ -32,8 +33,7 @@ from helix_tui.core.beads.tracker import DroppedLine, Tracker, read_tracker
 from helix_tui.core.ground.time import now_ns
 
 
-@dataclass
-class Beads:
+class Beads(Struct):
     """One state of the tracker, and what a command changes in it."""
 
     tracker: Tracker

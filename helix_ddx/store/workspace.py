@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from helix_tui.core.ground.project import Project, find_project
 
@@ -21,8 +22,7 @@ _SECTION = re.compile(r"(?m)^(\w+):[ \t]*(\{[^}\n]*\})?[ \t]*(?:#.*)?$")
 _SCALAR = r"[ \t]*:[ \t]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\s#,}][^\n#,}]*))"
 
 
-@dataclass(frozen=True)
-class Workspace:
+class Workspace(Struct, frozen=True, dict=True):
     """One project with a tracker, or with a place for one."""
 
     project: Project

@@ -6,11 +6,11 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from helix_ddx.base.go_format import Ordered, second_text
 from helix_ddx.store import events as history
@@ -21,8 +21,7 @@ from helix_ddx.verbs.lists import say_ordered
 MAX_RESULT = 8 << 20
 
 
-@dataclass(slots=True)
-class Attempts:
+class Attempts(Struct):
     """What is known of the attempts on one bead."""
 
     count: int = 0

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from helix_tui.cli.paint import Paint
 from helix_tui.core.ground.errors import HelixError
@@ -21,8 +21,7 @@ class CliError(HelixError):
     """A command failed: what happened, what to do about it, and the exit code of docs/cli.md."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """What a command gets."""
 
     command: str

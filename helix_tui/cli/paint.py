@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import TextIO
+
+from msgspec import Struct
 
 from helix_tui.core.ground.text import cell_width, fit
 
@@ -34,8 +35,7 @@ ROLES = {
 """State -> colour role; every other state is muted."""
 
 
-@dataclass(frozen=True, slots=True)
-class Paint:
+class Paint(Struct, frozen=True):
     """How to write to one stream: in colour or not, and how wide."""
 
     colour: bool

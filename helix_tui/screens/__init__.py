@@ -6,15 +6,14 @@ A new screen is one file and one line here; its module is imported when somebody
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from msgspec import Struct
 from textual.screen import Screen
 
 
-@dataclass(frozen=True, slots=True)
-class ScreenEntry:
+class ScreenEntry(Struct, frozen=True):
     """A screen that a number key leads to."""
 
     key: str

@@ -9,9 +9,9 @@ brings is dropped. A job that fails tells why; a defect in it is logged as every
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from msgspec.structs import replace
 from textual.dom import DOMNode
 from textual.worker import Worker, WorkerState
 from textual.worker_manager import WorkerManager

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Protocol
 
+from msgspec import Struct
 from textual.geometry import Size
 from textual.strip import Strip
 from textual.widget import Widget
@@ -25,8 +25,7 @@ LEAST = Size(60, 20)
 """Below this there is no room for the card."""
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One thing to look at. ``{id}`` in the text is the key of that id."""
 
     title: str

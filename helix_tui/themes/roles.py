@@ -9,9 +9,10 @@ The glyph of every state: one cell each, and an ASCII stand-in. Colour is never 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
 from functools import lru_cache
 
+from msgspec import Struct
+from msgspec.structs import asdict
 from rich.color import Color
 from rich.style import Style
 from textual.theme import Theme
@@ -20,8 +21,7 @@ PREFIX = "helix-"
 """Theme variables of ours begin with this; stylesheets say ``$helix-muted``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Roles:
+class Roles(Struct, frozen=True):
     """One theme's colours: ``#rrggbb``, or an ``ansi_…`` name in a theme for 16 colours."""
 
     ground: str
@@ -123,7 +123,7 @@ _ANSI_VARIABLES = {
 
 def make_theme(name: str, roles: Roles, *, dark: bool, ansi: bool = False) -> Theme:
     """A Textual theme whose own widgets (input, palette, toast) wear the same roles."""
-    variables = {PREFIX + field.name: getattr(roles, field.name) for field in fields(roles)}
+    variables = {PREFIX + name: value for name, value in asdict(roles).items()}
     variables |= {
         "footer-background": roles.ground,
         "input-selection-background": roles.selection,
@@ -154,8 +154,7 @@ def make_theme(name: str, roles: Roles, *, dark: bool, ansi: bool = False) -> Th
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Sign:
+class Sign(Struct, frozen=True):
     """How one state looks: glyph, ASCII glyph, ink (a role and attributes), and the word for it."""
 
     glyph: str

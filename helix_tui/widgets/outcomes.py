@@ -6,8 +6,9 @@ How a widget comes by colours and glyphs: from the theme in force and the app's 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
+from msgspec import Struct
+from msgspec.structs import replace
 from textual.app import App
 from textual.widget import Widget
 
@@ -18,8 +19,7 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.themes import NIGHT, PREFIX, Palette, make_theme
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
+class Look(Struct, frozen=True):
     """How an outcome looks: glyph, ink and word."""
 
     glyph: str

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.attempts.index import Attempt, AttemptBook, Tokens
@@ -20,7 +21,7 @@ from tests.screens.conftest import NOW, Console, MakeConsole
 
 def snapshot(**parts: object) -> Snapshot:
     empty = empty_snapshot(Project(Path("/p/demo"), Path("/p/demo/.ddx")), NOW)
-    return replace(empty, condition="live", **parts)  # type: ignore[arg-type]
+    return replace(empty, condition="live", **parts)
 
 
 def attempt(number: int, cost_usd: float | None = None, tokens: int | None = None) -> Attempt:

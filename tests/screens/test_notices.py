@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, RowGate
 from tests.screens.conftest import MakeConsole

@@ -8,11 +8,11 @@ import os
 import socket
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.executable import find_executable

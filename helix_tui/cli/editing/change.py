@@ -7,8 +7,9 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.paint import counted

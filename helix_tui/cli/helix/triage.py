@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from helix_tui.cli.call import Call
 from helix_tui.cli.editing import create

@@ -8,8 +8,10 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.cli.call import Call
 from helix_tui.cli.parsers import add_shared
@@ -20,8 +22,7 @@ if TYPE_CHECKING:
 Verb = Callable[[Call, "MemoryStore"], dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Verb:
+class _Verb(Struct, frozen=True):
     summary: str
     arguments: Callable[[argparse.ArgumentParser], None]
     writes: bool = False

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class DoctorCheck:
+class DoctorCheck(Struct, frozen=True):
     """One thing that was looked at; ``ok`` is None where there is nothing to judge."""
 
     name: str

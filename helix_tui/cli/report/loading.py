@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.core.beads.readiness import Claims, Queue, classify
@@ -26,8 +28,7 @@ ASKED = {"april": "DDx of April, as asked", "head": "DDx since May, as asked"}
 """Whose rules ``--era`` asks for, in words."""
 
 
-@dataclass(frozen=True, slots=True)
-class Present:
+class Present(Struct, frozen=True):
     """One project's tracker and the queue that it makes."""
 
     project: Project

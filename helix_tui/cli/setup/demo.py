@@ -12,9 +12,10 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from helix_tui.cli import console, programs
 from helix_tui.cli.call import Call, CliError

@@ -7,8 +7,9 @@ the evidence.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker
@@ -50,8 +51,7 @@ BEADS = (
 """Titles of the beads that are given memories."""
 
 
-@dataclass(frozen=True, slots=True)
-class DemoMemories:
+class DemoMemories(Struct, frozen=True):
     """What was put into beads before the simulation."""
 
     stored: int = 0

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.core.ask.records import Span, text_hash
 
@@ -22,8 +23,7 @@ _LINES = re.compile(r"(.+):(\d{1,9})(?:-(\d{1,9}))?")
 _ATTEMPT = re.compile(r"^(?:Attempt|Review of) (\S+)$")
 
 
-@dataclass(frozen=True, slots=True)
-class RecordPlace:
+class RecordPlace(Struct, frozen=True):
     """What a passage belongs to, and where it opens."""
 
     kind: PlaceKind

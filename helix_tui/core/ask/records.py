@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from helix_tui.core.ground.text import clean_line
 
@@ -26,8 +27,7 @@ SpanKey = tuple[str, int, int]
 """(file, start, end): two spans with the same key are the same span."""
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A run of lines of one file, with why it was found."""
 
     file: str
@@ -50,8 +50,7 @@ class Span:
         return (self.file, self.start, self.end)
 
 
-@dataclass(frozen=True, slots=True)
-class RankedFile:
+class RankedFile(Struct, frozen=True):
     """A file with its score and what made it up."""
 
     file: str
@@ -63,8 +62,7 @@ class RankedFile:
     """What the sum of the channels was multiplied with, for the file's role and the question's kind."""
 
 
-@dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(Struct, frozen=True):
     """Where a name is defined."""
 
     name: str
@@ -78,8 +76,7 @@ class Definition:
     role: Role = "source"
 
 
-@dataclass(frozen=True, slots=True)
-class Use:
+class Use(Struct, frozen=True):
     """A line that mentions a name without defining it."""
 
     name: str
@@ -92,8 +89,7 @@ class Use:
     kind: UseKind = "mention"
 
 
-@dataclass(frozen=True, slots=True)
-class Heading:
+class Heading(Struct, frozen=True):
     """A heading of a document and the lines of its section, up to the next one of its level or above."""
 
     file: str
@@ -110,8 +106,7 @@ class Heading:
         return " > ".join((*self.trail, self.title))
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """One indexed file."""
 
     file: str
@@ -125,16 +120,14 @@ class Document:
     """Git's id of the content."""
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedFile:
+class SkippedFile(Struct, frozen=True):
     """A tracked file that is not searched, and why."""
 
     file: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class PastCommit:
+class PastCommit(Struct, frozen=True):
     """A commit whose message is like the question."""
 
     sha: str
@@ -144,8 +137,7 @@ class PastCommit:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class NodeEvidence:
+class NodeEvidence(Struct, frozen=True):
     """What backs a tree node: the ``evidence`` record of the DAG node schema (docs/formats/ask.md §3.1)."""
 
     type: Literal["doc", "code", "test", "telemetry"]
@@ -156,8 +148,7 @@ class NodeEvidence:
     """``sha256:…`` as recorded; empty where none was."""
 
 
-@dataclass(frozen=True, slots=True)
-class TreeNode:
+class TreeNode(Struct, frozen=True):
     """One node of a tree: the minimum of the DAG node schema, and its place."""
 
     id: str
@@ -176,8 +167,7 @@ class TreeNode:
     """
 
 
-@dataclass(frozen=True, slots=True)
-class Tree:
+class Tree(Struct, frozen=True):
     """A tree of the repository: one that it keeps as JSON, or the one derived from its folders."""
 
     id: str
@@ -188,8 +178,7 @@ class Tree:
     nodes: Mapping[str, TreeNode]
 
 
-@dataclass(frozen=True, slots=True)
-class Progress:
+class Progress(Struct, frozen=True):
     """How far a refresh is."""
 
     phase: Literal["list", "parse", "history", "done"]
@@ -203,8 +192,7 @@ class Progress:
         return self.done / self.seconds if self.seconds > 0 else 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Refreshed:
+class Refreshed(Struct, frozen=True):
     """What a refresh did."""
 
     files: int

@@ -9,17 +9,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Collection
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+
+from msgspec import Struct
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.ground.text import clean_line
 
 
-@dataclass(frozen=True, slots=True)
-class Archived:
+class Archived(Struct, frozen=True):
     """One bead of the archive."""
 
     bead_id: str

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 
 
-@dataclass(frozen=True, slots=True)
-class QueueCounts:
+class QueueCounts(Struct, frozen=True):
     """The numbers of a queue, or of a part of it, at one moment."""
 
     total: int = 0

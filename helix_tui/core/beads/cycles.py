@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 
 
-@dataclass(frozen=True, slots=True)
-class Cut:
+class Cut(Struct, frozen=True):
     """An edge of a circle. Without it, or once ``needed`` is closed, the circle is broken."""
 
     waiter: str
@@ -20,8 +20,7 @@ class Cut:
     """Whether the waiter is ready then; else it goes on waiting, on something outside the circle too."""
 
 
-@dataclass(frozen=True, slots=True)
-class Circle:
+class Circle(Struct, frozen=True):
     """Beads of which each waits on the next, and the last on the first. None of them can ever start."""
 
     ids: tuple[str, ...]

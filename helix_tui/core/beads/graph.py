@@ -6,22 +6,21 @@ Only the dependency edge counts, as for readiness: a parent does not wait for it
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
+
+from msgspec import Struct, field
 
 from helix_tui.core.beads.record import TERMINAL, Bead
 
 
-@dataclass(frozen=True, slots=True)
-class Dangling:
+class Dangling(Struct, frozen=True):
     """An edge to a bead that the active file does not hold: its waiter starves and DDx says so nowhere."""
 
     bead_id: str
     missing: str
 
 
-@dataclass(frozen=True, slots=True)
-class Chains:
+class Chains(Struct, frozen=True):
     """The unfinished part of a graph, weighed."""
 
     holds_up: Mapping[str, int] = field(default_factory=dict)

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 MAX_LANES = 6
 
 
-@dataclass(frozen=True, slots=True)
-class GutterRow:
+class GutterRow(Struct, frozen=True):
     """One bead with the cells of its gutter."""
 
     bead_id: str

@@ -8,7 +8,8 @@ a state only what its beads point into is kept: one large buffer, and beside it 
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from helix_tui.core.beads.filebuffer import FileBuffer
 from helix_tui.core.beads.record import Bead, Buffer, UnreadableLine, decode_bead, move_line
@@ -24,8 +25,7 @@ _FIRST_BLOCK = 4 << 10
 """Bytes compared first after a line that differs; where nearly all differ, more would be for nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Unread:
+class Unread(Struct, frozen=True):
     """A line that is no bead."""
 
     reason: str
@@ -42,8 +42,7 @@ _MAX_LOOSE = 4 << 20
 tracker of 3,000 beads is then copied once for some 250 rows that have changed."""
 
 
-@dataclass(frozen=True, slots=True)
-class LineRun:
+class LineRun(Struct, frozen=True):
     """Lines of a state whose bytes lie one after the other in one buffer."""
 
     first: int
@@ -53,8 +52,7 @@ class LineRun:
     """Where in the buffer the first line begins."""
 
 
-@dataclass(slots=True)
-class Image:
+class Image(Struct):
     """One state of a file: where its lines begin, what stands on each, and where their bytes are kept."""
 
     size: int

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from helix_tui.core.beads.readiness import STATES, Queue
 from helix_tui.core.beads.record import STATUSES, Bead
@@ -50,8 +51,7 @@ _TRUE = frozenset({"yes", "y", "true", "1"})
 _FALSE = frozenset({"no", "n", "false", "0"})
 
 
-@dataclass(frozen=True, slots=True)
-class Query:
+class Query(Struct, frozen=True):
     """A parsed filter. The empty one matches everything."""
 
     text: str
@@ -76,8 +76,7 @@ def matching(query: Query, queue: Queue) -> list[str]:
     return [bead_id for bead_id, bead in queue.beads.items() if query.matches(bead, queue)]
 
 
-@dataclass(frozen=True, slots=True)
-class Completion:
+class Completion(Struct, frozen=True):
     """One way to go on typing: put ``text`` in place of what stands from ``replace_from`` to the cursor."""
 
     text: str
@@ -137,8 +136,7 @@ def complete(text: str, cursor: int, queue: Queue, limit: int = 12) -> list[Comp
     ]
 
 
-@dataclass(frozen=True, slots=True)
-class FieldHelp:
+class FieldHelp(Struct, frozen=True):
     """A field for people: what it asks, and a term with it that parses."""
 
     name: str
@@ -189,8 +187,7 @@ def order_key(query: Query, queue: Queue) -> Callable[[str], tuple[object, ...]]
     return key
 
 
-@dataclass(frozen=True, slots=True)
-class _Turned:
+class _Turned(Struct, frozen=True):
     """A value that sorts the other way round."""
 
     value: Any
@@ -208,8 +205,7 @@ def _negated(test: _Test) -> _Test:
     return lambda bead, queue: not test(bead, queue)
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(Struct, frozen=True):
     help: str
     make: Callable[[str, str], _Test]
     values: Callable[[Queue], Iterable[tuple[str, str]]] = lambda queue: ()
@@ -397,8 +393,7 @@ _FIELDS: dict[str, _Field] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class BeadOrder:
+class BeadOrder(Struct, frozen=True):
     """A way to sort. What one looks for first comes first: ``-`` turns it round."""
 
     help: str

@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
+
+from msgspec import Struct, field
 
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.record import STATUSES, TERMINAL, Bead
@@ -55,8 +56,7 @@ NOT_ELIGIBLE = "execution-eligible is false"
 """What is said of a bead that is kept from workers without any reason given."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reason:
+class Reason(Struct, frozen=True):
     """One reason why a bead is not next. ``kind`` is a state; ``refs`` are the ids it speaks of."""
 
     kind: str
@@ -64,8 +64,7 @@ class Reason:
     refs: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """Where a bead stands in the queue."""
 
     state: str
@@ -75,8 +74,7 @@ class Standing:
     """When a cooldown ends, an instant."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claims:
+class Claims(Struct, frozen=True):
     """What the world outside the tracker says, gathered by ``core.ddx``."""
 
     leases: Mapping[str, bool] = field(default_factory=dict)

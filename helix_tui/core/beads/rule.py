@@ -6,14 +6,14 @@ field here, so that a release between two known ones is what it is, and not the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Era = Literal["auto", "april", "head"]
 
 
-@dataclass(frozen=True, slots=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """One release's rule."""
 
     name: Literal["april", "head"]

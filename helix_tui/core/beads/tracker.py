@@ -14,9 +14,11 @@ import mmap
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from helix_tui.core.beads.filebuffer import FileBuffer, copy_to_disk
 from helix_tui.core.beads.lines import Found, Image, Unread, read_lines
@@ -31,8 +33,7 @@ _MAX_IN_MEMORY = 8 << 20
 """Bytes of lines that stay in memory: those of 1,000 beads."""
 
 
-@dataclass(frozen=True, slots=True)
-class DroppedLine:
+class DroppedLine(Struct, frozen=True):
     """A line that is no bead: shown and counted, never silently gone."""
 
     line: int
@@ -42,8 +43,7 @@ class DroppedLine:
     """The beginning of the line, cleaned."""
 
 
-@dataclass(frozen=True, slots=True)
-class Tracker:
+class Tracker(Struct, frozen=True):
     """One state of a tracker file."""
 
     path: Path

@@ -8,8 +8,9 @@ they are ready, run or wait for a person: nothing that matters now is ever folde
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from helix_tui.core.beads.gutter import draw, order_rows
 from helix_tui.core.beads.query import URGENCY, Query, matching, order_key, parse_query
@@ -37,8 +38,7 @@ LANES: tuple[tuple[str, tuple[str, ...]], ...] = (
 _NEVER_FOLDED = frozenset({"running", "claimed", "ready", "proposed", "unknown_status", "preserved_review_blocked"})
 
 
-@dataclass(frozen=True, slots=True)
-class ViewRow:
+class ViewRow(Struct, frozen=True):
     """One row. ``key`` is unique in its view and stays the same over reloads."""
 
     key: str
@@ -60,8 +60,7 @@ class ViewRow:
     """Shown only because something under it matches."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueueView:
+class QueueView(Struct, frozen=True):
     """The rows of one view, and how many beads match of how many."""
 
     kind: ViewKind
@@ -70,8 +69,7 @@ class QueueView:
     total: int
 
 
-@dataclass(frozen=True, slots=True)
-class Folding:
+class Folding(Struct, frozen=True):
     """What of a view somebody opened or closed, and what no fold may take away."""
 
     unfolded: frozenset[str] = frozenset()

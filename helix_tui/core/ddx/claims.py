@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.dialect import FRESH, HELD
@@ -31,8 +32,7 @@ _ENDED = frozenset({"exited", "failed", "stopped", "reaped"})
 """States of a server's worker record that mean: no longer at work."""
 
 
-@dataclass(frozen=True, slots=True)
-class Claim:
+class Claim(Struct, frozen=True):
     """What one file says about one holder of a bead (or about a worker that holds none)."""
 
     source: Source
@@ -59,8 +59,7 @@ class Claim:
     """DDx's word for how the attempt ended after which its worker kept the claim; empty while it is at it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(Struct, frozen=True):
     """Somebody's hold on a bead."""
 
     since: int | None = None

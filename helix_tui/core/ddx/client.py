@@ -9,11 +9,11 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.loop_log import LoopReport, MalformedReport, parse_report
 from helix_tui.core.ground.errors import UNROUTED, WHO, HelixError
@@ -49,8 +49,7 @@ class DdxError(HelixError):
         self.output = output
 
 
-@dataclass(frozen=True, slots=True)
-class Ddx:
+class Ddx(Struct, frozen=True):
     """One ddx executable, used on one project."""
 
     path: Path

@@ -15,8 +15,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from helix_tui.core.beads.rule import APRIL as APRIL_RULE
 from helix_tui.core.beads.rule import HEAD as HEAD_RULE
@@ -36,8 +37,7 @@ _CODE = re.compile(r"^[ \t]*(\d{1,3})[ \t]+(\S.*)$", re.MULTILINE)
 _ANYWHERE = re.compile(r"(?<![\w-])--\w[\w-]*")
 
 
-@dataclass(frozen=True, slots=True)
-class DdxVerb:
+class DdxVerb(Struct, frozen=True):
     """One deed's verb, as one ddx speaks it."""
 
     words: Words
@@ -137,8 +137,7 @@ def _flags(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-@dataclass(frozen=True, slots=True)
-class RowGate:
+class RowGate(Struct, frozen=True):
     """Something in a row for which a ddx refuses every command."""
 
     kind: str
@@ -150,8 +149,7 @@ class RowGate:
     """What DDx names as the way out."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Dialect:
+class Dialect(Struct, frozen=True, kw_only=True):
     """What one ddx does with a queue."""
 
     rule: Rule

@@ -10,8 +10,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from helix_tui.core.ddx.files import decode_object
 from helix_tui.core.ground.text import clean_block, clean_line
@@ -23,8 +24,7 @@ SUMMARY = 300
 DETAIL = 40_000
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     """One step of an agent at work. ``summary`` and ``detail`` are cleaned and safe to show."""
 
     at: int | None

@@ -6,7 +6,8 @@ docs/decisions/0003: where they differ it is said in one line, with the way out.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.beads.readiness import tracker_era
 from helix_tui.core.beads.record import TERMINAL, Bead
@@ -17,8 +18,7 @@ SAMPLES = 5
 """How many beads are named."""
 
 
-@dataclass(frozen=True, slots=True)
-class Remark:
+class Remark(Struct, frozen=True):
     """What a person must know of the installed ddx before believing a queue, with the way out."""
 
     text: str
@@ -29,8 +29,7 @@ class Remark:
         return self.text
 
 
-@dataclass(frozen=True, slots=True)
-class Shut:
+class Shut(Struct, frozen=True):
     """A tracker on which the installed ddx refuses every command."""
 
     gate: RowGate

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.core.beads.archive import read_archive
 from helix_tui.core.beads.record import Bead, UnreadableLine, decode_bead
@@ -22,8 +23,7 @@ from helix_tui.core.ground.time import NS, parse_instant
 _CAP = 256 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class LastSeen:
+class LastSeen(Struct, frozen=True):
     """The last record of a bead that the tracker no longer holds."""
 
     where: Literal["archive", "git"]

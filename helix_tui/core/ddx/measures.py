@@ -8,11 +8,11 @@ here measures or decides anything: DDx does.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct
 
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ddx.names import instant, text
@@ -26,8 +26,7 @@ MAX_RATCHETS = 50
 """Ratchets of one attempt that are kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ratchet:
+class Ratchet(Struct, frozen=True):
     """One measured value of an attempt, held against the value that it must not be worse than."""
 
     definition: str
@@ -72,8 +71,7 @@ class Ratchet:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class StoredExecution:
+class StoredExecution(Struct, frozen=True):
     """A definition in DDx's own store: something that it can execute to check or measure."""
 
     id: str
@@ -86,8 +84,7 @@ class StoredExecution:
     warn: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """One run of an execution definition and the value that it found."""
 
     run_id: str

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from helix_tui.core.ground.time import NEVER, parse_instant
 
@@ -66,8 +67,7 @@ About = Literal["work", "check", "bead", "machine", "conflict", "landing", "noth
 change onto a branch (past a conflict or otherwise), or nothing: there was no work, or nobody judged it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
+class Status(Struct, frozen=True):
     """What one result status means."""
 
     word: str

@@ -6,7 +6,6 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -148,8 +147,7 @@ def _read(book: Path | None) -> Dialect | None:
 
 
 def _write(book: Path, found: Dialect) -> None:
-    told = {each.name: getattr(found, each.name) for each in fields(found)}
-    _replace(book, {"version": _VERSION, "dialect": told})
+    _replace(book, {"version": _VERSION, "dialect": found})
 
 
 def _document(path: Path) -> dict[str, Any]:

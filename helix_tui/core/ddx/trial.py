@@ -12,11 +12,11 @@ import re
 import tempfile
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from helix_tui.core.beads.rule import Rule
 from helix_tui.core.ddx.client import MISSING, Ddx, DdxError

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from helix_tui.core.editing.overlay import targets
 from helix_tui.core.editing.steps import called
@@ -41,8 +42,7 @@ _TARGET = re.compile(
 _VAGUE = re.compile(r"\b(works?|correct(ly)?|complete(ly)?|aligned?)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoringFinding:
+class AuthoringFinding(Struct, frozen=True):
     """One thing that is missing or could be better."""
 
     level: str
@@ -54,8 +54,7 @@ class AuthoringFinding:
         return f"[triage] {self.level}: {self.message}"
 
 
-@dataclass(frozen=True, slots=True)
-class AuthoringVerdict:
+class AuthoringVerdict(Struct, frozen=True):
     """Everything found about one bead."""
 
     findings: tuple[AuthoringFinding, ...] = ()

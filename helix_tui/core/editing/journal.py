@@ -13,11 +13,12 @@ import fcntl
 import os
 import stat
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.git import open_nonblocking
@@ -50,8 +51,7 @@ PASSING = "passing"
 """The kind of what a run writes for its own time and takes back itself: no step on a person's way back."""
 
 
-@dataclass(frozen=True, slots=True)
-class Who:
+class Who(Struct, frozen=True):
     """Who made a change."""
 
     kind: str
@@ -65,8 +65,7 @@ class Who:
         return self.kind in ("human", "cli")
 
 
-@dataclass(frozen=True, slots=True)
-class JournalEntry:
+class JournalEntry(Struct, frozen=True):
     """One change, as the journal tells it."""
 
     id: str
@@ -120,8 +119,7 @@ class JournalEntry:
         return self.result in ACTING and not self.undone_by
 
 
-@dataclass(frozen=True, slots=True)
-class JournalHistory:
+class JournalHistory(Struct, frozen=True):
     """The journal as read at one time."""
 
     entries: tuple[JournalEntry, ...] = ()

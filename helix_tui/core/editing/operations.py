@@ -7,12 +7,12 @@ tracker, with what each rests on and what it will change; nothing here or there 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 
-@dataclass(frozen=True, slots=True)
-class Operation:
+
+class Operation(Struct, frozen=True):
     """One wish. ``values`` are those of the function that made it."""
 
     kind: str

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.fit import Shut
@@ -46,8 +47,7 @@ class OperationRefused(HelixError):
     """An operation that does not hold now; the message is one sentence saying why and what would help."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandStep:
+class CommandStep(Struct, frozen=True):
     """One command, what it rests on and what it changes."""
 
     args: tuple[str, ...]

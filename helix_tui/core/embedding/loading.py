@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from helix_tui.core.embedding.minilm import Encoder, Loaded
 from helix_tui.core.embedding.weights import Search, find_weights

@@ -14,12 +14,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
@@ -48,8 +48,7 @@ class Encoder(Protocol):
         """One float32 row of length 1 for each text, shape (n, dimensions); (0, dimensions) for none."""
 
 
-@dataclass(frozen=True, slots=True)
-class Loaded:
+class Loaded(Struct, frozen=True):
     """An encoder, or the reason why there is none."""
 
     encoder: Encoder | None

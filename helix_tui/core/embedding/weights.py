@@ -23,13 +23,13 @@ import math
 import mmap
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
@@ -51,8 +51,7 @@ _VERDICTS = "weights.json"
 _MOST_VERDICTS = 50
 
 
-@dataclass(frozen=True, slots=True)
-class Weights:
+class Weights(Struct, frozen=True):
     """A folder with the verified weights and their tokenizer."""
 
     folder: Path
@@ -70,8 +69,7 @@ class Weights:
         return self.folder / "tokenizer.json"
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Struct, frozen=True):
     """What looking for weights came to."""
 
     weights: Weights | None

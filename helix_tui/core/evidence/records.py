@@ -11,12 +11,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import groupby
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
@@ -41,8 +41,7 @@ _CAPITALS = re.compile(r"^([A-Z][A-Z /&-]{3,30}[A-Z])(?: WITH FILE:LINE)?:?$", r
 """A line of capitals, as ``ROOT CAUSE``: how descriptions of beads name their parts."""
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """One record, rendered when somebody reads it."""
 
     kind: RecordKind

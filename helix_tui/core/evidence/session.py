@@ -8,8 +8,10 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict
 
 from helix_tui.core.ask.answer.items import ItemChange, compare
 from helix_tui.core.ask.answer.model import PROMPT_FILE, ModelCommand, ModelReply, ask_model
@@ -53,8 +55,7 @@ class NotAskable(HelixError):
     """There is nothing to ask; the message says why."""
 
 
-@dataclass(frozen=True, slots=True)
-class AskRequest:
+class AskRequest(Struct, frozen=True):
     """A question as the screen asks it."""
 
     text: str
@@ -65,8 +66,7 @@ class AskRequest:
     """Id of the run whose evidence is kept; empty for a question of its own."""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSettings:
+class ModelSettings(Struct, frozen=True):
     """Who is to answer: as a command line says, else as the user's settings say."""
 
     agent: str = ""
@@ -75,8 +75,7 @@ class ModelSettings:
     set_model: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundFile:
+class FoundFile(Struct, frozen=True):
     """A file that speaks to what is being typed, with the line that says most."""
 
     file: str

@@ -10,10 +10,12 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from helix_tui.core.ask.corpus.git import TrackedFile
 from helix_tui.core.ask.corpus.listing import Listing, Source
@@ -53,8 +55,7 @@ _RECORD_OF = {"attempt": "bead", "review": "bead"}
 _SECTION_OF = {"attempt": "Attempt ", "review": "Review o"}
 
 
-@dataclass(frozen=True, slots=True)
-class WorkRecords:
+class WorkRecords(Struct, frozen=True):
     """What a project knows of its work at one moment."""
 
     beads: Mapping[str, Bead] = field(default_factory=dict)

@@ -16,8 +16,9 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process_session as session
@@ -33,8 +34,7 @@ _SHOWN = 2_000
 _WATCH_S = 0.05
 
 
-@dataclass(frozen=True, slots=True)
-class Finished:
+class Finished(Struct, frozen=True):
     """How a program ended and what it printed."""
 
     argv: tuple[str, ...]

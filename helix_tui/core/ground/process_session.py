@@ -13,7 +13,8 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.ground import log as logs
 
@@ -21,8 +22,7 @@ _STEP_S = 0.02
 _PS_TIMEOUT_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Member:
+class Member(Struct, frozen=True):
     """One process, told apart from a later one of the same number."""
 
     pid: int
@@ -36,8 +36,7 @@ class Member:
         return row is not None and row.born == self.born and not row.ended
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
+class _Row(Struct, frozen=True):
     pid: int
     parent: int
     session: int

@@ -11,8 +11,10 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ground.git import (
     common_dir_of,
@@ -35,8 +37,7 @@ _ATTEMPT_NAME = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptFolder:
+class AttemptFolder(Struct, frozen=True):
     """A work tree or clone that ddx made of a project for one attempt, and throws away afterwards."""
 
     root: Path
@@ -45,8 +46,7 @@ class AttemptFolder:
     attempt: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Project:
+class Project(Struct, frozen=True):
     """One project on disk. Its folders need not exist; whoever reads them finds out."""
 
     root: Path

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+
+from msgspec import Struct
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, count_headings, count_outcomes
@@ -69,14 +70,13 @@ DIMENSIONS: Mapping[str, Callable[[Attempt, Bead | None], str]] = {
 """What attempts can be told apart by. ``kind`` is the bead's type; days are UTC."""
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(Struct, frozen=True, dict=True):
     """The attempts that share the values of ``key``."""
 
     key: tuple[tuple[str, str], ...]
     """(dimension, value) pairs; a value nobody recorded is ``unknown``."""
-    attempts: tuple[Attempt, ...] = field(repr=False)
-    other_calls: tuple[AgentCall, ...] = field(default=(), repr=False)
+    attempts: tuple[Attempt, ...]
+    other_calls: tuple[AgentCall, ...] = ()
     """Calls of agents that belong to no attempt and to this row all the same: those of its days."""
 
     @property

@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate, islice
+
+from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.sums import format_usd
@@ -37,8 +38,7 @@ STRETCH = 25
 LOW, HIGH = 0.05, 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
+class Interval(Struct, frozen=True):
     """An amount, and from where to where nine in ten fall."""
 
     middle: float
@@ -48,8 +48,7 @@ class Interval:
     """Past attempts that it rests on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(Struct, frozen=True):
     """What ``attempts`` attempts would cost."""
 
     attempts: int

@@ -11,8 +11,9 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+
+from msgspec import Struct
 
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.record import Bead
@@ -44,8 +45,7 @@ FARTHEST = 400
 SHORTEST_STEP_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(Struct, frozen=True):
     """How long draining takes, in seconds from now."""
 
     left: int

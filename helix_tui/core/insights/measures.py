@@ -7,8 +7,10 @@ documents (`ddx.execution`, `metric`) and from DDx's store; nothing here runs or
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.documents.builder import read_graph
@@ -29,8 +31,7 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 
 
-@dataclass(frozen=True, slots=True)
-class Sample:
+class Sample(Struct, frozen=True):
     """One value at one time."""
 
     at: int | None
@@ -42,8 +43,7 @@ class Sample:
     """Whether it is a state that the branch has, or had."""
 
 
-@dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Struct, frozen=True):
     """One metric: its last value, what it is held against, and whether it gets better."""
 
     name: str

@@ -15,9 +15,10 @@ run it, keep what improves; what failed leaves a record of why.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import combinations
 from typing import Literal
+
+from msgspec import Struct, field
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
@@ -33,8 +34,7 @@ UNBATCHED = "no batch"
 _PREFIX = "experiment:"
 
 
-@dataclass(frozen=True, slots=True)
-class Trial:
+class Trial(Struct, frozen=True):
     """One experiment bead with its attempts."""
 
     bead: Bead
@@ -59,8 +59,7 @@ class Trial:
         return "" if told is None else told.no_changes_rationale or told.error or told.detail
 
 
-@dataclass(frozen=True, slots=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """Experiments that are compared with each other, those that landed first, then the cheapest."""
 
     name: str
@@ -133,8 +132,7 @@ def _rank(trial: Trial) -> tuple[bool, bool, float, int, int, str]:
 Verdict = Literal["as good", "worse", "better", "unclear"]
 
 
-@dataclass(frozen=True, slots=True)
-class ModelComparison:
+class ModelComparison(Struct, frozen=True):
     """A dearer and a cheaper model on one kind of bead."""
 
     kind: str
@@ -205,8 +203,7 @@ TABLES: Mapping[str, tuple[str, ...]] = {
 """Tables by dimension that the console shows, beside burn, failing beads, comparisons and experiments."""
 
 
-@dataclass(frozen=True)
-class Report:
+class Report(Struct, frozen=True):
     """Everything the console shows of costs and outcomes."""
 
     tables: Mapping[str, tuple[Cell, ...]]
@@ -216,7 +213,7 @@ class Report:
     batches: tuple[Batch, ...]
     forecast: Forecast
     measures: tuple[Measure, ...] = ()
-    _behind: dict[str, tuple[Attempt, ...]] = field(default_factory=dict, repr=False)
+    _behind: dict[str, tuple[Attempt, ...]] = field(default_factory=dict)
 
     def attempts_behind(self, key: str) -> tuple[Attempt, ...]:
         """The attempts that the row of this key stands for; none where there is no such row."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
@@ -18,8 +19,7 @@ RECENT_DAYS = 7
 """Days that the burn rate and the forecast rest on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Burn:
+class Burn(Struct, frozen=True):
     """What was spent up to now."""
 
     days: tuple[Cell, ...]
@@ -99,8 +99,7 @@ def _when(attempt: Attempt) -> int:
     return attempt.finished_at or attempt.started_at or 0
 
 
-@dataclass(frozen=True, slots=True)
-class Failing:
+class Failing(Struct, frozen=True):
     """A bead that was tried again and again and has not landed."""
 
     bead_id: str

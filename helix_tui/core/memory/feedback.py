@@ -22,7 +22,8 @@ counted is counted to the revision that was shown.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.memory import ranking
 from helix_tui.core.memory.records import Memory, MemoryOutcome, Verdict
@@ -38,8 +39,7 @@ _WORTH: dict[Verdict, float] = {"passed": 1.0, "failed": 0.0, "partial": PARTIAL
 _MOST_LISTED = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class Round:
+class Round(Struct, frozen=True):
     """One round of feedback, as the caller gives it."""
 
     injected: tuple[str, ...] = ()
@@ -53,8 +53,7 @@ class Round:
     was shown or claimed since."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Sides:
+class _Sides(Struct, frozen=True):
     """Who was shown, who was claimed, and whose word was not taken."""
 
     injected: dict[int, Memory]

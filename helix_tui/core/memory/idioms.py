@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 _TICKED = re.compile(r"`([^`\n]{2,200})`")
 _BARE = re.compile(
@@ -36,8 +37,7 @@ _COMMON = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Idiom:
+class Idiom(Struct, frozen=True):
     """One rule."""
 
     text: str

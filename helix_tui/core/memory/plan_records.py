@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
+
+from msgspec import Struct, field
 
 from helix_tui.core.ground.time import format_instant
 
@@ -29,8 +30,7 @@ _LINEAGE = ("seq", "slug", "delivered")
 """What a workspace holds of each task that it builds on."""
 
 
-@dataclass(frozen=True, slots=True)
-class PlanTask:
+class PlanTask(Struct, frozen=True):
     """One task of a plan (docs/formats/memory.md §3)."""
 
     seq: str
@@ -61,8 +61,7 @@ class PlanTask:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryPlan:
+class MemoryPlan(Struct, frozen=True):
     """An objective as a graph of tasks."""
 
     id: int
@@ -99,8 +98,7 @@ class MemoryPlan:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Exploration:
+class Exploration(Struct, frozen=True):
     """What explorers found out for an objective."""
 
     id: int
@@ -118,8 +116,7 @@ class Exploration:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class TaskReport:
+class TaskReport(Struct, frozen=True):
     """What a builder, and whoever verifies its work, say of a task at its end."""
 
     status: str = "delivered"
@@ -134,8 +131,7 @@ class TaskReport:
     """Rules of the plan that a reader of the change found broken."""
 
 
-@dataclass(frozen=True, slots=True)
-class TaskWorkspace:
+class TaskWorkspace(Struct, frozen=True):
     """One task as it is carried out: what it was given, and what came of it."""
 
     id: int

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
@@ -60,8 +62,7 @@ class TaskUnverified(MemoryFault):
     """A task cannot be called delivered: nothing proves it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClosedWorkspace:
+class ClosedWorkspace(Struct, frozen=True):
     """How a task ended, and what followed for the memory."""
 
     workspace: TaskWorkspace

@@ -14,11 +14,11 @@ from __future__ import annotations
 import re
 import statistics
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 
 from helix_tui.core.ground.text import stem_english
@@ -55,8 +55,7 @@ USE_SHRINKAGE = 4.0
 """Imagined trials with the store's mean use."""
 
 
-@dataclass(frozen=True, slots=True)
-class RankingEvidence:
+class RankingEvidence(Struct, frozen=True):
     """What is known of the memories that are to be ranked: arrays of one length."""
 
     relevance: Array
@@ -76,8 +75,7 @@ class RankingEvidence:
     """Share of reported use over the whole store, its ``u``."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ranked:
+class Ranked(Struct, frozen=True):
     """A score for each memory, and the terms it is made of."""
 
     score: Array
@@ -138,8 +136,7 @@ def mean_use(injected: float, used: float) -> float:
     return (used + 2.0) / (injected + 4.0)
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Struct, frozen=True):
     """What is known of one memory before a task: as in `RankingEvidence`, and what tasks with it came to."""
 
     trials: float

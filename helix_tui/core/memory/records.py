@@ -7,8 +7,9 @@ command line prints; docs/formats/memory.md §3 names its keys.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from helix_tui.core.ground.shares import Share, share
 from helix_tui.core.ground.time import format_instant
@@ -49,8 +50,7 @@ def count(value: float) -> int | float:
     return int(value) if value == int(value) else round(value, 3)
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(Struct, frozen=True):
     """One remembered failure or pattern with what is known of its use."""
 
     id: int
@@ -81,7 +81,7 @@ class Memory:
 
     marks: tuple[str, ...] = ()
     """Rules of the scanner that its text meets; what stands in the other fields is screened then."""
-    verdict: str | None = field(default=None, compare=False, repr=False)
+    verdict: str | None = None
     """What the scanner said when it was stored: nothing for a clean text; None where it has not been read."""
 
     @property
@@ -171,8 +171,7 @@ class Memory:
         return found | ({"note": self.note} if self.note else {})
 
 
-@dataclass(frozen=True, slots=True)
-class Recalled:
+class Recalled(Struct, frozen=True):
     """A memory that answers a query, with every term of its score.
 
     By the ranker ``seed``: ``score = 0.5·relevance + 0.3·effectiveness + 0.2·recency (+ bonus)``.
@@ -225,8 +224,7 @@ class Recalled:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Recall:
+class Recall(Struct, frozen=True):
     """The answer to a query: what was found, and how it was searched."""
 
     found: tuple[Recalled, ...]
@@ -246,8 +244,7 @@ class Recall:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Stored:
+class Stored(Struct, frozen=True):
     """What became of a memory that was to be stored."""
 
     status: Literal["added", "merged", "revised", "rejected", "strengthened", "skipped"]
@@ -287,8 +284,7 @@ class Stored:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Revision:
+class Revision(Struct, frozen=True):
     """An earlier wording of a memory, with what it did while it was shown."""
 
     number: int
@@ -309,8 +305,7 @@ class Revision:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Struct, frozen=True):
     """A relationship between two memories."""
 
     id: int
@@ -332,8 +327,7 @@ class Edge:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Related:
+class Related(Struct, frozen=True):
     """What came of relating two memories."""
 
     status: Literal["added", "strengthened", "rejected"]
@@ -350,8 +344,7 @@ class Related:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Connected:
+class Connected(Struct, frozen=True):
     """A memory reached along edges."""
 
     memory: Memory
@@ -365,8 +358,7 @@ class Connected:
         return self.memory.document() | {"_hop": self.hop, "_via": self.via, "weight": count(self.weight)}
 
 
-@dataclass(frozen=True, slots=True)
-class ShownMemory:
+class ShownMemory(Struct, frozen=True):
     """One memory of an injection, as it was shown."""
 
     memory_id: int
@@ -381,8 +373,7 @@ class ShownMemory:
     """Which wording of it was shown."""
 
 
-@dataclass(frozen=True, slots=True)
-class Injection:
+class Injection(Struct, frozen=True):
     """A line of the ledger: what was shown to whom, in which order."""
 
     id: int
@@ -443,8 +434,7 @@ class Injection:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryOutcome:
+class MemoryOutcome(Struct, frozen=True):
     """What one attempt did to one memory's counts."""
 
     attempt: str
@@ -488,8 +478,7 @@ def _stamp(instant: int | None) -> str | None:
 CorrectionKind = Literal["unchanged", "relabelled", "reworded", "revised", "superseded"]
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryEdit:
+class MemoryEdit(Struct, frozen=True):
     """What is to be written in place of what stands there; None leaves it."""
 
     trigger: str | None = None
@@ -500,8 +489,7 @@ class MemoryEdit:
     """Bring this older revision back instead."""
 
 
-@dataclass(frozen=True, slots=True)
-class Correction:
+class Correction(Struct, frozen=True):
     """What a correction does, or has done."""
 
     kind: CorrectionKind

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from helix_tui.core.memory.records import Memory, Mode, Verdict, count
 
@@ -12,8 +13,7 @@ State = Literal["open", "accepted", "declined", "repeated"]
 """What became of a lesson; repeated: the same of the same bead had been proposed before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Similar:
+class Similar(Struct, frozen=True):
     """A memory with its similarity to a text."""
 
     memory: Memory
@@ -27,8 +27,7 @@ class Similar:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Suggestion:
+class Suggestion(Struct, frozen=True):
     """An edge that may be worth making."""
 
     from_name: str
@@ -48,8 +47,7 @@ class Suggestion:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class FeedbackReport:
+class FeedbackReport(Struct, frozen=True):
     """What a round of feedback changed, and what it refused to believe."""
 
     helped: tuple[str, ...] = ()
@@ -93,8 +91,7 @@ class FeedbackReport:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Pruned:
+class Pruned(Struct, frozen=True):
     """What pruning removed, or would remove."""
 
     removed: tuple[Memory, ...]
@@ -113,8 +110,7 @@ class Pruned:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Decayed:
+class Decayed(Struct, frozen=True):
     """Dormant memories, and whether their counts were faded."""
 
     candidates: tuple[Memory, ...]
@@ -134,8 +130,7 @@ class Decayed:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Consolidated:
+class Consolidated(Struct, frozen=True):
     """Near-duplicates that were merged."""
 
     merged: tuple[tuple[str, str], ...]
@@ -155,8 +150,7 @@ class Consolidated:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class TypeCount:
+class TypeCount(Struct, frozen=True):
     """How many memories a type has, and their counts together."""
 
     count: int
@@ -164,8 +158,7 @@ class TypeCount:
     failed: float
 
 
-@dataclass(frozen=True, slots=True)
-class Health:
+class Health(Struct, frozen=True):
     """How the store is doing."""
 
     total: int
@@ -222,8 +215,7 @@ class Health:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Assessment:
+class Assessment(Struct, frozen=True):
     """Whether to go on with an approach (docs/formats/memory.md §3)."""
 
     recommendation: Literal["continue", "pivot", "escalate"]
@@ -241,8 +233,7 @@ class Assessment:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(Struct, frozen=True):
     """A lesson and what became of it."""
 
     id: int

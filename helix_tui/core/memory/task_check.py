@@ -14,9 +14,10 @@ import re
 import shlex
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from helix_tui.core.ground.git import open_nonblocking
 from helix_tui.core.ground.process import Finished, run
@@ -38,8 +39,7 @@ _OURS = (":(exclude).ddx", ":(exclude).helix", ":(exclude).helix-logs")
 Found = Literal["passed", "failed", "not run"]
 
 
-@dataclass(frozen=True, slots=True)
-class TaskCheck:
+class TaskCheck(Struct, frozen=True):
     """What came of a task's VERIFY, and which rules of its plan its change breaks."""
 
     result: Found

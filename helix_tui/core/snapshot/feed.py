@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from helix_tui.core.beads.archive import only_archived, read_archive
 from helix_tui.core.beads.readiness import Claims, Queue, classify

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
@@ -20,8 +21,7 @@ Condition = Literal["loading", "live", "empty", "no-ddx", "gone", "unreadable"]
 """Where the tracker stands: unread yet, read, without beads, never seen, seen and gone, unreadable."""
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(Struct, frozen=True):
     """Something a person should know that is no bead: unread lines, a problem with a file."""
 
     kind: str
@@ -30,8 +30,7 @@ class Notice:
     """The same in fewer words, the longest first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """One immutable state of everything that is shown. Whoever holds one may look at it from any thread."""
 
     project: Project
@@ -67,8 +66,7 @@ class Snapshot:
         return "simulation" in (known or {attempt.harness for attempt in self.attempts.newest(1)})
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """What differs between two snapshots."""
 
     beads: frozenset[str] = frozenset()

@@ -11,10 +11,11 @@ import os
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from queue import SimpleQueue
 from typing import Any, Protocol
+
+from msgspec import Struct
 
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
@@ -33,8 +34,7 @@ TROUBLES = (Conflict, NotUndoable, OperationRefused, WritesForbidden, GateBusy, 
 """What curation may end in, each with a sentence of its own; a journal error is one of the last."""
 
 
-@dataclass(frozen=True, slots=True)
-class Preview:
+class Preview(Struct, frozen=True):
     """What a request would do, and what would follow."""
 
     plan: Plan

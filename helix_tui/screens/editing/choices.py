@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual import events, on
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -23,8 +23,7 @@ SHOWN = 50
 _STEPS = {"down": 1, "ctrl+n": 1, "up": -1, "ctrl+p": -1}
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """One of a few deeds."""
 
     key: str
@@ -91,8 +90,7 @@ class ChoiceSheet(Sheet):
         choice.do()
 
 
-@dataclass(frozen=True, slots=True)
-class Pick:
+class Pick(Struct, frozen=True):
     """One row that can be picked."""
 
     key: str

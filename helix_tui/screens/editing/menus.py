@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.editing import operations
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 _NOT_OFFERED = {"change.actions", "change.stop"}
 
 
-@dataclass(frozen=True, slots=True)
-class BeadAction:
+class BeadAction(Struct, frozen=True):
     """Something that can be done to the bead under the cursor."""
 
     name: str

@@ -8,11 +8,11 @@ What the Loop screen reads of one attempt: calls for a thread, and words for wha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 from textual import on
 from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical

@@ -8,10 +8,11 @@ import shlex
 import subprocess
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
+
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import Dialect, dialect_or_family

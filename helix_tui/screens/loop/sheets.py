@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
 from textual import on
 
 from helix_tui.core.beads.naming import with_titles
@@ -170,8 +170,7 @@ class NextSheet(Sheet):
             self.console.copy(command, command)
 
 
-@dataclass(frozen=True, slots=True)
-class StartForecast:
+class StartForecast(Struct, frozen=True):
     """What a start would cost: one bead, and all that are ready."""
 
     asked: tuple[AttemptBook, int, AgentChoice] | None = None

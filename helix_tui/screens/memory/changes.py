@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory import MemoryStore
@@ -20,8 +21,7 @@ Work = Callable[[MemoryStore], str]
 UNDOABLE = "u undoes it."
 
 
-@dataclass(frozen=True, slots=True)
-class Foreseen:
+class Foreseen(Struct, frozen=True):
     """What a choice would do."""
 
     title: str

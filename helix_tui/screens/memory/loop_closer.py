@@ -8,8 +8,9 @@ anyway.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from helix_tui.core.ground.time import NS
 
@@ -21,8 +22,7 @@ if TYPE_CHECKING:
 DAY = 86_400 * NS
 
 
-@dataclass(frozen=True, slots=True)
-class Closed:
+class Closed(Struct, frozen=True):
     """What one look taught."""
 
     health: str = ""

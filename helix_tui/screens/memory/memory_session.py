@@ -8,7 +8,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from helix_tui.core.embedding import load_encoder
 from helix_tui.core.ground.project import Project
@@ -42,8 +43,7 @@ CONDITIONS: dict[type[MemoryFault], str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryViewState:
+class MemoryViewState(Struct, frozen=True):
     """Everything that is remembered, at one moment."""
 
     condition: str = "loading"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual import on
 
 from helix_tui.screens.sheet import Sheet
@@ -13,8 +13,7 @@ from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.forms.form import Page
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryAction:
+class MemoryAction(Struct, frozen=True):
     """One thing that can be done."""
 
     key: str

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from inspect import isawaitable
 from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from textual.app import App, SystemCommand
 from textual.markup import escape
 from textual.message import Message
@@ -49,8 +49,7 @@ HOME_WAIT_S = 0.25
 _MOST = 8
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """Something that can be done by name."""
 
     name: str

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import AttemptEvidence, Diff, read_diff, read_evidence
@@ -19,8 +20,7 @@ MAX_TEXT = 4_000
 RETRY = "retry: attempt it again as it is described"
 
 
-@dataclass(frozen=True, slots=True)
-class ShownAttempt:
+class ShownAttempt(Struct, frozen=True):
     """What was read of the attempt in question."""
 
     evidence: AttemptEvidence

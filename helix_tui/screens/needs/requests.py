@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.editing import operations

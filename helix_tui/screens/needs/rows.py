@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ground.text import clean_line, short_id
@@ -78,8 +79,7 @@ Without = Callable[[Need], Collection[ActionId]]
 """The actions that make no sense for a need as it is now."""
 
 
-@dataclass(frozen=True, slots=True)
-class NeedRow:
+class NeedRow(Struct, frozen=True):
     """One row: a heading, a need, or what is folded away."""
 
     kind: RowKind

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.cells import cell_len
 
 from helix_tui.core.ground.text import clean_line
@@ -19,8 +19,7 @@ _SHADES = frozenset("█▓░")
 """Signs of a bar: a legend shows only where one is drawn."""
 
 
-@dataclass(frozen=True, slots=True)
-class Column:
+class Column(Struct, frozen=True):
     """A column of figures."""
 
     title: str
@@ -69,8 +68,7 @@ def fitting(columns: Sequence[Column], room: int, chosen: Sequence[str] | None =
     return [column for column in columns if column in shown] if chosen is None else shown
 
 
-@dataclass(frozen=True, slots=True)
-class Figured:
+class Figured(Struct, frozen=True):
     """One row: its name, and what stands in each column."""
 
     key: str

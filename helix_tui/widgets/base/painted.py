@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual.filter import ANSIToTruecolor
 from textual.geometry import Region
 from textual.strip import Strip
@@ -27,8 +27,7 @@ CONTEXT = 2
 """Lines kept in view above and below the cursor."""
 
 
-@dataclass(slots=True)
-class Viewport:
+class Viewport(Struct):
     """A window of ``height`` lines on ``rows`` rows, each of one line but the one under the cursor.
 
     Attributes:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.widgets.base.line import Line, Span, fit, spread, width_of, wrap_spans
 
@@ -47,8 +48,7 @@ class RowSource(ABC):
         return ""
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """A ready-made row, for lists short enough to be painted whole."""
 
     key: str

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.events import Event
 from helix_tui.widgets import figures
@@ -13,8 +15,7 @@ from helix_tui.widgets.base.line import Span
 KEPT = 6
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(Struct, frozen=True):
     """One thing that an agent did or does: a tool at work, words, thinking."""
 
     name: str

@@ -8,9 +8,10 @@ lines, a simulation) stays as long as a cell is left.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from msgspec import Struct
+from msgspec.structs import replace
 from textual import events
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
@@ -29,8 +30,7 @@ Piece = tuple[str, Line]
 Pieces = Sequence[Piece]
 
 
-@dataclass(frozen=True, slots=True)
-class PulseFacts:
+class PulseFacts(Struct, frozen=True):
     """What the pulse says. Empty and zero parts are left out, but for the three counts."""
 
     project: str = ""

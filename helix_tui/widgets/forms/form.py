@@ -8,8 +8,8 @@ A page of text as rows: captions, paragraphs that wrap, lists; what sheets are w
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.cells import cell_len
 from textual import events, on
 from textual.app import ComposeResult
@@ -88,8 +88,7 @@ Ways = Callable[[str], Sequence[tuple[str, str]]]
 """For the word that is typed: (what it may become, help)."""
 
 
-@dataclass(frozen=True, slots=True)
-class FormField:
+class FormField(Struct, frozen=True):
     """One field of a form."""
 
     name: str

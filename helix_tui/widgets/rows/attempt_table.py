@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+from msgspec import Struct
 from rich.cells import cell_len
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, count_outcomes
@@ -50,8 +50,7 @@ ATTEMPT_COLUMNS = (
 """What can stand right of a title; the width decides where nobody chose."""
 
 
-@dataclass(frozen=True, slots=True)
-class SortKey:
+class SortKey(Struct, frozen=True):
     """One order of attempts."""
 
     name: str
@@ -154,8 +153,7 @@ _COUNTED_AS: Mapping[Outcome, Outcome] = {
 """Outcomes that share a glyph where only glyphs have room: ``✓`` counts what landed and nothing else."""
 
 
-@dataclass(frozen=True)
-class AttemptGroup:
+class AttemptGroup(Struct, frozen=True, dict=True):
     """Neighbours in an order that belong together."""
 
     name: str
@@ -310,8 +308,7 @@ def short_model(name: str, names: Collection[str], cells: int) -> str:
     return "-".join(parts)
 
 
-@dataclass(frozen=True, slots=True)
-class Cells:
+class Cells(Struct, frozen=True):
     """What the columns of attempts hold, for one list at one moment."""
 
     now: int

@@ -6,9 +6,10 @@ Rows are keyed by attempt id: the selection stays with an attempt when it ends a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from rich.cells import cell_len
 
 from helix_tui.core.beads.record import Bead
@@ -56,8 +57,7 @@ _ENDED = "caption:ended"
 _GROUP = "group:"
 
 
-@dataclass(frozen=True, slots=True)
-class RunView:
+class RunView(Struct, frozen=True):
     """One run with its last actions, the newest last."""
 
     run: Run
@@ -116,8 +116,7 @@ class AttemptOrder:
         return min(ENDING_CELLS, max(map(len, map(ending_of, self.attempts[:MEASURED])), default=0))
 
 
-@dataclass(frozen=True, slots=True)
-class Board:
+class Board(Struct, frozen=True):
     """Everything that the list shows at one moment."""
 
     runs: tuple[RunView, ...] = ()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 
+from msgspec import Struct
 from rich.cells import cell_len
 
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
@@ -33,8 +33,7 @@ _LEAD_CELLS = 6
 """Cells before a title, most of the time."""
 
 
-@dataclass(frozen=True, slots=True)
-class RowContext:
+class RowContext(Struct, frozen=True):
     """What a row needs to know beside its bead."""
 
     queue: Queue

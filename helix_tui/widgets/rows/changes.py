@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_age
@@ -27,8 +28,7 @@ WIDE_ROW = 58
 """Cells from which a row has room for who made the change."""
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeRow:
+class ChangeRow(Struct, frozen=True):
     """One change, as a row needs it; its texts are clean."""
 
     key: str

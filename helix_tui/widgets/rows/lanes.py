@@ -8,8 +8,8 @@ lanes fit, those around the cursor show.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from msgspec import Struct
 from textual.strip import Strip
 
 from helix_tui.themes.roles import Palette
@@ -26,8 +26,7 @@ HEADING_CELLS = 5
 """Cells of a folded or empty lane beside its title: the fold, the cursor's bar, blanks."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lane:
+class Lane(Struct, frozen=True):
     """A run of rows: ``rows[0]`` is the heading."""
 
     key: str
@@ -41,8 +40,7 @@ class Lane:
         return COLUMN_LEAST if len(self.rows) > 1 else thin
 
 
-@dataclass(frozen=True, slots=True)
-class LaneColumn:
+class LaneColumn(Struct, frozen=True):
     """A lane that shows: where, and how wide with the blank at its right."""
 
     lane: Lane

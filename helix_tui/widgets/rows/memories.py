@@ -8,7 +8,8 @@ than `FEW` it would promise too much, and how many there are stands in its place
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_age
@@ -24,8 +25,7 @@ _KINDS = {"failure": "failure", "pattern": "pattern", "systemic": "systemic"}
 _INKS = {"failure": "waiting", "pattern": "success", "systemic": "attention bold"}
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryRow:
+class MemoryRow(Struct, frozen=True):
     """What the table shows of one memory."""
 
     name: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_age
@@ -20,8 +21,7 @@ RUNNING = "running"
 _WIDE = 56
 
 
-@dataclass(frozen=True, slots=True)
-class RunRow:
+class RunRow(Struct, frozen=True):
     """One row; a caption where it has no question."""
 
     key: str

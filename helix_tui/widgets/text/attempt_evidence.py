@@ -7,7 +7,8 @@ follows when it comes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, Review
@@ -34,8 +35,7 @@ MOST_SIBLINGS = 20
 MOST_FILES = 30
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptSubject:
+class AttemptSubject(Struct, frozen=True):
     """One attempt with everything around it that is shown of it; parts that are not read yet are None."""
 
     attempt: Attempt

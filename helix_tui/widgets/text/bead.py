@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from helix_tui.core.beads.archive import describe
 from helix_tui.core.beads.cycles import circle_ahead, circle_of
@@ -40,8 +41,7 @@ _SHOWN_ELSEWHERE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DetailFacts:
+class DetailFacts(Struct, frozen=True):
     """A bead with everything around it that the pane shows."""
 
     bead: Bead
@@ -54,8 +54,7 @@ class DetailFacts:
     """Why HELIX or a person holds it, as far as somebody can act on it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ArchivedFacts:
+class ArchivedFacts(Struct, frozen=True):
     """A bead of ddx's archive: to be read, not to be changed."""
 
     bead: Bead
@@ -64,8 +63,7 @@ class ArchivedFacts:
     attached: Sequence[Mapping[str, Any]] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class MissingFacts:
+class MissingFacts(Struct, frozen=True):
     """A bead that others wait on and that the tracker does not hold."""
 
     bead_id: str

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.comparison import AttemptComparison
@@ -22,8 +23,7 @@ NAME_CELLS = 10
 MOST_FILES = 40
 
 
-@dataclass(frozen=True, slots=True)
-class ComparisonFacts:
+class ComparisonFacts(Struct, frozen=True):
     """A comparison with the files of both, read as far as they are shown."""
 
     comparison: AttemptComparison

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
+
+from msgspec import Struct
 
 from helix_tui.core.ground.text import clean_block, clean_line, short_id
 from helix_tui.widgets.base.line import Span
@@ -20,8 +21,7 @@ SHORT = 44
 """Cells of a value up to which before and after stand on one line."""
 
 
-@dataclass(frozen=True, slots=True)
-class FieldChange:
+class FieldChange(Struct, frozen=True):
     """One field of one bead; its texts are clean."""
 
     bead_id: str
@@ -30,8 +30,7 @@ class FieldChange:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
-class ChangeFacts:
+class ChangeFacts(Struct, frozen=True):
     """Everything that is shown of one change; all texts are clean."""
 
     key: str

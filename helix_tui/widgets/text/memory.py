@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_age
@@ -19,8 +20,7 @@ MOST = 40
 _TREND = "▁▂▃▄▅▆▇█"
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryFacts:
+class MemoryFacts(Struct, frozen=True):
     """Everything that is shown of a memory."""
 
     memory: Memory

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.widgets.base.line import Line, Span, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
@@ -22,8 +23,7 @@ LEAST_BESIDE = 8
 """Cells of text below which nothing stands at the right of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Para:
+class Para(Struct, frozen=True):
     """One line of a document before it is wrapped."""
 
     key: str

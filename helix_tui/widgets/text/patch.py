@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from difflib import SequenceMatcher
 from itertools import pairwise
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from helix_tui.widgets.base.line import Span
 from helix_tui.widgets.text.markdown import highlighted
@@ -32,8 +34,7 @@ _HEADER = re.compile(r'diff --(?:git|cc|combined) (?:"?a/.*?"? "?b/)?(.*?)"?$')
 _WORD = re.compile(r"\w+|\s+|[^\w\s]")
 
 
-@dataclass(frozen=True, slots=True)
-class DiffLine:
+class DiffLine(Struct, frozen=True):
     """One line of a hunk."""
 
     kind: str
@@ -48,8 +49,7 @@ class DiffLine:
     """The text in its inks; empty before `painted`."""
 
 
-@dataclass(slots=True)
-class FileDiff:
+class FileDiff(Struct):
     """What happened to one file."""
 
     path: str
@@ -62,8 +62,7 @@ class FileDiff:
     lines: list[DiffLine] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class DiffFacts:
+class DiffFacts(Struct, frozen=True):
     """A diff and what a person must know before reading it."""
 
     files: tuple[FileDiff, ...] = ()
@@ -71,7 +70,7 @@ class DiffFacts:
     """Sentences above the files, each with its ink."""
     command: str = ""
     """What shows it in a shell."""
-    text: str = field(default="", compare=False, repr=False)
+    text: str = ""
     """As git printed it."""
 
     @property

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from html import unescape
+
+from msgspec import Struct
 
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.widgets.base.line import Span
@@ -29,8 +30,7 @@ _REFERENCE = re.compile(r"&(?:#[xX][0-9a-fA-F]{1,6}|#[0-9]{1,7}|lt|gt|amp|quot|a
 _HEADING = re.compile(r"^#{1,3} +(.+)$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class PromptPart:
+class PromptPart(Struct, frozen=True):
     """One part of a prompt."""
 
     name: str

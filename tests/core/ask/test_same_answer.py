@@ -24,7 +24,7 @@ MANY = FILES | {
 ASKED = ("how is a lease renewed", "lease_3", "renew owner lease table in pkg/m5.py")
 _SCRIPT = """
 import json, sys
-from dataclasses import asdict
+from msgspec.structs import asdict
 from pathlib import Path
 from helix_tui.core.ask.index.index import RepositoryIndex
 index = RepositoryIndex(Path(sys.argv[1]), None, with_meaning=False)

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 import lzma
 import tarfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from helix_tui.core.beads.archive import find_archived, only_archived, read_archive
 from helix_tui.core.beads.counts import count_queue

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from helix_tui.core.memory import Memory, MemoryStore
 from helix_tui.core.memory.recall.injection import block, with_block, without_block

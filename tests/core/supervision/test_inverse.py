@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.dialect import APRIL, AUGUST
 from helix_tui.core.editing import operations as op

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.attempts.attempt import Attempt, Review

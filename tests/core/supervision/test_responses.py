@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.names import STATUSES

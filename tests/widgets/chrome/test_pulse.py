@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from helix_tui.widgets.base.line import width_of
 from helix_tui.widgets.chrome.status_bar import PulseFacts, StatusBar

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
 from helix_tui.core.ddx.attempts.sums import format_sum, sum_calls
@@ -40,7 +40,7 @@ def attempt(number: int, status: str = "success", **fields: object) -> Attempt:
         tokens=Tokens(total=100 * (number + 1)),
         cost_usd=0.5 + number / 100,
     )
-    return replace(made, **fields)  # type: ignore[arg-type]
+    return replace(made, **fields)
 
 
 MANY = [attempt(n) for n in range(100)]

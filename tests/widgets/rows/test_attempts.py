@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
@@ -38,7 +37,7 @@ def attempt(number: int, status: str = "success", **fields: object) -> Attempt:
         tokens=Tokens(total=220_000),
         cost_usd=1.1,
     )
-    return replace(made, **fields)  # type: ignore[arg-type]
+    return replace(made, **fields)
 
 
 def run(**fields: object) -> RunView:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ask.answer.compaction import Kept
 from helix_tui.core.ask.answer.grounding import cited_numbers
@@ -53,8 +55,7 @@ KEEP_SHARE = 0.55
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
-@dataclass(frozen=True, slots=True)
-class Citation:
+class Citation(Struct, frozen=True):
     """A source as it is cited: the span, and the lines of it that are told."""
 
     number: int
@@ -69,8 +70,7 @@ class Citation:
         return f"{self.span.file}:{lines}"
 
 
-@dataclass(frozen=True, slots=True)
-class Section:
+class Section(Struct, frozen=True):
     """A part of an answer under a title; the first part has none."""
 
     title: str
@@ -83,8 +83,7 @@ QUOTED = "    "
 """What a quoted line begins with, as code does in plain text."""
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """An answer in parts."""
 
     sections: tuple[Section, ...]

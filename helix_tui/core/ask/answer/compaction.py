@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.core.ask.records import Span, SpanKey
 from helix_tui.core.ask.retrieval.question import Slot, terms_in
@@ -49,8 +50,7 @@ _CONTRACT_TEXT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Kept:
+class Kept(Struct, frozen=True):
     """A span that reaches the answer."""
 
     entry: PoolEntry
@@ -58,8 +58,7 @@ class Kept:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class DroppedSpan:
+class DroppedSpan(Struct, frozen=True):
     """A span that does not."""
 
     entry: PoolEntry
@@ -67,8 +66,7 @@ class DroppedSpan:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Compaction:
+class Compaction(Struct, frozen=True):
     """The evidence of the answer, best first, and what was left out."""
 
     kept: tuple[Kept, ...]

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.core.ask.answer.sentences import sentences_of
 from helix_tui.core.ask.records import Span
@@ -179,8 +180,7 @@ _DENIAL = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class AnswerClaim:
+class AnswerClaim(Struct, frozen=True):
     """One claim of an answer and whether its sources bear it out."""
 
     text: str
@@ -190,8 +190,7 @@ class AnswerClaim:
     """What is wrong with one that is not; empty otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
-class Grounding:
+class Grounding(Struct, frozen=True):
     """What the gate found."""
 
     claims: tuple[AnswerClaim, ...]

@@ -18,8 +18,9 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal, get_args
+
+from msgspec import Struct
 
 from helix_tui.core.ask.records import Span, field_lines
 from helix_tui.core.ask.retrieval.question import Slot
@@ -39,8 +40,7 @@ ItemType = Literal[
 ORDER: tuple[ItemType, ...] = get_args(ItemType)
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One typed input of the answer."""
 
     type: ItemType
@@ -89,8 +89,7 @@ def assembly_hash(items: Sequence[Item]) -> str:
 ChangeKind = Literal["same", "changed", "added", "removed"]
 
 
-@dataclass(frozen=True, slots=True)
-class ItemChange:
+class ItemChange(Struct, frozen=True):
     """One line of a comparison of two runs."""
 
     kind: ChangeKind

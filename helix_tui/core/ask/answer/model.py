@@ -10,10 +10,11 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ground.errors import with_who
 from helix_tui.core.ground.process import run
@@ -27,8 +28,7 @@ OUTPUT_CAP = 1 << 20
 MOST_CHARS = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class ModelCommand:
+class ModelCommand(Struct, frozen=True):
     """How to ask a model."""
 
     argv: tuple[str, ...]
@@ -42,8 +42,7 @@ class ModelCommand:
         return self.name or os.path.basename(self.argv[0])
 
 
-@dataclass(frozen=True, slots=True)
-class ModelReply:
+class ModelReply(Struct, frozen=True):
     """What a model answered, or why it did not, and what it cost; None where that is not known."""
 
     text: str = ""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+
+from msgspec import Struct, field
 
 from helix_tui.core.ask.answer.answer import Citation
 from helix_tui.core.ask.answer.grounding import AnswerClaim, Grounding, cited_numbers, denies, judge
@@ -24,8 +25,7 @@ _USED = re.compile(r"(?im)^\W*USED\b\W*(?P<list>(?:\[?\d{1,3}\]?[\s,;>]*)+)\W*$"
 _EMPTY = re.compile(r"(?m)^\s*(?:[-*•]|\d+[.)])\s*$\n?")
 
 
-@dataclass(frozen=True, slots=True)
-class ModelAnswer:
+class ModelAnswer(Struct, frozen=True):
     """A model's reply as far as it holds."""
 
     text: str = ""

@@ -11,9 +11,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ask.answer.quoting import cut_code, cut_document
 from helix_tui.core.ask.records import Span, text_hash
@@ -107,8 +109,7 @@ _TESTS = re.compile(r"test|fixtur|mock|exampl|data")
 _TESTING = re.compile(r"^(?:tests?|mod tests?|spec)\b|\btest_", re.IGNORECASE)
 
 
-@dataclass(frozen=True, slots=True)
-class Passage:
+class Passage(Struct, frozen=True):
     """A run of lines that speaks of the subject, as it would be quoted."""
 
     span: Span

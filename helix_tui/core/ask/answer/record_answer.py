@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.ask.answer.answer import Answer, Citation, Section
 from helix_tui.core.ask.answer.compaction import Compaction, DroppedSpan, Kept
@@ -43,8 +44,7 @@ _SAID = ("Review on ", "Check failed on ", "Needed a person on ", "Blocked on ",
 """Headings of what was said about the work at some time, each followed by a day."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordAnswer:
+class RecordAnswer(Struct, frozen=True):
     """An answer from records, and whether it is one."""
 
     answer: Answer
@@ -92,8 +92,7 @@ class _Cited:
 # --- lists ------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Listed:
+class _Listed(Struct, frozen=True):
     """A record of a list: its passage that says most, and how much of the subject the record has."""
 
     place: RecordPlace

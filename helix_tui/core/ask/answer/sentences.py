@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.question import Slot, covers
@@ -58,8 +59,7 @@ Block = list[tuple[int, str]]
 """Numbered lines that read on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(Struct, frozen=True):
     """One sentence and where it stands in its file."""
 
     text: str

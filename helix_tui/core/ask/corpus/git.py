@@ -14,8 +14,9 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.errors import HelixError
@@ -41,8 +42,7 @@ class GitFailed(HelixError):
     """Git would not answer. The message says what was asked, what it said and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class TrackedFile:
+class TrackedFile(Struct, frozen=True):
     """A regular file that git tracks."""
 
     path: str
@@ -50,8 +50,7 @@ class TrackedFile:
     """Git's id of the content; empty where the work tree has other content than the index."""
 
 
-@dataclass(frozen=True, slots=True)
-class Commit:
+class Commit(Struct, frozen=True):
     """A past commit: its message and the files it changed."""
 
     sha: str

@@ -10,8 +10,9 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from helix_tui.core.ask.corpus.git import BlobReader, Git, GitFailed, TrackedFile
 from helix_tui.core.ask.corpus.roles import left_out
@@ -108,8 +109,7 @@ class NothingToAsk(HelixError):
     """There are no files to ask about. The message says why and what to do."""
 
 
-@dataclass(slots=True)
-class Listing:
+class Listing(Struct):
     """Files in order of path, and what was left out."""
 
     entries: list[TrackedFile]

@@ -7,8 +7,9 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from helix_tui.core.ask.corpus.git import TrackedFile
 from helix_tui.core.ask.corpus.listing import Listing, Source

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ask.tokens import count_terms
 
@@ -73,8 +75,7 @@ _KINDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class IndexQuery:
+class IndexQuery(Struct, frozen=True):
     """What retrieval asks the index for."""
 
     text: str

@@ -9,9 +9,9 @@ five languages (bench/ask.md). Ties break by path, so the order is the same ever
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from helix_tui.core.ask import tokens
 from helix_tui.core.ask.index.channels import calls, commits, fuzzy, lexical, meaning, symbols
@@ -78,8 +78,7 @@ _SURE = frozenset({"fuzzy", "mention", "module", "symbol", "trace"})
 _ROLE_OF_KIND: Mapping[str, Role] = {"test": "test", "doc": "doc", "example": "example", "config": "config"}
 
 
-@dataclass(frozen=True, slots=True)
-class RankingSources:
+class RankingSources(Struct, frozen=True):
     """Everything that a ranking rests on beside the question."""
 
     view: IndexView

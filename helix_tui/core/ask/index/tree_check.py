@@ -8,10 +8,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from helix_tui.core.ask.index.trees import EVIDENCE, MAX_NODES, MAX_TREE_BYTES, RECOMMENDED
 
@@ -39,8 +39,7 @@ ReadFile = Callable[[str], bytes | None]
 """The content of a file of the repository; None where it has none."""
 
 
-@dataclass(frozen=True, slots=True)
-class TreeProblem:
+class TreeProblem(Struct, frozen=True):
     """One thing that is wrong with a tree, or would make it better."""
 
     node: str

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 import msgspec
+from msgspec.structs import replace
 
 from helix_tui.core.ask.records import Definition, Document, Heading, NodeEvidence, Tree, TreeNode
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Query
@@ -105,8 +106,7 @@ _CPP = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Grammar:
+class Grammar(Struct, frozen=True):
     """Where a grammar comes from and its query for definitions."""
 
     package: str

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.ask.records import Definition, Span, Use
 from helix_tui.core.ask.retrieval.library import Library
@@ -32,8 +33,7 @@ _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)*")
 WORTH: dict[Via, float] = {"alignment": 0.65, "use": 0.45, "test": 0.4}
 
 
-@dataclass(frozen=True, slots=True)
-class Link:
+class Link(Struct, frozen=True):
     """One way from a document into the code."""
 
     symbol: str
@@ -45,8 +45,7 @@ class Link:
     test: str
 
 
-@dataclass(frozen=True, slots=True)
-class Alignment:
+class Alignment(Struct, frozen=True):
     """What following the symbols of documents brought."""
 
     extracted: tuple[str, ...] = ()

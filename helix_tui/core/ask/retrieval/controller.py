@@ -10,8 +10,9 @@ that takes too long.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Literal
+
+from msgspec import Struct, field
 
 from helix_tui.core.ask.retrieval.question import Question
 from helix_tui.core.ask.retrieval.search import Action, Pool, Searcher
@@ -26,8 +27,7 @@ _NEEDS_CODE = frozenset(("location", "usage", "task"))
 _NEEDS_DOCS = frozenset(("definition", "mechanism", "check"))
 
 
-@dataclass(frozen=True, slots=True)
-class RetrievalStep:
+class RetrievalStep(Struct, frozen=True):
     """One iteration, as it ended."""
 
     step: int
@@ -47,8 +47,7 @@ class RetrievalStep:
     queries: tuple[str, ...]
 
 
-@dataclass(slots=True)
-class Retrieval:
+class Retrieval(Struct):
     """What the loop found, and how it went."""
 
     pool: Pool

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.core.ask.tokens import STOP_WORDS, distinct_terms, parts, stem
 
@@ -84,8 +85,7 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 """First match holds; a question that fits none is a mechanism if it asks, else a task."""
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A question as it is understood."""
 
     text: str
@@ -221,8 +221,7 @@ Frequency = Callable[[str], float]
 """Term -> share of the files that have it, 0 to 1."""
 
 
-@dataclass(frozen=True, slots=True)
-class Slot:
+class Slot(Struct, frozen=True):
     """One thing that the answer needs evidence for."""
 
     id: str

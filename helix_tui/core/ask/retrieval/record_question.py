@@ -8,8 +8,10 @@ repository may itself be about beads or attempts, so a word alone decides nothin
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.library import Library
@@ -129,8 +131,7 @@ _NOT_LANDED = ("failed", "kept aside", "refused", "interrupted")
 """What *failed* means where a cause is named: what ddx keeps aside for a conflict has failed for whoever asks."""
 
 
-@dataclass(frozen=True, slots=True)
-class RecordsAsked:
+class RecordsAsked(Struct, frozen=True):
     """What a question wants of the records."""
 
     shape: Shape

@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Literal
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ask.records import Heading, RankedFile, Span, SpanKey, text_hash
 from helix_tui.core.ask.retrieval.library import Library, SearchResult
@@ -33,8 +35,7 @@ Via = Literal[
 """How a span came in."""
 
 
-@dataclass(frozen=True, slots=True)
-class PoolEntry:
+class PoolEntry(Struct, frozen=True):
     """A span of evidence and how it came in."""
 
     span: Span
@@ -63,8 +64,7 @@ class PoolEntry:
         return (-self.relevance, *self.span.key)
 
 
-@dataclass(frozen=True, slots=True)
-class Pool:
+class Pool(Struct, frozen=True):
     """Evidence by span; a new pool for every change."""
 
     slots: tuple[Slot, ...]

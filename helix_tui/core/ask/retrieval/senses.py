@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.core.ask.corpus.roles import is_declaration
 from helix_tui.core.ask.records import Span
@@ -31,8 +32,7 @@ ALIKE = 0.3
 Reason = Literal["not_ambiguous", "one_sense", "evidence_dominance", "split", "user_choice"]
 
 
-@dataclass(frozen=True, slots=True)
-class Anchor:
+class Anchor(Struct, frozen=True):
     """A place that names a sense."""
 
     file: str
@@ -42,8 +42,7 @@ class Anchor:
     kind: Literal["heading", "tree", "code"]
 
 
-@dataclass(frozen=True, slots=True)
-class Sense:
+class Sense(Struct, frozen=True):
     """One thing that the word may stand for."""
 
     label: str
@@ -52,8 +51,7 @@ class Sense:
     anchors: tuple[Anchor, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Weighed:
+class Weighed(Struct, frozen=True):
     """A sense and its evidence."""
 
     sense: Sense
@@ -71,8 +69,7 @@ class Weighed:
         return round(self.evidence_mass * self.slot_coverage_ratio * self.proof_density, 6)
 
 
-@dataclass(frozen=True, slots=True)
-class Ambiguity:
+class Ambiguity(Struct, frozen=True):
     """What came of looking for senses."""
 
     term: str = ""

@@ -8,9 +8,10 @@ by how often the repository has it: a frequent noun may well be what is asked ab
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.core.ask.retrieval.question import LONG_WORDS, MOST_CHARS, names_in
 from helix_tui.core.ask.tokens import STOP_WORDS, parts, stem
@@ -110,8 +111,7 @@ _SECOND = re.compile(r",? and (?=(?:(?:by|with|in|from) )?(?:what|when|where|why
 _CLAUSE = re.compile(r"(?<=[.!?])\s+|\n")
 
 
-@dataclass(frozen=True, slots=True)
-class SubjectWord:
+class SubjectWord(Struct, frozen=True):
     """A word of the subject."""
 
     word: str
@@ -124,8 +124,7 @@ class SubjectWord:
     """Its number among the words of the question: neighbours may be one name in code."""
 
 
-@dataclass(frozen=True)
-class QuestionSubject:
+class QuestionSubject(Struct, frozen=True, dict=True):
     """A question as the answer has to meet it."""
 
     text: str

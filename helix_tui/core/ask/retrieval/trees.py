@@ -12,9 +12,11 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
+
+from msgspec import Struct, field
+from msgspec.structs import asdict, replace
 
 from helix_tui.core.ask.records import Span, Tree, TreeNode
 from helix_tui.core.ask.retrieval.question import terms_in
@@ -30,8 +32,7 @@ class BudgetError(HelixError, ValueError):
     """A budget that does not exist, or a value that it cannot have; the message says what can be written."""
 
 
-@dataclass(frozen=True, slots=True)
-class Policy:
+class Policy(Struct, frozen=True):
     """What a run may spend and what it must reach."""
 
     min_doc_span_count: int = 1
@@ -87,7 +88,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "max_prompt_bytes": (1_000, 400_000),
 }
 
-_INTEGERS = frozenset(entry.name for entry in fields(Policy) if isinstance(entry.default, int))
+_INTEGERS = frozenset(name for name, value in asdict(Policy()).items() if isinstance(value, int))
 
 
 def with_budgets(policy: Policy, settings: Iterable[str]) -> Policy:
@@ -114,7 +115,7 @@ def with_budgets(policy: Policy, settings: Iterable[str]) -> Policy:
             kind = "a whole number" if whole else "a number"
             raise BudgetError(f"{name} is {kind} from {low:g} to {high:g}, not “{text[:40]}”")
         values[name] = int(value) if whole else value
-    return replace(policy, **values)  # type: ignore[arg-type]  # the names were looked up above
+    return replace(policy, **values)
 
 
 _HEADING = re.compile(r"(#{1,6})\s+(.+?)\s*#*$")
@@ -129,8 +130,7 @@ LEAST_SCORE = 4
 Part = Literal["root", "walk", "anchor", "around"]
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(Struct, frozen=True):
     """A tree and its nodes that speak of a question, the best first."""
 
     tree: Tree
@@ -138,8 +138,7 @@ class Match:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class WalkNode:
+class WalkNode(Struct, frozen=True):
     """One stop of a walk."""
 
     tree: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from helix_tui.core.ask.record_place import record_place
 from helix_tui.core.ground.text import clean_block, clean_line
@@ -37,8 +38,7 @@ _DEFINES = re.compile(
 BlockKind = Literal["text", "title", "item", "code", "gap"]
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """A line of an answer, or some lines of code in it."""
 
     kind: BlockKind
@@ -49,8 +49,7 @@ class Block:
     """Of code, its first line there; 0 where nobody knows."""
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLine:
+class SourceLine(Struct, frozen=True):
     """A source as it is listed."""
 
     number: int

@@ -9,11 +9,12 @@ import hashlib
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ask.corpus.roles import role_of
 from helix_tui.core.ask.index.index import RepositoryIndex
@@ -34,8 +35,7 @@ _NAME = re.compile(r"\d{8}T\d{6}Z(?:-\d{3,})?-[0-9a-f]{8}(?:-\d+)?\.json")
 """Second, number within the second, hash; runs kept by earlier versions have no number there."""
 
 
-@dataclass(frozen=True, slots=True)
-class RunSummary:
+class RunSummary(Struct, frozen=True):
     """A past run in a line."""
 
     id: str
@@ -147,8 +147,7 @@ _README = re.compile(r"(?:^|/)readme[^/]*$", re.IGNORECASE)
 _KINDS: dict[str, Kind] = {"class": "class", "type": "class", "function": "function", "method": "function"}
 
 
-@dataclass(frozen=True, slots=True)
-class FoundSpans:
+class FoundSpans(Struct, frozen=True):
     """What one search brought."""
 
     files: tuple[RankedFile, ...]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import watchfiles
+from msgspec import Struct
 
 from helix_tui.core.ask.corpus.git import GitFailed
 from helix_tui.core.ask.corpus.listing import NothingToAsk
@@ -20,8 +20,7 @@ QUIET_MS = 800
 """How long files must lie still before they are read again."""
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class State(Struct, frozen=True):
     """How the index stands."""
 
     files: int = 0

@@ -10,8 +10,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from helix_tui.core.ask.answer.answer import (
     Answer,
@@ -43,8 +45,7 @@ from helix_tui.core.ask.retrieval.trees import Depth, Policy, WalkNode, place_of
 Stage = Literal["retrieve", "senses", "align", "passages", "compact", "answer", "model"]
 
 
-@dataclass(frozen=True, slots=True)
-class News:
+class News(Struct, frozen=True):
     """Something that has just been done, for whoever watches."""
 
     stage: Stage
@@ -57,8 +58,7 @@ Tell = Callable[[News], None]
 AskModel = Callable[[str], ModelReply]
 
 
-@dataclass(slots=True)
-class AskRun:
+class AskRun(Struct):
     """Everything that came of one question."""
 
     question: Question

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct
+from msgspec.structs import force_setattr, replace
 
 from helix_tui.core.ddx.attempts.bundles import began_at
 from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
@@ -19,6 +21,7 @@ from helix_tui.core.ddx.attempts.verdict import (
     HEADINGS,
     OUTCOME_WORDS,
     OUTCOMES,
+    UNDECIDED,
     AttemptEnd,
     AttemptVerdict,
     StatusClass,
@@ -40,8 +43,7 @@ def memory_class(count: int) -> str:
     return MEMORY_CLASSES[0 if not count else 1 if count <= 3 else 2]
 
 
-@dataclass(frozen=True, slots=True)
-class Tokens:
+class Tokens(Struct, frozen=True):
     """Token counts of an attempt; None where nobody recorded them."""
 
     input: int | None = None
@@ -50,8 +52,7 @@ class Tokens:
     total: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Review:
+class Review(Struct, frozen=True):
     """What a reviewer said about an attempt."""
 
     verdict: str
@@ -60,8 +61,7 @@ class Review:
     folder: Path | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt(AttemptEnd):
+class Attempt(AttemptEnd, frozen=True):
     """One execution of one bead. Landed, preserved and closed are three facts: closed is the bead's own."""
 
     attempt_id: str
@@ -95,12 +95,12 @@ class Attempt(AttemptEnd):
     """Measured values that decided whether it may land, or would have."""
     calls: tuple[AgentCall, ...] = ()
     """Every call of an agent made for it: the work, its reviews, ddx's check before and triage after."""
-    verdict: AttemptVerdict = field(init=False, compare=False)
+    verdict: AttemptVerdict = UNDECIDED
     """What came of it, and the evidence for that; follows from the other fields."""
 
     def __post_init__(self) -> None:
         """Decide once: lists, sums and filters ask often."""
-        object.__setattr__(self, "verdict", decide(self))
+        force_setattr(self, "verdict", decide(self))
 
     @property
     def landed(self) -> bool:
@@ -165,8 +165,7 @@ class Attempt(AttemptEnd):
         return sum_calls(self.spent)
 
 
-@dataclass(slots=True)
-class Piece:
+class Piece(Struct):
     """What one source says about one attempt; zero values where it says nothing."""
 
     source: Source
@@ -212,8 +211,7 @@ class Piece:
     at: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class RowFacts:
+class RowFacts(Struct, frozen=True):
     """What an attempt's bead says about it."""
 
     status: str = ""

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import bisect
 import re
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.files import Folder, JsonCache, read_bytes
 from helix_tui.core.ground.time import NS, parse_instant
@@ -27,8 +29,7 @@ _NOW = 1 << 62
 """The beginning of a review that has written nothing but its prompt: it has just begun."""
 
 
-@dataclass(frozen=True, slots=True)
-class Bundle:
+class Bundle(Struct, frozen=True):
     """An evidence folder of a bead's present claim."""
 
     attempt_id: str

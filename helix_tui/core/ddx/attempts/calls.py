@@ -15,10 +15,11 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
 from helix_tui.core.ddx.attempts.sums import AgentCall, Part
@@ -59,8 +60,7 @@ class _Row(msgspec.Struct, gc=False, rename="camel"):
 _decode = msgspec.json.Decoder(_Row).decode
 
 
-@dataclass(frozen=True, slots=True)
-class IndexedCall:
+class IndexedCall(Struct, frozen=True):
     """One row of the index."""
 
     call: AgentCall

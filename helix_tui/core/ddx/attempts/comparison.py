@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import AttemptCheck, Diff, git_diff, read_diff, read_evidence, result_of
 from helix_tui.core.ground.text import clean_line
 
 
-@dataclass(frozen=True, slots=True)
-class Side:
+class Side(Struct, frozen=True):
     """One of the two, with what has to be read of it."""
 
     attempt: Attempt
@@ -20,8 +21,7 @@ class Side:
     checks: tuple[AttemptCheck, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptComparison:
+class AttemptComparison(Struct, frozen=True):
     """Two attempts and the difference of their results."""
 
     earlier: Side

@@ -8,10 +8,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.files import decode_object, read_bytes
@@ -31,8 +32,7 @@ _REVISION = re.compile(r"[0-9a-f]{7,64}\Z")
 _REFERENCE = re.compile(r"refs/ddx/[A-Za-z0-9._/-]+\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class EvidenceFile:
+class EvidenceFile(Struct, frozen=True):
     """One file of a bundle."""
 
     name: str
@@ -41,8 +41,7 @@ class EvidenceFile:
     size: int
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptCheck:
+class AttemptCheck(Struct, frozen=True):
     """One check that ran on an attempt's result."""
 
     name: str
@@ -56,8 +55,7 @@ class AttemptCheck:
         return self.status in ("pass", "passed", "ok", "success")
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptEvidence:
+class AttemptEvidence(Struct, frozen=True):
     """What an attempt's bundle holds. Texts are cleaned and cut to what a person can read."""
 
     files: tuple[EvidenceFile, ...] = ()
@@ -73,8 +71,7 @@ class AttemptEvidence:
     problems: tuple[str, ...] = field(default=())
 
 
-@dataclass(frozen=True, slots=True)
-class Diff:
+class Diff(Struct, frozen=True):
     """What an attempt changed."""
 
     text: str = ""
@@ -87,8 +84,7 @@ class Diff:
     """Why there is no diff, and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reading:
+class Reading(Struct, frozen=True):
     """What HELIX makes of an outcome: a class of conflict, or none, and what could be done next."""
 
     interpretation: Interpretation | None

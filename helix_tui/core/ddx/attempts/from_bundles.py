@@ -7,9 +7,10 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.attempt import Piece, Review, memory_class
 from helix_tui.core.ddx.attempts.bundles import began_at
@@ -35,8 +36,7 @@ MAX_BUNDLES = 40_000
 projects have hundreds, and DDx puts old ones away."""
 
 
-@dataclass(frozen=True, slots=True)
-class FoundBundle:
+class FoundBundle(Struct, frozen=True):
     """What a bundle folder turned out to hold: an attempt's pieces, or a review of some attempt."""
 
     bead_id: str

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.attempt import Piece, RowFacts
@@ -24,8 +24,7 @@ from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import parse_instant
 
 
-@dataclass(frozen=True, slots=True)
-class EventRow:
+class EventRow(Struct, frozen=True):
     """One event of a bead that tells of an attempt."""
 
     kind: str

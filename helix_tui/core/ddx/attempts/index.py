@@ -11,11 +11,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import (
@@ -67,8 +69,7 @@ MAX_LOOP_RESULTS = 40_000
 _Pieces = dict[str, dict[Source, Piece]]
 
 
-@dataclass(frozen=True, slots=True)
-class _Gathered:
+class _Gathered(Struct, frozen=True):
     """What the sources say of one bead's attempts."""
 
     pieces: _Pieces

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from helix_tui.core.ddx.files import Folder, LineTail, decode_object
 from helix_tui.core.ground.errors import HelixError
@@ -21,8 +22,7 @@ from helix_tui.core.ground.time import parse_instant
 _NO_DATA: dict[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class LoopEntry:
+class LoopEntry(Struct, frozen=True):
     """One line of a loop log."""
 
     type: str
@@ -41,8 +41,7 @@ class LoopEntry:
         return value if isinstance(value, str) else ""
 
 
-@dataclass(frozen=True, slots=True)
-class LoopReport:
+class LoopReport(Struct, frozen=True):
     """The object that ``--json`` prints at the end, fields of any release."""
 
     document: Mapping[str, Any]

@@ -6,8 +6,9 @@ A call whose cost nobody recorded makes its sum a least one, shown with ``≥``;
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from helix_tui.core.ddx.names import money, whole
 
@@ -18,8 +19,7 @@ PARTS: tuple[Part, ...] = ("work", "reviews", "checks", "triage", "other")
 claim, ddx's triage of a failure, and whatever names no bead (a question, a planning stage)."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentCall:
+class AgentCall(Struct, frozen=True):
     """One call of an agent. ``usd`` and ``tokens`` are None where nobody recorded them."""
 
     part: Part
@@ -33,8 +33,7 @@ class AgentCall:
     """False where no agent was reached: ddx found none to send it to, and it cost nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Amount:
+class Amount(Struct, frozen=True):
     """Dollars and tokens that are known, and how many calls do not say."""
 
     usd: float = 0.0
@@ -68,8 +67,7 @@ class Amount:
         }
 
 
-@dataclass(frozen=True, slots=True)
-class Sums:
+class Sums(Struct, frozen=True):
     """What some calls cost together, and each part of it."""
 
     parts: Mapping[Part, Amount] = field(default_factory=dict)

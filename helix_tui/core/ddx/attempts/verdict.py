@@ -9,8 +9,9 @@ review …": refused means not landed, the candidate stays at its ref; docs/form
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal, get_args
+
+from msgspec import Struct
 
 from helix_tui.core.ddx.names import Outcome, status_of
 
@@ -42,8 +43,7 @@ _HEADINGS: dict[Outcome, StatusClass] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class AttemptVerdict:
+class AttemptVerdict(Struct, frozen=True):
     """What came of an attempt, and the evidence that decides it."""
 
     outcome: Outcome
@@ -67,8 +67,11 @@ class AttemptVerdict:
         return "other" if self.proof in ("worker", "nothing") else _HEADINGS.get(self.outcome, "other")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AttemptEnd:
+UNDECIDED = AttemptVerdict("unknown", "nothing", "")
+"""What stands for a verdict until the fields that decide it are there."""
+
+
+class AttemptEnd(Struct, frozen=True, kw_only=True):
     """What records and git tell of an attempt's end: all that a verdict may rest on."""
 
     status: str = ""

@@ -9,11 +9,12 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import yaml
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.beads.graph import components
 from helix_tui.core.ddx.documents.frontmatter import (
@@ -69,8 +70,7 @@ def read_graph(root: Path, ddx_dir: Path) -> DocumentGraph:
     return made.graph()
 
 
-@dataclass(frozen=True, slots=True)
-class _Config:
+class _Config(Struct, frozen=True):
     """One file under ``.ddx/graphs``."""
 
     roots: tuple[str, ...]

@@ -7,9 +7,9 @@ wrong; its words are kept, because they are part of what ``ddx doc audit`` print
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 import yaml
+from msgspec import Struct
 
 from helix_tui.core.ddx.documents.graph import NO_REVIEW, ExecutionDefinition, ReviewStamp
 from helix_tui.core.ground.errors import HelixError
@@ -36,8 +36,7 @@ class FrontmatterError(HelixError):
     """A block that is not what ddx reads; the text is ddx's own."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fields:
+class Fields(Struct, frozen=True):
     """The fields of a document that ddx knows."""
 
     id: str = ""

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from helix_tui.core.ground.errors import HelixError
 
@@ -21,8 +22,7 @@ class DocumentsUnreadable(HelixError):
     """The graph cannot be made: what is set up for it is broken, or there is no such document."""
 
 
-@dataclass(frozen=True, slots=True)
-class ReviewStamp:
+class ReviewStamp(Struct, frozen=True):
     """What somebody stamped: the hashes as they were when the document was last reviewed."""
 
     self_hash: str = ""
@@ -34,8 +34,7 @@ NO_REVIEW = ReviewStamp()
 """Nobody has reviewed it."""
 
 
-@dataclass(frozen=True, slots=True)
-class ExecutionDefinition:
+class ExecutionDefinition(Struct, frozen=True):
     """``ddx.execution`` of a document: a command that decides whether an attempt may land."""
 
     kind: str = ""
@@ -50,8 +49,7 @@ class ExecutionDefinition:
     metric_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Metric:
+class Metric(Struct, frozen=True):
     """The ``metric`` block of a metric definition (``MET-…``)."""
 
     unit: str = ""
@@ -60,8 +58,7 @@ class Metric:
     budget: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class GraphDocument:
+class GraphDocument(Struct, frozen=True):
     """One document of the graph."""
 
     id: str
@@ -82,8 +79,7 @@ class GraphDocument:
     """Links of its text that name no document."""
 
 
-@dataclass(frozen=True, slots=True)
-class GraphIssue:
+class GraphIssue(Struct, frozen=True):
     """Something wrong with the graph, in ddx's words."""
 
     kind: str
@@ -99,8 +95,7 @@ class GraphIssue:
         return {name: value for name, value in named.items() if value or name in ("kind", "message")}
 
 
-@dataclass(frozen=True, slots=True)
-class StaleDocument:
+class StaleDocument(Struct, frozen=True):
     """A document whose dependencies changed since somebody reviewed it, or were never reviewed."""
 
     id: str
@@ -113,8 +108,7 @@ class StaleDocument:
         return {"id": self.id, "path": self.path, "reasons": list(self.reasons)}
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentGraph:
+class DocumentGraph(Struct, frozen=True):
     """The documents of one project, and what is wrong with them."""
 
     root: Path

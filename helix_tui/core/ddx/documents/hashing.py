@@ -12,10 +12,10 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from itertools import pairwise
 
 import yaml
+from msgspec import Struct, field
 
 _STEP = 2
 _COMMENT = re.compile(r"(?:(?<=\s)|^)#.*$")
@@ -43,8 +43,7 @@ def _plain(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
-@dataclass(slots=True)
-class _Comments:
+class _Comments(Struct):
     """Comments by the line (from 0) of what they belong to."""
 
     head: dict[int, list[str]] = field(default_factory=dict)

@@ -10,11 +10,12 @@ import re
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.client import Ddx, DdxError
@@ -46,8 +47,7 @@ _GIT_TIMEOUT_S = 20.0
 _WORD = re.compile(r"[^\W_]+")
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentMatch:
+class DocumentMatch(Struct, frozen=True):
     """A document that a name may mean, and by what it was found."""
 
     document: GraphDocument
@@ -65,8 +65,7 @@ class DocumentMatch:
         }[self.how]
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentChange:
+class DocumentChange(Struct, frozen=True):
     """A document that changed after beads under it were written, or after others were reviewed against it."""
 
     document: GraphDocument
@@ -82,8 +81,7 @@ class DocumentChange:
     """Open beads under it or under its dependents that were written before."""
 
 
-@dataclass(frozen=True, slots=True)
-class Documents:
+class Documents(Struct, frozen=True):
     """The document graph of one project, as one source gave it."""
 
     source: Source

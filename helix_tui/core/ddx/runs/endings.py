@@ -15,9 +15,10 @@ from __future__ import annotations
 import bisect
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from helix_tui.core.ddx.attempts.loop_log import LoopEntry, parse_entry
 from helix_tui.core.ddx.events import Event, read_event
@@ -45,8 +46,7 @@ _QUIET = frozenset(
 """Reasons for an end after which nothing has to be mended: done, asked to stop, or begun anew."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerEnding:
+class WorkerEnding(Struct, frozen=True):
     """One end. Text is ddx's, cleaned."""
 
     worker_id: str
@@ -164,8 +164,7 @@ _REMEMBERED = 48
 _SEARCH = 512 << 10
 
 
-@dataclass(slots=True)
-class Doing:
+class Doing(Struct):
     """The state of one set of transcripts after its last poll."""
 
     tail: TranscriptTail
@@ -199,8 +198,7 @@ class Doing:
             self.message = event.summary or self.message
 
 
-@dataclass(slots=True)
-class Session:
+class Session(Struct):
     """One model call beside the attempts: a readiness check, a triage, a review."""
 
     path: Path

@@ -8,9 +8,10 @@ is read, the claims are merged per piece of work, and each fact keeps its source
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
@@ -42,8 +43,7 @@ STALL_AFTER_S = 300.0
 _STRENGTH = {"run-state": 0, "lease": 1, "sidecar": 2, "row": 3}
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """One statement of one file about a run."""
 
     name: str
@@ -54,8 +54,7 @@ class Fact:
     """When the source wrote it, nanoseconds since the epoch; None where it does not say."""
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One piece of work that some file calls running; a worker between beads has ``bead_id`` None."""
 
     bead_id: str | None
@@ -113,8 +112,7 @@ def gone(runs: Iterable[Run], queue: Queue) -> tuple[tuple[Run, ...], tuple[Run,
     return tuple(run for run in dead if run.bead_id not in free), tuple(run for run in dead if run.bead_id in free)
 
 
-@dataclass(frozen=True, slots=True)
-class _Work:
+class _Work(Struct, frozen=True):
     """Claims that speak of the same piece of work, the strongest first."""
 
     claims: tuple[Claim, ...]

@@ -9,8 +9,9 @@ again. Next come ddx's own commands for the workers of its server; last a signal
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect
@@ -23,8 +24,7 @@ GIVEN_BACK = "ddx ends the attempt and releases the bead"
 LEFT_CLAIMED = "ddx ends the attempt and leaves the claim to expire: Needs me will offer to recover it"
 
 
-@dataclass(frozen=True, slots=True)
-class StopMeans:
+class StopMeans(Struct, frozen=True):
     """One way to stop a worker."""
 
     kind: Literal["hold", "command", "signal"]

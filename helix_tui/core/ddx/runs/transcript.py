@@ -19,9 +19,10 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.events import Event, read_event

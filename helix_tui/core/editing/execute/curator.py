@@ -9,7 +9,9 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Claims, Queue, classify, tracker_era
 from helix_tui.core.beads.rule import Era, Rule
@@ -69,8 +71,7 @@ _AGENT_SIGNS = ("DDX_AGENT_NAME", "CLAUDECODE", "CODEX_SANDBOX")
 """Environment of a program that an agent started."""
 
 
-@dataclass(frozen=True, slots=True)
-class QueueState:
+class QueueState(Struct, frozen=True):
     """The tracker as it stands, judged."""
 
     tracker: Tracker
@@ -101,8 +102,7 @@ class QueueState:
         return any(run.bead_id == bead_id and run.verdict != "dead" for run in self.runs)
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
+class Result(Struct, frozen=True):
     """What a call did."""
 
     plan: Plan

@@ -11,9 +11,10 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
@@ -37,8 +38,7 @@ TIMEOUT_S = 60.0
 """How long one command may take; ddx itself waits ten seconds for the lock."""
 
 
-@dataclass(frozen=True, slots=True)
-class Executable:
+class Executable(Struct, frozen=True):
     """A program that speaks ``ddx bead``, used on one project."""
 
     words: tuple[str, ...]

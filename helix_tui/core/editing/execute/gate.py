@@ -8,7 +8,8 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.helix_folder import make_folder
@@ -43,8 +44,7 @@ class GateBroken(HelixError, OSError):
         super().__init__(f"{error.strerror or error}: .helix/curation.lock cannot be written; nothing was changed")
 
 
-@dataclass(frozen=True, slots=True)
-class WriteGate:
+class WriteGate(Struct, frozen=True):
     """Every write of curation passes here: to the tracker, the journal, the queue's snapshot, the hooks."""
 
     project: Project

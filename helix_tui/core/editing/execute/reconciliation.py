@@ -9,8 +9,9 @@ Lines of a tracker that are no beads: the next write of ddx drops them, which is
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker
@@ -31,8 +32,7 @@ _KEPT_BY_DDX = _UNTOLD | {"id", "schema_version", "session_id", "created_by"}
 _NOTHING = object()
 
 
-@dataclass(frozen=True, slots=True)
-class SettledChange:
+class SettledChange(Struct, frozen=True):
     """What some steps really did."""
 
     result: Result

@@ -8,8 +8,9 @@ letting go of the bead takes away.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from helix_tui.core.editing.overlay import Fields, edge, same, targets
 from helix_tui.core.editing.plan.lifecycle import (
@@ -44,8 +45,7 @@ a process that dies half-way leaves rows that tell what to do."""
 _NOT_SETTABLE = frozenset({"id", "created_at", "created_by", "schema_version", "session_id"})
 
 
-@dataclass(frozen=True, slots=True)
-class WayBack:
+class WayBack(Struct, frozen=True):
     """How rows get their values back."""
 
     steps: tuple[CommandStep, ...] = ()
@@ -55,8 +55,7 @@ class WayBack:
     """Sentences: what stays behind though the values come back."""
 
 
-@dataclass(slots=True)
-class _Findings:
+class _Findings(Struct):
     lost: list[str] = field(default_factory=list)
     traces: list[str] = field(default_factory=list)
 

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect
@@ -25,16 +26,14 @@ from helix_tui.core.editing.steps import CommandStep, OperationRefused, PlanBuil
 PLANNERS = {**deeds.PLANNERS, **lifecycle.PLANNERS, "create": plan_create}
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(Struct, frozen=True):
     """An operation that does not hold now, and why."""
 
     operation: Operation
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """Everything known of some operations before they run."""
 
     kind: str

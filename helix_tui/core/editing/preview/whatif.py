@@ -11,7 +11,9 @@ from __future__ import annotations
 
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.readiness import Claims, Queue, Standing, pick_order, rule_of
@@ -20,8 +22,7 @@ from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.steps import CommandStep, called
 
 
-@dataclass(frozen=True, slots=True)
-class PickPlace:
+class PickPlace(Struct, frozen=True):
     """One bead that a change edits: its place in the pick order now and then, 1-based.
 
     ``was`` and ``will`` are None where it is not ready; ``state`` is empty where it does not exist yet.
@@ -90,8 +91,7 @@ SHOWN = 10
 _TAKEN = frozenset({"claimed", "running"})
 
 
-@dataclass(frozen=True, slots=True)
-class StrandedBead:
+class StrandedBead(Struct, frozen=True):
     """A bead left waiting for something that no longer comes by itself."""
 
     bead_id: str
@@ -99,8 +99,7 @@ class StrandedBead:
     why: str
 
 
-@dataclass(frozen=True, slots=True)
-class Consequences:
+class Consequences(Struct, frozen=True):
     """What some steps lead to."""
 
     newly_ready: tuple[str, ...] = ()

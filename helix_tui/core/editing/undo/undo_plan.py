@@ -9,8 +9,9 @@ What somebody changed in the meantime: shown with both versions, never written o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
+
+from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
@@ -38,8 +39,7 @@ class NotUndoable(HelixError):
         self.entry = entry
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A field that somebody changed: what was expected there, and what stands there now."""
 
     bead_id: str
@@ -119,8 +119,7 @@ State = Literal["done", "undone", "conflicted", "partial", "final", "failed", "p
 """How an entry stands: ``final``: it cannot be taken back; ``partial``: it came half-way."""
 
 
-@dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(Struct, frozen=True):
     """How one entry stands against the rows."""
 
     state: State
@@ -202,8 +201,7 @@ def _plain_mark(entry: JournalEntry) -> Mark:
     return Mark("done")
 
 
-@dataclass(frozen=True, slots=True)
-class UndoStep:
+class UndoStep(Struct, frozen=True):
     """One entry on the way back."""
 
     entry: JournalEntry
@@ -220,8 +218,7 @@ class UndoStep:
         return self.entry.standing
 
 
-@dataclass(frozen=True, slots=True)
-class UndoPlan:
+class UndoPlan(Struct, frozen=True):
     """Some turns, one on top of the other."""
 
     turns: tuple[UndoStep, ...] = ()

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
+
+from msgspec.structs import replace
 
 from helix_tui.core.memory import plan_records, records, reports
 from helix_tui.core.memory.ranking import slug

@@ -8,8 +8,9 @@ memory that lost its subject is worth nothing. The idea of a scanner before inje
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.core.ground.secret_rules import secrets
 from helix_tui.core.memory.guard.harm_rules import harm
@@ -25,8 +26,7 @@ MAX_TEXT = 64 << 10
 """Longer text than this is no memory: it is kept back unread. In characters."""
 
 
-@dataclass(frozen=True, slots=True)
-class ScanFinding:
+class ScanFinding(Struct, frozen=True):
     """One place that must not reach a prompt as it stands."""
 
     kind: Kind
@@ -42,8 +42,7 @@ class ScanFinding:
         return ACTION[self.kind]
 
 
-@dataclass(frozen=True, slots=True)
-class Scan:
+class Scan(Struct, frozen=True):
     """What was found in a text, and what of it may be shown."""
 
     text: str

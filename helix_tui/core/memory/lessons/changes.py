@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
 from helix_tui.core.memory.errors import MemoryFault
@@ -23,8 +25,7 @@ from helix_tui.core.memory.store.indexing import Draft
 from helix_tui.core.memory.write import upkeep as recurring
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryChange:
+class MemoryChange(Struct, frozen=True):
     """One change, as it is kept."""
 
     id: int

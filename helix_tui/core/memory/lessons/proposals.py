@@ -7,7 +7,8 @@ here a person or a stated policy stands between (docs/decisions/0014).
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.memory.guard.guard import outward

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from helix_tui.core.memory.records import Verdict
 
@@ -43,8 +44,7 @@ _NOTHING_RAN = 5
 """Exit code of pytest where no test was collected."""
 
 
-@dataclass(frozen=True, slots=True)
-class SessionCheck:
+class SessionCheck(Struct, frozen=True):
     """A command that a session ran."""
 
     command: str
@@ -54,8 +54,7 @@ class SessionCheck:
     """Where in the session it ran: larger is later, on one scale with the changes of files."""
 
 
-@dataclass(frozen=True, slots=True)
-class Judgement:
+class Judgement(Struct, frozen=True):
     """What the checks of a session say; no verdict where they say nothing."""
 
     verdict: Verdict | None

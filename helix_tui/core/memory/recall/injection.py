@@ -8,7 +8,9 @@ Metacognition: whether to continue an approach, change it, or ask (docs/formats/
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ground.text import BEGIN, END, clean_line, split_block
 from helix_tui.core.memory.guard.guard import ORDER, shown
@@ -30,8 +32,7 @@ _TRIGGER, _RESOLUTION = 300, 500
 _MOST_LISTED = 1_000
 
 
-@dataclass(frozen=True, slots=True)
-class RecallTask:
+class RecallTask(Struct, frozen=True):
     """What memories are wanted for, and who will see them."""
 
     objective: str

@@ -8,9 +8,9 @@ bonus; they take places that nothing relevant wants, never the place of a direct
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from helix_tui.core.memory.errors import MemoryFault
@@ -42,8 +42,7 @@ MOST_RECALLED = 1_000
 MAX_QUERY = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class RecallQuery:
+class RecallQuery(Struct, frozen=True):
     """What is asked for."""
 
     text: str
@@ -57,8 +56,7 @@ class RecallQuery:
     ranker: str = "seed"
 
 
-@dataclass(frozen=True, slots=True)
-class _Field:
+class _Field(Struct, frozen=True):
     """All memories against one query: an element for each place of the index."""
 
     index: MemoryIndex

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
+from msgspec import Struct, field
 from numpy.typing import NDArray
 from sqlite_utils import Database
 
@@ -37,8 +37,7 @@ def window_days(env: Mapping[str, str] | None = None) -> float:
 Vector = NDArray[np.float32]
 
 
-@dataclass(slots=True)
-class Base:
+class Base(Struct):
     """One open memory."""
 
     path: Path

@@ -6,9 +6,9 @@ The plugin stores memories too, and some are stored while there is no encoder: w
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from helix_tui.core.memory.guard import guard as marks
 from helix_tui.core.memory.ranking import key, words
@@ -18,8 +18,7 @@ from helix_tui.core.memory.store.base import Base, Vector
 from helix_tui.core.memory.store.index import TRIGGER, WHOLE
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(Struct, frozen=True):
     """A memory that somebody wants to store."""
 
     trigger: str

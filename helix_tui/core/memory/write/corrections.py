@@ -7,8 +7,9 @@ as plain JSON, for the journal of the memory.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from helix_tui.core.memory.errors import MemoryFault, UnknownMemory
 from helix_tui.core.memory.records import Correction, CorrectionKind, Memory, MemoryEdit

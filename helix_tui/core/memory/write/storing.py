@@ -11,7 +11,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.embedding import MODEL_ID
 from helix_tui.core.ground.time import NS, format_instant
@@ -142,8 +144,7 @@ def _store(base: Base, index: MemoryIndex, draft: Draft, trigger: Vector | None,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class KnownMemory:
+class KnownMemory(Struct, frozen=True):
     """What is remembered already of a text that is to be stored."""
 
     memory: Memory

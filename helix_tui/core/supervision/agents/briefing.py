@@ -16,9 +16,11 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.attempts.index import AttemptIndex
@@ -53,8 +55,7 @@ _DAY = 86_400 * NS
 _ALREADY = "FAILURES TO AVOID:"
 
 
-@dataclass(frozen=True, slots=True)
-class AgentPlace:
+class AgentPlace(Struct, frozen=True):
     """Where an agent works: whose memory it reads, and for which attempt."""
 
     project: Project

@@ -12,9 +12,10 @@ import os
 import re
 import shlex
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
 
 from helix_tui.core.ddx.names import ATTEMPT_ID
 from helix_tui.core.editing.execute.gate import WriteGate
@@ -49,8 +50,7 @@ class UnreadableSettings(HelixError, ValueError):
     """The settings are there, but not in a form that can be merged into without loss."""
 
 
-@dataclass(frozen=True, slots=True)
-class MergedSettings:
+class MergedSettings(Struct, frozen=True):
     """What came of a merge."""
 
     path: Path

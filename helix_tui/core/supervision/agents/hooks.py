@@ -13,8 +13,9 @@ import os
 import shlex
 import stat
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.editing.authoring import AuthoringFinding, AuthoringVerdict, judge
@@ -45,8 +46,7 @@ class ForeignHook(HelixError):
     """There is a hook that is not ours; it is left as it is."""
 
 
-@dataclass(frozen=True, slots=True)
-class Installed:
+class Installed(Struct, frozen=True):
     """What came of an installation."""
 
     path: Path

@@ -11,8 +11,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
@@ -50,8 +52,7 @@ seconds."""
 _LONGEST = 600
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     """What the evidence says of an attempt's work."""
 
     verdict: Verdict | None
@@ -59,8 +60,7 @@ class Judged:
     """In words, with what it rests on."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lesson:
+class Lesson(Struct, frozen=True):
     """Something worth remembering, drawn by rule from one attempt."""
 
     type: str
@@ -69,8 +69,7 @@ class Lesson:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Learned:
+class Learned(Struct, frozen=True):
     """One ended attempt, and what was or would be learned from it."""
 
     attempt: Attempt

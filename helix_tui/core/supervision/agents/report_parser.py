@@ -14,11 +14,11 @@ import re
 import stat
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
+from msgspec import Struct, field
 
 from helix_tui.core.ground.git import open_nonblocking
 
@@ -42,8 +42,7 @@ _LONGEST = 4_000
 Report = Literal["delivered", "blocked", "partial", ""]
 
 
-@dataclass(frozen=True, slots=True)
-class Heard:
+class Heard(Struct, frozen=True):
     """The fields of a hook's message that matter here; empty where they are missing or of another type."""
 
     session: str = ""
@@ -61,16 +60,14 @@ class Heard:
     """What a person asks."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentTask:
+class AgentTask(Struct, frozen=True):
     """What an agent was asked to do."""
 
     objective: str
     files: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Spawned:
+class Spawned(Struct, frozen=True):
     """A task that a session has handed to a sub-agent."""
 
     call: str
@@ -81,8 +78,7 @@ class Spawned:
     """Whether its result has come back."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentClaim:
+class AgentClaim(Struct, frozen=True):
     """What an agent says of its own work: a claim, never an outcome."""
 
     report: Report = ""
@@ -90,8 +86,7 @@ class AgentClaim:
     utilized: tuple[str, ...] = field(default=())
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
+class Ran(Struct, frozen=True):
     """The commands of a session, and when it last changed a file, on one scale: larger is later."""
 
     checks: tuple[SessionCheck, ...] = ()

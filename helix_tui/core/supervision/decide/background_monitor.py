@@ -10,8 +10,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from helix_tui.core.beads.archive import Archived, find_archived
 from helix_tui.core.ddx.client import DdxError
@@ -70,8 +72,7 @@ MIND_MOST = 20
 """Beads up to which the focus is minded by itself; more than a few newcomers a person looks at first."""
 
 
-@dataclass(frozen=True, slots=True)
-class Concerns:
+class Concerns(Struct, frozen=True):
     """What was found at one look."""
 
     drift: tuple[Drift, ...] = ()

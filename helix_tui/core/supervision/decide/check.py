@@ -12,8 +12,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.documents.source import Documents, GoverningDocuments
@@ -75,8 +77,7 @@ class CheckFailed(HelixError):
         self.cost_usd = answer.cost_usd
 
 
-@dataclass(slots=True)
-class Checker:
+class Checker(Struct):
     """Looks at one project's queue and says what comes next.
 
     Attributes:
@@ -259,8 +260,7 @@ UNKNOWN = NextVerdict("")
 NEVER = RunStatus("never", NO_STATE, RunState(), None, ())
 
 
-@dataclass(frozen=True, slots=True)
-class StatusSummary:
+class StatusSummary(Struct, frozen=True):
     """One look."""
 
     verdict: NextVerdict = UNKNOWN

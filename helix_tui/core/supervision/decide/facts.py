@@ -14,9 +14,11 @@ where that finds nothing, a shared ``area:`` label; three at most, the bead itse
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from helix_tui.core.beads.archive import Archived, find_archived, only_archived, read_archive
 from helix_tui.core.beads.counts import QueueCounts, count_queue
@@ -40,8 +42,7 @@ MOST_JUDGED = 200
 """Ready beads whose acceptance and authority are looked at: more than a worker does in a day."""
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What is known of a scope at one instant."""
 
     scope: Scope

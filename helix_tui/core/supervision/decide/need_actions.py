@@ -8,8 +8,9 @@ whoever asks, by the action's id.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.core.beads.cycles import circle_of
 from helix_tui.core.beads.readiness import Queue
@@ -33,8 +34,7 @@ ActionId = Literal[
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class NeedAction:
+class NeedAction(Struct, frozen=True):
     """One way to deal with a need."""
 
     id: ActionId

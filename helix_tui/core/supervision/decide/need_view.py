@@ -7,12 +7,12 @@ whoever lists needs takes those out, counts them, and can bring them back.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from helix_tui.core.beads.query import Completion, Query, complete, parse_query
 from helix_tui.core.beads.readiness import Queue
@@ -64,8 +64,7 @@ def group_of(need: Need) -> str:
     return _GROUP_OF.get(need.kind, "unreadable")
 
 
-@dataclass(frozen=True, slots=True)
-class NeedGroup:
+class NeedGroup(Struct, frozen=True):
     """Needs of one heading: what is shown, and what is folded away for its age."""
 
     name: str
@@ -267,8 +266,7 @@ def filter_ways(text: str, cursor: int, needs: Iterable[Need], queue: Queue) -> 
 # --- put off ----------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Snooze:
+class Snooze(Struct, frozen=True):
     """One need that somebody has put off."""
 
     key: str
@@ -311,8 +309,7 @@ def _snooze(row: Any) -> Snooze | None:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class SplitNeeds:
+class SplitNeeds(Struct, frozen=True):
     """What waits on a person now, and what is put off."""
 
     active: tuple[Need, ...] = ()
@@ -367,5 +364,5 @@ def bring_back(project: Project, gate: WriteGate, keys: Collection[str]) -> None
 def _rewrite(project: Project, gate: WriteGate, change: Callable[[dict[str, Snooze]], dict[str, Snooze]]) -> None:
     with gate.open():
         kept = change(read_snoozes(project))
-        document = {"schema": "snoozed/1", "snoozed": [asdict(each) for each in kept.values()]}
+        document = {"schema": "snoozed/1", "snoozed": list(kept.values())}
         replace_file(snooze_file(project), msgspec.json.encode(document) + b"\n")

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.beads.archive import Archived
 from helix_tui.core.beads.cycles import circles
@@ -93,8 +95,7 @@ NONE_TRIED = AttemptBook()
 NONE_ARCHIVED: Mapping[str, Archived] = {}
 
 
-@dataclass(frozen=True, slots=True)
-class Need:
+class Need(Struct, frozen=True):
     """One thing that waits on a person."""
 
     kind: str

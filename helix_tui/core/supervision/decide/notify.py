@@ -13,11 +13,11 @@ import tempfile
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct, field
 
 from helix_tui.core.ddx.attempts.attempt import count_outcomes
 from helix_tui.core.ddx.attempts.index import AttemptBook
@@ -38,8 +38,7 @@ MAX_LISTED = 50
 """Needs that a user's command is given one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Notification:
+class Notification(Struct, frozen=True):
     """One thing to say; several needs that came together are one."""
 
     event: Literal["needs", "run_ended"]
@@ -69,8 +68,7 @@ class Notification:
 # --- what is new ------------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class NewsWatch:
+class NewsWatch(Struct):
     """Compares one look with the last; what is there at the first one is no news."""
 
     known: frozenset[str] | None = None

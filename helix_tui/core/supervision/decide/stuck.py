@@ -7,9 +7,11 @@ of old.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.beads.archive import Archived, find_archived
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
@@ -38,8 +40,7 @@ MAX_DELAY_S = 40
 BLOCKED_AFTER = 4
 
 
-@dataclass(frozen=True, slots=True)
-class Stuck:
+class Stuck(Struct, frozen=True):
     """One bead that does not move."""
 
     bead_id: str

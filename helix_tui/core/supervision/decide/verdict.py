@@ -7,8 +7,9 @@ the answer then says so, and the prompt decides.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.readiness import looks_like_epic
@@ -25,8 +26,7 @@ MAX_CHANGES = 5
 """Changed documents that are named one by one."""
 
 
-@dataclass(frozen=True, slots=True)
-class VerdictReason:
+class VerdictReason(Struct, frozen=True):
     """One fact that speaks for the answer, or that somebody should know beside it."""
 
     code: str
@@ -38,8 +38,7 @@ class VerdictReason:
         return {"code": self.code, "detail": self.detail, "refs": list(self.refs)}
 
 
-@dataclass(frozen=True, slots=True)
-class NextVerdict:
+class NextVerdict(Struct, frozen=True):
     """What should happen next and why."""
 
     next_action: str

@@ -15,9 +15,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.evidence import interpret

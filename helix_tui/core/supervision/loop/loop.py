@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
+
+from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from helix_tui.core.supervision.run_state.budget import NO_BUDGET, Budget
 from helix_tui.core.supervision.run_state.state import REASONS
@@ -11,8 +11,7 @@ from helix_tui.core.supervision.stages.delegate import NOBODY, AgentChoice
 from helix_tui.core.supervision.stages.injection import THRESHOLD
 
 
-@dataclass(frozen=True, slots=True)
-class RunOptions:
+class RunOptions(Struct, frozen=True):
     """What a run is asked for."""
 
     max_cycles: int = 0
@@ -37,8 +36,7 @@ class RunOptions:
     """What the settings allow."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
+class Stop(Struct, frozen=True):
     """Why a run ended."""
 
     reason: str

@@ -9,7 +9,8 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.project import Project
@@ -28,8 +29,7 @@ from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.stages.delegate import Delegate, logs_folder
 
 
-@dataclass(frozen=True, slots=True)
-class RunOutcome:
+class RunOutcome(Struct, frozen=True):
     """How a run ended and what it did."""
 
     stop: Stop

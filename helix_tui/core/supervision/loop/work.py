@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field, replace
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
@@ -30,8 +32,7 @@ from helix_tui.core.supervision.stages.governing import refresh_context
 from helix_tui.core.supervision.stages.results import LoopResult
 
 
-@dataclass(slots=True)
-class LoopWork:
+class LoopWork(Struct):
     """One run's things."""
 
     project: Project

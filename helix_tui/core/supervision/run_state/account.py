@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import MEMORY_CLASSES, Attempt, Piece, memory_class
 from helix_tui.core.ddx.attempts.branch import BranchHistory, merge_report

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.sums import Sums, format_sum, format_usd
 from helix_tui.core.ddx.files import read_bytes
@@ -35,8 +36,7 @@ HOW = "write it like $5, 2M tokens, 10 attempts; or none"
 """The grammar in one line, for whoever wrote another one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """At most so much; None where there is no limit."""
 
     usd: float | None = None
@@ -118,8 +118,7 @@ def format_count(count: int) -> str:
     return str(count)
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """What each run, and each day, may cost."""
 
     run: Limits = NO_LIMITS
@@ -187,16 +186,14 @@ def budget_in_force(project: Project, asked: Budget = NO_BUDGET, default: Budget
     return asked.over(read_budget(project)).over(default)
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
+class Spending(Struct, frozen=True):
     """What was spent in a span, and by how many attempts."""
 
     sums: Sums = field(default_factory=Sums)
     attempts: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class BudgetUse:
+class BudgetUse(Struct, frozen=True):
     """One part of a budget, and how much of it is spent."""
 
     span: BudgetSpan
@@ -205,7 +202,7 @@ class BudgetUse:
     spent: float
     complete: bool = True
     """Whether every call says what it used; else ``spent`` is the least."""
-    sums: Sums = field(default_factory=Sums, compare=False)
+    sums: Sums = field(default_factory=Sums)
 
     @property
     def reached(self) -> bool:

@@ -13,11 +13,11 @@ import signal
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 import msgspec
+from msgspec import Struct
 
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ground import log as logs
@@ -47,8 +47,7 @@ _started: list[subprocess.Popen[bytes]] = []
 """Runs that this process has started: kept, so that the one who started them reaps them."""
 
 
-@dataclass(slots=True)
-class Control:
+class Control(Struct):
     """What a run asks before each step.
 
     Attributes:
@@ -76,8 +75,7 @@ class Control:
         time.sleep(self.cold)
 
 
-@dataclass(frozen=True, slots=True)
-class StopEnding:
+class StopEnding(Struct, frozen=True):
     """How a stop went.
 
     Attributes:
@@ -90,8 +88,7 @@ class StopEnding:
     alive: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Started:
+class Started(Struct, frozen=True):
     """A run in the background."""
 
     pid: int

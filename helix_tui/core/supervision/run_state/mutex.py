@@ -13,8 +13,9 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from helix_tui.core.ddx.files import read_bytes, stamp_of
 from helix_tui.core.ground.errors import HelixError
@@ -31,8 +32,7 @@ _SLACK = 5 * NS
 _TRIES, _STEP_S = 5, 0.02
 
 
-@dataclass(frozen=True, slots=True)
-class Holder:
+class Holder(Struct, frozen=True):
     """Who runs."""
 
     pid: int

@@ -11,11 +11,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
+from msgspec.structs import asdict
 
 from helix_tui.core.ddx.attempts.sums import Sums, read_sums
 from helix_tui.core.ddx.files import read_bytes
@@ -46,8 +47,7 @@ DENIED = "denied-runs"
 """One line for each run that found another one at work; the file belongs to nobody's state."""
 
 
-@dataclass(slots=True)
-class RunState:
+class RunState(Struct):
     """Everything that outlives the process; unknown keys of a newer release are kept in ``rest``."""
 
     run_id: str = ""
@@ -193,19 +193,18 @@ def _from_document(document: dict[str, Any]) -> RunState:
     """Each field by itself: one of a wrong type costs that field."""
     state = RunState()
     document.pop("schema", None)
-    for each in fields(RunState):
-        value = document.pop(each.name, None)
-        have = getattr(state, each.name)
-        if value is None or each.name == "rest":
+    for name, have in asdict(state).items():
+        value = document.pop(name, None)
+        if value is None or name == "rest":
             continue
-        if each.name == "exit_code":
+        if name == "exit_code":
             fits = isinstance(value, int)
         elif isinstance(have, float):
             fits = isinstance(value, int | float)
         else:
             fits = isinstance(value, type(have)) and isinstance(value, bool) == isinstance(have, bool)
         if fits:
-            setattr(state, each.name, value)
+            setattr(state, name, value)
     state.rest = document
     return state
 

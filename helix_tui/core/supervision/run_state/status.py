@@ -12,9 +12,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from helix_tui.core.beads.archive import only_archived, read_archive
 from helix_tui.core.beads.counts import QueueCounts, count_queue
@@ -53,8 +55,7 @@ _PARKED = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RunStatus:
+class RunStatus(Struct, frozen=True):
     """A run as one looks at it.
 
     Attributes:
@@ -214,8 +215,6 @@ def _focus(queue: Queue) -> dict[str, Any] | None:
 
 
 def _run(state: RunState) -> dict[str, Any]:
-    from dataclasses import asdict
-
     document = asdict(state)
     rest = document.pop("rest")
     return {**rest, **document}

@@ -8,8 +8,9 @@ resolved and files an escalation. GUIDANCE and physics-level conflicts stop at e
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.supervision.signals.questions import OpenQuestions
@@ -69,8 +70,7 @@ class ApprovalNeeded(HelixError):
         self.refused = refused
 
 
-@dataclass(slots=True)
-class Autonomy:
+class Autonomy(Struct):
     """What one run may do by itself.
 
     Attributes:

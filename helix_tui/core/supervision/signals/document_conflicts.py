@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.core.ddx.documents.graph import GraphDocument
 from helix_tui.core.ddx.documents.source import Documents
@@ -68,8 +69,7 @@ _SPAN = re.compile(r"(?s)(?<!`)(`+)(?!`)(?:(?!\n\n).)+?(?<!`)\1(?!`)")
 _COMMENT = re.compile(r"(?s)<!--.*?-->")
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """One demand of one document."""
 
     document: str
@@ -77,8 +77,7 @@ class Statement:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentFinding:
+class DocumentFinding(Struct, frozen=True):
     """Two demands that differ, or one that leads nowhere."""
 
     kind: Class

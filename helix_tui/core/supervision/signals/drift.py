@@ -7,10 +7,10 @@ baseline. What the journal says that we wrote is no drift; what somebody changed
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.files import Stamp, read_bytes, stamp_of
@@ -42,8 +42,7 @@ _MEANING = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Drift:
+class Drift(Struct, frozen=True):
     """One field of one open bead that differs from what was last seen or acknowledged."""
 
     bead_id: str
@@ -63,8 +62,7 @@ class Drift:
         return f"{called(self.bead_id)}: {self.field} was {_shown(self.was)} and is {_shown(self.now)}"
 
 
-@dataclass(frozen=True, slots=True)
-class Baseline:
+class Baseline(Struct, frozen=True):
     """What was last seen, or acknowledged, of every open bead."""
 
     beads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+
+from msgspec import Struct, field
 
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
@@ -47,8 +48,7 @@ focus).
 _PICKABLE = frozenset({"open", "in_progress"})
 
 
-@dataclass(frozen=True, slots=True)
-class Focus:
+class Focus(Struct, frozen=True):
     """What the rows say of the focus."""
 
     epic: str = ""

@@ -14,8 +14,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.claims import Claim, ClaimReader, given_out_again
@@ -30,8 +31,7 @@ from helix_tui.core.ground.time import NS, format_instant, format_span
 THRESHOLD_S = 7200
 
 
-@dataclass(frozen=True, slots=True)
-class Orphan:
+class Orphan(Struct, frozen=True):
     """A claim that its process has left behind."""
 
     bead_id: str

@@ -21,11 +21,12 @@ import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
@@ -62,8 +63,7 @@ class UnknownQuestion(HelixError, KeyError):
     """There is no such question, or it has been answered."""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenQuestion:
+class OpenQuestion(Struct, frozen=True):
     """One question."""
 
     id: str
@@ -232,7 +232,7 @@ class OpenQuestions:
                 spare -= 1
                 continue
             kept.append(question)
-        document = {"schema": "questions/1", "questions": [asdict(each) for each in kept]}
+        document = {"schema": "questions/1", "questions": kept}
         replace_file(self.path, msgspec.json.encode(document) + b"\n")
 
 
@@ -400,8 +400,7 @@ def decision(bead: Bead, text: str, now: int) -> Operation:
     return operations.assign(bead.id, {DECISION: said, "notes": f"{notes}\n\n{added}" if notes else added})
 
 
-@dataclass(frozen=True, slots=True)
-class Tried:
+class Tried(Struct, frozen=True):
     """One bead that an attempt left open."""
 
     bead_id: str

@@ -6,8 +6,9 @@ One answer, which every face asks: ``status``, ``check``, ``stuck``, ``doctor``,
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from helix_tui.core.ddx.runs.endings import WorkerEnding, read_ending
 from helix_tui.core.ddx.runs.running import Run
@@ -29,8 +30,7 @@ _FIXES = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Stoppage:
+class Stoppage(Struct, frozen=True):
     """A worker that ended for something that somebody must mend."""
 
     ending: WorkerEnding

@@ -9,11 +9,11 @@ or not begun.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
@@ -36,8 +36,7 @@ REFUSED = "refused"
 INTERRUPTED = 130
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
+class Built(Struct, frozen=True):
     """How one attempt ended."""
 
     bead_id: str

@@ -6,8 +6,9 @@ ddx are kept for people who are used to them; of these, run and build go once dd
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 Group = Literal["first-class", "compatibility", "console"]
 
@@ -15,8 +16,7 @@ Means = Literal["ddx", "git", "agent", "memory", "search by meaning", "tmux"]
 """What a command does its work with; search by meaning: the encoder's weights."""
 
 
-@dataclass(frozen=True, slots=True)
-class CommandRow:
+class CommandRow(Struct, frozen=True):
     """One command: what ``--help``, the palette, the skills of the plugin and docs/commands.md say of it."""
 
     summary: str

@@ -18,8 +18,9 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
+
+from msgspec import Struct, field
 
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.editing import operations
@@ -65,8 +66,7 @@ class CommitError(HelixError):
         self.output = output
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(Struct, frozen=True):
     """What was done."""
 
     subject: str
@@ -364,8 +364,7 @@ _BETWEEN = r"""["'_ \t]*(?:[:=|]|\n)[\s"'(\[_]*"""
 _TEMPLATE = re.compile(r"<[\w ]+>$")
 
 
-@dataclass(frozen=True, slots=True)
-class Trailers:
+class Trailers(Struct, frozen=True):
     """The trailers of one answer."""
 
     values: Mapping[str, str] = field(default_factory=dict)

@@ -9,11 +9,11 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct, field
 
 from helix_tui.core.ddx.attempts.loop_log import MalformedReport, parse_report
 from helix_tui.core.ddx.client import MISSING, QUIET, TOO_OLD, Ddx, DdxError, last_error
@@ -42,8 +42,7 @@ _DEEDS = {
 TOO_OLD_TEXT = "ddx is too old: its loop has no --json, and without it nobody can tell what it did"
 
 
-@dataclass(frozen=True, slots=True)
-class AgentChoice:
+class AgentChoice(Struct, frozen=True):
     """Who is to do the work: what a person asked for, handed on to ddx as it is."""
 
     harness: str = ""
@@ -68,8 +67,7 @@ NOBODY = AgentChoice()
 """Whoever ddx itself would take."""
 
 
-@dataclass(frozen=True, slots=True)
-class AgentAnswer:
+class AgentAnswer(Struct, frozen=True):
     """What an agent said."""
 
     text: str
@@ -82,8 +80,7 @@ class AgentAnswer:
     log: Path | None = None
 
 
-@dataclass(slots=True)
-class Delegate:
+class Delegate(Struct):
     """One project's ddx.
 
     Attributes:

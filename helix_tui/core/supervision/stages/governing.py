@@ -13,9 +13,10 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
@@ -59,8 +60,7 @@ class AlignmentActive(HelixError):
     """Somebody works on the alignment of this scope."""
 
 
-@dataclass(frozen=True, slots=True)
-class Governing:
+class Governing(Struct, frozen=True):
     """How a governing bead comes to be: what to do, and which bead it is."""
 
     mode: Literal["created", "claimed", "reclaimed"]

@@ -10,8 +10,9 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import INJECTED, TERMINAL, Bead
@@ -50,8 +51,7 @@ SCRIPT_TIMEOUT_S = 300.0
 __all__ = ["ACCEPTANCE", "ALIGNMENT", "INJECTED", "REVIEW", "injected_record", "injected_type", "supervisory"]
 
 
-@dataclass(frozen=True, slots=True)
-class Trigger:
+class Trigger(Struct, frozen=True):
     """Why a bead is injected."""
 
     source: str

@@ -11,8 +11,9 @@ import re
 import shutil
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.editing.execute.curator import Curator, Result
@@ -42,8 +43,7 @@ def merge_words(bead_id: str, ref: str) -> tuple[str, ...]:
     return ("merge", "--no-ff", "-m", f"Land {clean_line(ref, 120)} for {clean_line(bead_id, 60)}", ref)
 
 
-@dataclass(frozen=True, slots=True)
-class MergeOutcome:
+class MergeOutcome(Struct, frozen=True):
     """How a merge ended."""
 
     sha: str = ""
@@ -82,8 +82,7 @@ def merge_kept(root: Path, bead_id: str, ref: str, *, keep_conflict: bool = Fals
     raise OperationRefused(said)
 
 
-@dataclass(frozen=True, slots=True)
-class LandedMerge:
+class LandedMerge(Struct, frozen=True):
     """The merge of a landing, when its journal entry is undone or redone: what git may do with it, and why not."""
 
     sha: str

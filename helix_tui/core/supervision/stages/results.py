@@ -15,8 +15,10 @@ from __future__ import annotations
 import re
 import signal
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, merge
 from helix_tui.core.ddx.attempts.loop_log import MalformedReport, parse_report
@@ -42,8 +44,7 @@ _SIGNALS = frozenset({"sigint", "sigterm", "context_cancelled"})
 """Exit reasons of a ddx that a signal ended."""
 
 
-@dataclass(frozen=True, slots=True)
-class LoopResult:
+class LoopResult(Struct, frozen=True):
     """One attempt, as the loop tells it."""
 
     bead_id: str
@@ -108,8 +109,7 @@ class LoopResult:
         return {name: getattr(self, name) for name in (*kept, *revs)}
 
 
-@dataclass(frozen=True, slots=True)
-class LoopTurn:
+class LoopTurn(Struct, frozen=True):
     """One call of the loop."""
 
     results: tuple[LoopResult, ...] = ()

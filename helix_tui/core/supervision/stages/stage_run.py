@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
@@ -16,8 +18,7 @@ CLEAN, ISSUES_FOUND = 0, 10
 """Exit codes of a review."""
 
 
-@dataclass(frozen=True, slots=True)
-class StageOutcome:
+class StageOutcome(Struct, frozen=True):
     """How a stage ended."""
 
     stage: Stage

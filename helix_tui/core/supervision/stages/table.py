@@ -12,10 +12,11 @@ into ``.helix/prompts/``; what it says of scope, facts and trailers it can take 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 from string import Template
+
+from msgspec import Struct
 
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ground.project import Project
@@ -31,8 +32,7 @@ STANCES = {
 """Family of stages -> the stance that its prompts are written in (CONTRACT-001)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Trailer:
+class Trailer(Struct, frozen=True):
     """One ``NAME: value`` line that a stage's answer must end in."""
 
     name: str
@@ -45,8 +45,7 @@ class Trailer:
     """Whether it is one word, a path or an id; what an agent adds behind it is no part of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Stage:
+class Stage(Struct, frozen=True):
     """One kind of bounded work that is done by a prompt and not by a bead's execution."""
 
     name: str
@@ -217,8 +216,7 @@ it, its type is `chore`, never `task`: a chore needs none."""
 """What a bead of HELIX's own needs, told to every stage that makes some (docs/formats/helix.md §5)."""
 
 
-@dataclass(frozen=True, slots=True)
-class StagePrompt:
+class StagePrompt(Struct, frozen=True):
     """One stage's prompt, ready to be given to an agent."""
 
     stage: Stage

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 import subprocess
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Review
 from helix_tui.core.ddx.attempts.evidence import interpret, read_diff, read_evidence

@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, DdxVerb

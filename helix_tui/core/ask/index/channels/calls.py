@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
+from msgspec import Struct
 
 from helix_tui.core.ask.index.store.view import IndexView
 from helix_tui.core.ask.parse.pieces import Pieces
@@ -34,8 +34,7 @@ _RARITY = -0.7
 _LONG_LINE = 400
 
 
-@dataclass(frozen=True, slots=True)
-class CallSeed:
+class CallSeed(Struct, frozen=True):
     """Lines of a file from which calls are followed."""
 
     at: int

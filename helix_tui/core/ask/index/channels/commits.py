@@ -10,10 +10,10 @@ words.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 
 from helix_tui.core.ask.corpus.git import Commit
 from helix_tui.core.ask.index.question import IndexQuery
@@ -46,8 +46,7 @@ def _utf8(text: str) -> str:
     return text.encode("utf-8", "replace").decode()
 
 
-@dataclass(frozen=True, slots=True)
-class _Message:
+class _Message(Struct, frozen=True):
     sha: str
     subject: str
     terms: Mapping[str, int]

@@ -6,9 +6,9 @@ weight · idf · tf·(k1+1) / (tf + k1·(1 - b + b·length/average)), idf = ln(1
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
+from msgspec import Struct
 
 from helix_tui.core.ask.index.question import IndexQuery
 from helix_tui.core.ask.index.store.segment import NAME, FieldLengths
@@ -27,8 +27,7 @@ BEST = (1.0, 0.5)
 """What the best chunks of a file count for."""
 
 
-@dataclass(frozen=True, slots=True)
-class Lexical:
+class Lexical(Struct, frozen=True):
     """Scores by words. The first four are float64 (files,), the last float64 (chunks,)."""
 
     best: np.ndarray

@@ -12,10 +12,10 @@ from __future__ import annotations
 import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 import msgspec
 import numpy as np
+from msgspec import Struct
 
 from helix_tui.core.ask.parse.pieces import Pieces
 from helix_tui.core.ask.tokens import count_terms, make_terms, parts, words
@@ -195,8 +195,7 @@ def _bytes(numbers: array[int]) -> bytes:
 _SAYS_NOTHING = frozenset({"__init__", "index", "mod", "lib", "main", "doc"})
 
 
-@dataclass(frozen=True, slots=True)
-class FieldLengths:
+class FieldLengths(Struct, frozen=True):
     """The lengths of one kind of unit (chunk, file, name list) and which of them count."""
 
     lengths: np.ndarray
@@ -214,8 +213,7 @@ class FieldLengths:
         return cls(lengths.astype(np.float64), live, count, max(total / count, 1e-9) if count else 1.0)
 
 
-@dataclass(frozen=True, slots=True)
-class PathIndex:
+class PathIndex(Struct, frozen=True):
     """The words of all paths of a view."""
 
     field: FieldLengths
