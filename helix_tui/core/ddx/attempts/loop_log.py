@@ -134,7 +134,7 @@ class LoopLogs:
     def poll(self, changed: Iterable[Path] | None = None) -> list[LoopEntry]:
         """Entries that came since the last poll; ``changed`` names the only files that can have some."""
         entries: list[LoopEntry] = []
-        paths = self._paths(changed)
+        paths = self.paths(changed)
         if changed is None:
             there = set(paths)
             self._tails = {path: tail for path, tail in self._tails.items() if path in there}
@@ -148,7 +148,8 @@ class LoopLogs:
             entries += [entry for line in lines if (entry := parse_entry(line)) is not None]
         return entries
 
-    def _paths(self, changed: Iterable[Path] | None) -> list[Path]:
+    def paths(self, changed: Iterable[Path] | None = None) -> list[Path]:
+        """The loop logs of the project, or those among the files that changed."""
         if changed is not None:
             return [path for path in changed if _is_loop_log(path)]
         paths = [self._cli.path / name for name in self._cli.names() if name.startswith("agent-loop-")]

@@ -28,6 +28,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_instant
 from helix_tui.core.supervision.run_state.state import load_state
+from helix_tui.core.supervision.run_state.whose_call import WhoseCall
 from helix_tui.core.supervision.stages.results import LoopResult, LoopTurn
 
 
@@ -51,14 +52,7 @@ class Account:
             booked: ids of attempts that are counted already.
         """
         told = {result.attempt_id for result in turn.results}
-        beads = {result.bead_id for result in turn.results}
-        mine = [
-            each
-            for each in self._new(since)
-            if each.call.attempt_id not in booked
-            and (each.call.attempt_id in told or each.call.bead_id in beads or not each.call.attempt_id)
-        ]
-        calls = [each.call for each in mine]
+        calls = self._made_by(turn, since, booked)
         worked = {call.attempt_id for call in calls if call.part == "work"}
         missing = [result for result in turn.results if result.attempt_id not in worked]
         calls += [_from_report(result) for result in missing]
@@ -68,9 +62,21 @@ class Account:
         left_out = [self._result(name, unsaid[name]) for name in sorted(unsaid.keys() - told)]
         return sum_calls(calls), tuple(left_out) if turn.results else ()
 
+    def _made_by(self, turn: LoopTurn, since: int, booked: Collection[str]) -> list[AgentCall]:
+        """The calls of a turn: of its attempts, and what names none of them and no worker beside has made."""
+        told = {result.attempt_id for result in turn.results if result.attempt_id}
+        beads = {result.bead_id for result in turn.results}
+        new = [each for each in self._new(since) if each.call.attempt_id not in booked]
+        likely = [each for each in new if not each.call.attempt_id or each.call.bead_id in beads]
+        whose = WhoseCall(self._ddx_dir, since, turn.results)
+        return [
+            each.call for each in new if each.call.attempt_id in told or (each in likely and not whose.beside(each))
+        ]
+
     def question(self, since: int, tokens: int, usd: float) -> Sums:
         """What a question to an agent, or a planning stage, cost."""
-        calls = [each.call for each in self._new(since)]
+        named_nothing = (each.call for each in self._new(since) if not each.call.attempt_id and not each.call.bead_id)
+        calls = list(named_nothing)  # what names a bead is of a worker beside
         if not calls:
             calls = [AgentCall("other", since, usd or None, tokens or None)]
         return sum_calls(calls)

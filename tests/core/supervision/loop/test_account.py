@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.run_state.account import Account
 from helix_tui.core.supervision.stages.results import LoopResult, LoopTurn
 
@@ -34,3 +35,55 @@ def test_an_attempt_that_a_report_leaves_out_has_the_word_of_its_evidence(
     sums, left_out = account.turn(told, 0)
     assert [(each.attempt_id, each.word) for each in left_out] == [(FIRST, word)]
     assert sums.usd == 0.08
+
+
+def written(path: Path, *rows: dict[str, object]) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        file.writelines(json.dumps(row) + "\n" for row in rows)
+
+
+def said(session: str, second: int, kind: str, **data: object) -> dict[str, object]:
+    return {"session_id": session, "ts": f"2026-08-01T10:00:{second:02}Z", "type": kind, "data": data}
+
+
+def called(second: int, bead_id: str = "", attempt_id: str = "") -> dict[str, object]:
+    at = f"2026-08-01T10:00:{second:02}.5Z"
+    row: dict[str, object] = {"id": f"as-{second}", "beadID": bead_id, "startedAt": at, "endedAt": at}
+    row |= {"cost": 0.04, "costPresent": True, "tokens": 3000}
+    return row | ({"bundlePath": f".ddx/executions/{attempt_id}", "baseRev": "a"} if attempt_id else {})
+
+
+@pytest.mark.parametrize("beside", [5, 11], ids=["began before the turn", "began during the turn"])
+def test_what_a_worker_beside_has_called_for_is_in_no_turn(tmp_path: Path, beside: int) -> None:
+    account, since = Account(tmp_path), parse_instant("2026-08-01T10:00:10Z") or 0
+    logs = tmp_path / "agent-logs"
+    result = ("bead.result", {"bead_id": "b-1", "session_id": "eb-1"})
+    other = ("bead.result", {"bead_id": "b-2", "session_id": "eb-2"})
+    written(
+        logs / "agent-loop-1.jsonl",
+        said("one", beside, "loop.start"),
+        said("one", 12, "bead.claimed", bead_id="b-2"),
+        said("one", 12, "pre_claim_intake.start", bead_id="b-2"),
+        said("one", 13, "picker.claim_race", bead_id="b-1"),
+        said("one", 16, other[0], **other[1]),
+    )
+    written(
+        logs / "agent-loop-2.jsonl",
+        said("two", 10, "loop.start"),
+        said("two", 12, "pre_claim_intake.start", bead_id="b-1"),
+        said("two", 17, result[0], **result[1]),
+    )
+    sessions = logs / "sessions" / "sessions-2026-08.jsonl"
+    written(sessions, called(13, "b-2"), called(14, "b-1"), called(15, "b-2", LAST), called(16, "b-1", FIRST))
+    turn = LoopTurn((LoopResult("b-1", "success", FIRST, session_id="eb-1"),), 1)
+    sums, left_out = account.turn(turn, since)
+    assert (sums.whole.calls, {name: part.calls for name, part in sums.parts.items()}) == (2, {"work": 1, "checks": 1})
+    assert left_out == ()
+
+
+def test_a_question_costs_what_names_no_bead(tmp_path: Path) -> None:
+    account = Account(tmp_path)
+    sessions = tmp_path / "agent-logs" / "sessions" / "sessions-2026-08.jsonl"
+    written(sessions, called(13, "b-2"), called(14), called(15, "b-2", LAST))
+    assert account.question(0, 0, 0.0).whole.calls == 1
