@@ -62,3 +62,16 @@ def test_doctor_counts_the_archive_and_says_what_it_cannot_read(cli: Cli, projec
     assert "1 more archived" in out
     assert "line 2 of beads-archive.jsonl cannot be read" in out
     assert "1 of them archived" in out
+
+
+def test_a_change_of_an_archived_bead_is_refused_by_its_name_and_its_attempts_are_found(
+    cli: Cli, project: ProjectFactory
+) -> None:
+    root = make(project)
+    for words in (("set", "demo-old1", "title=x"), ("reopen", "old1"), ("dep", "add", "demo-a1", "demo-old1")):
+        done = cli(*words, "-C", root)
+        assert done.code == 1
+        assert "demo-old1 was closed on 2026-05-07 and archived: ddx changes no archived bead" in done.err
+    assert "no bead “elsewhere” in the tracker" in cli("close", "elsewhere", "-C", root).err
+    assert cli("attempts", "--bead", "old1", "--json", "-C", root).document["attempts"] == []
+    assert cli("attempts", "--bead", "elsewhere", "-C", root).code == 1

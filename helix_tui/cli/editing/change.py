@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.paint import counted
-from helix_tui.cli.report.loading import NO_TRACKER, find_bead, locate
+from helix_tui.cli.report.loading import NO_TRACKER, UnknownBead, find_bead, known_as, locate
 from helix_tui.cli.subprocesses import tidy_when_killed
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.names import Era
@@ -119,7 +119,10 @@ def change(
     with told():
         curator = curator_of(call)
         queue_state = curator.look()
-        wanted = list(make(queue_state.queue))
+        try:
+            wanted = list(make(queue_state.queue))
+        except UnknownBead as error:
+            raise known_as(error, locate(call), queue_state.queue.beads) from None
         dialect = curator.dialect(queue_state.queue)
         planned = plan(wanted, queue_state.queue, dialect, busy=queue_state.busy, title=title)
         if call.options.dry_run:

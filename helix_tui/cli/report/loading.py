@@ -6,12 +6,15 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.cli.call import Call, CliError
+from helix_tui.core.beads.archive import describe, only_archived, read_archive
 from helix_tui.core.beads.readiness import Claims, Queue, classify
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.rule import Era
 from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.ddx.dialect import Dialect, rule_for
@@ -20,6 +23,15 @@ from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.text import clean_line
+
+
+class UnknownBead(CliError):
+    """No bead of the tracker is named so; ``named`` is what was written."""
+
+    def __init__(self, named: str, advice: str) -> None:
+        super().__init__(f"no bead “{clean_line(named, 60)}” in the tracker", advice)
+        self.named = named
+
 
 NO_TRACKER = "`ddx init` makes one here; -C DIR names another project; `helix-tui demo` shows a throw-away one."
 
@@ -124,7 +136,8 @@ def find_bead(queue: Queue, text: str) -> str:
     """The id that a text stands for: the id itself, or the beginning or end of exactly one.
 
     Raises:
-        CliError: no id fits, or several do.
+        UnknownBead: no id fits.
+        CliError: several do.
     """
     if text in queue.beads:
         return text
@@ -140,4 +153,34 @@ def find_bead(queue: Queue, text: str) -> str:
 
     near = get_close_matches(text[:80], queue.beads, n=3)
     hint = f"Near it: {', '.join(clean_line(bead_id, 60) for bead_id in near)}." if near else ""
-    raise CliError(f"no bead “{shown}” in the tracker", hint or "`helix-tui queue` lists the ids.")
+    raise UnknownBead(text, hint or "`helix-tui queue` lists the ids.")
+
+
+def archived_bead(project: Project, held: Collection[str], text: str) -> Bead | None:
+    """The archived bead that a text means: its id, or a part that no bead of the tracker has.
+
+    Raises:
+        CliError: several fit.
+    """
+    if text in held:
+        return None
+    away = only_archived(read_archive(project.archive_file), held)
+    if text in away:
+        return away[text]
+    if not text or any(bead_id.startswith(text) or bead_id.endswith(text) for bead_id in held):
+        return None
+    fits = [bead_id for bead_id in away if bead_id.startswith(text) or bead_id.endswith(text)]
+    if len(fits) > 1:
+        some = ", ".join(clean_line(bead_id, 60) for bead_id in fits[:6])
+        said = f"“{clean_line(text, 60)}” fits {len(fits)} archived beads: {some}"
+        raise CliError(said + (", …" if len(fits) > 6 else ""), "Write more of the id.")
+    return away[fits[0]] if fits else None
+
+
+def known_as(error: UnknownBead, project: Project, held: Collection[str]) -> CliError:
+    """What to say of a bead that is to be changed and that the tracker does not hold: it may be archived."""
+    gone = archived_bead(project, held, error.named)
+    if gone is None:
+        return error
+    said = f"{clean_line(gone.id, 60)} was {describe(gone).words}: ddx changes no archived bead"
+    return CliError(said, f"`helix-tui why {clean_line(gone.id, 60)}` shows it; a new bead can continue it.")

@@ -8,7 +8,7 @@ from typing import Any
 
 from helix_tui.cli.call import Call
 from helix_tui.cli.paint import columns, counted
-from helix_tui.cli.report.loading import find_bead, load
+from helix_tui.cli.report.loading import Present, archived_bead, find_bead, load
 from helix_tui.cli.report.since import add_since, began_since, since_of
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.attempt import count_headings, count_outcomes
@@ -41,11 +41,17 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_since(parser)
 
 
+def _wanted(present: Present, text: str) -> str:
+    """The bead that a text means, in the tracker or in the archive."""
+    gone = archived_bead(present.project, present.queue.beads, text)
+    return gone.id if gone is not None else find_bead(present.queue, text)
+
+
 def run(call: Call) -> int:
     """Print the attempts."""
     since = since_of(call)
     present = load(call)
-    wanted = find_bead(present.queue, call.options.bead) if call.options.bead else None
+    wanted = _wanted(present, call.options.bead) if call.options.bead else None
     book = read_book(present.project, present.tracker, present.runs)
     known = [each for each in with_given(present.project, book) if wanted is None or each.bead_id == wanted]
     attempts = [attempt for attempt in known if began_since(attempt, since)]

@@ -6,12 +6,12 @@ import argparse
 from collections import Counter
 from collections.abc import Sequence
 
-from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.call import Call
 from helix_tui.cli.paint import counted
-from helix_tui.cli.report.loading import Present, find_bead, load
+from helix_tui.cli.report.loading import Present, archived_bead, find_bead, load
 from helix_tui.cli.report.queue_lines import run_line, title_of
 from helix_tui.cli.show.queue import reasons, weight_document
-from helix_tui.core.beads.archive import describe, only_archived, read_archive
+from helix_tui.core.beads.archive import describe
 from helix_tui.core.beads.cycles import Circle, circle_ahead, circle_of
 from helix_tui.core.beads.naming import with_titles
 from helix_tui.core.beads.readiness import Queue
@@ -40,7 +40,7 @@ def run(call: Call) -> int:
     """Explain one bead."""
     present = load(call, era=call.options.era)
     queue = present.queue
-    gone = _archived(present, call.options.id)
+    gone = archived_bead(present.project, queue.beads, call.options.id)
     if gone is not None:
         _tell_archived(call, present, gone)
         return 0
@@ -74,24 +74,6 @@ def run(call: Call) -> int:
         for line in explanation(call, present, bead_id, dict(missing)):
             call.print(line)
     return 0
-
-
-def _archived(present: Present, text: str) -> Bead | None:
-    """The archived bead that a text means: its id, or a part that no bead of the tracker has."""
-    beads = present.queue.beads
-    if text in beads:
-        return None
-    away = only_archived(read_archive(present.project.archive_file), beads)
-    if text in away:
-        return away[text]
-    if not text or any(bead_id.startswith(text) or bead_id.endswith(text) for bead_id in beads):
-        return None
-    fits = [bead_id for bead_id in away if bead_id.startswith(text) or bead_id.endswith(text)]
-    if len(fits) > 1:
-        some = ", ".join(clean_line(bead_id, 60) for bead_id in fits[:6])
-        said = f"“{clean_line(text, 60)}” fits {len(fits)} archived beads: {some}"
-        raise CliError(said + (", …" if len(fits) > 6 else ""), "Write more of the id.")
-    return away[fits[0]] if fits else None
 
 
 def _tell_archived(call: Call, present: Present, bead: Bead) -> None:

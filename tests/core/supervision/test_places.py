@@ -30,6 +30,19 @@ def test_a_bead_far_down_says_where_it_goes_though_the_first_ten_stay() -> None:
     assert found.order == "the other 201 ready beads keep their order"
 
 
+def test_of_one_other_ready_bead_is_said_that_it_stays_where_it_does() -> None:
+    queue = queue_of([row("a-1"), row("a-2"), row("a-3", "a-1")])
+
+    def order(wish: operations.Operation) -> str:
+        return foresee(queue, plan([wish], queue, AUGUST).steps).order
+
+    assert order(operations.undepend("a-3", "a-1")) == "the other 2 ready beads keep their order, " + (
+        "except those that become ready or no longer are"
+    )
+    assert order(operations.close("a-1")) == "the other ready bead stays"
+    assert order(operations.depend("a-1", "a-2")) == "the other ready bead stays"
+
+
 def test_a_bead_within_the_first_ten_is_named_itself() -> None:
     found = follows(operations.priority("m-002", 4))
     assert str(found.places[0]) == "3rd → 202nd of 202 ready"

@@ -134,12 +134,14 @@ class Consequences(Struct, frozen=True):
         others = self.ready[0] - len(edited)
         if others <= 0:
             return ""
-        named = "the other ready bead" if others == 1 else f"the other {others:,} ready beads"
+        if others == 1:
+            return "the other ready bead stays" if edited.issuperset(self.newly_blocked) else ""
+        named = f"the other {others:,} ready beads"
         if not self.others_keep_order:
             return f"{named} change their order too"
         if self.newly_ready or self.newly_blocked:
             return f"{named} keep their order, except those that become ready or no longer are"
-        return f"{named} {'stays' if others == 1 else 'keep their order'}"
+        return f"{named} keep their order"
 
 
 def foresee(queue: Queue, steps: Iterable[CommandStep]) -> Consequences:
