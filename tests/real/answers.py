@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from tests.real.stranger import Stranger
@@ -40,7 +42,19 @@ def ddx_says(stranger: Stranger) -> Facts:
         "waiting": waiting,
         "running": {row["bead_id"] for row in workers if row.get("bead_id")},
         "needs": {row["id"] for row in (said.get("focus") or {}).get("human_required") or ()},
+        "recorded": _recorded(stranger),
     }
+
+
+def _recorded(stranger: Stranger) -> set[str]:
+    """The beads of run records whose ddx is alive: ddx of 10 May writes one before its verb names the bead."""
+    found = set()
+    for path in (stranger.project / ".ddx" / "run-state").glob("*.json"):
+        with contextlib.suppress(OSError, ValueError):  # it went, or is half written
+            record = json.loads(path.read_text())
+            if Path(f"/proc/{record.get('pid')}").exists():
+                found.add(str(record.get("bead_id")))
+    return found
 
 
 def we_say(stranger: Stranger, faces: Collection[str]) -> dict[str, Facts]:
@@ -134,7 +148,7 @@ class Ticks:
                     continue
                 if fact == "running" and (moved or self._calls_the_dead_running):
                     continue  # an agent began meanwhile: it may have ended, too
-                same = _same(name, said, theirs)
+                same = _same(name, said, theirs, before["recorded"] & after["recorded"])
                 if not same and changed:
                     self.passing += 1
                     continue
@@ -154,10 +168,9 @@ class Ticks:
         }
 
     def _kept(self, attempt_id: str) -> set[str]:
-        """What an attempt is called meanwhile whose own result says that it was kept aside."""
-        result = self.stranger.project / ".ddx" / "executions" / attempt_id / "result.json"
-        kept = result.is_file() and json.loads(result.read_text()).get("outcome") == "preserved"
-        return {"kept_aside"} if kept else set()
+        """What an attempt is called meanwhile for which ddx made a ref to keep it aside."""
+        refs = self.stranger.git("for-each-ref", "--format=%(refname)", "refs/ddx/iterations")
+        return {"kept_aside"} if f"/{attempt_id}-" in refs else set()
 
     @property
     def _calls_the_dead_running(self) -> bool:
@@ -165,15 +178,15 @@ class Ticks:
         return self.killed and self.stranger.release.is_april
 
 
-def _same(name: str, said: Any, theirs: Any) -> bool:
+def _same(name: str, said: Any, theirs: Any, recorded: Collection[str]) -> bool:
     """Whether a face says what ddx says; ``#`` is the number alone.
 
     Of running ddx names a bead only while its agent is at work: before and after that (readiness check,
-    review, landing) we name the bead that the worker holds, with the phase.
+    review, landing) we name the bead that the worker holds, with the phase, or the bead of its run record.
     """
     if name.startswith("#"):
         return bool(said == len(theirs))
     if name == "running":
-        between = len(said) == 1 and not {"running"} & set(said.values())
+        between = len(said) == 1 and (not {"running"} & set(said.values()) or set(said) <= set(recorded))
         return set(said) == theirs or (not theirs and between)
     return bool(said == theirs)
