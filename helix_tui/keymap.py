@@ -157,7 +157,7 @@ KEYS: tuple[Key, ...] = (
     Key("list.columns", "C", "columns", "columns", "queue,loop", "Choose the columns of the list and their order."),
     Key("open.editor", "ctrl+e", "open_editor", "editor", "loop", "Open the file of this line in $EDITOR, at it."),
     Key("open.pager", "P", "page", "pager", "loop", "Show the diff, transcript, prompt or file in $PAGER."),
-    Key("list.sort", "o", "sort", "sort", "queue,loop", "Choose how the rows are sorted; again reverses it."),
+    Key("list.sort", "o", "sort", "sort", "queue,loop,insights", "Choose how the rows are sorted; again reverses it."),
     Key("list.views", "V", "views", "views", "queue", "Saved views: slices of the queue, by name; save this one."),
     Key("columns.earlier", "plus", "move_column(-1)", "earlier", "columns", "Move the column to the left."),
     Key("columns.later", "minus", "move_column(1)", "later", "columns", "Move the column to the right."),

@@ -69,7 +69,7 @@ async def settled(pilot: Pilot[int]) -> None:
 async def test_the_tables_follow_the_keys(history: Console) -> None:
     async with history.run_test(size=(160, 40)) as pilot:
         await settled(pilot)
-        assert history.sees("claude · opus · task")
+        assert history.sees("opus · task · claude")
         assert history.sees("75%")
         for seen in (
             "no document defines a metric",
@@ -85,6 +85,35 @@ async def test_the_tables_follow_the_keys(history: Console) -> None:
         assert history.sees("11×")
 
 
+async def test_which_model_lands_cheapest_is_two_keys_away(history: Console) -> None:
+    async with history.run_test(size=(120, 40)) as pilot:
+        await settled(pilot)
+        await pilot.press("right_square_bracket")
+        await settled(pilot)
+        assert history.sees("kind · model · harness")
+        assert history.sees("▾$/landed")
+        names = [row[1:60].partition("  ")[0] for row in history.rows() if " · claude  " in row[:60]]
+        assert names == ["task · haiku · claude", "task · opus · claude", "task · sonnet · claude"], history.rows()
+        await pilot.press("o", "d")
+        await settled(pilot)
+        await pilot.press("o", "d")
+        await settled(pilot)
+        names = [row[1:60].partition("  ")[0] for row in history.rows() if " · claude  " in row[:60]]
+        assert names == ["task · opus · claude", "task · haiku · claude", "task · sonnet · claude"]
+        await pilot.press("o", "l")
+        await settled(pilot)
+        assert history.sees("▾landed")
+        await pilot.press("o", "d")
+        await pilot.press("o", "d")
+        await pilot.resize_terminal(48, 30)
+        await settled(pilot)
+        assert history.sees("▴$/landed"), history.rows()
+        history.screen.show_table("failing")  # type: ignore[attr-defined]
+        await pilot.press("o")
+        await settled(pilot)
+        assert len(history.screen_stack) == 1
+
+
 async def test_enter_leads_to_the_attempts_and_on_to_the_loop(history: Console) -> None:
     async with history.run_test(size=(48, 24)) as pilot:
         await settled(pilot)
@@ -93,7 +122,7 @@ async def test_enter_leads_to_the_attempts_and_on_to_the_loop(history: Console) 
         assert history.sees("bead 0")
         await pilot.press("escape")
         await settled(pilot)
-        assert history.sees("claude · haiku · task")
+        assert history.sees("haiku · task · claude")
         await pilot.press("enter", "enter")
         await settled(pilot)
         assert history.current_mode == "loop"
@@ -119,7 +148,7 @@ async def test_new_attempts_change_the_figures_and_keep_the_row(history: Console
         history.feed.look()
         await pilot.pause()
         await settled(pilot)
-        assert history.sees("x · new · task")
+        assert history.sees("new · task · x")
         assert screen.list.selected_key == key
 
 
@@ -136,7 +165,7 @@ async def test_a_click_on_a_table_shows_it(history: Console) -> None:
         await pilot.click("#insight-views", offset=(12, 0))
         await settled(pilot)
         assert isinstance(history.screen, InsightsScreen)
-        assert history.screen.table == "areas"
+        assert history.screen.table == "kinds"
 
 
 @pytest.mark.parametrize("size", [(48, 20), (80, 30), (120, 30), (160, 36)], ids=str)

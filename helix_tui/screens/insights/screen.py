@@ -21,15 +21,16 @@ from helix_tui.core.insights.report import Report, read_report
 from helix_tui.core.supervision.run_state.account import with_told
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW
+from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 from helix_tui.screens.empty_states import placard
-from helix_tui.screens.layout import PanedScreen
+from helix_tui.screens.layout import PanedScreen, keep
 from helix_tui.widgets.base.line import SpanLine
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.chrome.notice_line import Caption
 from helix_tui.widgets.chrome.tabs import PaneTabs
 from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, Board
-from helix_tui.widgets.rows.cost_tables import TABLES, totals
+from helix_tui.widgets.rows.cost_tables import ORDERS, TABLES, CellOrder, sortable, table_of, totals
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
@@ -62,14 +63,14 @@ class InsightsScreen(PanedScreen):
     NAME = "insights"
     PANES = "#insights-panes"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("insights")]
-    FOOTER = ("go.open", "go.view", "go.pane", "go.to", "app.help")
+    FOOTER = ("go.open", "go.view", "list.sort", "go.pane", "go.to", "app.help")
     BARE_CLASS = "-bare"
 
     def __init__(self) -> None:
         super().__init__()
         self.report: Report | None = None
-        self.table = next(iter(TABLES))
-        self.views = PaneTabs(tuple(TABLES), id="insight-views")
+        self.table = TABLES[0]
+        self.views = PaneTabs(TABLES, id="insight-views")
         self.totals = Totals()
         self.drained = Totals("insight-forecast")
         self.list = RowList(id="insights")
@@ -130,7 +131,8 @@ class InsightsScreen(PanedScreen):
     def _show_table(self) -> None:
         if self.report is None:
             return
-        rows = TABLES[self.table](self.report)
+        order, turned = self.console.kept.order(self.NAME)
+        rows = table_of(self.table, self.report, order, turned=turned)
         self.list.show(rows)
         self.views.show(self.table, f"{len(rows.rows):,}")
         self.totals.show(totals(self.report))
@@ -197,8 +199,28 @@ class InsightsScreen(PanedScreen):
         self._turn(-1)
 
     def _turn(self, step: int) -> None:
-        names = list(TABLES)
-        self.show_table(names[(names.index(self.table) + step) % len(names)])
+        self.show_table(TABLES[(TABLES.index(self.table) + step) % len(TABLES)])
+
+    def action_sort(self) -> None:
+        """Choose the order of the rows; the one in force once more turns it round."""
+        if not sortable(self.table):
+            self.console.say(f"the table of {self.table} has one order only")
+            return
+        now, turned = self.console.kept.order(self.NAME)
+        choices = []
+        for order in ORDERS.values():
+            first = f"{order.first} first" + ("; again: last" if order.name == now and not turned else "")
+            label = f"{order.name} ▾" if order.name == now else order.name
+            choices.append(Choice(order.key, order.key, label, first, partial(self._sort_by, order)))
+        self.console.push_screen(ChoiceSheet("order of the rows", choices))
+
+    def _sort_by(self, order: CellOrder) -> None:
+        """Sort, and keep the order for the next start."""
+        now, turned = self.console.kept.order(self.NAME)
+        self.console.kept.choose_order(self.NAME, order.name, turned=order.name == now and not turned)
+        keep(self, self.console.kept.write)
+        self.list.empty()
+        self._show_table()
 
     def action_fold(self) -> None:
         """From the attempts to the table."""

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from helix_tui.core.ddx.attempts.sums import format_sum, format_whole
+from msgspec import Struct
+from msgspec.structs import replace
+
+from helix_tui.core.ddx.attempts.sums import format_sum
 from helix_tui.core.ground.shares import Share
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.insights.cells import UNKNOWN, Cell, known, percentile
@@ -28,6 +31,53 @@ BY_CELL = (
     Column("p95", 5, rank=3),
     Column("spent", 9, rank=3),
 )
+
+
+class CellOrder(Struct, frozen=True):
+    """One order of the rows."""
+
+    name: str
+    key: str
+    """The key that chooses it."""
+    first: str
+    """What comes first, for whoever chooses."""
+    value: Callable[[Cell], float | None]
+    """By what it orders; None for what is not known, which comes last."""
+    descending: bool = False
+    column: str = ""
+    """The title of the column that shows it, where that is another than its name."""
+    judges: bool = True
+    """It compares: rows with too few attempts to be compared come after the others."""
+
+
+ORDERS: Mapping[str, CellOrder] = {
+    order.name: order
+    for order in (
+        CellOrder("attempts", "n", "the most", lambda row: row.n, descending=True, column="n", judges=False),
+        CellOrder("$/landed", "d", "the cheapest", lambda row: row.cost_per_landed),
+        CellOrder("landed", "l", "the highest share", lambda row: row.landed.rate, descending=True),
+        CellOrder("time", "t", "the fastest", lambda row: percentile(row.durations, 0.5), column="time p50"),
+        CellOrder("tokens", "k", "the fewest", lambda row: percentile(row.tokens, 0.5), column="tok p50"),
+        CellOrder("spent", "s", "the dearest", lambda row: row.cost, descending=True, judges=False),
+    )
+}
+"""The orders that one can choose for a table of cells."""
+
+
+def ordered(rows: Iterable[Cell], order: str, *, turned: bool = False) -> list[Cell]:
+    """The rows in an order; without one they stay as they are. A cost that is known in part comes after whole ones."""
+    if order not in ORDERS:
+        return list(rows)
+    by = ORDERS[order]
+
+    def place(row: Cell) -> tuple[bool, bool, bool, float]:
+        value = by.value(row)
+        partly = by.value is ORDERS["$/landed"].value and not row.cost_complete
+        sign = -1.0 if by.descending is not turned else 1.0
+        return value is None, by.judges and row.small, partly, sign * (value or 0.0)
+
+    return sorted(rows, key=place)
+
 
 VERDICTS = {
     "better": ("✓ ", "success"),
@@ -78,18 +128,32 @@ def _figures(row: Cell) -> tuple[Line, ...]:
     )
 
 
-def _name(row: Cell) -> Line:
+def _name(row: Cell, dimensions: tuple[str, ...]) -> Line:
+    """What tells rows apart first: the end of a name is cut where there is little room."""
+    values = dict(row.key)
     spans: list[Span] = []
-    for place, value in enumerate(known(value for _, value in row.key)):
+    for place, value in enumerate(known(values[name] for name in dimensions or values)):
         ink = "text" if not row.small and value != UNKNOWN else "muted"
         spans += [(" · ", "muted")] if place else []
         spans.append((clean_line(value, 60), ink))
     return spans
 
 
-def _by_cell(title: str, rows: Iterable[Cell]) -> FiguredRows:
-    named = [Figured(key_of(row), _name(row), _figures(row)) for row in rows]
-    return FiguredRows(title, BY_CELL, named, empty="no attempt has ended", legend=BAR_LEGEND)
+def _columns(order: str, *, turned: bool) -> list[Column]:
+    """The columns; that by which the rows are sorted is marked, and stays where others go for want of room."""
+    by = ORDERS.get(order)
+    sorted_by = by.column or by.name if by is not None else ""
+    columns = list(BY_CELL)
+    for place, column in enumerate(columns):
+        if column.title == sorted_by:
+            title = f"{'▴' if turned else '▾'}{column.title}"
+            columns[place] = replace(column, title=title, cells=max(column.cells, len(title)), rank=-1)
+    return columns
+
+
+def _by_cell(title: str, columns: Sequence[Column], rows: Iterable[Cell], dimensions: tuple[str, ...]) -> FiguredRows:
+    named = [Figured(key_of(row), _name(row, dimensions), _figures(row)) for row in rows]
+    return FiguredRows(title, columns, named, empty="no attempt has ended", legend=BAR_LEGEND)
 
 
 def _failing(report: Report) -> FiguredRows:
@@ -239,7 +303,7 @@ def totals(report: Report) -> Line:
     spans: list[Span] = [
         (" 24 h ", "muted"),
         (f"{day.counts['landed']} landed of {day.n:,}", "text"),
-        (f" {format_whole(day.sums)}", "text"),
+        (f" {spent(day)}", "text"),
         ("   7 d ", "muted"),
         (f"{burn.recent.counts['landed']} of {burn.recent.n:,}", "text"),
         (f" {spent(burn.recent)}", "text"),
@@ -255,16 +319,52 @@ def totals(report: Report) -> Line:
     return spans
 
 
-TABLES: Mapping[str, Callable[[Report], FiguredRows]] = {
-    "models": lambda report: _by_cell("harness · model · kind", report.tables["models"]),
-    "areas": lambda report: _by_cell("area · kind", report.tables["areas"]),
-    "endings": lambda report: _by_cell("how it ended", report.tables["endings"]),
-    "days": lambda report: _by_cell("day, UTC", report.burn.days),
+def _by_kind(rows: Iterable[Cell]) -> list[Cell]:
+    """The rows of each kind of bead together, in the order in which they are."""
+    return sorted(rows, key=lambda row: dict(row.key)["kind"])
+
+
+_Rows = Callable[[Report], Iterable[Cell]]
+
+_CELLS: Mapping[str, tuple[str, _Rows, tuple[str, ...]]] = {
+    "models": ("model · kind · harness", lambda report: report.tables["models"], ("model", "kind", "harness")),
+    "kinds": ("kind · model · harness", lambda report: report.tables["models"], ("kind", "model", "harness")),
+    "areas": ("area · kind", lambda report: report.tables["areas"], ()),
+    "endings": ("how it ended", lambda report: report.tables["endings"], ()),
+    "days": ("day, UTC", lambda report: report.burn.days, ()),
+    "prompts": ("length of prompt · effort", lambda report: report.tables["prompts"], ()),
+    "contexts": ("context · memories given", lambda report: report.tables["contexts"], ()),
+}
+"""Table -> the head of its names, its rows, and in which order their dimensions are named, where that is another."""
+
+
+def _cells_of(name: str, report: Report, order: str = "", *, turned: bool = False) -> FiguredRows:
+    head, cells_of, dimensions = _CELLS[name]
+    order = order or ("$/landed" if name == "kinds" else "")
+    placed = ordered(cells_of(report), order, turned=turned)
+    rows = _by_kind(placed) if name == "kinds" else placed
+    return _by_cell(head, _columns(order, turned=turned), rows, dimensions)
+
+
+_OTHERS: Mapping[str, Callable[[Report], FiguredRows]] = {
     "failing": _failing,
     "cheaper": _compared,
     "experiments": _experiments,
-    "prompts": lambda report: _by_cell("length of prompt · effort", report.tables["prompts"]),
-    "contexts": lambda report: _by_cell("context · memories given", report.tables["contexts"]),
     "measures": _measures,
 }
-"""Table -> its rows."""
+
+TABLES = (
+    *("models", "kinds", "areas", "endings", "days", "failing", "cheaper"),
+    *("experiments", "prompts", "contexts", "measures"),
+)
+"""The tables, in the order of their tabs."""
+
+
+def sortable(name: str) -> bool:
+    """Whether its rows can be put in an order of one's choice."""
+    return name in _CELLS
+
+
+def table_of(name: str, report: Report, order: str = "", *, turned: bool = False) -> FiguredRows:
+    """The rows of a table, in an order of one's choice where it can be chosen."""
+    return _OTHERS[name](report) if name in _OTHERS else _cells_of(name, report, order, turned=turned)

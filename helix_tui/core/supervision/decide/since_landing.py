@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, count_outcomes
 from helix_tui.core.ddx.attempts.index import LONGEST_DAY
@@ -22,8 +23,7 @@ Told = tuple[str, str]
 """A caption and what stands behind it."""
 
 
-@dataclass(frozen=True, slots=True)
-class SinceLanding:
+class SinceLanding(Struct, frozen=True):
     """The last attempt that landed, and those that ended after it."""
 
     landed: Attempt | None = None
