@@ -37,6 +37,16 @@ ALIKE = 0.6
 """Share of its lines from which a passage is a copy of another one: manuals are kept once a version."""
 LONG_LINE = 400
 
+MOST_BLAMED = 2
+"""Passages whose lines are looked up in the history where a reason is asked for: a tenth of a second each."""
+MOST_COMMITS = 8
+MOST_COMMITS_TOLD = 2
+"""Commits that are looked at for a reason, and those of them that may be told: the code has to stand beside them."""
+NEAR_BEST = 3
+"""Lines from the best one of a passage that are its neighbours."""
+FARTHER = 0.5
+"""What the commit of another line of the passage is worth beside that of a neighbour."""
+
 _WORD = re.compile(r"\w+")
 _ITEM = re.compile(r"\s*(?:\||[-+•]\s|\*\s+\S.*[*`_]|\d+[.)]\s)")
 """A row of a table or an item of a list; a star begins one only where the line has marks, for comments have stars."""
@@ -154,8 +164,40 @@ def passages_for(
         held = judged.get(one.span.key)
         if held is None or one.score > held.score:
             judged[one.span.key] = one
-    ordered = sorted(judged.values(), key=lambda one: (-one.score, one.span.key))
-    return tuple(_distinct(ordered))
+    if subject.asks == "why":
+        best = tuple(_distinct(_in_order(judged.values())))
+        told = []
+        for span, standing in _commits_behind(library, best):
+            score, at = _nearest(span, wording, standing)
+            told += [_judge(library, span, at, wording, score)] if score > 0 else []
+        for one in _in_order(told)[:MOST_COMMITS_TOLD]:
+            judged.setdefault(one.span.key, one)
+    return tuple(_distinct(_in_order(judged.values())))
+
+
+def _in_order(judged: Iterable[Passage]) -> list[Passage]:
+    return sorted(judged, key=lambda one: (-one.score, one.span.key))
+
+
+def _commits_behind(library: Library, passages: Sequence[Passage]) -> list[tuple[Span, float]]:
+    """The commits that the lines of the best passages come from, with what each is worth beside the best of them.
+
+    Why a line is as it is its author told when it was written; a line counts for more the nearer it is to the one
+    that says most of the subject.
+    """
+    worth: dict[str, float] = {}
+    files = [one for one in passages if one.span.role != "record" and not _NEWS.search(one.span.file)]
+    for rank, one in enumerate(files[:MOST_BLAMED], 1):
+        span = one.span
+        for line, sha in enumerate(library.origins(span.file, span.start, span.end), span.start):
+            near = 1.0 if abs(line - one.line) <= NEAR_BEST else FARTHER
+            worth[sha] = max(worth.get(sha, 0.0), near / rank)
+    asked = sorted(worth, key=lambda sha: (-worth[sha], sha))[:MOST_COMMITS]
+    return [(span, worth[sha]) for span in library.commits_of(asked) for sha in asked if sha.startswith(_sha(span))]
+
+
+def _sha(commit: Span) -> str:
+    return commit.file.removeprefix("commit:")
 
 
 def _found(library: Library, subject: QuestionSubject) -> list[Span]:

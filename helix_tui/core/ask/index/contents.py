@@ -59,6 +59,8 @@ class Contents:
         self._tree_files: list[str] = []
         self._read_pieces: dict[str, Pieces] = {}
         self._tree: Tree | None = None
+        self._origins: dict[tuple[str, str, str | None, int, int], list[str]] = {}
+        """The commits of lines that were asked for, by file, its content, the commit stood on and the lines."""
         self._meanings = meaning.Meanings(lambda: self._database) if with_meaning else None
         self._rankings: dict[tuple[str | IndexQuery, bool], Ranking] = {}
         self.commit: str | None = None

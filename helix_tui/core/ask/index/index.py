@@ -16,6 +16,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
+from helix_tui.core.ask.corpus.git import Git, GitFailed
 from helix_tui.core.ask.corpus.listing import decode, split_lines
 from helix_tui.core.ask.corpus.roles import role_of
 from helix_tui.core.ask.index.contents import Contents
@@ -41,7 +42,12 @@ from helix_tui.core.ask.records import (
     text_hash,
 )
 from helix_tui.core.ask.tokens import terms_of
+from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.project import Project
+
+BLAME_S = 5.0
+"""Seconds after which no line's commit is waited for: a tenth of one is usual."""
+MOST_ORIGINS = 500
 
 _SPAN_FILES = 60
 _RANKINGS = 16
@@ -324,6 +330,26 @@ class RepositoryIndex(Contents):
         """The past commits that are known, newest first."""
         with self._lock:
             return self._history.past()
+
+    def origins(self, file: str, first: int, last: int) -> list[str]:
+        """The commit that each of some lines of a file comes from; empty where none is known, or git takes too long."""
+        with self._lock:
+            git, place = self.source.git, (file, self._oids.get(file, ""), self.commit, first, last)
+            if git is None or self.commit is None or file not in self._oids:
+                return []
+            found = self._origins.get(place)
+        if found is None:
+            try:
+                revision = self.commit if self.source.revision is not None else None
+                found = Git(git.root, timeout=BLAME_S).blame(file, first, last, revision=revision)
+            except GitFailed as error:
+                logs.logger("ask").info("%s: %s", file, error)
+                return []
+            with self._lock:
+                if len(self._origins) >= MOST_ORIGINS:
+                    self._origins.clear()
+                self._origins[place] = found
+        return found
 
     def _files_mentioning(self, name: str) -> list[str]:
         rows: set[int] | None = None

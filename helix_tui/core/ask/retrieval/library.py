@@ -108,6 +108,14 @@ class Library(Protocol):
         """What is known of the work on the repository; None where nothing is."""
         ...
 
+    def origins(self, file: str, first: int, last: int) -> Sequence[str]:
+        """The commit that each of some lines comes from; empty where none is known."""
+        ...
+
+    def commits_of(self, shas: Sequence[str]) -> Sequence[Span]:
+        """Some commits, each whole, in the order asked; those that are not known are left out."""
+        ...
+
     def commits(self, text: str, most: int) -> Sequence[Span]:
         """The commits whose messages are most like a text, each whole, best first."""
         ...

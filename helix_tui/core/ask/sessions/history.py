@@ -191,11 +191,21 @@ class IndexLibrary:
 
     def commit(self, sha: str) -> list[Span]:
         """The known commit of a hash, or of its beginning, whole; empty where none has it."""
-        git = self._index.source.git
         known = [one.sha for one in self._index.past() if sha and one.sha.startswith(sha)]
-        if git is None or not known:
+        return self.commits_of(known[:1])
+
+    def origins(self, file: str, first: int, last: int) -> Sequence[str]:
+        """The commit that each of some lines comes from; empty where none is known."""
+        return self._index.origins(file, first, last)
+
+    def commits_of(self, shas: Sequence[str]) -> list[Span]:
+        """Some commits, each whole, in the order asked."""
+        git = self._index.source.git
+        known = {one.sha for one in self._index.past()}
+        asked = [sha for sha in shas if sha in known]
+        if git is None or not asked:
             return []
-        return [commit_span(one.sha, one.subject, one.body, one.files, 1.0) for one in git.commits(known[:1])]
+        return [commit_span(one.sha, one.subject, one.body, one.files, 1.0) for one in git.commits(asked)]
 
     def commits(self, text: str, most: int) -> list[Span]:
         """The commits whose messages are most like a text, each whole, best first; one of a merge is no commit."""

@@ -72,6 +72,12 @@ class Shelf:
     def commits(self, text: str, most: int) -> Sequence[Span]:
         return ()
 
+    def origins(self, file: str, first: int, last: int) -> Sequence[str]:
+        return ()
+
+    def commits_of(self, shas: Sequence[str]) -> Sequence[Span]:
+        return ()
+
 
 def made(file: int, start: int, text: str, role: Role, score: float) -> Span:
     lines = text.count("\n")
