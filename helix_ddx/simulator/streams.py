@@ -271,7 +271,7 @@ def apply_edit(folder: Path, edit: FileEdit) -> None:
     """
     path = folder / edit.path
     if not path.resolve().is_relative_to(folder.resolve()):
-        raise GitError(f"the edit of {edit.path} leads out of the project")
+        raise GitError(f"the edit of {edit.path} is outside the project")
     path.parent.mkdir(parents=True, exist_ok=True)
     text = path.read_text(encoding="utf-8", errors="replace") if path.exists() else ""
     if edit.old and edit.old in text:

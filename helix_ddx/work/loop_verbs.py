@@ -12,7 +12,7 @@ _SIMULATION = "helix_ddx.simulator.verb:run"
 JSON = Flag("json", "bool", "the result object on stdout")
 _ONCE = Flag("once", "bool", "one bead, then stop")
 _PROJECT = Flag("project", about="the project's folder")
-_NO_REVIEW = Flag("no-review", "bool", "let no reviewer look")
+_NO_REVIEW = Flag("no-review", "bool", "skip the review")
 
 _OWN = (
     Flag("folder", about="the project's folder, as -C DIR", short="C", hidden=True),

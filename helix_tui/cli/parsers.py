@@ -29,7 +29,7 @@ def add_shared(parser: argparse.ArgumentParser, *, below: bool = False) -> None:
             help="project (default: the git root above here)",
         ),
         group.add_argument("--now", metavar="TIME", help="judge as of this ISO 8601 time"),
-        group.add_argument("--read-only", action="store_true", help="change nothing, whatever the command"),
+        group.add_argument("--read-only", action="store_true", help="change nothing, in any command"),
         group.add_argument("--ddx", metavar="PATH", help="the ddx to use (default: DDX_BIN, else the one on PATH)"),
         group.add_argument("--no-color", action="store_true", help="plain text"),
         group.add_argument("--json", action="store_true", help="one JSON document on stdout"),

@@ -23,7 +23,7 @@ def placard(snapshot: Snapshot) -> list[Line] | None:
             [],
             [("Looked for ", "muted"), (file, "text")],
             [],
-            [("ddx init", "running"), ("              makes one in this repository", "muted")],
+            [("ddx init", "running"), ("              creates one in this repository", "muted")],
             [("helix-tui -C DIR", "running"), ("      opens another project", "muted")],
             [("helix-tui demo", "running"), ("        shows the console on a throw-away project", "muted")],
             [],

@@ -317,7 +317,7 @@ def test_verbs_of_the_other_era_are_unknown(words: list[str]) -> None:
         ({"outcome": "melts"}, "unknown outcome"),
         ({"colour": "red"}, "colour"),
         (7, "neither an outcome nor an object"),
-        ({"edits": [{"path": "../out.txt", "new": "x"}]}, "leads out"),
+        ({"edits": [{"path": "../out.txt", "new": "x"}]}, "outside the project"),
     ],
 )
 def test_an_act_that_cannot_be_played_is_named(act: Any, why: str, era: str, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--parent", default="", metavar="ID")
     parser.add_argument("--depends-on", action="append", default=[], metavar="ID,ID", help="repeatable")
     parser.add_argument("--spec-id", default="", metavar="ID", help="the document that governs it")
-    parser.add_argument("--acceptance", default="", metavar="TEXT", help="how to tell that it is done")
+    parser.add_argument("--acceptance", default="", metavar="TEXT", help="how to tell when it is done")
     parser.add_argument("--description", default="", metavar="TEXT")
     parser.add_argument("--notes", default="", metavar="TEXT")
     parser.add_argument(

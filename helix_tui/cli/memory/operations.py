@@ -153,7 +153,7 @@ def _open(call: Call, writes: bool, path: Path) -> MemoryStore:
         return open_memory(path, loaded, read_only=call.read_only, clock=clock)
     if verb in _LOOKS or changes:
         return open_memory(path, loaded, empty=True, clock=clock)
-    raise DatabaseMissing(f"no memory here: there is no {path}", "`helix-tui memory store` makes one.")
+    raise DatabaseMissing(f"no memory here: there is no {path}", "`helix-tui memory store` creates one.")
 
 
 def _store(call: Call, memory: MemoryStore) -> dict[str, Any]:

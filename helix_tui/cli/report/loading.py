@@ -33,7 +33,7 @@ class UnknownBead(CliError):
         self.named = named
 
 
-NO_TRACKER = "`ddx init` makes one here; -C DIR names another project; `helix-tui demo` shows a throw-away one."
+NO_TRACKER = "`ddx init` creates one here; -C DIR names another project; `helix-tui demo` shows a throw-away one."
 
 
 ASKED = {"april": "DDx of April, as asked", "head": "DDx since May, as asked"}

@@ -20,7 +20,7 @@ _HOW = {
     "run": "For draining a queue prefer ddx's own loop: `ddx work`, or `ddx agent execute-loop` of April.",
     "start": "For draining a queue prefer ddx's own loop: `ddx work`, or `ddx agent execute-loop` of April.",
     "build": "For one bead prefer ddx itself: `ddx try ID`, or `ddx agent execute-bead ID` of April.",
-    "tracker": "It hands its words on to `ddx bead`; use that where ddx is at hand.",
+    "tracker": "It passes its arguments on to `ddx bead`; use that where ddx is installed.",
 }
 
 _ARGUMENTS = {

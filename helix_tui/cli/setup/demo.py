@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--seconds", type=float, metavar="N", help="end after N seconds")
     parser.add_argument("--tour", action="store_true", help="with a tour of two minutes: what is where, key by key")
     parser.add_argument("--keep", action="store_true", help="leave the project on disk afterwards")
-    parser.add_argument("--era", choices=("april", "head"), default="head", help="the DDx that it plays")
+    parser.add_argument("--era", choices=("april", "head"), default="head", help="the DDx release that it simulates")
     parser.add_argument("--torn-line", action="store_true", help="with a line in the tracker that a crash cut off")
     console.add_arguments(parser)
 

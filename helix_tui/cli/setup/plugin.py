@@ -111,7 +111,7 @@ def _run(call: Call, words: list[str], *, lenient: bool) -> str:
     said = clean_line(" ".join((done.out + "\n" + done.err).split()), 1_000)
     if done.timed_out or (done.rc != 0 and not lenient):
         what = f"no answer after {_TIMEOUT_S:g} s" if done.timed_out else said or f"exit code {done.rc}"
-        raise CliError(f"`{shlex.join(words)}`: {what}", "Run it by hand to see all that it says.")
+        raise CliError(f"`{shlex.join(words)}`: {what}", "Run it by hand to see its whole output.")
     if done.rc != 0:
         call.note(f"helix: {said}")
     return said

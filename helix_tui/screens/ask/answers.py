@@ -195,7 +195,7 @@ def _invitation(key: str) -> list[Para]:
         (),
         (
             ("Answers are sentences of the repository, each with its source.", "muted"),
-            (" A word with two meanings is asked about; what was not found is named.", "muted"),
+            (" A word with two meanings brings up a question; what was not found is named.", "muted"),
         ),
         (("Beads, attempts, reviews, memories and commits are asked too: “which beads touch the parser?”", "muted"),),
     )

@@ -496,6 +496,6 @@ class AskScreen(PanedScreen):
     def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
         """What the palette offers here."""
         for name in TABS:
-            yield f"ask {name}", "another side of this run", partial(self.view.open_tab, name)
+            yield f"ask {name}", "another view of this answer", partial(self.view.open_tab, name)
         for text in self._ready:
             yield f"ask: {text}", "a question that is ready", partial(self.ask, text)

@@ -417,7 +417,7 @@ class LoopSheet(ChoiceSheet):
         first = ", ".join(_title(each, snapshot) for each in ready[:3])
         more = f" and {len(ready) - 3:,} more" if len(ready) > 3 else ""
         count = f"{len(ready):,} bead{'s' * (len(ready) != 1)} ready"
-        return f"{count}: {first}{more}; then whatever these make ready" if ready else "nothing is ready now"
+        return f"{count}: {first}{more}; then anything these make ready" if ready else "nothing is ready now"
 
     def _unfit(self) -> str:
         """Why the bead is not to be executed now; empty where it may be."""

@@ -85,7 +85,7 @@ class MemorySession:
             if self._store is None or not self.path.exists():
                 self._let_go()
                 if not self.path.exists():
-                    raise DatabaseMissing(f"there is no {self.path}", "`helix-tui memory store` makes one.")
+                    raise DatabaseMissing(f"there is no {self.path}", "`helix-tui memory store` creates one.")
                 encoder = load_encoder()
                 if self._read_only:
                     self._store = open_memory(self.path, encoder, read_only=True, clock=self._clock)

@@ -223,7 +223,7 @@ _BY_FAILURE = {
     "context_overflow": "split the bead: it did not fit into the model's context",
     "no_viable_provider": "change the route: no provider was available",
     "auth_error": "sign in to the provider again",
-    "worktree_lost": "try again: its work tree was swept away",
+    "worktree_lost": "try again: its work tree was removed",
     "attempt_integrity": "read the result: the attempt did not keep to its contract",
     "blocked_by_passthrough_constraint": "loosen the pinned harness or model",
     "resource_exhausted": "free disk or memory, then start the loop again",
@@ -326,7 +326,7 @@ def _missing_revision(root: Path, revisions: tuple[str, ...], timeout: float) ->
         if isinstance(found, str):
             if found == _FAILED:
                 short = revision if revision.startswith("refs/") else revision[:12]
-                return f"commit {short} is not in this repository: its work tree was swept, or fetch it first"
+                return f"commit {short} is not in this repository: its work tree was removed, or fetch it first"
             return found
     return ""
 

@@ -36,7 +36,7 @@ def plan_create(writing: PlanBuilder, operation: Operation) -> None:
         must_exist(overlay, target, "ddx accepts no dependency on a bead that is not in the tracker")
         if not writing.dialect.waits_on_parents and _above(writing, wanted["parent"], target):
             raise OperationRefused(
-                f"{called(target)} is above the new bead in the tree, and ddx lets no bead wait on that"
+                f"{called(target)} is above the new bead in the tree, and ddx lets no bead wait on one above it"
             )
     place = NEW if NEW not in overlay else f"(new {len(overlay.added) + 1})"
     extra = _extra(writing, wanted)

@@ -184,7 +184,9 @@ def plan_depend(writing: PlanBuilder, operation: Operation) -> None:
             f"they would wait in a circle: {' → '.join(map(called, (bead_id, *path)))}; remove one of these"
         )
     if not writing.dialect.waits_on_parents and on in _chain(bead_id, overlay.parent):
-        raise OperationRefused(f"{called(on)} is above {called(bead_id)} in the tree, and ddx lets none wait on that")
+        raise OperationRefused(
+            f"{called(on)} is above {called(bead_id)} in the tree, and ddx lets no bead wait on one above it"
+        )
     edges = [*(overlay.value(bead_id, "dependencies") or ()), edge(bead_id, on)]
     writing.add(("bead", "dep", "add", bead_id, on), {bead_id: {"dependencies": edges}})
 

@@ -155,7 +155,7 @@ def _fault(path: Path, error: sqlite3.DatabaseError) -> MemoryFault:
 def _refuse_strange_file(path: Path, *, read_only: bool) -> None:
     if not path.exists():
         if read_only:
-            raise DatabaseMissing(f"no memory here: there is no {path}", "`helix-tui memory store` makes one.")
+            raise DatabaseMissing(f"no memory here: there is no {path}", "`helix-tui memory store` creates one.")
         return
     if not path.is_file():
         raise DatabaseForeign(f"{path} is not a file", "Move it away.")

@@ -237,7 +237,7 @@ REASONS = {
     "check_failed": "the agent that was asked what comes next failed",
     "check_unreadable": "the check's answer names no NEXT_ACTION",
     "stage_failed": "a planning stage failed",
-    "missing_binary": "there is no ddx",
+    "missing_binary": "ddx was not found",
     "too_old": "this ddx is too old",
     "malformed_output": "ddx answered with something that is not its contract",
     "timeout": "ddx gave no answer in time",

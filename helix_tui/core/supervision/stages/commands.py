@@ -90,7 +90,7 @@ ROWS: dict[str, CommandRow] = {
     "commit": CommandRow("gate, commit, push, and close the bead", "git, the tracker", ("ddx", "git"), asks="id"),
     "run": CommandRow(
         "supervise ddx's loop until something says to stop",
-        "whatever ddx and its agents write",
+        "anything ddx and its agents write",
         ("ddx", "git", "agent"),
         group="compatibility",
         leaving=True,
@@ -98,7 +98,7 @@ ROWS: dict[str, CommandRow] = {
     ),
     "start": CommandRow(
         "run in the background",
-        "whatever ddx and its agents write",
+        "anything ddx and its agents write",
         ("ddx", "git", "agent"),
         group="compatibility",
         asks=None,
@@ -106,7 +106,7 @@ ROWS: dict[str, CommandRow] = {
     "stop": CommandRow("end the run that is active", "the run's control file", group="compatibility", asks=None),
     "build": CommandRow(
         "one bounded execution of one bead",
-        "whatever ddx and its agent write",
+        "anything ddx and its agent write",
         ("ddx", "git", "agent"),
         group="compatibility",
         leaving=True,
@@ -114,7 +114,7 @@ ROWS: dict[str, CommandRow] = {
     ),
     "implement": CommandRow(
         "the old name of build",
-        "whatever ddx and its agent write",
+        "anything ddx and its agent write",
         ("ddx", "git", "agent"),
         group="compatibility",
         leaving=True,

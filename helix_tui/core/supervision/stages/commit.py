@@ -224,7 +224,7 @@ def _must_be_repository(root: Path) -> None:
         CommitError: there is none.
     """
     if try_git(root, "rev-parse", "--git-dir").rc != 0:
-        raise CommitError(f"{clean_line(str(root), 200)} is not a git repository", "`git init` makes one.")
+        raise CommitError(f"{clean_line(str(root), 200)} is not a git repository", "`git init` creates one.")
 
 
 def _must_change(root: Path) -> bool:
