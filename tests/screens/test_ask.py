@@ -11,10 +11,12 @@ import pytest
 from textual.pilot import Pilot
 
 from helix_tui.core.ask.sessions.index_keeper import IndexKeeper
+from helix_tui.core.evidence.sources import WorkReader
 from helix_tui.screens.ask.screen import AskScreen
 from helix_tui.screens.external_editor import editor_command
 from helix_tui.screens.queue.screen import QueueScreen
 from tests.core.ask.sessions.solar import AMBIGUOUS, QUESTIONS, write
+from tests.core.evidence.work import ATTEMPT, BEADS, LATER
 from tests.screens.conftest import Console, MakeConsole
 
 pytestmark = pytest.mark.long
@@ -283,6 +285,26 @@ async def test_a_record_that_is_a_source_opens_on_its_screen(
         await pilot.pause()
         assert isinstance(app.screen, QueueScreen)
         assert app.screen.selected_bead == "s-1b"
+
+
+async def test_attempts_at_archived_beads_are_records_here_as_on_the_command_line(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(IndexKeeper, "_follow", lambda self, index: None)
+    first, *others = BEADS
+    app = console([json.dumps(one) for one in others], screen="ask")
+    write(app.root)
+    (app.root / ".ddx" / "beads-archive.jsonl").write_text(json.dumps({**first, "status": "closed"}) + "\n")
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await asked(pilot, "which attempts were refused by a review?")
+        assert app.sees("1 attempt that a review refused")
+        assert app.sees(LATER)
+        work, alone = screen._work(), WorkReader(screen.console.snapshot.project)()
+        assert {one.attempt_id for one in work.attempts("fy-1a2b")} == {ATTEMPT, LATER}
+        for bead_id in alone.beads:
+            assert [one.attempt_id for one in work.attempts(bead_id)] == [
+                one.attempt_id for one in alone.attempts(bead_id)
+            ]
 
 
 async def test_a_follow_up_keeps_the_evidence_and_says_what_it_follows(app: Console) -> None:

@@ -122,6 +122,23 @@ class WorkReader:
         return tuple(AttemptBook(index.attempts))
 
 
+class ArchivedAttempts:
+    """The attempts at beads that stand in ddx's archive alone, for who holds those of the tracker already."""
+
+    def __init__(self, project: Project) -> None:
+        self._project = project
+        self._index: AttemptIndex | None = None
+
+    def of(self, archive: Mapping[str, Bead]) -> Callable[[str], Sequence[Attempt]]:
+        """The attempts of each of these beads, newest first, as they stand now."""
+        if not archive:
+            return lambda _: ()
+        if self._index is None:
+            self._index = AttemptIndex.of(self._project)
+        self._index.refresh(archive)
+        return self._index.by_bead
+
+
 def read_memories(project: Project) -> Sequence[Memory]:
     """The project's memories; none where there is no database, or it cannot be read."""
     path = database_path(project)

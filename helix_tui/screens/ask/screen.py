@@ -20,7 +20,7 @@ from helix_tui.core.ask.sessions.session import News
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.ddx.runs.transcript import attached_events
 from helix_tui.core.evidence.session import AskRequest, AskSession, Document, ModelSettings
-from helix_tui.core.evidence.sources import WorkRecords, read_memories, read_runs
+from helix_tui.core.evidence.sources import ArchivedAttempts, WorkRecords, read_memories, read_runs
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.ask.answers import TABS, AnswerView
@@ -45,6 +45,7 @@ from helix_tui.widgets.text.pane import TextPane
 from helix_tui.widgets.text.steps import doing_paras, doing_words
 
 if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts.attempt import Attempt
     from helix_tui.core.snapshot import Change, Snapshot
     from helix_tui.widgets.chrome.prompt import Prompt
 
@@ -82,6 +83,7 @@ class AskScreen(PanedScreen):
         """A question that came before there was anything to ask."""
         self._rest: Timer | None = None
         self._jobs = Jobs(self)
+        self._archived: ArchivedAttempts | None = None
         self.line = QuestionLine(self._jobs, self._show_line)
 
     def compose_body(self) -> ComposeResult:
@@ -127,7 +129,14 @@ class AskScreen(PanedScreen):
         events = partial(attached_events, project.ddx_dir)
         states = snapshot.queue.by_state
         book = snapshot.attempts
-        return WorkRecords(beads, book.of_bead, lambda: tuple(book), memories, runs, events=events, states=states)
+        if self._archived is None:
+            self._archived = ArchivedAttempts(project)
+        past = self._archived.of(snapshot.archive)
+
+        def attempts(bead_id: str) -> Sequence[Attempt]:
+            return past(bead_id) if bead_id in snapshot.archive else book.of_bead(bead_id)
+
+        return WorkRecords(beads, attempts, lambda: tuple(book), memories, runs, events=events, states=states)
 
     def _hear_index(self, state: State) -> None:
         """Called in the thread that keeps the index."""
