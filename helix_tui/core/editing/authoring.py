@@ -32,13 +32,17 @@ _CHECK = re.compile(
     r"pass(es|ed|ing)?|fail(s|ed|ing)?|returns?|returned|returning|contain(s|ed|ing)?|match(es|ed|ing)?|"
     r"exist(s|ed|ing)?|prints?|printed|printing|show(s|ed|n|ing)?|creat(e|es|ed|ing)|updat(e|es|ed|ing)|"
     r"record(s|ed|ing)?|clos(e|es|ed|ing)|promot(e|es|ed|ing)|flag(s|ged|ging)?|reject(s|ed|ing)?|"
-    r"includ(e|es|ed|ing)|document(s|ed|ing)?|writ(e|es|ten|ing)|wrote|mark(s|ed|ing)?"
+    r"includ(e|es|ed|ing)|document(s|ed|ing)?|writ(e|es|ten|ing)|wrote|mark(s|ed|ing)?|"
+    r"exit(s|ed|ing)?|succeed(s|ed|ing)?|equal(s|ed)?|assert(s|ed|ing)?|prov(e|es|ed|ing)|verif(y|ies|ied|ying)"
     r")\b",
     re.IGNORECASE,
 )
 _TARGET = re.compile(
-    r"`[^`]+`|(?:^|[\s`])(?:[\w.-]+/)+[\w.-]+|status|label|tracker|field|notes", re.IGNORECASE | re.ASCII
+    r"`[^`]+`|(?:^|[\s`])(?:[\w.-]+/)+[\w.-]+|status|label|tracker|field|notes|"
+    r"(?-i:\bTest[A-Z]\w+)|\btest_\w+|\bmake [\w.-]+ (?:passes|succeeds|exits|fails|prints)",
+    re.IGNORECASE | re.ASCII,
 )
+"""A command, path or field by its name; a check by its name, as languages name their tests; a target of make."""
 _VAGUE = re.compile(r"\b(works?|correct(ly)?|complete(ly)?|aligned?)\b", re.IGNORECASE)
 
 
