@@ -195,7 +195,10 @@ _RULES = """## Key Rules
 - Use ddx bead subcommands for all issue operations.
 - Commit with the bead's id in the message."""
 
-_HEADING = re.compile(r"^#.*[Qq]uick [Rr]eference")
+_HEADING = re.compile(r"(#{1,6})\s+(.*)")
+_FENCE = re.compile(r"\s*(```+|~~~+)\s*(.*)")
+QUICK_LINES = 40
+"""Of a Quick Reference, so many lines are told to agents."""
 
 
 def context_path(project: Project) -> Path:
@@ -239,7 +242,7 @@ def context_text(project: Project, queue: Queue, *, epic: str = "") -> str:
     parts = [f"{head}Issue counts: {counts}"]
     commands = quick_reference(project)
     if commands:
-        parts.append(f"## Build/Test Commands\n\n```bash\n{commands}\n```")
+        parts.append(f"## Build/Test Commands\n\n{commands}")
     bead = queue.beads.get(epic)
     if bead is not None:
         rows = {
@@ -254,20 +257,23 @@ def context_text(project: Project, queue: Queue, *, epic: str = "") -> str:
 
 
 def quick_reference(project: Project) -> str:
-    """The first bash fence of the Quick Reference in AGENTS.md; empty where there is none."""
+    """The commands that the Quick Reference in AGENTS.md fences, else what it says; empty where there is none."""
     raw = read_bytes(project.root / "AGENTS.md", 1 << 20)
-    lines = clean_block((raw or b"").decode("utf-8", "replace")).split("\n")
-    start = next((n for n, line in enumerate(lines) if _HEADING.match(line)), None)
-    if start is None:
-        return ""
     inside: list[str] = []
-    open_fence = False
-    for line in lines[start + 1 :]:
-        fence = line.strip()
-        if not open_fence and re.match(r"```(bash|sh|shell|console)\b", fence):
-            open_fence = True
-        elif open_fence and fence.startswith("```"):
-            return "\n".join(inside)
-        elif open_fence:
-            inside.append(line)
-    return "\n".join(inside)
+    section: list[str] = []
+    level, fence = 0, ""
+    for line in clean_block((raw or b"").decode("utf-8", "replace")).split("\n"):
+        mark, heading = _FENCE.match(line), _HEADING.match(line)
+        if fence and mark and mark[1].startswith(fence) and not mark[2]:
+            fence = ""
+        elif mark and not fence:
+            fence = mark[1]
+        elif fence:
+            inside += [line] if level else []
+        elif heading and level and len(heading[1]) <= level:
+            break
+        elif heading and not level:
+            level = len(heading[1]) if "quick reference" in heading[2].lower() else 0
+        elif level and line.strip():
+            section.append(line)
+    return "\n".join(["```bash", *inside[:QUICK_LINES], "```"] if inside else section[:QUICK_LINES])

@@ -112,15 +112,24 @@ def test_run_refreshes_context_every_five_completed_cycles_with_quick_reference_
 ) -> None:
     world = stage([row(f"a-{n}") for n in range(6)])
     (world.root / "AGENTS.md").write_text(
-        "# Agents\n\n## Quick Reference\n\nUse:\n\n```bash\nmake build\nmake test\n```\n\n```bash\nno\n```\n"
+        "# Agents\n\n## Quick Reference\n\nUse:\n\n```bash\nmake build\n```\n\n### Test\n\n```\n# all\nmake test\n```\n## More\n```\nno\n```\n"
     )
     world.run(max_cycles=4)
     context = (world.root / ".helix" / "context.md").read_text()
-    assert "## Build/Test Commands\n\n```bash\nmake build\nmake test\n```" in context
+    assert "## Build/Test Commands\n\n```bash\nmake build\n# all\nmake test\n```\n\n## Key" in context
     assert "Issue counts: ready=6, open=6, in-progress=0, closed=0" in context
     world.rewrite("a-0", status="open")
     world.run(max_cycles=5)
     assert "closed=" in (world.root / ".helix" / "context.md").read_text()
+
+
+def test_a_quick_reference_without_a_fence_is_told_as_it_is(stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    text = "# Quick Reference\n\n- Build: `make build`\n- Test: `make test`\n\n# Style\n\nno\n"
+    (world.root / "AGENTS.md").write_text(text)
+    world.run(max_cycles=1)
+    context = (world.root / ".helix" / "context.md").read_text()
+    assert "## Build/Test Commands\n\n- Build: `make build`\n- Test: `make test`\n\n## Key" in context
 
 
 def test_context_is_made_anew_on_the_fifth_and_not_before(stage: StageFactory) -> None:
