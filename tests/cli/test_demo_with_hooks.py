@@ -54,7 +54,7 @@ class Demo:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=240,
+            timeout=1200,
         )
 
     def tui(self, *words: str) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.needs import needs_of
-from helix_tui.core.supervision.decide.stuck import find_stuck
+from helix_tui.core.supervision.decide.stuck import Stuck, find_stuck, report_lines
 from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.signals.stoppage import find_stoppage
 from tests.conftest import ProjectFactory
@@ -83,3 +83,9 @@ def test_a_cause_that_cannot_be_seen_from_here_is_not_called_gone(project: Proje
     assert stoppage.present is None
     assert "ResolveRoute" in stoppage.words
     assert "harness" in stoppage.fix
+
+
+def test_a_bead_that_is_stuck_twice_is_one_issue() -> None:
+    twice = [Stuck("a-1", "one", reason, "why", "decide") for reason in ("worker-stopped", "operator-attention")]
+    assert report_lines(twice)[0] == "BLOCKERS (1 issue):"
+    assert report_lines([*twice, Stuck("a-2", "two", "tried", "why", "decide")])[0] == "BLOCKERS (2 issues):"

@@ -151,9 +151,10 @@ def intractable(attempts: int) -> bool:
 
 
 def report_lines(stuck: Iterable[Stuck]) -> list[str]:
-    """The blocker report as lines."""
+    """The blocker report as lines; a bead that is stuck for two reasons is one issue."""
     rows = list(stuck)
-    lines = [f"BLOCKERS ({len(rows)} issue{'' if len(rows) == 1 else 's'}):"] if rows else []
+    issues = len({each.name for each in rows})
+    lines = [f"BLOCKERS ({issues} issue{'' if issues == 1 else 's'}):"] if rows else []
     for each in rows:
         lines.append(f"  {each.name} — {each.reason}: {each.detail}")
         if each.title:
