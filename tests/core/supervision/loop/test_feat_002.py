@@ -112,7 +112,8 @@ def test_run_refreshes_context_every_five_completed_cycles_with_quick_reference_
 ) -> None:
     world = stage([row(f"a-{n}") for n in range(6)])
     (world.root / "AGENTS.md").write_text(
-        "# Agents\n\n## Quick Reference\n\nUse:\n\n```bash\nmake build\n```\n\n### Test\n\n```\n# all\nmake test\n```\n## More\n```\nno\n```\n"
+        "# Agents\n\n## Quick Reference\n\nUse:\n\n```bash\nmake build\n```\n\n"
+        "### Test\n\n```\n# all\nmake test\n```\n## More\n```\nno\n```\n"
     )
     world.run(max_cycles=4)
     context = (world.root / ".helix" / "context.md").read_text()
