@@ -143,6 +143,7 @@ class Loop:
         if reached:
             again = "--budget" if reached[0].span == "run" else "--day-budget"
             said = "; ".join(use.spent_words() for use in reached)
+            said += "" if self.work.state.sums.whole.calls else ", and this run has begun nothing"
             raise Stopped(Stop("budget", said, 0, f"helix-tui run {again} …"))
 
     def _curated(self) -> QueueState:

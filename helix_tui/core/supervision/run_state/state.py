@@ -222,7 +222,7 @@ REASONS = {
     "next_action:DESIGN": "a design pass changed nothing and would be the next step again",
     "next_action:POLISH": "a polish pass changed nothing and would be the next step again",
     "next_action:ALIGN": "alignment is the next step, and is switched off or changed nothing",
-    "budget": "its budget is spent; the bead in hand was finished first",
+    "budget": "its budget is spent; it begins nothing more",
     "max_cycles": "it did as many cycles as requested",
     "batch_done": "nothing of the batch is left to run",
     "no_selectable": "twice in a row there was work and none of it could be selected",

@@ -74,7 +74,10 @@ def test_what_anybody_spent_today_counts_in_the_budget_of_the_day(stage: StageFa
     spent_today(world.root, 21.5)
     outcome = world.run(budget=Budget(day=Limits(usd=20.0)))
     assert world.executed == []
-    assert (outcome.stop.reason, outcome.stop.detail) == ("budget", "$21.50 of $20.00 today")
+    assert (outcome.stop.reason, outcome.stop.detail) == (
+        "budget",
+        "$21.50 of $20.00 today, and this run has begun nothing",
+    )
     assert world.run(budget=Budget(day=Limits(usd=100.0))).stop.reason != "budget"
     assert world.executed
 
