@@ -11,7 +11,9 @@ from typing import Any
 from textual._ansi_sequences import ANSI_SEQUENCES_KEYS
 from textual.keys import REPLACED_KEYS, _get_unicode_name_from_key
 
-from helix_tui.keymap import KEYS, keys_of, names
+from helix_tui.core.beads.query import fields as query_fields
+from helix_tui.keymap import BY_ID, KEYS, keys_of, names
+from helix_tui.screens import SCREENS, SHEETS
 from tests.drills.projects import PROJECTS
 
 Action = tuple[str, Any]
@@ -92,7 +94,10 @@ class Case:
     """``inside`` this process, or behind a ``terminal`` of its own."""
 
 
-def cases(first: int, forms: Sequence[str] = ("inside", "terminal")) -> Sequence[Case]:
+FORMS = ("inside", "terminal")
+
+
+def cases(first: int, forms: Sequence[str] = FORMS) -> Sequence[Case]:
     """Each project in each posture and form, with seeds from ``first`` on."""
     names = [(project, posture, form) for posture in POSTURES for project in PROJECTS for form in forms]
     return [Case(first + number, *each) for number, each in enumerate(names)]
@@ -105,11 +110,13 @@ def actions_of(seed: int, count: int) -> list[Action]:
     actions: list[Action] = []
     while len(actions) < count:
         kind = rng.random()
-        if kind < 0.08:
+        if kind < 0.06:
             actions += _stay(rng)
+        elif kind < 0.10:
+            actions += _line(rng)
         elif kind < 0.50:
             actions.append(("key", rng.choice(keys)))
-        elif kind < 0.78:
+        elif kind < 0.76:
             actions.append(("key", rng.choice(OFTEN)))
         elif kind < 0.89:
             actions.append(("key", rng.choice(TYPED)))
@@ -148,6 +155,35 @@ def _stay(rng: random.Random) -> Iterator[Action]:
             yield "key", rng.choice(["enter", "enter", "escape"] if kind < 0.3 else own if kind < 0.7 else every)
         if kind > 0.6:
             yield "rest", kind > 0.8
+
+
+def _line(rng: random.Random) -> Iterator[Action]:
+    """Open what is typed into, from the table of keys, and type a query, a command or a name, key by key."""
+    opened = rng.choice(["find.filter", "go.to", "go.palette", "list.views", "needs.assign", "ask.new", "change.label"])
+    key = BY_ID[opened]
+    yield "key", "escape"
+    yield "key", names(key.keys)[0]
+    yield "rest", rng.random() < 0.3
+    said = rng.choice(_queries(rng) if opened in ("find.filter", "list.views") else _COMMANDS)
+    said = said[: rng.randint(1, len(said))] if rng.random() < 0.4 else said
+    yield from (("key", letter) for letter in said)
+    if rng.random() < 0.3:
+        yield "key", rng.choice(["down", "up", "tab", "backspace", "ctrl+w", "home"])
+    yield "key", rng.choice(["enter", "enter", "enter", "escape", "ctrl+o", "tab"])
+    yield "rest", rng.random() < 0.3
+
+
+def _queries(rng: random.Random) -> list[str]:
+    """A few filters, of the fields that there are; some are cut, turned or of the wrong kind."""
+    fields = query_fields()
+    chosen = [rng.choice(fields) for _ in range(3)]
+    values = ["yes", "no", "1", "*", "open", "2d", "-", "(", '"a b', "area:*"]
+    made = [field.example if rng.random() < 0.6 else f"{field.name}:{rng.choice(values)}" for field in chosen]
+    return [made[0], f"-{made[1]}", " ".join(made), f"name={made[2]}"]
+
+
+_COMMANDS = sorted({*(entry.label for entry in KEYS), *SCREENS, *SHEETS, "tour", "screenshot", "theme", *SAID})
+"""What can be named to go to it or do it."""
 
 
 _WAYS = {*"123456!>?:/abCEIiJjLosuVvZ[]", "enter", "space", "ctrl+t"}

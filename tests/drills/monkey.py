@@ -16,6 +16,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 
 from textual import events
@@ -29,11 +30,15 @@ from helix_tui.core.snapshot import Live
 from helix_tui.settings import Layout, ViewBook
 from helix_tui.terminal import Decoder, TerminalParser
 from tests.drills import behind_terminal
-from tests.drills.actions import POSTURES, Action, Case, actions_of, cases, sent, shorten
+from tests.drills.actions import FORMS, POSTURES, Action, Case, actions_of, cases, sent, shorten
 from tests.drills.projects import PROJECTS, isolate, make_project
 
 HANG_S = 60.0
 """Seconds in which the console must have taken a few keys, on a busy machine too."""
+
+
+THREADS_S = 0.5
+"""Seconds that a whole rest waits for threads: a search or a command may go on while the next keys come."""
 
 
 class Hand:
@@ -61,9 +66,16 @@ class Hand:
             await self._rest(bool(value))
 
     async def _rest(self, whole: bool) -> None:
-        """Wait until all widgets have dealt with what they were told, or for a moment."""
+        """Wait until all widgets have dealt with what they were told, and for what threads work out for them.
+
+        Textual's own wait for a process at rest takes up to a second where a thread reads, and none at all on a
+        machine so busy that the process gets no turn.
+        """
+        until = time.monotonic() + THREADS_S
         try:
-            await self._pilot.pause(None if whole else 0)
+            await self._pilot.pause(0)
+            while whole and time.monotonic() < until and any(worker.is_running for worker in self._app.workers):
+                await self._pilot.pause(0.01)
         except WaitForScreenTimeout:  # half a minute at a machine's full load: is it the console, or the machine?
             heard = asyncio.Event()
             self._app.screen.call_later(heard.set)
@@ -142,22 +154,25 @@ def run_case(case: Case, actions: Sequence[Action]) -> str:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def drill(seconds: float, first: int, keys: int) -> int:
+def drill(seconds: float, first: int, keys: int, forms: Sequence[str]) -> int:
     """Run case after case until the time is over; 1 at the first that fails."""
     until = time.monotonic() + seconds
-    done = seed = 0
-    while time.monotonic() < until:
-        for case in cases(first + seed):
-            if time.monotonic() > until:
-                break
-            actions = actions_of(case.seed, keys)
-            failure = run_case(case, actions)
-            done += len(actions)
-            if failure:
-                _tell(case, actions, failure, keys)
-                return 1
-        seed += len(cases(0))
-    print(f"monkey: {done:,} actions, seeds from {first}: nothing failed")
+    done = seeds = 0
+    all_cases = (case for start in count(first, len(cases(0, forms))) for case in cases(start, forms))
+    for case in all_cases:
+        if time.monotonic() > until:
+            break
+        actions, cpu = actions_of(case.seed, keys), time.process_time()
+        failure = run_case(case, actions)
+        pressed = sum(kind not in ("rest", "size") for kind, _ in actions)
+        done, seeds = done + pressed, seeds + 1
+        if failure:
+            _tell(case, actions, failure, keys)
+            return 1
+        cpu = time.process_time() - cpu
+        place = f"seed {case.seed}, {case.project}, {case.posture}, {case.form}"
+        print(f"monkey: {place}: {pressed:,} keys, {cpu:.0f} CPU s here; {done:,} in {seeds} seeds", flush=True)
+    print(f"monkey: {done:,} keys, clicks and pastes, {seeds} seeds from {first}: nothing failed")
     return 0
 
 
@@ -179,13 +194,14 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--keys", type=int, default=400, help="actions a case")
     parser.add_argument("--project", choices=sorted(PROJECTS))
     parser.add_argument("--posture", choices=sorted(POSTURES), default="full")
-    parser.add_argument("--form", choices=["inside", "terminal"], default="inside")
+    parser.add_argument("--form", choices=FORMS, help="default: both; for one project inside")
     options = parser.parse_args(words)
     with tempfile.TemporaryDirectory(prefix="helix-drill-", ignore_cleanup_errors=True) as home:
         isolate(Path(home))
         if not options.project:
-            return drill(options.seconds, options.seed, options.keys)
-        case = Case(options.seed, options.project, options.posture, options.form)
+            forms = [options.form] if options.form else FORMS
+            return drill(options.seconds, options.seed, options.keys, forms)
+        case = Case(options.seed, options.project, options.posture, options.form or FORMS[0])
         actions = actions_of(case.seed, options.keys)
         failure = run_case(case, actions)
         if failure:
