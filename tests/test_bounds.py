@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from helix_tui.core.ask import tokens
@@ -92,6 +93,36 @@ def test_memories_that_came_and_went(tmp_path: Path) -> None:
         assert index.size <= most + 2
         rows = [len(vectors._rows) for vectors in index._vectors.values()]
         assert max(rows) <= 2 * most
+
+
+def test_vectors_of_live_memories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those beyond the bound are read from the file and count as before: while they come, go, and after a start."""
+    told = [("the disk of the worker was full", "make room first"), ("a lease ran out", "renew it in time")]
+    told += [(f"lesson {number} of {number * 7919}", f"way {number * 104729}") for number in range(40)]
+    queries = ["the disk was full", "why did the lease run out", "lesson 31 of 245489"]
+
+    def answers(name: str) -> list[object]:
+        found: list[object] = []
+        for start in range(2):
+            with open_memory(tmp_path / name, Plane()) as memory:
+                for trigger, resolution in told[start * 30 : start * 30 + 30]:
+                    memory.store(trigger, resolution)
+                    found.append(len(memory.recall(trigger).found))
+                if start:
+                    memory.remove([memory.list()[3].name])
+                recalled = [memory.recall(query).found for query in queries]
+                found += [[(one.memory.trigger, round(one.score, 4)) for one in each] for each in recalled]
+                found.append(memory.consolidate(0.9).merged)
+                index = memory._base.index
+                held = [len(vectors._rows) for vectors in index._vectors.values()]
+                assert max(held) <= memory_index.MOST_HELD
+                places = np.flatnonzero(index.alive[: index.size])
+                found += [vectors.matrix(places).round(4).tolist() for vectors in index._vectors.values()]
+        return found
+
+    unbounded = answers("all.db")
+    monkeypatch.setattr(memory_index, "MOST_HELD", 7)
+    assert answers("few.db") == unbounded
 
 
 def test_calls_of_agents_hold_figures_and_no_texts(tmp_path: Path) -> None:

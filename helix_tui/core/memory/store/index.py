@@ -1,14 +1,14 @@
 """The figures and vectors of all memories as arrays, kept in step with the database.
 
 A process loads them once. From then on it asks ``memory_change`` for what any process, the plugin's too, has
-changed since, and reads only that. Vectors lie in one float32 matrix, one row a memory; vectors of another
-model are not loaded, so they cannot be compared.
+changed since, and reads only that. Vectors lie in one float32 matrix, one row a memory, as many as `MOST_HELD`;
+vectors of another model are not loaded, so they cannot be compared.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -43,6 +43,11 @@ _MOST_GONE = 256
 console that is left open holds every memory that was ever there."""
 
 
+MOST_HELD = 50_000
+"""Vectors of a table that are held, 77 MB: so many a recall compares within 15 ms (bench/memory_speed). Those of
+memories beyond are read from the file, a lot at a time, whenever they are compared."""
+
+
 class Vectors:
     """One growing float32 matrix of unit rows; a row of zeros stands for no vector."""
 
@@ -51,66 +56,98 @@ class Vectors:
         self.model = model
         self._rows: NDArray[np.float32] = np.zeros((0, 0), np.float32)
         self.present: NDArray[np.bool_] = np.zeros(0, np.bool_)
+        self._far: dict[int, int] = {}
+        """Rows of memories beyond those that are held, by id."""
 
     def load(self, database: Database, place: dict[int, int], size: int) -> None:
-        """Read every vector of the model."""
-        found = database.execute(
-            f"SELECT memory_id, vector FROM {self.table} WHERE model = ? ORDER BY memory_id", [self.model]
-        )
-        self._rows = np.zeros((0, 0), np.float32)
+        """Read every vector of the model, and hold as many as may be."""
+        self._database = database
+        self._far = {memory_id: row for memory_id, row in place.items() if row >= MOST_HELD}
+        self._rows, self.present = np.zeros((0, 0), np.float32), np.zeros(size, np.bool_)
         # in small lots: all blobs at once would cost twice their memory, and the time to get it
-        while lot := found.fetchmany(_LOT):
+        for lot in self._lots(min(place, default=0)):
             if not self._rows.size:
                 wide = Counter(len(vector) for _, vector in lot).most_common(1)[0][0] // 4
-                self._rows = np.zeros((size + size // 4 + 64, max(1, wide)), np.float32)
-                self.present = np.zeros(len(self._rows), np.bool_)
-            width = self._rows.shape[1]
-            fits = [pair for pair in lot if pair[0] in place and len(pair[1]) == width * 4]
-            rows = [place[memory_id] for memory_id, _ in fits]
-            flat = np.frombuffer(b"".join(vector for _, vector in fits), np.float32)
-            run = slice(rows[0], rows[-1] + 1) if fits and rows[-1] - rows[0] + 1 == len(rows) else rows
-            self._rows[run] = flat.reshape(-1, width)
-            self.present[run] = True
-        if not self._rows.size:
-            self.present = np.zeros(size, np.bool_)
+                self._reserve(size, max(1, wide))
+            rows, found = self._fitting(lot, place)
+            self.present[rows] = True
+            held = sum(row < MOST_HELD for row in rows)  # places go by id here, as the lots do
+            run = slice(rows[0], rows[0] + held) if held and rows[held - 1] - rows[0] + 1 == held else rows[:held]
+            self._rows[run] = found[:held]
 
     def update(self, database: Database, memory_id: int, row: int) -> None:
         """Read one memory's vector again."""
-        found = database.execute(
-            f"SELECT vector FROM {self.table} WHERE memory_id = ? AND model = ?", [memory_id, self.model]
-        ).fetchone()
-        self._reserve(row + 1, len(found[0]) // 4 if found else 0)
-        fits = found is not None and len(found[0]) == 4 * self._rows.shape[1]
+        self._database = database
+        found = self._read(memory_id)
+        self._reserve(row + 1, len(found) if found is not None else 0)
+        fits = found is not None and len(found) == self._rows.shape[1]
         self.present[row] = fits
-        self._rows[row] = np.frombuffer(found[0], np.float32) if fits and found else 0.0
+        if row >= MOST_HELD:
+            self._far[memory_id] = row
+        else:
+            self._rows[row] = found if fits and found is not None else 0.0
 
     def similarities(self, query: NDArray[np.float32], size: int) -> NDArray[np.float32]:
         """Cosine of the query with each of the first ``size`` rows; 0 where there is no vector."""
+        alike = np.zeros(size, np.float32)
         if self._rows.shape[1] != len(query):
-            return np.zeros(size, np.float32)
-        found: NDArray[np.float32] = self._rows[:size] @ query
-        if not np.isfinite(found.sum()):  # a vector that somebody has spoilt
-            np.nan_to_num(found, copy=False, nan=0.0, posinf=0.0, neginf=0.0)
-        return found
+            return alike
+        alike[:MOST_HELD] = self._rows[: min(size, MOST_HELD)] @ query
+        for lot in self._lots(min(self._far)) if self._far else ():
+            rows, found = self._fitting(lot, self._far)
+            alike[rows] = found @ query
+        if not np.isfinite(alike.sum()):  # a vector that somebody has spoilt
+            np.nan_to_num(alike, copy=False, nan=0.0, posinf=0.0, neginf=0.0)
+        return alike
 
     def row(self, row: int) -> NDArray[np.float32]:
         """One vector, zeros where there is none."""
-        vector: NDArray[np.float32] = self._rows[row]
+        vector: NDArray[np.float32] = self.matrix(np.asarray([row]))[0]
         return vector
 
     def matrix(self, rows: NDArray[np.int64]) -> NDArray[np.float32]:
         """Some of the vectors, in the order asked for."""
-        chosen: NDArray[np.float32] = self._rows[rows]
+        chosen: NDArray[np.float32] = self._rows[np.minimum(rows, MOST_HELD - 1)]
+        if (beyond := np.flatnonzero(rows >= MOST_HELD)).size:
+            ids = {row: memory_id for memory_id, row in self._far.items()}
+            for place in beyond:
+                found = self._read(ids[int(rows[place])])
+                chosen[place] = found if found is not None and len(found) == self._rows.shape[1] else 0.0
         return chosen
+
+    def _lots(self, least: int) -> Iterator[list[tuple[int, bytes]]]:
+        """Ids and vectors from an id on, in their order."""
+        found = self._database.execute(
+            f"SELECT memory_id, vector FROM {self.table} WHERE model = ? AND memory_id >= ? ORDER BY memory_id",
+            [self.model, least],
+        )
+        while lot := found.fetchmany(_LOT):
+            yield lot
+
+    def _fitting(
+        self, lot: Sequence[tuple[int, bytes]], place: dict[int, int]
+    ) -> tuple[list[int], NDArray[np.float32]]:
+        """Rows and vectors of those that have a place and are as wide as the others."""
+        width = self._rows.shape[1]
+        fits = [pair for pair in lot if pair[0] in place and len(pair[1]) == width * 4]
+        flat = np.frombuffer(b"".join(vector for _, vector in fits), np.float32)
+        return [place[memory_id] for memory_id, _ in fits], flat.reshape(-1, width)
+
+    def _read(self, memory_id: int) -> NDArray[np.float32] | None:
+        found = self._database.execute(
+            f"SELECT vector FROM {self.table} WHERE memory_id = ? AND model = ?", [memory_id, self.model]
+        ).fetchone()
+        return np.frombuffer(found[0], np.float32) if found else None
 
     def _reserve(self, size: int, width: int) -> None:
         have, wide = self._rows.shape
-        if size <= have and (wide or not width):
+        if size <= len(self.present) and (wide or not width):
             return
-        grown = np.zeros((max(size + size // 4 + 64, have), wide or width), np.float32)
+        room = size + size // 4 + 64
+        grown = np.zeros((max(min(room, MOST_HELD), have), wide or width), np.float32)
         grown[:have, :wide] = self._rows
         self._rows = grown
-        self.present = np.concatenate([self.present, np.zeros(len(grown) - have, np.bool_)])
+        self.present = np.concatenate([self.present, np.zeros(max(0, room - len(self.present)), np.bool_)])
 
 
 class MemoryIndex:
