@@ -22,7 +22,8 @@ from bench.console import Terminal, console_argv
 from tests.drills.actions import Action, Case, sent
 
 LIMIT_S = 180.0
-"""Seconds that a console may take for anything, on a busy machine."""
+"""Seconds that a console may take for anything, as `lived` counts them: on a busy machine what it waits for gets
+no turn either."""
 
 WORDS: Mapping[str, Sequence[str]] = {
     "full": (),
@@ -33,6 +34,14 @@ WORDS: Mapping[str, Sequence[str]] = {
 
 MODES = ("?1049", "?1000", "?1003", "?1006", "?2004", "?1004")
 """What a console switches on in a terminal, and must switch off."""
+
+
+def lived(task: str = "thread-self") -> float:
+    """Seconds, without those in which a thread could have run and the machine was at something else."""
+    waited = 0
+    with contextlib.suppress(OSError, IndexError):
+        waited = int(Path(f"/proc/{task}/schedstat").read_text().split()[1])
+    return time.monotonic() - waited / 1e9
 
 
 class Failed(Exception):
@@ -66,7 +75,7 @@ class Session:
 
     def starts(self) -> None:
         """Wait until it has taken the terminal."""
-        until = time.monotonic() + LIMIT_S
+        until = self._lived() + LIMIT_S
         while not self.took:
             self.drain(0.5, 1.0)
             self.check(until, "does not start")
@@ -84,29 +93,32 @@ class Session:
 
     def write(self, data: bytes) -> None:
         """Write all of it, reading meanwhile what the console writes."""
-        until = time.monotonic() + LIMIT_S
+        until = self._lived() + LIMIT_S
         while data:
             readable, writable, _ = select.select([self.terminal.fd], [self.terminal.fd], [], 1.0)
             if readable:
                 self._read()
             if writable:
                 data = data[os.write(self.terminal.fd, data[:512]) :]
-                until = time.monotonic() + LIMIT_S
+                until = self._lived() + LIMIT_S
             self.check(until, "takes no input")
 
     def drain(self, quiet: float, most: float) -> bool:
         """Read until nothing came for ``quiet`` seconds; whether anything did."""
-        until, any_came = time.monotonic() + most, False
+        until, any_came, limit = time.monotonic() + most, False, self._lived() + most + LIMIT_S
         while time.monotonic() < until and select.select([self.terminal.fd], [], [], quiet)[0]:
             any_came = self._read() or any_came
-            self.check(until + LIMIT_S, "does not end")
+            self.check(limit, "does not end")
         return any_came
+
+    def _lived(self) -> float:
+        return lived(f"{self.terminal.pid}/task/{self.terminal.pid}")
 
     def check(self, until: float, why: str) -> None:
         """Raise where the console has ended, or has had its time."""
         if (code := self.code()) is not None:
             raise Ended(code)
-        if time.monotonic() > until:
+        if self._lived() > until:
             raise Failed(f"the console {why}, for {LIMIT_S:.0f} s")
 
     def code(self) -> int | None:
@@ -121,17 +133,17 @@ class Session:
         self.drain(0.5, LIMIT_S)  # keys come in faster than they are dealt with
         for size in ((100, 30), (101, 31)):
             self.act(("size", size))
-            until = time.monotonic() + LIMIT_S
+            until = self._lived() + LIMIT_S
             while not self.drain(0.5, LIMIT_S):
                 self.check(until, "draws nothing")
 
     def end(self) -> int:
         """Leave by the key for it, once for each console that takes the terminal: a tour, and the one after it."""
-        until, self.took = time.monotonic() + LIMIT_S, True
+        until, self.took = self._lived() + LIMIT_S, True
         try:
             while True:
                 if self.took:
-                    self.took, until = False, time.monotonic() + LIMIT_S
+                    self.took, until = False, self._lived() + LIMIT_S
                     self.write(b"\x1b[27u\x11")
                 self.drain(0.2, LIMIT_S)
                 self.check(until, "does not leave")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from helix_tui.barrier import RECENT
+from tests.drills import monkey
 from tests.drills.actions import Action, Case, actions_of, shorten
 from tests.drills.monkey import play
 from tests.drills.projects import make_project
@@ -40,6 +42,13 @@ async def test_what_the_console_raises_is_found(tmp_path: Path, monkeypatch: pyt
     failure = await play(Case(1, "broken", "full"), [("key", "!"), ("rest", None)], root)
     RECENT.clear()
     assert "planted" in failure
+
+
+async def test_what_never_ends_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(monkey, "HANG_S", 0.05)
+    await monkey.within_limit(asyncio.sleep(0))
+    with pytest.raises(TimeoutError):
+        await monkey.within_limit(asyncio.Event().wait())
 
 
 @pytest.mark.parametrize("project", ["head", "empty", "broken"])
