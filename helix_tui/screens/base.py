@@ -14,6 +14,7 @@ from helix_tui.keymap import BY_ID, bindings, names
 from helix_tui.screens import TABS
 from helix_tui.screens.dismissal import Dismissal
 from helix_tui.screens.status_bar_model import notice_forms, pulse_facts
+from helix_tui.widgets import letting_go
 from helix_tui.widgets.base.line import Line, SpanLine, fit
 from helix_tui.widgets.chrome.empty_state import Failure
 from helix_tui.widgets.chrome.footer import KeyLine
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
     from helix_tui.screens.editing.change_runner import ChangeRunner
     from helix_tui.screens.loop.controls import LoopControls
     from helix_tui.settings import Layout, ViewBook
+
+letting_go.install()
 
 POSTURES = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
 """Widths from which a posture holds, as Textual's breakpoints."""
@@ -152,6 +155,7 @@ class HelixScreen(Dismissal):
 
     def __init__(self) -> None:
         super().__init__()
+        self.text_selection_started_signal = letting_go.UnusedSignal(self, "selection_started")
         self.pulse = StatusBar()
         self.tabs = Tabs(TABS, self.NAME)
         self.notices = NoticeLine()
