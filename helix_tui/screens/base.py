@@ -46,12 +46,6 @@ NARROW = ("-tiny", "-strip", "-side")
 """Postures of a pane beside an agent."""
 
 
-class TourGuide(Protocol):
-    """What lays the card of a tour on a screen."""
-
-    def show_on(self, screen: HelixScreen) -> None: ...
-
-
 class Console(Protocol):
     """What a screen may ask of the app that it runs in."""
 
@@ -62,8 +56,6 @@ class Console(Protocol):
     keymap: dict[str, str]
     kept: Layout
     """How the user left the console: columns, splits."""
-    tour: TourGuide | None
-    """Where somebody is in the tour; None outside it."""
     view_book: ViewBook
     """Slices of the queue that somebody saved."""
     memory_health: str
@@ -93,6 +85,8 @@ class Console(Protocol):
     def copy(self, text: str, what: str) -> None: ...
 
     def say(self, text: str, severity: Any = "information") -> None: ...
+
+    def show_tour(self, screen: Any) -> None: ...
 
     def push_screen(self, screen: Any) -> Any: ...
 
@@ -209,8 +203,7 @@ class HelixScreen(Dismissal):
         """A screen that was away catches up."""
         self.console.prepare = self.prepare_snapshot
         self.catch_up()
-        if self.console.tour is not None:
-            self.console.tour.show_on(self)
+        self.console.show_tour(self)
 
     def prepare_snapshot(self, snapshot: Snapshot) -> None:
         """Work out what takes long. Runs in the feed's thread: it may not touch a widget."""

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from inspect import isawaitable
 from time import monotonic
@@ -446,8 +447,9 @@ class Traveller(App[int]):
             self.say(instead_of(key, self.keymap))
         elif done and not priority:
             self._unknown_key = ""
-            if self.tour is not None:
-                self.tour.pressed(key)
+            with self._touring() as tour:
+                if tour is not None:
+                    tour.pressed(key)
         return done
 
     # --- the tour -----------------------------------------------------------------------------------------
@@ -473,7 +475,21 @@ class Traveller(App[int]):
 
         self.tour = Tour(self, offer=offer)
         for screen in self.screen_stack:
-            self.tour.show_on(screen)
+            self.show_tour(screen)
+
+    def show_tour(self, screen: Screen[Any]) -> None:
+        """Bring its card on a screen up to date, where somebody is in a tour."""
+        with self._touring() as tour:
+            if tour is not None:
+                tour.show_on(screen)
+
+    @contextmanager
+    def _touring(self) -> Iterator[Tour | None]:
+        """The tour; one that fails is over, so that no screen fails with it again."""
+        with ExitStack() as failed:
+            failed.callback(self.end_tour)
+            yield self.tour
+            failed.pop_all()
 
     async def action_tour(self) -> None:
         """The tour: here, where this is the demo; else on one, and back."""
@@ -488,8 +504,10 @@ class Traveller(App[int]):
         """The next step; an offer is taken."""
         if self.tour is not None and self.tour.offered:
             await self.action_tour()
-        elif self.tour is not None:
-            self.tour.go_on()
+        else:
+            with self._touring() as tour:
+                if tour is not None:
+                    tour.go_on()
 
     def action_tour_end(self) -> None:
         """No tour any more."""
