@@ -126,8 +126,10 @@ class Ticks:
     outcomes: dict[str, list[str]] = field(default_factory=dict)
     """Of each attempt, what it was called at each look."""
     ticks: int = 0
-    passing: int = 0
-    """Differences that were not held against anybody: the files changed during the look."""
+    passing: list[str] = field(default_factory=list)
+    """Differences that are not held against anybody: the files changed during the look."""
+    _standing: dict[tuple[str, str], tuple[int, int]] = field(default_factory=dict)
+    """Of a face and a fact: the last look whose difference passed, and how many in a row have."""
 
     def look(self) -> None:
         """One look: ddx, then each face of ours, then ddx again."""
@@ -150,11 +152,18 @@ class Ticks:
                     continue  # an agent began meanwhile: it may have ended, too
                 same = _same(name, said, theirs, before["recorded"] & after["recorded"])
                 if not same and changed:
-                    self.passing += 1
+                    self._let_pass(face, name, f"{said}, ddx {theirs}")
                     continue
                 self.compared[fact] = self.compared.get(fact, 0) + 1
                 if not same:
                     self.differing.append(f"tick {self.ticks}, {face}: {name} {said}, ddx {theirs}")
+
+    def _let_pass(self, face: str, name: str, said: str) -> None:
+        """A difference while files changed passes twice; the third look in a row that finds it counts it."""
+        last, number = self._standing.get((face, name), (0, 0))
+        number = number + 1 if last == self.ticks - 1 else 1
+        self._standing[face, name] = self.ticks, number
+        (self.passing if number < 3 else self.differing).append(f"tick {self.ticks}, {face}: {name} {said}")
 
     def changed_their_minds(self) -> dict[str, list[str]]:
         """Attempts that landed in the end, and were called something else before than not yet ended (R15).

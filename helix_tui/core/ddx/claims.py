@@ -28,6 +28,9 @@ Edits = Mapping[str, Sequence[tuple[int, int]]]
 
 NO_EDITS: Edits = {}
 
+PARKED = ("proposed", "blocked")
+"""Statuses in which a bead waits for a person."""
+
 _ENDED = frozenset({"exited", "failed", "stopped", "reaped"})
 """States of a server's worker record that mean: no longer at work."""
 
@@ -96,8 +99,14 @@ class ClaimReader:
 
         ``edits`` are the writes of ours to beads, which are no claims.
         """
-        claims = [*self.run_states(), *self.leases(), *self.sidecars()]
-        held = [bead for bead in beads if bead.status == "in_progress"]
+        held, parked = [], {}
+        for bead in beads:
+            if bead.status == "in_progress":
+                held.append(bead)
+            elif bead.status in PARKED:
+                parked[bead.id] = bead
+        leases = (lease for lease in self.leases() if not _let_go(lease, parked.get(lease.bead_id)))
+        claims = [*self.run_states(), *leases, *self.sidecars()]
         seen = {bead.id: self._since(bead, edits.get(bead.id, ())) for bead in held}
         self._claimed = {bead.id: (bead.owner, seen[bead.id]) for bead in held}
         return claims + [row_claim(bead, seen[bead.id]) for bead in held]
@@ -266,6 +275,14 @@ def sidecar_claim(path: Path, name: str, document: dict[str, Any]) -> Claim | No
         phase=phase,
         message=message,
     )
+
+
+def _let_go(lease: Claim, parked: Bead | None) -> bool:
+    """Whether a lease outlives its work: its worker gave the bead to a person after its last heartbeat.
+
+    July's loop leaves the lease of what it keeps for a person to land, and goes on with other beads.
+    """
+    return parked is not None and (instant(parked.updated_at) or NEVER) >= (lease.at or NEVER)
 
 
 def row_claim(bead: Bead, since: int | None = None) -> Claim:

@@ -101,7 +101,10 @@ def test_at_every_step_the_running_beads_phase_and_last_tool_are_the_recorded_on
     for step, record, runs in replayed(name, tmp_path):
         where = f"{name} at {step.t}: {step.op} {step.path.name}"
         live = {run.bead_id for run in runs if run.bead_id and run.live}
-        assert live == record.running(record.beads()), where
+        beads = record.beads()
+        # once it is given to a person its lease says nothing more, and goes within the second
+        given = {bead.id for bead in beads.values() if bead.status == "proposed"}
+        assert live ^ record.running(beads) <= given, where
         assert len(live) == len([run for run in runs if run.bead_id]), where
         for run in runs:
             phase = record.phase(run.attempt_id)

@@ -91,6 +91,21 @@ def test_an_empty_project_runs_nothing(place: Place) -> None:
     assert place.find() == ()
 
 
+@pytest.mark.parametrize("status", ["proposed", "blocked", "open"])
+def test_a_lease_that_outlives_its_work_is_no_run_where_the_bead_waits_for_a_person(place: Place, status: str) -> None:
+    """July's loop leaves the lease of what it keeps for a person, and goes on with other beads."""
+    me = os.getpid()
+    place.lease("a-1", pid=me, started_at=ago(9), updated_at=ago(5))
+    row = {"id": "a-1", "title": "t", "status": status}
+    place.beads["a-1"] = decode_bead(json.dumps({**row, "updated_at": ago(4)}).encode())
+    assert [run.bead_id for run in place.find()] == (["a-1"] if status == "open" else [])
+    place.beads["a-1"] = decode_bead(json.dumps({**row, "updated_at": ago(6)}).encode())
+    assert [run.bead_id for run in place.find()] == ["a-1"], "a heartbeat since: its worker is at it"
+    place.beads["a-1"] = decode_bead(json.dumps({**row, "updated_at": ago(4)}).encode())
+    place.write("run-state/20260801T115900-aaaaaaaa.json", run_state("a-1", "20260801T115900-aaaaaaaa", pid=me))
+    assert [run.bead_id for run in place.find()] == ["a-1"], "its attempt is still on record"
+
+
 def test_one_run_of_four_sources_is_one_run(place: Place) -> None:
     me = os.getpid()
     place.add("a-1", status="in_progress")
