@@ -75,7 +75,8 @@ async def test_the_tab_compares_with_the_attempt_before_or_with_the_marked_one(
     made = Attempts(root)
     made.bead("ddx-1", "Correct the first boat")
     made.bead("ddx-2", "Another one")
-    failed = {"status": "execution_failed", "base_rev": base, "result_rev": one, "cost_usd": 0.4}
+    why = {"detail": "the check found that the second boat of the day leaves before the first one has come back"}
+    failed = {"status": "execution_failed", "base_rev": base, "result_rev": one, "cost_usd": 0.4, **why}
     good = {"status": "success", "outcome": "merged", "base_rev": base, "result_rev": two, "cost_usd": 0.9}
     made.attempt("20260821T190000-aaaa0001", "ddx-1", result=failed)
     made.attempt("20260821T200000-aaaa0002", "ddx-1", result=good)
@@ -88,6 +89,8 @@ async def test_the_tab_compares_with_the_attempt_before_or_with_the_marked_one(
         for part in ("✗ failed", "◆ kept aside", "$0.40", "$0.90", "not touched", "test_boat.py", "changed +1 −1"):
             assert app.pane_says(part), part
         assert app.pane_says("first = 'eight'")
+        values = [row.partition(" │ ")[2][10:40] for row in app.rows()]
+        assert why["detail"] in " ".join(" ".join(values).split()), "why is said in full"
         await pilot.press("G", "space", "g")
         await settled(pilot)
         assert app.pane_says("20260821T180000-aaaa0003")

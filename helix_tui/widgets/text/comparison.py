@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import zip_longest
 
 from msgspec import Struct
 
@@ -13,7 +14,7 @@ from helix_tui.core.ddx.attempts.sums import format_whole
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_span
 from helix_tui.widgets import figures
-from helix_tui.widgets.base.line import Span, column
+from helix_tui.widgets.base.line import column, width_of, wrap_spans
 from helix_tui.widgets.outcomes import look_of
 from helix_tui.widgets.text.diff import DiffPane
 from helix_tui.widgets.text.pane import Para, section
@@ -68,21 +69,25 @@ _ROWS: tuple[tuple[str, Callable[[Attempt, int], str]], ...] = (
 
 def _beside(facts: ComparisonFacts, width: int) -> Iterator[Para]:
     sides = (facts.comparison.earlier, facts.comparison.later)
-    half = max(12, (width - NAME_CELLS) // 2)
+    half = max(8, (width - NAME_CELLS) // 2)
     names = [clean_line(side.attempt.attempt_id, 60) for side in sides]
-    yield _row("heads", "attempt", names, half, ("text bold", "text bold"))
+    yield from _row("heads", "attempt", names, half, ("text bold", "text bold"))
     for name, of in _ROWS:
         values = [clean_line(of(side.attempt, facts.now), 400) for side in sides]
         differs = values[0] != values[1]
         inks = (look_of(sides[0].attempt).ink, look_of(sides[1].attempt).ink) if name == "outcome" else None
-        yield _row(name, name, values, half, inks or (("text", "text bold") if differs else ("muted", "muted")))
+        yield from _row(name, name, values, half, inks or (("text", "text bold") if differs else ("muted", "muted")))
     yield from _checks(facts, half)
     yield from _files(facts, half)
 
 
-def _row(key: str, name: str, values: Sequence[str], half: int, inks: Sequence[str]) -> Para:
-    first: Span = (column(values[0], half), inks[0])
-    return Para(f"beside {key}", ((column(name, NAME_CELLS), "muted"), first, (values[1], inks[1])), wrap="no")
+def _row(key: str, name: str, values: Sequence[str], half: int, inks: Sequence[str]) -> Iterator[Para]:
+    """Both values in full beside each other, on as many lines as the longer one needs."""
+    sides = (wrap_spans(((value, ink),), half - 2) for value, ink in zip(values, inks, strict=True))
+    for number, (one, other) in enumerate(zip_longest(*sides, fillvalue=())):
+        lead = (column("" if number else name, NAME_CELLS), "muted")
+        blank = (" " * (half - width_of(one)), "text")
+        yield Para(f"beside {key}" + (f"/{number}" if number else ""), (lead, *one, blank, *other), wrap="no")
 
 
 def _checks(facts: ComparisonFacts, half: int) -> Iterator[Para]:
@@ -96,7 +101,7 @@ def _checks(facts: ComparisonFacts, half: int) -> Iterator[Para]:
         yield section("checks", f"{alike} alike", key="checks beside")
     for name in other:
         inks = [_check_ink(checks.get(name)) for checks in (before, after)]
-        yield _row(f"check {name}", name, (_status(before, name), _status(after, name)), half, inks)
+        yield from _row(f"check {name}", name, (_status(before, name), _status(after, name)), half, inks)
 
 
 def _status(checks: dict[str, AttemptCheck], name: str) -> str:
@@ -117,7 +122,7 @@ def _files(facts: ComparisonFacts, half: int) -> Iterator[Para]:
     for path in paths[:MOST_FILES]:
         counts = [_counts(files.get(path)) for files in (before, after)]
         yield Para(f"file {path}", ((path, "text"),), wrap="no")
-        yield _row(f"counts {path}", "", counts, half, ("muted", "muted" if counts[0] == counts[1] else "text"))
+        yield from _row(f"counts {path}", "", counts, half, ("muted", "muted" if counts[0] == counts[1] else "text"))
     if len(paths) > MOST_FILES:
         yield Para("files more", ((f"… {len(paths) - MOST_FILES:,} more files", "muted"),))
 

@@ -29,6 +29,9 @@ NARROW = 50
 
 _LOOK_BACK = 64
 
+MOST_PROSE = 6
+"""Lines of what an agent says that stand there without being asked for."""
+
 MOST_UNFOLDED = 200
 """Events that a search unfolds at once."""
 
@@ -64,11 +67,30 @@ class Script:
         return None
 
 
+class Prose:
+    """What an agent says, broken for a width: what stands in its row, and the lines below it."""
+
+    def __init__(self, said: str, width: int, *, more: bool = False) -> None:
+        """``more``: there is text beyond ``said``."""
+        offset, margin = _offset(width), _margin(width)
+        lead = "." * (offset - 1) + " "
+        lines = wrap_spans([(lead + said[: MOST_PROSE * width], "text")], width, margin)
+        texts = ["".join(text for text, _ in line) for line in lines]
+        self.first = texts[0][offset:]
+        self.below = tuple(texts[1:MOST_PROSE])
+        self.whole = not more and len(texts) <= MOST_PROSE and len(said) <= MOST_PROSE * width
+
+
 class ScriptRows(RowSource):
     """The first ``count`` events of a script; those in ``unfolded`` have their text below them."""
 
-    def __init__(self, script: Script, unfolded: Mapping[int, Sequence[str]]) -> None:
+    def __init__(
+        self, script: Script, unfolded: Mapping[int, Sequence[str]], prose: Mapping[int, Prose] | None = None
+    ) -> None:
+        """``prose``: what agents say that goes on below its row; not of what is unfolded."""
         self._script = script
+        self._prose = prose or {}
+        unfolded = {**{place: said.below for place, said in self._prose.items()}, **unfolded}
         self._count = len(script.events)
         self._open = sorted(unfolded)
         self._lines = [unfolded[place] for place in self._open]
@@ -112,8 +134,11 @@ class ScriptRows(RowSource):
         place, line = self.place(index)
         if line:
             number = bisect.bisect_left(self._open, place)
+            if place in self._prose:
+                return [(self._lines[number][line - 1], "text")]
             return [(" " * _margin(width), "text"), ("│ ", "rule"), (self._lines[number][line - 1], "muted")]
-        return paint_event(self._script, place, width)
+        said = self._prose.get(place)
+        return paint_event(self._script, place, width, said.first if said is not None else None)
 
     def text(self, index: int) -> str:
         place, line = self.place(index)
@@ -125,13 +150,23 @@ def _margin(width: int) -> int:
     return 10 if width >= NARROW else 6
 
 
-def paint_event(script: Script, place: int, width: int) -> Line:
-    """One event as a line: when, what with, on what, and how it went."""
+def _column(width: int) -> int:
+    """Cells of the word that says what an event is, with the blank after it."""
+    return 9 if width >= NARROW else 6
+
+
+def _offset(width: int) -> int:
+    """Where what an event says begins."""
+    return (9 if width >= NARROW else 6) + _column(width)
+
+
+def paint_event(script: Script, place: int, width: int, said: str | None = None) -> Line:
+    """One event as a line: when, what with, on what, and how it went; ``said``: what of its text stands there."""
     event = script.events[place]
     wide = width >= NARROW
     time = figures.clock_time(event.at)
     when: Span = ((time if wide else time[:5]) + " ", "muted")
-    column = 9 if wide else 7
+    column = _column(width)
     if event.kind == "tool":
         answer = script.results.get(place)
         result = script.events[answer] if answer is not None else None
@@ -140,7 +175,9 @@ def paint_event(script: Script, place: int, width: int) -> Line:
     if event.kind == "result":
         return _paint_result(script, place, when, column, width)
     name, ink = _LOOKS.get(event.kind, ("", "muted"))
-    said = _without(name, event.summary or event.type)
+    if said is None:
+        said = _without(name, event.summary or event.type)
+    name = name if wide else _SHORT.get(name, name)
     return _row(when, (name, "muted" if ink == "text" else ink), [(said, ink)], [], column, width)
 
 
@@ -183,6 +220,13 @@ _LOOKS = {
 }
 
 
+_SAID = ("text", "error")
+"""Kinds of event that people read as text."""
+
+_SHORT = {"thinking": "think", "session": "sess"}
+"""Words for a narrow pane."""
+
+
 class TranscriptPane(RowList):
     """The transcript of one attempt."""
 
@@ -191,23 +235,31 @@ class TranscriptPane(RowList):
         self.script = Script()
         self.following = True
         self._unfolded: set[int] = set()
+        self._folded: set[int] = set()
+        """What agents say that somebody folded to its row."""
+        self._prose: dict[int, Prose] = {}
+        """All that agents say that does not fit in its row, at `_prose_width`, as far as `_prose_seen`."""
+        self._prose_width = self._prose_seen = 0
         self._note: Sequence[Para] = ()
 
     def clear(self, note: Sequence[Para] = (), *, follow: bool = True) -> None:
         """Another attempt: forget the events; ``note`` stands there until some come."""
-        self.script = Script()
-        self._unfolded.clear()
-        self.following = follow
+        self._begin(Script(), follow=follow)
         self._note = note
         self._draw()
 
     def take(self, script: Script, *, follow: bool) -> None:
         """Show a script that was read elsewhere, from its beginning or at its end."""
-        self.script = script
-        self._unfolded.clear()
-        self.following = follow
+        self._begin(script, follow=follow)
         self.empty()
         self._draw()
+
+    def _begin(self, script: Script, *, follow: bool) -> None:
+        self.script = script
+        self._unfolded.clear()
+        self._folded.clear()
+        self._prose, self._prose_seen = {}, 0
+        self.following = follow
 
     def say(self, note: Sequence[Para]) -> None:
         """What stands in place of events while there are none."""
@@ -231,12 +283,29 @@ class TranscriptPane(RowList):
         if not self.size.width:
             return
         if self.script.events:
+            self._break_prose()
             lines = {place: self._detail(place) for place in self._unfolded}
-            self.show(ScriptRows(self.script, lines), changed=set(changed))
+            shut = self._unfolded | self._folded
+            prose = {place: said for place, said in self._prose.items() if place not in shut}
+            self.show(ScriptRows(self.script, lines, prose), changed=set(changed))
         else:
             self.show(Paragraphs(self._note, self._text_width))
         if self.following:
             self._to_end()
+
+    def _break_prose(self) -> None:
+        """Break what agents say for the present width: what is new, or all where the width is another."""
+        if self._prose_width != self._text_width:
+            self._prose, self._prose_width, self._prose_seen = {}, self._text_width, 0
+        events = self.script.events
+        for place in range(self._prose_seen, len(events)):
+            if events[place].kind in _SAID:
+                event = events[place]
+                text = _without(_LOOKS[event.kind][0], event.summary)
+                said = Prose(text, self._text_width, more=len(event.detail or "") > len(event.summary) + 1)
+                if said.below:
+                    self._prose[place] = said
+        self._prose_seen = len(events)
 
     def _to_end(self) -> None:
         if len(self.source) and self.selected_index != len(self.source) - 1:
@@ -277,12 +346,17 @@ class TranscriptPane(RowList):
         """Unfold the event under the cursor, or fold it again."""
         place = self._here()
         if place is not None:
-            self._set_fold(place, unfold=place not in self._unfolded)
+            self._set_fold(place, unfold=not self._is_open(place))
+
+    def _is_open(self, place: int) -> bool:
+        """Whether all that there is of an event is shown."""
+        said = self._prose.get(place)
+        return place in self._unfolded or (said is not None and said.whole and place not in self._folded)
 
     def fold(self) -> bool:
         """Fold the event under the cursor; False when it is folded already."""
         place = self._here()
-        if place is None or place not in self._unfolded:
+        if place is None or not (place in self._unfolded or (place in self._prose and place not in self._folded)):
             return False
         self._set_fold(place, unfold=False)
         return True
@@ -290,14 +364,17 @@ class TranscriptPane(RowList):
     def unfold(self) -> bool:
         """Unfold the event under the cursor; False when it is unfolded already."""
         place = self._here()
-        if place is None or place in self._unfolded:
+        if place is None or self._is_open(place):
             return False
         self._set_fold(place, unfold=True)
         return True
 
     def _set_fold(self, place: int, *, unfold: bool) -> None:
         self.following = False
-        self._unfolded = self._unfolded | {place} if unfold else self._unfolded - {place}
+        said = self._prose.get(place)
+        detail = unfold and (said is None or not said.whole)
+        self._unfolded = self._unfolded | {place} if detail else self._unfolded - {place}
+        self._folded = self._folded | {place} if said is not None and not unfold else self._folded - {place}
         self.select(str(place))
         self._draw()
 

@@ -174,3 +174,25 @@ async def test_a_row_says_its_kind_once_and_the_hour_at_any_width() -> None:
         assert rows[0].count("think") == 1
         assert rows[1].count("think") == 1
         assert rows[0][:5] == clock_time(at)[:5]
+
+
+async def test_what_an_agent_says_is_read_in_full_without_a_key() -> None:
+    pane = TranscriptPane()
+    app = Host(pane)
+    long = "the boats leave at nine and come back at ten " * 2
+    endless = "word " * 200
+    async with app.run_test(size=(48, 24)) as pilot:
+        pane.focus()
+        said = [Event(n * SECOND, "text", "text_delta", summary=text) for n, text in enumerate((long, endless))]
+        pane.add(said)
+        await pilot.press("g")
+        shown = " ".join(row.strip("▌▐ ") for row in app.rows()[:3])
+        assert long.strip() in shown, app.rows()
+        assert sum("word word" in row for row in app.rows()) == 6, "what is long goes on when somebody asks"
+        await pilot.press("enter")
+        assert sum("boats" in row for row in app.rows()) == 1
+        assert "…" in app.rows()[0]
+        await pilot.press("enter")
+        assert long.strip() in " ".join(row.strip("▌▐ ") for row in app.rows()[:3])
+        await pilot.press("j", "j", "j", "enter")
+        assert sum("word word" in row for row in app.rows()) > 6
