@@ -18,9 +18,9 @@ from helix_tui.core.ask.record_place import RecordPlace, record_place
 from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.library import Records
 from helix_tui.core.ask.retrieval.question import terms_in
-from helix_tui.core.ask.retrieval.record_question import RecordsAsked
+from helix_tui.core.ask.retrieval.record_question import RecordsAsked, doing
 from helix_tui.core.ask.retrieval.search import PoolEntry
-from helix_tui.core.ask.tokens import STOP_WORDS
+from helix_tui.core.ask.tokens import STOP_WORDS, stem
 from helix_tui.core.ground.text import clean_line
 
 _ABOUT = re.compile(r"bead \S+ · ")
@@ -68,11 +68,20 @@ def answer_records(asked: RecordsAsked, spans: Sequence[Span], records: Records 
         return None
     title = records.title if records is not None else lambda _: ""
     state = records.state if records is not None else lambda _: ""
-    named = [span for span in spans if asked.ids and span.file == spans[0].file]
-    if named and asked.ids and asked.shape != "list":
+    named = [span for span in spans if span.file == spans[0].file and _has_id(spans, asked.ids)]
+    if named and asked.shape != "list":
         return tell_record(named, title=title(named[0].file), state=state(named[0].file.partition(":")[2]))
+    if asked.ids and asked.shape == "account":
+        return None
     every = records.in_state(asked.kinds[0], asked.state)[0] if records is not None and asked.all_in_state else 0
     return list_records(asked, spans, title=title, state=state, every=every)
+
+
+def _has_id(spans: Sequence[Span], ids: Sequence[str]) -> bool:
+    """Whether one of the ids that a question names is the record's or an attempt's of it: else others were found."""
+    record = spans[0].file.partition(":")[2]
+    headings = "\n".join(span.header for span in spans if span.file == spans[0].file)
+    return any(record.startswith(one) or record.endswith(one) or one in headings for one in ids)
 
 
 class _Cited:
@@ -161,7 +170,7 @@ def _candidates(
             continue
         name = title(group[0].file) or group[0].header.partition(" > ")[0]
         words = terms_in("\n".join([name, *(span.text for span in group)]))
-        share = len(wanted & words) / len(wanted) if wanted else 1.0
+        share = sum(bool(words & {word, stem(doing(word))}) for word in wanted) / len(wanted) if wanted else 1.0
         best = max(group, key=lambda span: len(wanted & terms_in(f"{span.header}\n{span.text}")))
         yield _Listed(place, best, name, status, share)
 
@@ -309,9 +318,9 @@ def tell_record(spans: Sequence[Span], *, title: str, state: str) -> RecordAnswe
         _section_of(span).removeprefix("Review of "): span for span in spans if "Review of " in _section_of(span)
     }
     said = [span for span in spans if _section_of(span).startswith(_SAID)]
+    held = next((span for span in spans if _section_of(span) == "Held back"), None)
+    lead += [f"It is held back: {_said(held)} {cited.cite(held)}"] if held is not None else []
     if not attempts:
-        held = next((span for span in spans if _section_of(span) == "Held back"), None)
-        lead += [f"{_said(held)} {cited.cite(held)}"] if held is not None else []
         lead += [_dated(span, cited) for span in said[:MAX_SAID_OF]] or ["No attempt at it is recorded."]
         return RecordAnswer(Answer((Section("", tuple(lead)),), tuple(cited.all)), bool(held or said))
     newest, *older = attempts

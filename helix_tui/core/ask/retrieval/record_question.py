@@ -22,6 +22,8 @@ from helix_tui.core.ask.retrieval.trees import Policy
 RECORD_SPANS = 48
 WHY_SPANS = 8
 """Passages of records, and commits, that are looked at where reasons are asked for."""
+LEAST_DOER = 5
+"""Letters from which a word in -er is taken for the name of a doer: *parser*, not *user*."""
 RECORD_WORTH = 0.9
 """What the best passage of a record is worth beside the best of the files, where both may answer."""
 
@@ -51,7 +53,9 @@ _ASKS = (
 _LIST = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for pattern in (
-        rf"{_ASKS}(?P<noun>{_MANY})\b(?!\s+(?:is|are|does|do|means?|when|if|after|before|where|exist)\b)\s*(?P<rest>.*)",
+        rf"{_ASKS}(?P<noun>{_MANY})\b(?!\s+(?:is|are|does|do|means?|when|if|after|before|where|exist)\b(?!\s+(?:about|on|for|concerned)\b))\s*(?P<rest>.*)",
+        # asked of what happened, not of what happens
+        rf"^\W*(?:did|has|have|was|were)\s+(?:there\s+)?any\s+(?:of\s+(?:the|our)\s+)?(?P<noun>{_MANY}|{_ONE})\b\s*(?P<rest>.+)",
         # one of them only where it does something: "which commit removed", not "which bead to pick"
         rf"{_ASKS}(?P<noun>{_ONE})\s+(?=(?:\w+ed|touches|changes|fixes|made|broke|wrote|has|is\s+about)\b)(?P<rest>.+)",
         rf"^\W*(?P<state>(?:open|closed)\s+)?(?P<noun>{_MANY})\s+(?:that|which|about|on|for|touching|mentioning|concerning|with)\s+(?P<rest>.+)",
@@ -88,13 +92,14 @@ _ACCOUNT = re.compile(
     r"\bwhat\s+(?:went\s+wrong|happened|came\s+of|became\s+of|was\s+tried|did\s+\w+\s+try|failed)\b"
     r"|\bwhy\s+(?:did|was|has|were|is)\b.{0,60}\b(?:fail|failed|refused|rejected|interrupted|not\s+land|kept\s+aside|preserved)\b"
     r"|\bhow\s+did\b.{0,60}\b(?:end|go)\b|\blast\s+time\b|\bwhat\s+did\s+the\s+review(?:er)?\b"
-    r"|\bhas\s+any(?:one|body)\s+(?:ever\s+)?(?:tried|attempted)\b",
+    r"|\b(?:has\s+any(?:one|body)|have\s+we)\s+(?:ever\s+)?(?:tried|attempted)\b",
     re.IGNORECASE,
 )
 _WHY = re.compile(
     r"\bwhy\s+(?:was|were|did|has|have|is|are|do|does)\b.{0,100}\b(?:chang|remov|add|renam|mov|drop|delet|replac|introduc|rais"
     r"|lower|revert|switch|split|merg|increas|decreas|bump|deprecat|rewrit|rewrot|mad|disabl|enabl|limit)\w*"
-    r"|^\W*(?:when|who)\s+(?:was|were|did|has)?\b.{0,80}\b(?:chang|remov|add|renam|introduc|land|clos|revert|fix|delet|wrote)\w*"
+    r"|^\W*when\s+(?:was|were|did|has|have)\b"
+    r"|^\W*who\s+(?:was|were|did|has)?\b.{0,80}\b(?:chang|remov|add|renam|introduc|land|clos|revert|fix|delet|wrote)\w*"
     r"|\bsince\s+when\b",
     re.IGNORECASE,
 )
@@ -127,6 +132,8 @@ _CAUSE = re.compile(
     r"\b(?:because(?:\s+of)?|due\s+to|owing\s+to|for\s+want\s+of|over|from|with|by|on\s+account\s+of)\s+(?P<cause>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
+_MET = re.compile(r"\b(?:r[au]n\s+into|hit|met)\s+(?P<cause>.+)$", re.IGNORECASE | re.DOTALL)
+"""How somebody names a cause alone: what ran into a conflict did not land."""
 _NOT_LANDED = ("failed", "kept aside", "refused", "interrupted")
 """What *failed* means where a cause is named: what ddx keeps aside for a conflict has failed for whoever asks."""
 
@@ -198,6 +205,9 @@ def _by_end(asked: RecordsAsked, rest: str) -> RecordsAsked:
         return replace(
             asked, subject=subject, ended=_NOT_LANDED if cause and ended == ("failed",) else ended, cause=cause
         )
+    met = _MET.search(rest)
+    if met:
+        return replace(asked, subject=_plain(rest[: met.start()]), ended=_NOT_LANDED, cause=_plain(met["cause"]))
     return asked
 
 
@@ -226,7 +236,7 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
         return []
     found: list[Span] = []
     if asked.kinds == ("commit",):
-        return _commits(library, asked.subject, RECORD_SPANS)
+        return _commits(library, asked.subject, RECORD_SPANS, least=0.5)
     records = library.records
     if records is not None and asked.all_in_state:
         return list(records.in_state(asked.kinds[0], asked.state)[1])
@@ -236,7 +246,8 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
         for word in asked.ids:
             found += records.named(word)
         if not found and asked.shape == "list":
-            found += records.search(asked.subject, spans=RECORD_SPANS, kinds=asked.kinds)
+            subject = " ".join([asked.subject, *filter(None, map(doing, sorted(terms_in(asked.subject))))])
+            found += records.search(subject, spans=RECORD_SPANS, kinds=asked.kinds)
         elif not found:
             found += records.search(asked.subject or text, spans=WHY_SPANS, kinds=asked.kinds)
     if asked.shape == "why":
@@ -244,11 +255,16 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
     return found
 
 
-def _commits(library: Library, subject: str, most: int) -> list[Span]:
-    """Commits whose messages have most of the subject's words, best first."""
+def _commits(library: Library, subject: str, most: int, least: float = 0.51) -> list[Span]:
+    """Commits whose messages have most of the subject's words, best first; half will do where commits are asked for."""
     wanted = terms_in(subject)
     found = library.commits(subject, most)
-    return [span for span in found if 2 * len(wanted & terms_in(span.text)) > len(wanted)]
+    return [span for span in found if len(wanted & terms_in(span.text)) >= least * len(wanted)]
+
+
+def doing(term: str) -> str:
+    """What a doer does, by its name: parser -> parse; empty where a word is no such name."""
+    return f"{term[:-2]}e" if len(term) > LEAST_DOER and term.endswith(("er", "or")) else ""
 
 
 def with_records(pool: Pool, spans: list[Span], *, step: int, query: str, policy: Policy) -> Pool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from helix_tui.core.ask.retrieval.record_question import records_asked
+from helix_tui.core.ask.retrieval.record_question import doing, records_asked
 
 
 @pytest.mark.parametrize(
@@ -18,6 +18,10 @@ from helix_tui.core.ask.retrieval.record_question import records_asked
         ("what went wrong with ddx-33af75f3 last time?", "account", (), "ddx-33af75f3"),
         ("what did the reviewer say about ddx-0e268fe3?", "account", ("review",), "ddx-0e268fe3"),
         ("why was the lease TTL changed?", "why", (), "lease TTL"),
+        ("when were tabs accepted?", "why", (), "tabs accepted"),
+        ("which beads are about the parser?", "list", ("bead",), "parser"),
+        ("are there any beads about colours?", "list", ("bead",), "colours"),
+        ("have we tried to read the tide tables?", "account", (), "read the tide tables"),
     ],
 )
 def test_questions_about_records(text: str, shape: str, kinds: tuple[str, ...], subject: str) -> None:
@@ -32,6 +36,8 @@ def test_questions_about_records(text: str, shape: str, kinds: tuple[str, ...], 
         "What is a bead?",
         "How does ddx work decide which bead to pick next?",
         "Which class renders beads?",
+        "which beads are what the queue calls ready?",
+        "When is a bead closed?",
         "What runs when a bead is closed?",
         "which review kinds are there?",
         "which memory ranker is the default?",
@@ -63,3 +69,13 @@ def test_ids_and_states() -> None:
     assert records_asked("why did 20260822T011400-33af75f3 fail?").ids == ("20260822T011400-33af75f3",)
     assert records_asked("show me closed beads about docs").state == "closed"
     assert records_asked("is the well-known port used?").ids == ()
+
+
+def test_what_ran_into_something_did_not_land_for_it() -> None:
+    found = records_asked("did any attempt run into a merge conflict?")
+    assert (found.shape, found.kinds, found.cause) == ("list", ("attempt",), "merge conflict")
+    assert set(found.ended) == {"failed", "kept aside", "refused", "interrupted"}
+
+
+def test_a_doer_is_called_after_what_it_does() -> None:
+    assert [doing(word) for word in ("parser", "user", "number", "import")] == ["parse", "", "numbe", ""]
