@@ -606,6 +606,10 @@ async def test_another_model_is_tried_with_the_harness_of_the_attempts_so_far(
         for key in ("R", "t", *"opus", "enter"):
             await pilot.press(key)
             await at_rest(pilot)
+        assert tried == [], "its change is kept aside: ddx may land that"
+        assert days.sees("land what is kept of k-check?")
+        await pilot.press("y")
+        await at_rest(pilot)
     assert tried == [(("k-check",), AgentChoice("claude", "opus"))]
 
 

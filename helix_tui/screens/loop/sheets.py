@@ -16,7 +16,6 @@ from textual import on
 
 from helix_tui.core.beads.naming import with_titles
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.sums import format_whole
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.stopping import StopMeans, next_picks, ways_to_stop
@@ -38,6 +37,7 @@ from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.editing.requests import request_for
 from helix_tui.screens.loop.controls import READ_ONLY, LoopControls
+from helix_tui.screens.loop.kept_change import carry_through, kept_changes
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Span, cut
@@ -431,27 +431,12 @@ class LoopSheet(ChoiceSheet):
             return f"this bead is {bead.status}"
         return "a worker is on this bead" if queue.state(bead.id) in ("running", "claimed") else ""
 
-    def _kept(self) -> Attempt | None:
-        """The last attempt on the bead, where its change is kept aside and `ddx try` may land that."""
-        if not self.loop_controls.dialect.carries_through:  # its verb executes the bead anew
-            return None
-        made = self.console.snapshot.attempts.of_bead(self._bead_id)
-        return made[0] if made and made[0].preserved else None
-
     def _only_this(self) -> None:
         """Carry the bead through; where that would land a change that is kept aside, only after a yes."""
-        kept, console = self._kept(), self.console
         if unfit := self._unfit():  # since the sheet was drawn
-            console.say(unfit, "warning")
+            self.console.say(unfit, "warning")
             return
-        do = partial(self.loop_controls.run_one, self._bead_id)
-        if kept is None:
-            do()
-            return
-        why = "a review refused it" if kept.verdict.outcome == "refused" else "it was kept aside"
-        said = f"{kept.result_rev[:12]} may land on the branch as it is, no agent runs; {why}"
-        title = f"land what is kept of {clean_line(self._bead_id, 80)}?"
-        console.push_screen(ChoiceSheet(title, [Choice("y", "y", "land it", said, do)]))
+        carry_through(self.console, [self._bead_id], partial(self.loop_controls.run_one, self._bead_id))
 
     def write(self, page: Page) -> None:
         """State, deeds, log."""
@@ -477,7 +462,7 @@ class LoopSheet(ChoiceSheet):
             command = shlex.join(self.loop_controls.one_bead_words(self._bead_id))
             page.paragraph([("o  ", "running"), (command, "muted")], 3)
             page.paragraph([("   ", "muted"), (self.loop_controls.one_bead_effects, "muted")], 3)
-            if (kept := self._kept()) is not None:
+            for kept in kept_changes(self.console, [self._bead_id]):
                 said = (
                     f"The change of attempt {clean_line(kept.attempt_id, 40)} is kept aside "
                     f"({clean_line(kept.status, 60)}): ddx may land {kept.result_rev[:12]} as it is, "

@@ -21,6 +21,7 @@ from helix_tui.core.supervision.stages.landing import MergeOutcome, call_off, en
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.preview_text import NoEditor, editor_words
 from helix_tui.screens.external_editor import run_editor
+from helix_tui.screens.loop.kept_change import carry_through, kept_changes
 
 if TYPE_CHECKING:
     from collections import Counter
@@ -100,14 +101,11 @@ def _changes(project: Project, clock: Callable[[], int]) -> Iterator[tuple[Memor
 # --- another attempt --------------------------------------------------------------------------------------
 
 
-def retry_sheet(
-    console: Console, needs: Sequence[Need], models: Counter[tuple[str, str]], *, may_land: bool
-) -> ChoiceSheet:
+def retry_sheet(console: Console, needs: Sequence[Need], models: Counter[tuple[str, str]]) -> ChoiceSheet:
     """Which model attempts some beads once more; each choice shows the command that it runs.
 
     Args:
         models: (harness, model) of past attempts, and how often.
-        may_land: the verb of this ddx may land a kept change as it is, without an agent.
     """
     ids = tuple(need.bead_id for need in needs)
     controls = console.loop_controls
@@ -117,28 +115,31 @@ def retry_sheet(
         more = f", then {len(ids) - 1:,} more" if len(ids) > 1 else ""
         return f"{shlex.join(found)}{more}" if found else ""
 
+    def run(*who: AgentChoice) -> Callable[[], None]:
+        return partial(carry_through, console, ids, partial(controls.run_beads, ids, *who))
+
     off = "" if words(None) else "this ddx has no verb that executes one bead"
-    choices = [Choice("0", "0", "the project's default", words(None), partial(controls.run_beads, ids), off)]
+    choices = [Choice("0", "0", "the project's default", words(None), run(), off)]
     for place, ((harness, model), count) in enumerate(models.most_common(MOST_MODELS), 1):
         who = AgentChoice(harness, model)
         said = f"{words(who)}   {count:,} attempt{'s' * (count != 1)} so far"
         label = clean_line(f"{harness} {model}", 60)
-        choices.append(Choice(str(place), str(place), label, said, partial(controls.run_beads, ids, who), off))
+        choices.append(Choice(str(place), str(place), label, said, run(who), off))
 
     # a ddx of April refuses a model without its harness
     harness = controls.who.harness or next((name for (name, _), _ in models.most_common() if name), "")
 
     def typed(text: str) -> None:
         if text:
-            controls.run_beads(ids, AgentChoice(harness, text))
+            run(AgentChoice(harness, text))()
 
     ask = partial(console.push_screen, LineSheet("which model?", "model", typed))
     choices.append(Choice("t", "t", "another model", "type its name", ask, off))
     about = "The bead is attempted once, in the background. This costs money."
     if len(ids) > 1:
         about = f"{len(ids):,} beads are attempted once each, one after the other, in the background. This costs money."
-    if may_land:
-        about += " This ddx may land a kept change as it is, without an agent."
+    if kept_changes(console, ids):
+        about += " This ddx may land a kept change as it is, without an agent; you are asked once more."
     title = f"retry {clean_line(', '.join(ids[:3]), 80)}{' …' if len(ids) > 3 else ''} with which model?"
     return ChoiceSheet(title, choices, about)
 

@@ -159,9 +159,7 @@ class NeedsScreen(NeedList):
         needs = self._able("retry")
         if needs:
             models = Counter((each.harness, each.model) for each in self.console.snapshot.attempts if each.model)
-            carries = self.console.loop_controls.dialect.carries_through
-            kept = carries and any(self._has_change(need) for need in needs)
-            self.console.push_screen(deeds.retry_sheet(self.console, needs, models, may_land=kept))
+            self.console.push_screen(deeds.retry_sheet(self.console, needs, models))
 
     def action_land(self) -> None:
         """Merge what is kept, and close the bead."""

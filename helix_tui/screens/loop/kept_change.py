@@ -1,0 +1,35 @@
+"""A change that is kept aside, and that ddx's verb for one bead may land as it is: that wants a yes of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ground.text import clean_line
+from helix_tui.screens.editing.choices import Choice, ChoiceSheet
+
+if TYPE_CHECKING:
+    from helix_tui.screens.base import Console
+
+
+def kept_changes(console: Console, bead_ids: Sequence[str]) -> list[Attempt]:
+    """The last attempt on each bead whose change is kept aside; none where this ddx executes beads anew."""
+    if not console.loop_controls.dialect.carries_through:
+        return []
+    last = (console.snapshot.attempts.of_bead(bead_id)[:1] for bead_id in bead_ids)
+    return [attempt for found in last for attempt in found if attempt.preserved]
+
+
+def carry_through(console: Console, bead_ids: Sequence[str], do: Callable[[], object]) -> None:
+    """Have beads executed; where that would land what is kept of one, only after a yes."""
+    kept = kept_changes(console, bead_ids)
+    if not kept:
+        do()
+        return
+    refused = [attempt for attempt in kept if attempt.verdict.outcome == "refused"]
+    why = "a review refused it" if refused else "it was kept aside"
+    revs = ", ".join(attempt.result_rev[:12] for attempt in (refused or kept)[:3])
+    said = f"{revs} may land on the branch as it is, no agent runs; {why}"
+    title = f"land what is kept of {clean_line(', '.join(attempt.bead_id for attempt in kept[:3]), 80)}?"
+    console.push_screen(ChoiceSheet(title, [Choice("y", "y", "land it", said, do)]))
