@@ -32,7 +32,11 @@ from helix_tui.core.ask.sessions.envelope import (
 )
 from helix_tui.core.ask.sessions.history import AskHistory, IndexLibrary
 from helix_tui.core.ask.sessions.session import AskModel, ask
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.tracker import Tracker
+from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.runs.running import holds
 from helix_tui.core.evidence.session import (
     MODEL_SECONDS,
     MODEL_VARIABLE,
@@ -44,6 +48,7 @@ from helix_tui.core.evidence.session import (
 from helix_tui.core.evidence.sources import ProjectRecords, WorkReader
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, fit
+from helix_tui.core.ground.time import now_ns
 from helix_tui.settings import load_settings
 
 NOTE_EVERY = 2.0
@@ -144,8 +149,13 @@ def _earlier(project: Project) -> dict[str, Any]:
 
 
 def _work(call: Call, project: Project) -> WorkReader:
-    """What is known of the work; which beads are ready is what `queue` says."""
-    return WorkReader(project, lambda tracker: judge(call, project, tracker).queue.by_state())
+    """What is known of the work, as `queue` and `attempts` judge it: as of ``--now``, else of each question."""
+
+    def look(tracker: Tracker) -> tuple[Queue, Mapping[str, Hold]]:
+        present = judge(call, project, tracker, now=call.now if call.fixed_now else now_ns())
+        return present.queue, holds(present.runs)
+
+    return WorkReader(project, look)
 
 
 def _serve(call: Call) -> int:

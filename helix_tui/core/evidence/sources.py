@@ -23,11 +23,13 @@ from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.index.store.database import VERSION
 from helix_tui.core.ask.records import PastCommit, Span, text_hash
 from helix_tui.core.beads.archive import only_archived, read_archive
+from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
+from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ddx.runs.transcript import attached_events
 from helix_tui.core.evidence.records import (
@@ -91,11 +93,11 @@ class WorkReader:
     out."""
 
     def __init__(
-        self, project: Project, states: Callable[[Tracker], Mapping[str, Sequence[str]]] | None = None
+        self, project: Project, look: Callable[[Tracker], tuple[Queue, Mapping[str, Hold]]] | None = None
     ) -> None:
-        """``states`` judges a tracker: which beads stand in which state; None knows of none."""
+        """``look`` judges a tracker: its queue, and who holds which bead; None knows of neither."""
         self._project = project
-        self._states = states
+        self._look = look
         self._tracker = TrackerReader(project.beads_file)
         self._attempts = AttemptIndex.of(project)
 
@@ -104,21 +106,22 @@ class WorkReader:
         project, tracker = self._project, self._tracker.read()
         past = only_archived(read_archive(project.archive_file), tracker.beads)
         beads = dict(tracker.beads) | past
-        self._attempts.refresh(beads)
+        queue, held = (None, None) if self._look is None else self._look(tracker)
+        self._attempts.refresh(beads, holds=held)
         return WorkRecords(
             beads,
             self._attempts.by_bead,
-            partial(self._every, tracker),
+            partial(self._every, tracker, held),
             read_memories(project),
             read_runs(project),
             events=partial(attached_events, project.ddx_dir),
-            states=dict if self._states is None else partial(self._states, tracker),
+            states=dict if queue is None else queue.by_state,
         )
 
-    def _every(self, tracker: Tracker) -> Sequence[Attempt]:
+    def _every(self, tracker: Tracker, held: Mapping[str, Hold] | None) -> Sequence[Attempt]:
         """The attempts as `attempts` reads them: those that only events of archived beads tell of are not counted."""
         index = AttemptIndex.of(self._project)
-        index.refresh(tracker.beads)
+        index.refresh(tracker.beads, holds=held)
         return tuple(AttemptBook(index.attempts))
 
 

@@ -45,7 +45,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[IndexLibrary]:
     index.refresh()
     records = ProjectRecords(
         project,
-        WorkReader(project, lambda tracker: classify(tracker.beads, now=NOW, era="head").by_state()),
+        WorkReader(project, lambda tracker: (classify(tracker.beads, now=NOW, era="head"), {})),
         in_memory=True,
     )
     yield IndexLibrary(index, records)
