@@ -29,7 +29,7 @@ from helix_tui.core.editing.undo.undo_plan import Conflict, Unreadable
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.threads import keep_at
 from helix_tui.core.ground.time import now_ns
-from helix_tui.core.supervision.decide.check import StatusSummary, take_bearing
+from helix_tui.core.supervision.decide.check import DocumentFacts, StatusSummary, take_bearing
 from helix_tui.core.supervision.decide.need_view import Snooze, SplitNeeds, read_snoozes, split_snoozed
 from helix_tui.core.supervision.decide.needs import asked_of, needs_of, waiting_lessons
 from helix_tui.core.supervision.run_state.budget import NO_BUDGET, Budget
@@ -45,6 +45,9 @@ if TYPE_CHECKING:  # what waits on a person may be asked of a project without at
 
 EVERY_S = 30.0
 """How often it looks when nothing changes."""
+
+DOCUMENTS_S = 60.0
+"""How long the documents, and what git says of them, stand for the present."""
 
 POLL_S = 1.0
 """How often it asks whether the loop has written anything."""
@@ -167,7 +170,7 @@ class BackgroundMonitor:
         self._failures = 0
         self._seen_by_person: list[str] = []
         self._lessons = LessonReader(project)
-        self._governing = GoverningDocuments(project)
+        self._documents = DocumentFacts(GoverningDocuments(project, max_age_s=DOCUMENTS_S), DOCUMENTS_S)
         self._default_budget = default_budget
 
     def start(self) -> None:
@@ -221,7 +224,7 @@ class BackgroundMonitor:
             drift=drift,
             orphans=orphans,
             dead=dead,
-            governing=self._governing,
+            documents=self._documents,
             default_budget=self._default_budget,
         )
         missing = {edge.missing for edge in queue_state.queue.graph.dangling}

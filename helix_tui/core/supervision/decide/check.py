@@ -11,14 +11,16 @@ at.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import time
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.ddx.documents.source import Documents, GoverningDocuments
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.documents.source import DocumentChange, Documents, GoverningDocuments
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.project import Project
@@ -77,6 +79,38 @@ class CheckFailed(HelixError):
         self.cost_usd = answer.cost_usd
 
 
+class DocumentFacts(Struct):
+    """What the documents say to the next action, kept between looks.
+
+    Attributes:
+        patience_s: how long what changed among them stands, where they are the same: git is asked for it.
+    """
+
+    governing: GoverningDocuments
+    patience_s: float = 0.0
+    _conflicts: tuple[Documents, tuple[DocumentFinding, ...]] | None = None
+    _changes: tuple[Documents, tuple[DocumentChange, ...], float] | None = None
+
+    def look(self, project: Project, beads: Mapping[str, Bead]) -> DocumentLook:
+        """What they say now: conflicts are found once a reading."""
+        known = self.governing.get()
+        if self._conflicts is None or self._conflicts[0] is not known:
+            self._conflicts = (known, find_conflicts(known))
+        fresh = self._changes is not None and self._changes[0] is known
+        if not fresh or self._changes is None or time.monotonic() - self._changes[2] > self.patience_s:
+            self._changes = (known, known.changes(project, beads), time.monotonic())
+        return DocumentLook(self.governing, known, self._conflicts[1], self._changes[1])
+
+
+class DocumentLook(Struct, frozen=True):
+    """The documents, what they disagree about, and which of them changed."""
+
+    governing: GoverningDocuments
+    documents: Documents
+    conflicts: tuple[DocumentFinding, ...]
+    changes: tuple[DocumentChange, ...]
+
+
 class Checker(Struct):
     """Looks at one project's queue and says what comes next.
 
@@ -88,8 +122,7 @@ class Checker(Struct):
     questions: OpenQuestions
     delegate: Delegate | None = None
     wishes: AgentChoice = NOBODY
-    governing: GoverningDocuments | None = None
-    found: tuple[Documents, tuple[DocumentFinding, ...]] | None = None
+    found: DocumentFacts | None = None
 
     def facts(
         self, scope: Scope = EVERYTHING, *, queue_state: QueueState | None = None, documents: bool = True
@@ -105,36 +138,24 @@ class Checker(Struct):
         """
         queue_state = queue_state or self.curator.look()
         project = self.curator.project
-        governing = self._documents(queue_state.queue) if documents else None
-        known = governing.get() if governing is not None else None
-        return gather_facts(
+        return _facts_of(
             queue_state,
+            project,
+            self._documents(queue_state.queue) if documents else None,
             scope=scope,
+            state=load_state(project),
             drift=self.drift(queue_state),
             orphans=find_orphans(queue_state, project),
             dead=find_dead_claims(queue_state, project),
             questions=self.questions.all(),
-            governing=governing,
-            conflicts=self._conflicts(known) if known is not None else (),
-            documents=known,
-            changes=known.changes(project, queue_state.queue.beads) if known is not None else (),
-            tried=still_tried(load_state(project).tried, queue_state.queue),
-            stoppage=find_stoppage(project, queue_state.runs),
-            archive=project.archive_file,
         )
 
-    def _documents(self, queue: Queue) -> GoverningDocuments:
+    def _documents(self, queue: Queue) -> DocumentFacts:
         """The documents, read once for what is asked at one time."""
-        if self.governing is None:
+        if self.found is None:
             ddx = self.curator.reader(queue)
-            self.governing = GoverningDocuments(self.curator.project, ddx, max_age_s=DOCUMENTS_AGE_S)
-        return self.governing
-
-    def _conflicts(self, known: Documents) -> tuple[DocumentFinding, ...]:
-        """What they disagree about, found once a reading."""
-        if self.found is None or self.found[0] is not known:
-            self.found = (known, find_conflicts(known))
-        return self.found[1]
+            self.found = DocumentFacts(GoverningDocuments(self.curator.project, ddx, max_age_s=DOCUMENTS_AGE_S))
+        return self.found
 
     def drift(self, queue_state: QueueState) -> tuple[Drift, ...]:
         """What others changed since it was last seen."""
@@ -289,6 +310,37 @@ class StatusSummary(Struct, frozen=True):
         return self.run.questions
 
 
+def _facts_of(
+    queue_state: QueueState,
+    project: Project,
+    documents: DocumentFacts | None,
+    *,
+    state: RunState,
+    questions: Iterable[OpenQuestion],
+    drift: Iterable[Drift],
+    orphans: Iterable[Orphan],
+    dead: Iterable[Orphan],
+    scope: Scope = EVERYTHING,
+) -> Facts:
+    """What the next action rests on, for `check` and for every screen; None leaves the documents out."""
+    read = documents.look(project, queue_state.queue.beads) if documents is not None else None
+    return gather_facts(
+        queue_state,
+        scope=scope,
+        drift=drift,
+        orphans=orphans,
+        dead=dead,
+        questions=questions,
+        governing=read.governing if read else None,
+        conflicts=read.conflicts if read else (),
+        documents=read.documents if read else None,
+        changes=read.changes if read else (),
+        tried=still_tried(state.tried, queue_state.queue),
+        stoppage=find_stoppage(project, queue_state.runs),
+        archive=project.archive_file,
+    )
+
+
 def take_bearing(
     queue_state: QueueState,
     project: Project,
@@ -296,24 +348,25 @@ def take_bearing(
     drift: Iterable[Drift] = (),
     orphans: Iterable[Orphan] = (),
     dead: Iterable[Orphan] = (),
-    governing: GoverningDocuments | None = None,
+    documents: DocumentFacts | None = None,
     default_budget: Budget = NO_BUDGET,
 ) -> StatusSummary:
-    """Where the work stands now. Reads a few small files; changes nothing and asks nobody."""
+    """Where the work stands now. Reads a few small files and the documents; changes nothing and asks nobody."""
     status = run_status(project)
     status = replace(status, questions=still_asked(status.questions, queue_state.queue.beads))
     stoppage = find_stoppage(project, queue_state.runs)
-    facts = gather_facts(
-        queue_state,
-        drift=drift,
-        orphans=orphans,
-        dead=dead,
-        questions=status.questions,
-        governing=governing,
-        stoppage=stoppage,
-        archive=project.archive_file,
+    verdict = decide(
+        _facts_of(
+            queue_state,
+            project,
+            documents,
+            state=status.state,
+            drift=drift,
+            orphans=orphans,
+            dead=dead,
+            questions=status.questions,
+        )
     )
-    verdict = decide(facts)
     found = verdict if verdict.decided else undecided(verdict)
     held = budget_of(status.state.budget) if status.condition == "active" else NO_BUDGET
     budget = held or budget_in_force(project, default=default_budget)
