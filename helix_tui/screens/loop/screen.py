@@ -416,8 +416,10 @@ class LoopScreen(BeadKeys, FilteringScreen):
         """Attempts that pass, of all; of a search, the lines that it finds."""
         if self._searched is not None and self.prompt is not None:
             return self._matches()
-        shown, hidden = len(self.stream.order.attempts), self.list.board.hidden
-        return f"{shown:,} of {shown + hidden:,}" if hidden else f"{shown:,}"
+        book = self.console.snapshot.attempts
+        among_runs = sum(book.get(view.run.attempt_id or "") is not None for view in self.list.board.runs)
+        shown = len(self.stream.order.attempts) + among_runs
+        return f"{shown:,} of {len(book):,}" if shown < len(book) else f"{shown:,}"
 
 
 def _stub(run: Run, snapshot: Snapshot) -> Attempt:
