@@ -159,7 +159,7 @@ def failing_document(each: Failing) -> dict[str, Any]:
         "duration_ms": cell.duration_ms,
         "last_status": each.last.status,
         "last_attempt_id": each.last.attempt_id,
-        "last_at": _instant(each.last.finished_at or each.last.started_at),
+        "last_at": _instant(each.last.at),
     }
 
 

@@ -148,7 +148,7 @@ def _attempt_parts(attempts: Sequence[Attempt]) -> Iterator[str]:
 
 def attempt_lines(attempt: Attempt) -> Iterator[str]:
     """What came of an attempt and why, a sentence a line."""
-    when = attempt.finished_at or attempt.started_at
+    when = attempt.at
     at = f" on {format_instant(when)[:10]}" if when and when > 0 else ""
     who = " by " + "/".join(filter(None, (attempt.harness, attempt.model))) if attempt.harness or attempt.model else ""
     yield clean_line(f"It {_OUTCOME[attempt.verdict.outcome]}{at}{who}: {attempt.verdict.why}.", 600)

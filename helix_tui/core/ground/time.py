@@ -91,6 +91,12 @@ def midnight(now: int) -> int:
     return int(moment.replace(hour=0, minute=0, second=0, microsecond=0).timestamp()) * NS
 
 
+def format_day(instant: int | None) -> str:
+    """The local day of an instant: ``2026-08-21``; empty for none."""
+    moment = local_moment(instant)
+    return "" if moment is None else moment.date().isoformat()
+
+
 def format_instant(instant: int) -> str:
     """An instant as RFC 3339 in UTC, whole seconds: ``2026-08-21T22:00:28Z``."""
     if instant <= NEVER:

@@ -17,7 +17,7 @@ from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.shares import Share, share
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.time import format_instant
+from helix_tui.core.ground.time import format_day
 
 UNKNOWN = "unknown"
 
@@ -39,8 +39,7 @@ def _area(attempt: Attempt, bead: Bead | None) -> str:
 
 
 def _day(attempt: Attempt, bead: Bead | None) -> str:
-    begun = attempt.started_at if attempt.started_at is not None else attempt.finished_at
-    return format_instant(begun)[:10] if begun is not None else ""
+    return format_day(attempt.at)
 
 
 def _ratchet(attempt: Attempt) -> str:
@@ -67,7 +66,7 @@ DIMENSIONS: Mapping[str, Callable[[Attempt, Bead | None], str]] = {
     "memories": lambda attempt, bead: attempt.memories,
     "ratchet": lambda attempt, bead: _ratchet(attempt),
 }
-"""What attempts can be told apart by. ``kind`` is the bead's type; days are UTC."""
+"""What attempts can be told apart by. ``kind`` is the bead's type; days are local ones."""
 
 
 class Cell(Struct, frozen=True, dict=True):

@@ -120,7 +120,7 @@ def read_measures(project: Project, attempts: Iterable[Attempt]) -> tuple[Measur
     limits: dict[str, Ratchet] = {}
     for attempt in attempts:
         for each in attempt.ratchets:
-            at = attempt.finished_at or attempt.started_at
+            at = attempt.at
             sample = Sample(at, each.value, each.unit, each.direction, attempt.attempt_id, attempt.landed)
             samples.setdefault(each.name, []).append(sample)
             limits[each.name] = each

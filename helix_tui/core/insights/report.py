@@ -113,7 +113,7 @@ def _ranked(beads: Iterable[Bead], tried: Mapping[str, list[Attempt]]) -> tuple[
 
 def _trial(bead: Bead, attempts: Iterable[Attempt]) -> Trial:
     ended = tuple(attempts)
-    shown = max(ended, key=lambda each: (each.landed, each.finished_at or each.started_at or 0), default=None)
+    shown = max(ended, key=lambda each: (each.landed, each.at or 0), default=None)
     return Trial(bead, Cell((("bead", bead.id),), ended), shown)
 
 

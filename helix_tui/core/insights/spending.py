@@ -10,7 +10,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.sums import AgentCall
-from helix_tui.core.ground.time import NS, format_instant
+from helix_tui.core.ground.time import NS, format_day
 from helix_tui.core.insights.cells import Cell, table
 
 DAY = 86_400 * NS
@@ -23,7 +23,7 @@ class Burn(Struct, frozen=True):
     """What was spent up to now."""
 
     days: tuple[Cell, ...]
-    """One cell a UTC day on which anything ended, the newest first."""
+    """One cell a local day on which anything ended, the newest first."""
     last_day: Cell
     """The last 24 hours."""
     recent: Cell
@@ -73,7 +73,12 @@ def burn(
     begun = list(attempts)
     ended = [attempt for attempt in begun if attempt.finished and _when(attempt) <= now]
     loose = [*other_calls, *(call for attempt in begun if not attempt.finished for call in attempt.calls)]
-    days = [_with_day(cell, loose) for cell in table(ended, beads, ("day",))]
+    by_day: dict[str, list[AgentCall]] = {}
+    for call in loose:
+        by_day.setdefault(format_day(call.at), []).append(call)
+    days = [
+        Cell(cell.key, cell.attempts, tuple(by_day.get(cell.key[0][1], ()))) for cell in table(ended, beads, ("day",))
+    ]
     return Burn(
         days=tuple(sorted(days, key=lambda cell: cell.key, reverse=True)),
         last_day=_since(ended, loose, now - DAY, now, "last 24 h"),
@@ -90,13 +95,8 @@ def _since(attempts: Sequence[Attempt], loose: Sequence[AgentCall], begin: int, 
     )
 
 
-def _with_day(cell: Cell, loose: Sequence[AgentCall]) -> Cell:
-    day = cell.key[0][1]
-    return Cell(cell.key, cell.attempts, tuple(call for call in loose if format_instant(call.at)[:10] == day))
-
-
 def _when(attempt: Attempt) -> int:
-    return attempt.finished_at or attempt.started_at or 0
+    return attempt.at or 0
 
 
 class Failing(Struct, frozen=True):

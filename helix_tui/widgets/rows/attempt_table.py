@@ -81,7 +81,7 @@ def day_name(instant: int | None, now: int) -> str:
 
 
 def _age(attempt: Attempt) -> int:
-    return attempt.finished_at or attempt.started_at or 0
+    return attempt.at or 0
 
 
 def _outcome_name(attempt: Attempt) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from itertools import count
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
 from helix_tui.core.ground.shares import share
-from helix_tui.core.ground.time import NS
+from helix_tui.core.ground.time import NS, parse_instant
 from helix_tui.core.insights.cells import percentile, table
 from helix_tui.core.insights.report import batch_of, batches, compare_models
 from helix_tui.core.insights.spending import DAY, burn, failing
@@ -88,6 +89,20 @@ def test_percentiles_are_of_what_is_known() -> None:
     assert (percentile(row.durations, 0.5), percentile(row.durations, 0.95)) == (50, 95)
     assert percentile(row.tokens, 0.5) == 50
     assert percentile([], 0.5) is None
+
+
+def test_a_day_is_the_local_one_in_which_an_attempt_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, ended = parse_instant("2026-08-20T20:50:00Z"), parse_instant("2026-08-20T23:10:00Z")
+    late = [Attempt("x", "a", status="success", started_at=begun, finished_at=ended)]
+    try:
+        for zone, day in (("UTC", "2026-08-20"), ("CET-1", "2026-08-21"), ("EST5", "2026-08-20")):
+            monkeypatch.setenv("TZ", zone)
+            time.tzset()
+            assert [cell.key for cell in table(late, {}, ("day",))] == [(("day", day),)]
+            assert [each.key for each in burn(late, {}, (ended or 0) + NS, left=0).days] == [(("day", day),)]
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_burn_is_by_day_and_forecasts_from_the_last_week() -> None:

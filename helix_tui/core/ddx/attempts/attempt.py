@@ -118,6 +118,11 @@ class Attempt(AttemptEnd, frozen=True):
         return self.landed and found_after_landing(self.status)
 
     @property
+    def at(self) -> int | None:
+        """Instant at which it is counted, in ns: its end; where nobody wrote that down, its beginning."""
+        return self.finished_at or self.started_at
+
+    @property
     def word(self) -> str:
         """What came of it, as people read it: ``landing`` while its change is being put on the branch, ``not seen``
         where ddx's word says that it landed and no record does."""
@@ -151,7 +156,7 @@ class Attempt(AttemptEnd, frozen=True):
     def spent(self) -> tuple[AgentCall, ...]:
         """What it cost: its calls in ddx's index, and what it says itself of work that the index lacks."""
         had = {call.part for call in self.calls}
-        at = self.finished_at or self.started_at or 0
+        at = self.at or 0
         more = []
         if "work" not in had:
             more.append(AgentCall("work", at, self.cost_usd, self.tokens.total, self.bead_id, self.attempt_id))

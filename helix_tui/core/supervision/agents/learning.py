@@ -258,7 +258,7 @@ class Learner:
             by_bead.setdefault(attempt.bead_id, []).append(attempt)
         for attempt in attempts:
             told = given.get(attempt.attempt_id, ())
-            ended = attempt.finished_at or attempt.started_at
+            ended = attempt.at
             known = attempt.attempt_id in drawn or (since is not None and (ended or 0) < since)
             if not attempt.finished or (known and not told):
                 continue
@@ -340,7 +340,7 @@ def _without_repeated(each: Learned) -> Learned:
 
 
 def _proposal(attempt: Attempt, lesson: Lesson) -> Proposal:
-    at = attempt.finished_at or attempt.started_at
+    at = attempt.at
     return Proposal(
         0,
         attempt.attempt_id,

@@ -254,7 +254,7 @@ def _completed(queue: Queue, attempts: AttemptBook, need: Need, begun: Mapping[s
     attempt = made[0] if made and need.kind in _BY_ATTEMPT else None
     since = need.since if need.since is not None else begun.get(need.key)
     if since is None and attempt is not None and need.kind in OF_ITS_ATTEMPT:
-        since = attempt.finished_at or attempt.started_at
+        since = attempt.at
     if since is None and bead is not None:
         since = _parked_since(bead) or parse_instant(bead.updated_at) or parse_instant(bead.created_at)
     about = need.attempt_id or (attempt.attempt_id if attempt is not None else "")
