@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from helix_tui.core.ground.time import format_instant, now_ns
-from tests.consistency.surfaces import Scene
+from tests.consistency.scene import Scene
 from tests.core.ddx.replay import Replay
 
 NOW = "2026-08-21T22:00:00Z"
@@ -64,6 +64,14 @@ def lease(root: Path, bead: str, tmp: Path) -> None:
     (folder / f"{bead}.json").write_text(json.dumps(document | times))
 
 
+def write_documents(root: Path) -> None:
+    """A feature that was reviewed against another text of its requirements."""
+    reviewed = "  review:\n    self_hash: x\n    deps:\n      PRD: y\n"
+    (root / "docs").mkdir()
+    (root / "docs" / "prd.md").write_text("---\nddx:\n  id: PRD\n---\n# Requirements\n")
+    (root / "docs" / "feat.md").write_text(f"---\nddx:\n  id: F-1\n  depends_on: [PRD]\n{reviewed}---\n# Feature\n")
+
+
 def every_row() -> list[Row]:
     """Beads in every state, with attempts that ended in every way."""
     plain: list[Row] = [
@@ -106,8 +114,11 @@ def everything(tmp_path: Path) -> Scene:
            no_changes_rationale="status: already_satisfied")  # fmt: skip
     bundle(root, "20260815T100000-00000005", "d-8", status="execution_failed", error="exit 1: make failed")
     bundle(root, "20260816T100000-00000006", "d-8")
+    bundle(root, "20260821T100000-00000007", "d-8", status="execution_failed", error="exit 1", cost_usd=1.5)
     lease(root, "d-7", tmp_path / "tmp")
+    write_documents(root)
     (root / ".helix").mkdir()
+    (root / ".helix" / "budget.json").write_text('{"schema": "budget/1", "day": {"usd": 50}}')
     asked = {"id": "q-1", "kind": "ambiguous", "text": "which?", "key": "k", "bead_id": "d-8"}
     document = {"schema": "questions/1", "questions": [asked]}
     (root / ".helix" / "questions.json").write_text(json.dumps(document))

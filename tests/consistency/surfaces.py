@@ -6,59 +6,19 @@ must say the same. What a surface says in prose is read from its lines.
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import sys
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import redirect_stderr, redirect_stdout, suppress
-from dataclasses import dataclass
-from pathlib import Path
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
-from helix_tui.cli.program import main
 from helix_tui.core.ddx.names import ATTEMPT_ID
-
-Statement = tuple[tuple[str, str], object]
-"""A subject (its kind and its name), and what is said of it."""
+from helix_tui.core.supervision.decide.need_view import GROUPS
+from tests.consistency.scene import Scene, Statement, Surface
+from tests.consistency.told import compared, days, documents, listed, notified, served
 
 MOST_ASKED = 12
 """Beads that ``why`` is asked about."""
-
-
-@dataclass
-class Scene:
-    """A project at an instant, and the command line to ask about it."""
-
-    root: Path
-    now: str
-
-    def ask(self, *words: str) -> dict[str, Any]:
-        """The JSON document that a command prints."""
-        code, out = self.run(*words, "--json")
-        assert code == 0, f"{words}: exit code {code}: {out[:400]}"
-        document = json.loads(out)
-        assert isinstance(document, dict)
-        return document
-
-    def lines(self, *words: str) -> list[str]:
-        """The lines that a command prints for people."""
-        code, out = self.run(*words)
-        assert code == 0, f"{words}: exit code {code}: {out[:400]}"
-        return out.splitlines()
-
-    def run(self, *words: str) -> tuple[int, str]:
-        """Call the program in this process; what it printed, and on trouble what it complained of."""
-        raw = io.BytesIO()
-        out = io.TextIOWrapper(raw, encoding="utf-8", write_through=True)
-        aside = io.StringIO()
-        with redirect_stdout(out), redirect_stderr(aside):
-            code = main([*words, "-C", str(self.root), "--now", self.now, "--no-color", "--read-only"])
-            sys.stdout.flush()
-        return code, raw.getvalue().decode() + (aside.getvalue() if code else "")
-
-
-Surface = Callable[[Scene], Iterable[Statement]]
 
 
 def _file(overlay: Scene) -> Iterator[Statement]:
@@ -358,6 +318,9 @@ def _screen(name: str) -> Surface:
         found = _PULSE["ready"].search(top)
         if found:
             yield ("count", "ready"), int(found[1].replace(",", ""))
+        for part in ("running", "needs me", "stale claims"):
+            number = _PULSE[part].search(top)
+            yield ("count", part.replace("needs me", "needs")), int(number[1].replace(",", "")) if number else 0
         yield from ((("times ready stands in the pulse", name), n) for n in (top.count(" ready"), 1) if found)
         asked = _IN_QUESTION.search(top)
         if asked:
@@ -388,16 +351,25 @@ def _needs(overlay: Scene) -> Iterator[Statement]:
     document = overlay.ask("needs")
     yield ("count", "needs"), document["count"]
     yield ("count", "needs"), sum(document["groups"].values())
+    yield ("count", "stale claims"), document["groups"].get("stale claims", 0)
     yield ("what needs a person", ""), sorted(need["key"] for need in document["needs"])
     proposed = {need["bead_id"] for need in document["needs"] if need["kind"] == "proposed"}
     for row in overlay.ask("queue")["beads"]:
         yield ("waits as a proposal", row["id"]), row["id"] in proposed
+    for name, number in document["groups"].items():
+        yield ("count of group", name), number
     yield from _of_needs(document["needs"])
 
 
+_GROUP = re.compile(r" ?[─▸ ]{2,5}([a-z ]+?)  ([\d,]+)\b")
+"""A heading of Needs me, with how many stand below it."""
+
+
 def _of_screen(needs: list[dict[str, Any]], lines: list[str]) -> Iterator[Statement]:
-    number = _PULSE["needs me"].search(lines[0])
-    yield ("count", "needs"), int(number[1].replace(",", "")) if number else 0
+    for line in lines[1:]:
+        group = _GROUP.match(line)
+        if group and group[1] in GROUPS:
+            yield ("count of group", group[1]), int(group[2].replace(",", ""))
     yield ("what needs a person", ""), sorted(need["key"] for need in needs)
     yield from _of_needs(needs)
 
@@ -464,6 +436,12 @@ SURFACES: dict[str, Surface] = {
     "check in words": _words_of("check", "--no-model"),
     "status in words": _words_of("status"),
     "nothing": _nothing,
+    "notifications": notified,
+    "comparison": compared,
+    "documents": documents,
+    "days": days,
+    "served": served,
+    "screen days and cost": listed,
     "screen queue": _screen("queue"),
     "screen loop": _screen("loop"),
     "screen insights": _screen("insights"),

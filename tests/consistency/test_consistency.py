@@ -11,8 +11,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.consistency.conftest import event, write_scene
-from tests.consistency.surfaces import FAST, SURFACES, Scene, contradictions
+from tests.consistency.conftest import bundle, event, write_scene
+from tests.consistency.scene import Scene
+from tests.consistency.surfaces import FAST, SURFACES, contradictions
 
 pytestmark = pytest.mark.long
 
@@ -34,6 +35,16 @@ def test_every_surface_agrees_where_everything_happens_at_once(everything: Scene
     outcomes = everything.ask("attempts")["outcomes"]
     assert outcomes.keys() >= {"landed", "refused", "kept_aside", "satisfied", "failed", "interrupted"}
     assert everything.ask("queue")["left_out"] == "q-1 waits for you"
+
+
+def test_ask_judges_attempts_by_the_instant_that_is_asked_of(everything: Scene) -> None:
+    bundle(everything.root, "20260821T215900-0000000a", "d-7", status="success")
+    landed = []
+    for now in (everything.now, "2026-08-25T00:00:00Z"):
+        later = Scene(everything.root, now)
+        assert contradictions(later, ("attempts", "ask", "served")) == []
+        landed.append(later.ask("attempts")["counts"]["landed"])
+    assert landed[0] < landed[1], "while its worker lives, its own word is not the last"
 
 
 @pytest.mark.parametrize("timeline", LOOPS, ids=lambda path: f"{path.parent.name}/{path.stem}")

@@ -16,14 +16,20 @@ from helix_tui.core.beads.readiness import Queue, Standing
 from helix_tui.core.ddx.attempts import verdict
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.from_events import BeadEvents
+from helix_tui.core.ground.time import NS, format_day
+from helix_tui.core.insights import cells
 from helix_tui.core.insights.cells import Cell
 from helix_tui.core.supervision.agents import learning
 from helix_tui.core.supervision.decide import check as status_summary
-from helix_tui.core.supervision.decide import facts, needs
+from helix_tui.core.supervision.decide import facts, needs, notify
 from helix_tui.core.supervision.decide import verdict as check_verdict
 from helix_tui.core.supervision.run_state import status as run_status
 from helix_tui.screens import status_bar_model as pulse
-from tests.consistency.surfaces import Scene, contradictions
+from helix_tui.widgets.outcomes import LOOKS
+from helix_tui.widgets.rows import attempt_table
+from helix_tui.widgets.text import comparison
+from tests.consistency.scene import Scene
+from tests.consistency.surfaces import contradictions
 
 pytestmark = pytest.mark.long
 
@@ -244,6 +250,52 @@ def _status_leaves_the_waiting_beads_out(patch: Patch) -> None:
         return replace(found, total=found.total - found.waiting)
 
     patch.setattr(run_status, "count_queue", counted)
+
+
+@mutant
+def _line_1_counts_every_need_as_a_stale_claim(patch: Patch) -> None:
+    patch.setattr(pulse, "group_of", lambda need: "stale claims")
+
+
+@mutant
+def _line_1_counts_what_was_spent_on_other_days(patch: Patch) -> None:
+    patch.setattr(status_summary, "midnight", lambda now: 0)
+
+
+@mutant
+def _a_notification_says_how_many_are_new(patch: Patch) -> None:
+    made = notify._of_needs
+    patch.setattr(notify, "_of_needs", lambda fresh, waiting: made(fresh, waiting - 1))
+
+
+@mutant
+def _the_end_of_a_run_takes_every_end_for_a_landing(patch: Patch) -> None:
+    patch.setattr(notify, "count_outcomes", lambda attempts: {"landed": len(attempts)})
+
+
+@mutant
+def _the_sum_of_a_day_takes_every_end_for_a_landing(patch: Patch) -> None:
+    patch.setattr(attempt_table, "count_outcomes", lambda attempts: {"landed": len(attempts)})
+
+
+@mutant
+def _insights_counts_on_the_day_before(patch: Patch) -> None:
+    patch.setattr(cells, "format_day", lambda at: format_day((at or 0) - 86_400 * NS))
+
+
+@mutant
+def _a_comparison_takes_every_end_for_a_landing(patch: Patch) -> None:
+    patch.setattr(comparison, "look_of", lambda attempt: LOOKS["landed"])
+
+
+@mutant
+def _agents_are_answered_without_the_queue(patch: Patch) -> None:
+    patch.setattr("tests.consistency.told._work", lambda *given: None)
+
+
+@mutant
+def _a_changed_document_is_passed_over_by_check(patch: Patch) -> None:
+    patch.setattr(check_verdict, "_changed_documents", lambda changes: ())
 
 
 def _stuck_of(stuck: Any, bead: Any, standing: Standing) -> Any:
