@@ -101,7 +101,7 @@ def _action(status_summary: StatusSummary | None, counts: QueueCounts) -> str:
 def _because(status_summary: StatusSummary | None, counts: QueueCounts) -> str:
     """The reason of NEXT_ACTION in a few words; the whole of it is behind a key.
 
-    How many are ready stands in the middle of the line: here only how many of them are in question.
+    How many are ready stands in the middle of the line: here only how many of them are for workers.
     """
     if _action(status_summary, counts) == "BUILD":
         notes = status_summary.verdict.notes if status_summary is not None else ()

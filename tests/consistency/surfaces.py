@@ -93,8 +93,7 @@ def _of_queue(document: dict[str, Any]) -> Iterator[Statement]:
         yield ("count in state", state), states.count(state)
     yield ("count", "ready"), len(document["ready"])
     yield ("count", "ready"), states.count("ready")
-    yield ("count", "ready"), document["for_workers"]
-    yield ("count", "in question"), document["in_question"]
+    yield ("count", "for workers"), document["for_workers"]
     yield ("count", "running"), states.count("running")
     yield ("count", "beads"), len(states)
     yield ("left out", ""), document["left_out"]
@@ -173,8 +172,7 @@ def _check(overlay: Scene) -> Iterator[Statement]:
     document = overlay.ask("check", "--no-model")
     health = document["queue_health"]
     yield ("count", "ready"), health["ready_execution"]
-    yield ("count", "ready"), health["ready_for_workers"]
-    yield ("count", "in question"), health["in_question"]
+    yield ("count", "for workers"), health["ready_for_workers"]
     yield ("count", "running"), health["running"]
     yield ("count", "beads"), health["total"]
     yield ("count", "ddx's ready"), health["ready"]
@@ -190,8 +188,7 @@ def _status(overlay: Scene) -> Iterator[Statement]:
     document = overlay.ask("status")
     tracker = document["tracker"]
     yield ("count", "ready"), tracker["ready_execution"]
-    yield ("count", "ready"), tracker["ready_for_workers"]
-    yield ("count", "in question"), tracker["in_question"]
+    yield ("count", "for workers"), tracker["ready_for_workers"]
     yield ("count", "running"), tracker["running"]
     yield ("count", "beads"), tracker["total"]
     yield ("count", "ddx's ready"), tracker["ready"]
@@ -268,7 +265,7 @@ def _forecast(overlay: Scene) -> Iterator[Statement]:
 
 
 _SAYS_READY = re.compile(r"(?<![\w-])([\d,]+) ready\b")
-_IN_QUESTION = re.compile(r"([\d,]+) in question\b")
+_SAYS_WORKERS = re.compile(r"([\d,]+) for workers\b")
 
 
 def _in_words(lines: Iterable[str]) -> Iterator[Statement]:
@@ -276,8 +273,8 @@ def _in_words(lines: Iterable[str]) -> Iterator[Statement]:
     for line in lines:
         for found in _SAYS_READY.findall(line):
             yield ("count", "ready"), int(found.replace(",", ""))
-        for found in _IN_QUESTION.findall(line):
-            yield ("count", "in question"), int(found.replace(",", ""))
+        for found in _SAYS_WORKERS.findall(line):
+            yield ("count", "for workers"), int(found.replace(",", ""))
 
 
 def _words_of(*words: str) -> Surface:
@@ -322,9 +319,9 @@ def _screen(name: str) -> Surface:
             number = _PULSE[part].search(top)
             yield ("count", part.replace("needs me", "needs")), int(number[1].replace(",", "")) if number else 0
         yield from ((("times ready stands in the pulse", name), n) for n in (top.count(" ready"), 1) if found)
-        asked = _IN_QUESTION.search(top)
-        if asked:
-            yield ("count", "in question"), int(asked[1].replace(",", ""))
+        workers = _SAYS_WORKERS.search(top)
+        if workers:
+            yield ("count", "for workers"), int(workers[1].replace(",", ""))
         action = _ACTION.search(top)
         if action:
             yield ("next action", ""), action[1]

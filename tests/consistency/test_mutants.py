@@ -117,7 +117,7 @@ def _check_says_stop_while_beads_are_ready(patch: Patch) -> None:
 def _build_begins_with_another_bead(patch: Patch) -> None:
     patch.setattr(
         QueueCounts,
-        "unquestioned",
+        "for_workers",
         property(lambda self: self.ready[::-1][: len(self.ready) - len(self.asked)]),
     )
 

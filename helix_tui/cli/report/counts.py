@@ -18,7 +18,7 @@ def counts_of(project: Project, queue: Queue) -> QueueCounts:
 
 
 def queue_line(counts: QueueCounts) -> str:
-    """``12 beads · 8 ready, 2 in question: q-1 and q-2 wait for you · 1 running · 2 waiting for
+    """``12 beads · 8 ready, 6 for workers: q-1 and q-2 wait for you · 1 running · 2 waiting for
     others · 0 blocked outside · 1 closed, 8 more archived (9 closed in all)``."""
     parts = (
         counted(counts.total, "bead"),

@@ -47,14 +47,15 @@ class QueueCounts(Struct, frozen=True):
     """Ready beads that wait for an answer, each with the question's id, in the order of picking."""
 
     @property
-    def unquestioned(self) -> tuple[str, ...]:
-        """Ready beads that wait for nobody's answer; a worker of ddx picks the others too."""
+    def for_workers(self) -> tuple[str, ...]:
+        """Ready beads that wait for nobody's answer: what a HELIX run gives out. A worker that somebody starts by
+        itself picks the others too, once no run holds them back."""
         waiting = {bead_id for bead_id, _ in self.asked}
         return tuple(bead_id for bead_id in self.ready if bead_id not in waiting)
 
     @property
     def left_out(self) -> str:
-        """``q-1 and q-2 wait for you``: by which ready beads are in question; empty where none is."""
+        """``q-1 and q-2 wait for you``: why fewer are for workers than are ready; empty where all are."""
         names = list(dict.fromkeys(question for _, question in self.asked))
         if not names:
             return ""
@@ -63,8 +64,8 @@ class QueueCounts(Struct, frozen=True):
 
     @property
     def split(self) -> str:
-        """``2 in question``; empty where no ready bead is."""
-        return f"{len(self.asked):,} in question" if self.asked else ""
+        """``6 for workers``; empty where every ready bead is."""
+        return f"{len(self.for_workers):,} for workers" if self.asked else ""
 
     @property
     def put_away(self) -> str:
@@ -85,8 +86,7 @@ class QueueCounts(Struct, frozen=True):
             "running": self.running,
             "ready": self.listed,
             "ready_execution": len(self.ready),
-            "ready_for_workers": len(self.ready),
-            "in_question": len(self.asked),
+            "ready_for_workers": len(self.for_workers),
             "left_out": self.left_out or None,
             "blocked": self.blocked,
             "waiting": self.waiting,
@@ -94,7 +94,7 @@ class QueueCounts(Struct, frozen=True):
         }
 
     def __str__(self) -> str:
-        """``8 ready, 2 in question: q-1 and q-2 wait for you``."""
+        """``8 ready, 6 for workers: q-1 and q-2 wait for you``."""
         said = f"{len(self.ready):,} ready"
         return f"{said}, {self.split}: {self.left_out}" if self.asked else said
 

@@ -188,7 +188,7 @@ def _ready(facts: Facts) -> NextVerdict | None:
     if not safe and (asked := [waits[bead_id] for bead_id in work if bead_id in waits]):
         return _for_answers(asked)
     if safe:
-        workers = facts.counts.unquestioned
+        workers = facts.counts.for_workers
         names = f"{'; ' if facts.counts.asked else ': '}{named(workers)}"
         reason = VerdictReason("ready", f"{facts.counts}{names}", workers[:20])
         return NextVerdict("BUILD", (reason,), would_change_if="the ready work is done, claimed or held back")
