@@ -169,7 +169,7 @@ _MORE = (
     set_field("a.b", "dotted"),
     set_field("Colour", "Red"),
     set_field("owner", "Ada", "--assignee"),
-    set_field("type", "bug"),
+    Kind("type", lambda bead, other: ("set", bead, "type=bug"), _update("--set", "issue_type=bug")),
     set_field("status", "in_progress", "--status"),
     set_field("status", "proposed", "--status"),
     Kind(
