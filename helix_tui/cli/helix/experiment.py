@@ -17,7 +17,7 @@ from helix_tui.cli.helix.shared import (
     show_dry_run,
     wishes_of,
 )
-from helix_tui.cli.helix.stage import facts_of, report
+from helix_tui.cli.helix.stage import known_of, report
 from helix_tui.cli.report.experiments import trial_document, trial_lines
 from helix_tui.cli.show.attempts import read_attempts
 from helix_tui.core.beads.readiness import looks_like_epic
@@ -74,7 +74,7 @@ def _session(call: Call, curator: Curator) -> int:
     values = {
         "scope": call.options.goal or "the most promising open experiment",
         "request": closing if call.options.close else "",
-        "facts": facts_of(curator),
+        **known_of(curator),
     }
     if call.options.dry_run:
         command = command_of(curator.project, delegate, stage, wishes)

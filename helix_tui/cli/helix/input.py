@@ -21,7 +21,7 @@ from helix_tui.cli.helix.shared import (
     show_dry_run,
     wishes_of,
 )
-from helix_tui.cli.helix.stage import conclude, facts_of
+from helix_tui.cli.helix.stage import conclude, known_of
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.plan.planner import plan
@@ -81,9 +81,9 @@ def _request(call: Call) -> int:
                 raise CliError(f"a person refused it ({need})", "Run again, it asks again.") from None
             raise CliError(
                 f"autonomy low: a person must approve it first ({need})",
-                f"helix-tui input --answer {need.question_id} yes, then give the command again.",
+                f"`helix-tui input --answer {need.question_id} yes`, then give the command again.",
             ) from None
-        values = {"request": call.options.request, "autonomy": level, "facts": facts_of(curator)}
+        values = {"request": call.options.request, "autonomy": level, **known_of(curator)}
         done = perform(curator.project, delegate, stage, values, wishes, f"input-{call.now}")
         return conclude(call, curator, done, level)
 
@@ -181,7 +181,7 @@ def _foretell(call: Call, curator: Curator, question_id: str, text: str) -> int:
 
 
 def _unknown(question_id: str) -> CliError:
-    return CliError(f"no open question {clean_line(question_id, 40)}", "helix-tui input --questions lists them.")
+    return CliError(f"no open question {clean_line(question_id, 40)}", "`helix-tui input --questions` lists them.")
 
 
 def _decide(call: Call, curator: Curator, bead_id: str, text: str) -> int:

@@ -30,7 +30,7 @@ from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.signals.autonomy import Level
 from helix_tui.core.supervision.signals.focus import WORD, missing_bead, read_scope
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate
-from helix_tui.core.supervision.stages.governing import acquire, hand_back, plan_governing
+from helix_tui.core.supervision.stages.governing import acquire, context_text, hand_back, plan_governing
 from helix_tui.core.supervision.stages.results import raise_from
 from helix_tui.core.supervision.stages.stage_run import StageOutcome, command_of, perform
 from helix_tui.core.supervision.stages.table import STAGES, Stage, render
@@ -69,7 +69,7 @@ def run(call: Call) -> int:
         curator = curator_of(call)
         delegate = delegate_of(call, curator)
         _refuse_missing(curator, stage, values["scope"])
-        values |= {"facts": facts_of(curator, about_of(call, stage)), "autonomy": level}
+        values |= {**known_of(curator, about_of(call, stage)), "autonomy": level}
         if call.options.dry_run:
             return _dry_run(call, curator, delegate, stage, wishes, values)
         curator.gate.check()
@@ -200,15 +200,16 @@ def about_of(call: Call, stage: Stage) -> str:
     return str((options.artifact or options.scope) if stage.name == "evolve" else options.scope)
 
 
-def facts_of(curator: Curator, about: str = "") -> str:
-    """What is known of queue and documents; a repository without a queue is no obstacle to planning."""
+def known_of(curator: Curator, about: str = "") -> dict[str, str]:
+    """What is known of queue and documents, and the context of it as it is now, as values of a prompt; a repository
+    without a queue is no obstacle to planning."""
     from helix_tui.core.editing.undo.undo_plan import Unreadable
 
     try:
         facts = Checker(curator, questions_of(curator)).facts()
     except Unreadable as error:
-        return f"No queue: {error}"
-    return facts_text(facts, decide(facts), about)
+        return {"facts": f"No queue: {error}"}
+    return {"facts": facts_text(facts, decide(facts), about), "context": context_text(curator.project, facts.queue)}
 
 
 def _dry_run(

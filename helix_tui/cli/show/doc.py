@@ -92,7 +92,7 @@ def _named(call: Call, documents: Documents) -> DocumentMatch:
     match = documents.find(call.options.name)
     name = clean_line(call.options.name, 80)
     if match is None:
-        raise CliError(f"no document is called {name}", f'helix-tui doc search "{name}" looks in titles and links.')
+        raise CliError(f"no document is called {name}", f'`helix-tui doc search "{name}"` looks in titles and links.')
     if match.how != "id":
         call.note(f"helix: no document declares the id {name}; found {match.words}: {clean_line(match.document.path)}")
     return match

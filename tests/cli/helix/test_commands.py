@@ -161,6 +161,17 @@ def test_dry_run_prints_the_exact_command(helix: Any, stage: StageFactory, era: 
     assert files_of(world.root) == before
 
 
+def test_a_stage_is_told_the_context_of_now_and_not_of_the_last_run(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("a-2")])
+    old = world.root / ".helix" / "context.md"
+    old.parent.mkdir(exist_ok=True)
+    old.write_text("# HELIX Execution Context\n\nIssue counts: ready=77\n")
+    told = helix(world, "design", "--dry-run").err
+    assert "Issue counts: ready=2, open=2" in told
+    assert "ready=77" not in told
+    assert "Issue counts" not in helix(world, "check", "--ask", "--dry-run").err
+
+
 # --- planning stages ---------------------------------------------------------------------------------------
 
 

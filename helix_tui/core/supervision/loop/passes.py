@@ -21,7 +21,7 @@ from helix_tui.core.supervision.signals.focus import Scope, scope_word
 from helix_tui.core.supervision.signals.orphans import find_orphans
 from helix_tui.core.supervision.signals.questions import work_fields
 from helix_tui.core.supervision.stages import injection
-from helix_tui.core.supervision.stages.governing import AlignmentActive, Governing, acquire, hand_back
+from helix_tui.core.supervision.stages.governing import AlignmentActive, Governing, acquire, context_text, hand_back
 from helix_tui.core.supervision.stages.results import raise_from
 from helix_tui.core.supervision.stages.stage_run import perform
 from helix_tui.core.supervision.stages.table import STAGES
@@ -160,6 +160,7 @@ class Passes:
             values["bead"] = governing.bead_id
         facts = work.checker.facts(verdict.scope)
         values["facts"] = facts_text(facts, decide(facts))
+        values["context"] = context_text(work.project, facts.queue, epic=work.state.focused_epic)
         work.state.stage = name
         work.save("planning")
         work.teller.always(f"queue drained, running {name}")

@@ -206,7 +206,7 @@ STAGES = {
 MAX_PROMPT = 1 << 20
 
 PLACES = ("scope", "request", "facts", "rounds", "autonomy", "stance", "trailers", "root", "bead", "bead_rules")
-"""What a prompt can name with ``$``."""
+"""What a prompt can name with ``$``; ``context`` among the values goes before the prompt of a stage that writes."""
 
 BEAD_RULES = """\
 Each bead that you make keeps the rules that ddx's hook asks for: a label `helix`, one `phase:` label (or `activity:`,
@@ -244,9 +244,9 @@ def render(project: Project, stage: Stage, values: Mapping[str, str]) -> StagePr
         **values,
     }
     text = Template(template).safe_substitute(filled).strip() + "\n"
-    context = read_bytes(project.helix_dir / "context.md", MAX_PROMPT)
+    context = values.get("context", "").strip()
     if context and stage.writes:
-        text = f"{context.decode('utf-8', 'replace').strip()}\n\n---\n\n{text}"
+        text = f"{context}\n\n---\n\n{text}"
     return StagePrompt(stage, text, own if raw and raw.strip() else None)
 
 
