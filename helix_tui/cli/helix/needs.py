@@ -19,7 +19,7 @@ from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.text import clean_line, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, now_ns
 from helix_tui.core.supervision.decide.background_monitor import BackgroundMonitor, needs_now
-from helix_tui.core.supervision.decide.need_actions import LANDING, actions_of
+from helix_tui.core.supervision.decide.need_actions import LANDING, actions_of, senseless
 from helix_tui.core.supervision.decide.need_view import (
     NeedFilter,
     SplitNeeds,
@@ -32,7 +32,6 @@ from helix_tui.core.supervision.decide.need_view import (
     stake,
 )
 from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.core.supervision.stages.landing import kept_ref
 
 MOST_LINES = 8
 """Needs of one group that people get to see."""
@@ -74,8 +73,7 @@ class NeedsReader:
         """A need as JSON, with its heading, its bead's title, and what can be done."""
         bead = self.state.queue.beads.get(need.bead_id)
         attempt = self.attempts.get(need.attempt_id)
-        landable = attempt is not None and attempt.preserved and bool(kept_ref(attempt))
-        offered = actions_of(need, () if landable else LANDING)
+        offered = actions_of(need, senseless(attempt))
         return {
             **need.record(),
             "group": group_of(need),

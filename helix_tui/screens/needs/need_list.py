@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from textual import on
 
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.decide.need_actions import LANDING, ActionId
+from helix_tui.core.supervision.decide.need_actions import ActionId, senseless
 from helix_tui.core.supervision.decide.need_view import (
     NeedFilter,
     NeedGroup,
@@ -17,7 +17,6 @@ from helix_tui.core.supervision.decide.need_view import (
 )
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.hold import drifted, stale
-from helix_tui.core.supervision.stages.landing import kept_ref
 from helix_tui.keymap import BY_ID, shown
 from helix_tui.screens.editing.keys import BeadKeys
 from helix_tui.screens.editing.marks import MARKED, PENDING
@@ -185,17 +184,13 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
     def _without(self, need: Need) -> frozenset[ActionId]:
         """What makes no sense for a need as it is now."""
         held = need.kind == "drift" and not self.may_be_held(need)
-        return frozenset({"hold"}) if held else frozenset() if self._has_change(need) else LANDING
+        return frozenset({"hold"}) if held else senseless(self._attempt(need))
 
     def may_be_held(self, need: Need) -> bool:
         """Whether workers are still to be kept off a drifted bead."""
         queue, watch = self.console.snapshot.queue, self.console.monitor
         drift = watch.concerns.drift if watch is not None else ()
         return need.bead_id in queue.beads and need.bead_id in stale(drift) - set(drifted(queue))
-
-    def _has_change(self, need: Need) -> bool:
-        attempt = self._attempt(need)
-        return attempt is not None and attempt.preserved and bool(kept_ref(attempt))
 
     def _attempt(self, need: Need) -> Attempt | None:
         """The attempt that a need is about."""

@@ -192,7 +192,7 @@ class NeedsScreen(NeedList):
     def action_edit(self) -> None:
         """Resolve a merge in the editor; on other rows edit the bead."""
         need = self.need
-        if need is None or need.kind != "merge_conflict" or self.marked:
+        if need is None or self.marked or "resolve" not in {each.id for each in self._actions(need)}:
             super().action_edit()
         elif self.may_change():
             made = lambda sha: self.look_ahead(ResolvedRequest(need, sha)) if sha else None  # noqa: E731

@@ -14,10 +14,13 @@ from msgspec import Struct
 
 from helix_tui.core.beads.cycles import circle_of
 from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.names import status_of
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.decide.needs import ASSIGNED, DROPPED, OF_ITS_ATTEMPT, Need
+from helix_tui.core.supervision.stages.landing import kept_ref
 
 ActionId = Literal[
     "answer",
@@ -76,7 +79,7 @@ _LOOP = NeedAction("loop", "start worker", "opens the loop controls: what would 
 ACTIONS: dict[str, tuple[NeedAction, ...]] = {
     **dict.fromkeys(("physics-level", "guidance", "clarification"), (_ANSWER,)),
     "approval": (_YES, _NO),
-    **dict.fromkeys(("conflict", "ambiguous"), (_ANSWER, _LAND, _RETRY)),
+    **dict.fromkeys(("conflict", "ambiguous"), (_ANSWER, _LAND, _RESOLVE, _RETRY)),
     "escalation": (_DECIDE,),
     "gap": (_ANSWER,),
     "worker_stopped": (_LOOP,),
@@ -134,6 +137,15 @@ def actions_of(need: Need, without: Collection[ActionId] = ()) -> tuple[NeedActi
 
 LANDING: frozenset[ActionId] = frozenset({"land", "resolve"})
 """What needs a change that an attempt has left beside the branch."""
+
+_NO_CONFLICT: frozenset[ActionId] = frozenset({"resolve"})
+
+
+def senseless(attempt: Attempt | None) -> frozenset[ActionId]:
+    """What cannot be done about a need whose attempt is this one: land what was not kept, resolve no conflict."""
+    if attempt is None or not attempt.preserved or not kept_ref(attempt):
+        return LANDING
+    return frozenset() if status_of(attempt.status).about == "conflict" else _NO_CONFLICT
 
 
 def shared_actions(needs: Sequence[Need]) -> tuple[NeedAction, ...]:
