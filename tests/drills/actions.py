@@ -50,7 +50,7 @@ PLACES: Mapping[str, Sequence[tuple[str, ...]]] = {
 """How a person comes to a place, by the scope of its keys."""
 PASTES = ["", "one line", "two\nlines\n", "\x1b[31mred[/]", "字" * 200, "x" * 20_000, "status:open", "\udcff"]
 SIZES = [(1, 1), (2, 1), (1, 40), (8, 3), (20, 8), (40, 20)]
-LARGE = [(60, 24), (80, 24), (120, 40), (160, 48), (300, 90)]
+LARGE = [(60, 24), (80, 24), (120, 40), (140, 44), (160, 48), (100, 30), (300, 90)]
 
 ODD = [
     "\x1b",

@@ -31,7 +31,7 @@ from helix_tui.core.snapshot import Live
 from helix_tui.settings import Layout, ViewBook
 from helix_tui.terminal import Decoder, TerminalParser
 from tests.drills import behind_terminal
-from tests.drills.actions import FORMS, POSTURES, Action, Case, actions_of, cases, sent, shorten
+from tests.drills.actions import FORMS, LARGE, POSTURES, Action, Case, actions_of, cases, sent, shorten
 from tests.drills.behind_terminal import lived
 from tests.drills.projects import PROJECTS, isolate, make_project
 
@@ -125,7 +125,7 @@ async def _sitting(case: Case, actions: Sequence[Action], root: Path) -> tuple[s
     )
     app.is_demo = case.project == "used"  # the tour stays here
     number = 0
-    size = (52, 40) if case.posture == "pane" else (140, 44)
+    size = (52, 40) if case.posture == "pane" else LARGE[case.seed % len(LARGE)]
     try:
         async with app.run_test(size=size) as pilot:
             await pilot.pause()
