@@ -304,7 +304,7 @@ class AttemptView(Vertical):
         subject, project = self._subject, self.project
         if subject is None or project is None:
             return None
-        if self.current == "diff" and (here := self.diff.here) is not None:
+        if self.current == "diff" and (here := self.diff.here or self.diff.top) is not None:
             return project.root / self.diff.facts.files[here[0]].path, here[1]
         if self.current == "transcript" and self._tail is not None and self._tail.path is not None:
             return self._tail.path, 1

@@ -321,8 +321,8 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.view.compare_with(attempt if self._marked else None)
 
     def action_open_editor(self) -> None:
-        """The file of the line under the cursor, at that line, in the user's editor."""
-        place = None if self.in_list else self.view.place()
+        """The file of the line under the cursor of what is read, at that line, in the user's editor."""
+        place = self.view.place() if self.view.size.width else None
         said = open_at(self.app, *place) if place is not None else "no file belongs to this line; see diff or raw"
         if said:
             self.console.say(said, "warning")

@@ -166,7 +166,7 @@ class Traveller(App[int]):
 
     @property
     def _background_screens(self) -> list[Screen[Any]]:
-        """What is seen around a sheet.
+        """What is seen around a sheet. Textual has no public means to say that a screen covers the one below it.
 
         A screen that is no sheet covers all: Textual takes the one below it along nonetheless, and draws all of
         the upper one anew whenever that one changes.
@@ -174,7 +174,10 @@ class Traveller(App[int]):
         return super()._background_screens if self.screen.is_modal else []
 
     def _refresh_notifications(self) -> None:
-        """Textual's own; but to show nothing in place of nothing would draw the whole of a new screen twice."""
+        """Textual's own; but to show nothing in place of nothing would draw the whole of a new screen twice.
+
+        Every screen that comes asks for it, and nothing public says that there is nothing to show.
+        """
         if len(self._notifications) or any(rack.children for rack in self.screen.query(ToastRack)):
             super()._refresh_notifications()
 
@@ -192,7 +195,11 @@ class Traveller(App[int]):
         self._first_news = found
 
     def _init_mode(self, mode: str) -> AwaitMount:
-        """Textual's own; the first screen of all is home where that is known by now."""
+        """Textual's own; the first screen of all is home where that is known by now.
+
+        `DEFAULT_MODE` is read as the app is made, before anything of the queue is known; `switch_mode` later would
+        mount the queue first, and somebody would see it for a frame.
+        """
         found, self._first_news = self._first_news, None
         if found is not None and self.opens_home(found[0], found[2].active):
             self.snapshot, self.needs, self.snoozed = found[0], found[2].active, found[2].snoozed

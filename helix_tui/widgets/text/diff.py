@@ -66,10 +66,14 @@ class DiffPane(FoldPane):
             return None
         file = self.facts.files[int(name)]
         if not row.isdecimal():
-            first = next((line.new for line in file.lines if line.kind in "+-" and line.new), 1)
-            return int(name), first
+            return int(name), _first_change(file)
         after = (line.new for line in file.lines[int(row) :] if line.new)
         return int(name), next(after, 1)
+
+    @property
+    def top(self) -> tuple[int, int] | None:
+        """The first file, and the number in it of the first line that changed; None where there is no file."""
+        return (0, _first_change(self.facts.files[0])) if self.facts.files else None
 
     @property
     def where(self) -> str:
@@ -124,6 +128,10 @@ class DiffPane(FoldPane):
             yield _file_header(str(place), file, folded)
             if not folded:
                 yield from _file_lines(place, file, width, facts.command)
+
+
+def _first_change(file: FileDiff) -> int:
+    return next((line.new for line in file.lines if line.kind in "+-" and line.new), 1)
 
 
 class DiffFiles(TextPane):
