@@ -80,8 +80,9 @@ def compared(scene: Scene) -> Iterator[Statement]:
     for later, earlier in [next(pairwise(found)) for found in several][:MOST_COMPARED]:
         facts = ComparisonFacts(compare(scene.root, earlier, later), (), (), DiffFacts(), call.now)
         row = next(para for para in _beside(facts, 120) if para.key == "beside outcome")
-        for (text, _), attempt in zip(row.spans[1:], (earlier, later), strict=True):
-            yield ("looks like", attempt.attempt_id), text.strip()
+        said = re.split(r"\s{2,}", "".join(text for text, _ in row.spans[1:]).strip())
+        for text, attempt in zip(said, (earlier, later), strict=True):
+            yield ("looks like", attempt.attempt_id), text
     for row in scene.ask("attempts")["attempts"]:
         look = LOOKS[row["verdict"]["outcome"]]
         if row["verdict"]["outcome"] not in ("unknown", "unfinished"):
@@ -110,7 +111,7 @@ def _by_day(scene: Scene) -> dict[str, Counter[str]]:
     found: dict[str, Counter[str]] = {}
     for row in scene.ask("attempts")["attempts"]:
         if _ended(row):
-            day = format_day(parse_instant(row["finished_at"] or row["started_at"] or ""))
+            day = format_day(parse_instant(row["finished_at"] or row["started_at"] or "")) or "unknown"
             found.setdefault(day, Counter())[row["verdict"]["outcome"]] += 1
     return found
 
