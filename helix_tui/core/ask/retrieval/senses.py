@@ -32,6 +32,10 @@ ALIKE = 0.3
 Reason = Literal["not_ambiguous", "one_sense", "evidence_dominance", "split", "user_choice"]
 
 
+_QUALIFIER = re.compile(r"\s+\([^()\d]+\)\s*$")
+"""What tells a name from others like it: "Shutter (optics)"."""
+
+
 class Anchor(Struct, frozen=True):
     """A place that names a sense."""
 
@@ -127,8 +131,9 @@ def belongs(span: Span, sense: Sense) -> bool:
         return True
     if any(at.kind == "code" for at in sense.anchors):
         return any(span.file == at.file for at in sense.anchors)
-    name = r"\W+".join(map(re.escape, re.findall(r"\w+", sense.label.partition(" (")[0])))
-    return len(sense.terms) > 1 and re.search(rf"(?<!\w){name}", span.text, re.IGNORECASE) is not None
+    words = re.findall(r"\w+", sense.label.partition(" (")[0])
+    name = r"\W+".join(map(re.escape, words))
+    return len(words) > 1 and re.search(rf"(?<!\w){name}", span.text, re.IGNORECASE) is not None
 
 
 # --- candidates -------------------------------------------------------------------------------------------
@@ -147,7 +152,7 @@ def _focus_terms(question: Question) -> tuple[str, ...]:
 
 
 def _named_senses(library: Library, focus: tuple[str, ...]) -> Iterator[Sense]:
-    """Headings and tree nodes whose name ends in the word: "optical cavity", not "cavity tuning"."""
+    """Headings and tree nodes whose name ends in the word: "optical cavity", "cavity (optics)", not "cavity tuning"."""
     for heading in library.headings(focus):
         if _ends_in(heading.title, focus):
             at = Anchor(heading.file, heading.start, heading.end, heading.path, "heading")
@@ -176,7 +181,8 @@ def _code_senses(library: Library, question: Question) -> Iterator[Sense]:
 
 
 def _ends_in(title: str, focus: tuple[str, ...]) -> bool:
-    said = [stem(word.lower()) for word in re.findall(r"\w+", title) if word.lower() not in STOP_WORDS]
+    bare = _QUALIFIER.sub("", title)
+    said = [stem(word.lower()) for word in re.findall(r"\w+", bare) if word.lower() not in STOP_WORDS]
     return len(said) <= MOST_TITLE_WORDS and tuple(said[-len(focus) :]) == focus
 
 

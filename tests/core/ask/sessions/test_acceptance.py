@@ -96,6 +96,22 @@ def test_4_ambiguous_questions_resolve_by_evidence_dominance(tmp_path: Path) -> 
     assert found["tier_selected"] == "Grounded"
 
 
+def test_4_a_name_with_a_qualifier_in_brackets_is_a_sense(tmp_path: Path) -> None:
+    files = {
+        "docs/optics.md": "# Shutter (optics)\n\nA shutter is a curtain that opens in front of a sensor.\n",
+        "docs/house.md": "# Shutter (building)\n\nA shutter is a wooden board that covers a window.\n",
+        "docs/log.md": "# Latch (2024)\n\nA latch is a bolt.\n\n# Latch (2025)\n\nEvery latch was oiled with care.\n",
+    }
+    root = write(tmp_path, files)
+    found = document(root, "What is a shutter?")
+    labels = {option["label"] for option in found["clarify"]["options"]}
+    assert labels == {"Shutter (optics)", "Shutter (building)"}
+    found = document(root, "What is a shutter?", sense="Shutter (building)")
+    assert "wooden board" in found["answer"]
+    assert "curtain" not in found["answer"]
+    assert document(root, "What is a latch?")["ambiguity_candidates"] == []
+
+
 def test_4_a_sense_that_the_user_chose_is_answered(repository: Path) -> None:
     found = document(repository, AMBIGUOUS, sense="Optical cavity")
     assert found["ambiguity_selected"] == "Optical cavity"
