@@ -20,9 +20,10 @@ from helix_tui.cli.helix.shared import (
     wishes_of,
 )
 from helix_tui.cli.report.loading import note_unread
+from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.stages.build import build_bead, select, undone
+from helix_tui.core.supervision.stages.build import build_bead, kept_change, select, undone
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default="",
         help="a ready bead's id, parent, spec-id, label, or part of its title",
+    )
+    parser.add_argument(
+        "--land-kept",
+        action="store_true",
+        help="go on where ddx may land a change that a review refused",
     )
     add_agent_options(parser)
 
@@ -53,6 +59,9 @@ def run(call: Call) -> int:
         if call.options.dry_run:
             return show_dry_run(call, [words], bead_id=bead_id, leaves_undone=list(left))
         curator.gate.check()
+        kept = kept_change(curator.project, queue_state.queue, delegate.dialect, bead_id)
+        if kept is not None and not call.options.land_kept:
+            _warn_of(call, bead_id, kept)
         note_unread(call, queue_state.tracker)
         note_difference(call, queue_state)
         tell_unheard(call, words, wishes)
@@ -69,6 +78,19 @@ def run(call: Call) -> int:
         if built.follow_up:
             call.print(f"next: {clean_line(built.follow_up, 400)}")
     return built.code
+
+
+def _warn_of(call: Call, bead_id: str, kept: Attempt) -> None:
+    """Say that ddx may land what is kept of the bead.
+
+    Raises:
+        CliError: a review refused it; that wants a word of its own.
+    """
+    lands = f"ddx may land {kept.result_rev[:12]} as it is, without an agent"
+    if kept.verdict.outcome == "refused":
+        advice = f"If that is meant: helix-tui build {clean_line(bead_id, 80)} --land-kept"
+        raise CliError(f"nothing was run: {lands}, and a review refused it", advice)
+    call.note(f"helix: {lands}: it was kept aside")
 
 
 def _no_match(queue_state: QueueState, selector: str) -> CliError:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.stages.build import may_land
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 
 if TYPE_CHECKING:
@@ -15,10 +16,9 @@ if TYPE_CHECKING:
 
 def kept_changes(console: Console, bead_ids: Sequence[str]) -> list[Attempt]:
     """The last attempt on each bead whose change is kept aside; none where this ddx executes beads anew."""
-    if not console.loop_controls.dialect.carries_through:
-        return []
+    dialect = console.loop_controls.dialect
     last = (console.snapshot.attempts.of_bead(bead_id)[:1] for bead_id in bead_ids)
-    return [attempt for found in last for attempt in found if attempt.preserved]
+    return [attempt for found in last for attempt in found if may_land(dialect, attempt)]
 
 
 def carry_through(console: Console, bead_ids: Sequence[str], do: Callable[[], object]) -> None:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.supervision.stages.build import build_bead
+from helix_tui.core.supervision.stages.build import build_bead, kept_change
 from helix_tui.core.supervision.stages.delegate import NOBODY, Delegate
 from tests.core.supervision.conftest import WorldFactory, make_curator, row
 
@@ -75,3 +77,23 @@ def test_git_decides_whether_what_ddx_calls_a_success_has_landed(world: WorldFac
         built = build_bead(make_curator(here.root, "head"), saying(tmp_path, here.root, said), "a", NOBODY)
         assert (built.status, built.landed, built.preserved) == ("success", landed, not landed)
         assert (built.code == 0, "not landed" in built.detail) == (landed, not landed)
+
+
+@pytest.mark.parametrize(("preserved", "kept"), [(REF, "b" * 40), ("", "")])
+def test_what_ddx_may_land_without_an_agent_is_known_before(
+    world: WorldFactory, tmp_path: Path, preserved: str, kept: str
+) -> None:
+    here = world([row("a")])
+    attempt = "20260821T101112-0123abcd"
+    bundle = here.root / ".ddx" / "executions" / attempt
+    bundle.mkdir(parents=True)
+    result = {"bead_id": "a", "attempt_id": attempt, "base_rev": "a" * 40}
+    outcome = {"status": "repair-cycle-exhausted", "outcome": "preserved", "result_rev": "b" * 40}
+    outcome = outcome | {"preserve_ref": preserved} if preserved else {"status": "execution_failed"}
+    (bundle / "result.json").write_text(json.dumps(result | outcome))
+    dialect = saying(tmp_path, here.root, SUCCESS).dialect
+    curator = make_curator(here.root, "head")
+    queue = curator.look().queue
+    found = kept_change(curator.project, queue, dialect, "a")
+    assert (found.result_rev if found else "") == kept
+    assert kept_change(curator.project, queue, replace(dialect, verbs={}), "a") is None

@@ -17,15 +17,16 @@ from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.ddx.attempts.attempt import Piece
+from helix_tui.core.ddx.attempts.attempt import Attempt, Piece
 from helix_tui.core.ddx.attempts.evidence import interpret
-from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
 from helix_tui.core.ddx.attempts.loop_log import MalformedReport, parse_report
 from helix_tui.core.ddx.client import last_error
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.names import status_of, text
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.process import Finished
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, logs_folder
 from helix_tui.core.supervision.stages.results import malformed
@@ -98,6 +99,21 @@ def undone(dialect: Dialect) -> tuple[str, ...]:
         "dependencies; a loop may pick the same bead meanwhile",
         "close the bead yourself once you have seen the result",
     )
+
+
+def may_land(dialect: Dialect, last: Attempt | None) -> bool:
+    """Whether the verb for one bead may land what the last attempt has left aside, as it is and without an agent."""
+    return dialect.carries_through and last is not None and last.preserved
+
+
+def kept_change(project: Project, queue: Queue, dialect: Dialect, bead_id: str) -> Attempt | None:
+    """The last attempt on a bead, where its change may be landed so."""
+    if not dialect.carries_through:
+        return None
+    records = AttemptIndex.of(project)
+    records.refresh(queue.beads)
+    last = next(iter(AttemptBook(records.attempts).of_bead(bead_id)), None)
+    return last if may_land(dialect, last) else None
 
 
 def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: AgentChoice) -> Built:
