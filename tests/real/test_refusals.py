@@ -45,7 +45,7 @@ def test_commit_closes_nothing_that_nobody_worked_on(stranger: Stranger) -> None
     before = stranger.git("rev-parse", "HEAD")
     for words in (("commit", bead), ("commit", first)):
         done = stranger.tui(*words)
-        assert (done.returncode, "nobody's work" in done.stderr) == (1, True), done.stderr
+        assert (done.returncode, "only ddx's own records" in done.stderr) == (1, True), done.stderr
     (stranger.project / "README.md").write_text("changed\n")
     done = stranger.tui("commit", bead)
     assert f"{bead} waits on {first}" in done.stderr
