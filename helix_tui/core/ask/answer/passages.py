@@ -22,6 +22,7 @@ from helix_tui.core.ask.records import Span, text_hash
 from helix_tui.core.ask.retrieval.library import Library
 from helix_tui.core.ask.retrieval.subject import Asks, QuestionSubject
 from helix_tui.core.ask.retrieval.wording import Wording
+from helix_tui.core.ask.tokens import parts
 
 WINDOW = 8
 """Lines that count as one place."""
@@ -393,6 +394,10 @@ NAMED = 0.8
 """Share that the name of a definition or a heading must say, for what a thing is and how it works."""
 SURE = 1.8
 """Score from which a passage answers whatever is asked: a branch and a place are told by nothing else; 6 of 7 right."""
+BOTH = 0.95
+"""Share of the subject that one place must say where two things are asked for: with less of it, one of them is left."""
+ITEMS = 0.5
+"""Share of the best passage's lines that must be items, or branches, where several things are asked for."""
 LEAST = 0.2
 """Share of the subject below which the nearest passage says nothing of it."""
 LACKING = 0.5
@@ -434,15 +439,31 @@ def lacking(library: Library, subject: QuestionSubject, passages: Sequence[Passa
 
 
 def _is_thing(word: str, text: str) -> bool:
-    """Whether a word of a question has an article, or its like, before it."""
-    return bool(re.search(rf"\b(?:the|an?|our|which|what|many|all|each|every|any)\s+{re.escape(word)}\b", text, re.I))
+    """Whether a word of a question has an article, or its like, before it, or is written as a name within it.
+
+    One word may stand between, *a bar chart*, but not before one in -s: that may be what somebody does.
+    """
+    between = "" if word.endswith("s") else r"(?:[\w-]+\s+)?"
+    article = rf"\b(?:the|an?|our|which|what|many|all|each|every|any)\s+{between}{re.escape(word)}\b"
+    names = re.findall(r"(?<=[a-z,]\s)(?=\w*[a-z])\w*[A-Z]\w*", text)
+    return bool(re.search(article, text, re.I)) or any(word in parts(name) for name in names)
 
 
-def told_of(asks: Asks, passages: Sequence[Passage]) -> Told:
-    """How the answer that some passages give may be called; bench/ask.md says how often each is right."""
+def told_of(asks: Asks, passages: Sequence[Passage], *, two_things: bool = False) -> Told:
+    """How the answer that some passages give may be called; bench/ask.md says how often each is right.
+
+    Args:
+        asks: what is asked for.
+        passages: the passages, best first.
+        two_things: whether the question asks for something else too.
+    """
     telling = passages[:MOST_TELLING]
     if not telling or max(one.together for one in telling) < LEAST:
         return "not found"
+    if two_things and max(one.together for one in telling) < BOTH:
+        return "evidence found"
+    if asks == "list" and telling[0].form < ITEMS:
+        return "evidence found"
     if telling[0].score >= SURE:
         return "answered"
     if asks in _BY_FORM:

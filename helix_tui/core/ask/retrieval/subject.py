@@ -134,6 +134,11 @@ class QuestionSubject(Struct, frozen=True, dict=True):
     """Identifiers, as written."""
 
     @cached_property
+    def two_things(self) -> bool:
+        """Whether a second question stands in the same sentence."""
+        return bool(_SECOND.search(self.text.lower()))
+
+    @cached_property
     def terms(self) -> tuple[str, ...]:
         """The stems of its words, each once."""
         return tuple(dict.fromkeys(one.term for one in self.words))

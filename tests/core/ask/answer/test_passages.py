@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.ask.answer.passages import Passage, told_of
 from helix_tui.core.ask.answer.quoting import MOST_LINES, cut_code, cut_document
+from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.subject import read_subject
 from helix_tui.core.ask.retrieval.wording import Wording
 from tests.core.ask.sessions.solar import document, write
@@ -189,6 +191,42 @@ def test_a_word_that_stands_nowhere_makes_an_answer_none(tmp_path: Path) -> None
     root = write(tmp_path, {"README.md": "# Nets\n\nA net is connected by ropes. Use `connect` to connect a rope.\n"})
     assert document(root, "How do I connect to a Postgres database?")["tier"] == "not found"
     assert document(root, "How do I connect a rope?")["tier"] != "not found"
+
+
+@pytest.mark.parametrize(
+    ("question", "is_there"),
+    [
+        ("How do I moor on Kubernetes?", False),  # written as a name
+        ("How do I moor a steel hawser?", False),  # a thing with a word before it
+        (
+            "What happens when a user mistypes the boat?",
+            True,
+        ),  # what somebody does is said in many ways
+    ],
+)
+def test_names_and_things_that_stand_nowhere_are_told(tmp_path: Path, question: str, is_there: bool) -> None:
+    text = "# Mooring\n\nA user moors a boat with a rope. Use `moor --steel` to moor the boat.\n"
+    files = {"README.md": text} | {f"docs/{at}.md": f"# Tide {at}\n\nWater rises by {at}.\n" for at in range(9)}
+    assert (document(write(tmp_path, files), question)["tier"] != "not found") == is_there
+
+
+def _passage(*, together: float = 1.0, form: float = 1.0) -> Passage:
+    return Passage(Span("a.py", 1, 2, "lines", "", "", ""), 2.0, together, 1, 1.0, form, 0.0, 0.0)
+
+
+def test_a_list_is_answered_by_a_passage_of_items_only() -> None:
+    assert told_of("list", [_passage(form=0.6)]) == "answered"
+    assert told_of("list", [_passage(form=0.4), _passage()]) == "evidence found"
+    assert told_of("how to", [_passage(form=0.4)]) == "answered"
+
+
+@pytest.mark.parametrize(
+    ("question", "two"), [("Which shell runs a line, and with which arguments?", True), ("Which shells run?", False)]
+)
+def test_two_things_are_answered_where_one_place_says_both(question: str, two: bool) -> None:
+    assert read_subject(question).two_things == two
+    assert told_of("list", [_passage(together=0.9)], two_things=two) == ("evidence found" if two else "answered")
+    assert told_of("list", [_passage(together=1.0)], two_things=two) == "answered"
 
 
 def test_the_line_that_sets_it_answers_how_to_change_it(tmp_path: Path) -> None:
