@@ -6,6 +6,8 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+from msgspec.structs import replace
+
 from helix_tui.core.ground import log as logs
 from helix_tui.core.snapshot.snapshot import Snapshot
 from helix_tui.core.supervision.decide.check import StatusSummary
@@ -53,7 +55,7 @@ class Notifier:
         """There is another state; what is new in it is told in a thread."""
         now, summary = self._clock(), self._host.status_summary
         loop = summary is not None and summary.run.condition == "active"
-        found = self._watch.see(needs, snapshot.runs, snapshot.attempts, now=now, loop=loop)
+        found = self._watch.see(needs, snapshot.runs, snapshot.attempts, now=now, loop=loop, beads=snapshot.queue.beads)
         gone = self._watch.gone()
         self._held += found
         if self._settings.quiet.hold(now) or not (self._held or gone):
@@ -83,7 +85,8 @@ class Notifier:
                 self._say(snapshot, note)
 
     def _say(self, snapshot: Snapshot, note: Notification) -> None:
-        text = sequences(self._ways, note, tmux="TMUX" in os.environ)
+        told = replace(note, title=f"{snapshot.project.name}: {note.title}")
+        text = sequences(self._ways, told, tmux="TMUX" in os.environ)
         self._host.call_from_thread(self._host.write_terminal, text)
         if not self._settings.notify:
             return

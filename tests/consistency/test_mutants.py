@@ -265,7 +265,7 @@ def _line_1_counts_what_was_spent_on_other_days(patch: Patch) -> None:
 @mutant
 def _a_notification_says_how_many_are_new(patch: Patch) -> None:
     made = notify._of_needs
-    patch.setattr(notify, "_of_needs", lambda fresh, waiting: made(fresh, waiting - 1))
+    patch.setattr(notify, "_of_needs", lambda fresh, waiting, beads: made(fresh, waiting - 1, beads))
 
 
 @mutant

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
@@ -52,6 +53,15 @@ def test_what_is_there_at_the_first_look_is_no_news() -> None:
     assert watch.see([OLD], (), NOBODY, now=NOW) == []
     assert watch.gone() == {NEW.key}
     assert watch.see([OLD, NEW], (), NOBODY, now=NOW), "news again, once it has come back"
+
+
+def test_a_note_names_the_bead_it_is_about() -> None:
+    watch = NewsWatch()
+    beads = parse_rows(b'{"id":"p-1","title":"Split the importer \\u001b]9;x"}').beads
+    watch.see([], (), NOBODY, now=NOW)
+    (note,) = watch.see([Need("proposed", "p-1", "accept or reject", 0)], (), NOBODY, now=NOW, beads=beads)
+    assert note.title == "1 needs you"
+    assert note.body == "proposals: “Split the importer”: accept or reject", "a title ends no sequence"
 
 
 def test_many_at_once_are_one_note() -> None:

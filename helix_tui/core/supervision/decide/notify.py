@@ -19,6 +19,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, field
 
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import count_outcomes
 from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
@@ -36,6 +37,9 @@ SILENT = frozenset({"lesson"})
 COMMAND_TIMEOUT_S = 20.0
 MAX_LISTED = 50
 """Needs that a user's command is given one by one."""
+
+
+NO_BEADS: Mapping[str, Bead] = {}
 
 
 class Notification(Struct, frozen=True):
@@ -76,16 +80,28 @@ class NewsWatch(Struct):
     _gone: set[str] = field(default_factory=set)
 
     def see(
-        self, needs: Sequence[Need], runs: Sequence[Run], attempts: AttemptBook, *, now: int, loop: bool = False
+        self,
+        needs: Sequence[Need],
+        runs: Sequence[Run],
+        attempts: AttemptBook,
+        *,
+        now: int,
+        loop: bool = False,
+        beads: Mapping[str, Bead] = NO_BEADS,
     ) -> list[Notification]:
-        """What there is to say since the last look; ``loop``: HELIX's loop is active, between two beads too."""
+        """What there is to say since the last look.
+
+        Args:
+            loop: HELIX's loop is active, between two beads too.
+            beads: what a bead's title is read from.
+        """
         keys = frozenset(need.key for need in needs)
         found: list[Notification] = []
         if self.known is not None:
             fresh = tuple(need for need in needs if need.key not in self.known and need.kind not in SILENT)
             self._gone |= self.known - keys
             if fresh:
-                found.append(_of_needs(fresh, len(needs)))
+                found.append(_of_needs(fresh, len(needs), beads))
         self.known = keys
         at_work = bool(beads_at_work(runs))
         if at_work and not self._working_since:
@@ -101,14 +117,16 @@ class NewsWatch(Struct):
         return found
 
 
-def _of_needs(fresh: tuple[Need, ...], waiting: int) -> Notification:
+def _of_needs(fresh: tuple[Need, ...], waiting: int, beads: Mapping[str, Bead]) -> Notification:
     counted = Counter(group_of(need) for need in fresh)
     title = f"{waiting:,} need{'s' * (waiting == 1)} you"
     body = clean_line(fresh[0].reason, 160)
     if len(fresh) > 1:
         body = "new: " + ", ".join(f"{count:,} {name}" for name, count in counted.items())
     else:
-        body = f"{group_of(fresh[0])}: {body}"
+        bead = beads.get(fresh[0].bead_id)
+        about = f"“{clean_line(bead.title, 60)}”: " if bead is not None and bead.title else ""
+        body = f"{group_of(fresh[0])}: {about}{body}"
     return Notification("needs", title, body, tuple(need.key for need in fresh), fresh, waiting)
 
 
