@@ -164,7 +164,8 @@ def learn(call: Call, outcome: RunOutcome) -> dict[str, object]:
         call.note(f"helix: nothing was learned from this run: {clean_line(error, 300)}")
         return {}
     if found and not call.options.quiet:
-        lessons = f"{waiting} lesson{'s' * (waiting != 1)} wait: helix-tui memory proposals" if waiting else ""
+        many = f"{waiting} lessons wait" if waiting != 1 else "1 lesson waits"
+        lessons = f"{many}: helix-tui memory proposals" if waiting else ""
         call.note(f"helix: memory: {' · '.join(filter(None, (summed(found), lessons)))}")
     return {"attempts": len(found), "proposed": sum(each.proposal is not None for each in found), "waiting": waiting}
 

@@ -154,7 +154,7 @@ def tell_learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
         yield call.paint("nothing was changed; --apply records it", "muted")
     if document["waiting"]:
         waiting = counted(document["waiting"], "lesson")
-        yield f"{waiting} wait: `helix-tui memory proposals`"
+        yield f"{waiting} wait{'s' * (document['waiting'] == 1)}: `helix-tui memory proposals`"
 
 
 def tell_proposals(call: Call, document: dict[str, Any]) -> Iterator[str]:
