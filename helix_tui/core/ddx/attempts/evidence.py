@@ -185,7 +185,7 @@ def _after_landing(attempt: Attempt) -> str:
     if "auto-recovered" in attempt.detail:
         return "landed by a merge over other work: check that nothing was lost"
     if attempt.status.startswith("review_"):
-        return f"landed, but {status_of(attempt.status).meaning}"
+        return "the change has landed: read it, then fix or revert it"
     if attempt.status.startswith("push_"):
         return "landed here, not pushed: push by hand"
     return "nothing to do: it landed"

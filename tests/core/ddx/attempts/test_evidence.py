@@ -136,7 +136,7 @@ def test_missing_evidence_says_where_it_was_looked_for() -> None:
         (Attempt("a"), None, "no result"),
         (Attempt("a", status="success"), None, "landed"),
         (Attempt("a", status="success", detail="auto-recovered: merged"), None, "nothing was lost"),
-        (Attempt("a", status="review_block"), None, "landed, but review refuses"),
+        (Attempt("a", status="review_block"), None, "the change has landed: read it"),
         (Attempt("a", status="push_failed", merged=True), None, "push by hand"),
         (Attempt("a", status="already_satisfied"), None, "nothing to do"),
         (Attempt("a", status="success", status_source="result", held=True), None, "not been seen"),
