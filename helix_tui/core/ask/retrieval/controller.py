@@ -79,7 +79,7 @@ class Controller:
             question: as it was understood.
             pool: the empty pool with the slots that need evidence.
             policy: thresholds and budgets.
-            elapsed_ms: time since the run began.
+            elapsed_ms: what the run has computed since it began.
             tell: called with every step as soon as it ends.
         """
         self._searcher = searcher

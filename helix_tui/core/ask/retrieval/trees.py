@@ -46,7 +46,7 @@ class Policy(Struct, frozen=True):
     max_span_bytes: int = 4_000
     """Bytes of one span; a longer one is cut at a line."""
     max_runtime_ms: int = 10_000
-    """Time for the loop. A run that it ends is not repeatable, so it lies far above what a question takes."""
+    """Computing time for the loop. A run that it ends is not repeatable, so it lies far above what a question takes."""
     dominance_threshold: float = 0.18
     """By how much the first sense of a word must lead the second one."""
     grounded_claim_threshold: float = 0.8

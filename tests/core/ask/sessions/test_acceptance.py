@@ -3,11 +3,13 @@ words."""
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import random
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -406,3 +408,14 @@ def test_a_hostile_repository_is_answered(tmp_path: Path) -> None:
     assert "\x1b" not in found["answer"]
     assert "we ird name.md:1-3" in found["answer"]
     assert found["tier_selected"] == "Grounded"
+
+
+def test_waiting_beside_other_work_changes_no_answer(
+    repository: Path, answers: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = itertools.count(0.0, 60.0)
+    monkeypatch.setattr(time, "perf_counter", lambda: next(clock))  # a minute passes at each look
+    question = max(QUESTIONS, key=lambda one: len(answers[one]["controller_steps"]))
+    slow = document(repository, question)
+    assert len(slow["controller_steps"]) == len(answers[question]["controller_steps"]) > 1
+    assert slow["answer"] == answers[question]["answer"]
