@@ -117,11 +117,14 @@ def read_evidence(attempt: Attempt) -> AttemptEvidence:
 
 
 def read_diff(root: Path, attempt: Attempt, *, timeout: float = 15.0, cap: int = DIFF_CAP) -> Diff:
-    """What an attempt changed, from its base to its result. This runs git: call it from a worker."""
+    """What an attempt changed, from its base to its result, without ddx's own record of it, which April commits
+    with the change. This runs git: call it from a worker.
+    """
     base, result = attempt.base_rev, result_of(attempt)
     if not base or not result:
         return Diff(error="the attempt names no commits" + ("" if attempt.status else ": it left no result"))
-    return git_diff(root, base, result, timeout=timeout, cap=cap)
+    own = f":(top,exclude,literal).ddx/executions/{attempt.attempt_id}"
+    return git_diff(root, base, result, paths=(":/", own), timeout=timeout, cap=cap)
 
 
 def result_of(attempt: Attempt) -> str:

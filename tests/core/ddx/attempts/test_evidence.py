@@ -196,3 +196,16 @@ def test_real_bundles_are_read_without_harm(shared: Path) -> None:
         assert evidence.files
         assert not evidence.problems
         assert "\x1b" not in evidence.prompt + evidence.result + evidence.review
+
+
+def test_the_diff_of_an_attempt_leaves_out_its_own_record(repository: Path) -> None:
+    base = git(repository, "rev-parse", "HEAD")
+    for name in (".ddx/executions/a/manifest.json", ".ddx/executions/b/manifest.json", "work.txt"):
+        (repository / name).parent.mkdir(parents=True, exist_ok=True)
+        (repository / name).write_text("one\n")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "work and its record")
+    diff = read_diff(repository, Attempt("a", base_rev=base, result_rev=git(repository, "rev-parse", "HEAD")))
+    assert "work.txt" in diff.text
+    assert ".ddx/executions/b/" in diff.text
+    assert ".ddx/executions/a/" not in diff.text
