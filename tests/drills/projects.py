@@ -51,7 +51,7 @@ def _copy(made: Path, root: Path) -> None:
 @cache
 def _drained() -> Path:
     """Drained once for all runs of this process; removed with the home that `isolate` gave."""
-    command = [sys.executable, "-m", "helix_tui", "demo", "--headless", "--keep", "--json"]
+    command = [sys.executable, "-m", "helix_tui", "demo", "--headless", "--keep", "--json", "--seconds", "1700"]
     done = subprocess.run(command, check=True, capture_output=True, timeout=1_800, cwd=REPOSITORY)
     return Path(json.loads(done.stdout)["workspace"])
 
