@@ -218,7 +218,7 @@ REASONS = {
     "next_action:BACKFILL": "documents must be reconstructed first",
     "next_action:WAIT": "what is left is held, cooling down, or blocked from outside",
     "next_action:GUIDANCE": "a person must decide",
-    "next_action:STOP": "no bead is ready, and no other step is called for",
+    "next_action:STOP": "no bead is ready, and nothing says what else there is to do",
     "next_action:DESIGN": "a design pass changed nothing and would be the next step again",
     "next_action:POLISH": "a polish pass changed nothing and would be the next step again",
     "next_action:ALIGN": "alignment is the next step, and is switched off or changed nothing",
