@@ -58,7 +58,7 @@ def notified(scene: Scene) -> Iterator[Statement]:
     ended = [row["verdict"]["outcome"] for row in rows if row["finished_at"] and _ended(row)]
     counted = Counter(ended)
     body = ", ".join(f"{counted[outcome]:,} {word}" for outcome, word in OUTCOME_WORDS.items() if counted[outcome])
-    if len(rows) <= 500:
+    if len(rows) <= 200:  # of more, those that ended without an instant are not told apart here
         yield ("what the end of a run tells", ""), body or "no attempt ended in it"
 
 
@@ -120,7 +120,7 @@ def days(scene: Scene) -> Iterator[Statement]:
     """Attempts by day: the rows of Insights, its days, and the attempts one by one."""
     counted = _by_day(scene)
     document = scene.ask("insights", "--by", "day")
-    for cell in (*document["rows"], *document["burn"]["days"]):
+    for cell in document["rows"]:  # burn leaves out what ended after the instant that is asked of
         of_day = counted.get(cell["key"]["day"], Counter())
         for outcome, number in cell["outcomes"].items():
             if outcome != "interrupted":
