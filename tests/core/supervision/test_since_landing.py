@@ -34,7 +34,7 @@ def test_the_last_landing_is_the_one_that_ended_last() -> None:
     assert found.attempts == (FAILED, FAILED_BEFORE, NO_CHANGE)
     assert found.describe_landed("Sort sailings", NOW) == "2h ago: “Sort sailings”"
     assert found.describe_attempts() == (
-        "3 attempts, ≥$1.00: 1 no change, 2 failed; most often 2× execution_failed: index.lock exists"
+        "3 attempts, ≥$1.00: 1 no change, 2 failed; most often execution_failed (2×), the last time: index.lock exists"
     )
     assert found.record()["statuses"] == {"execution_failed": 2, "no_changes": 1}
 

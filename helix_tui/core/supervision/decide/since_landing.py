@@ -64,8 +64,12 @@ class SinceLanding(Struct, frozen=True):
             return ""
         newest = next(attempt for attempt in self.attempts if attempt.status == status)
         reason = clean_line(newest.detail or newest.verdict.why, 200)
-        often = f"{count:,}× " if count > 1 else ""
-        return f"; most often {often}{clean_line(status, 60)}: {reason}" if len(self.attempts) > 1 else f"; {reason}"
+        if len(self.attempts) == 1:
+            return f"; {reason}"
+        word = clean_line(status, 60)
+        return (
+            f"; last {word}: {reason}" if count == 1 else f"; most often {word} ({count:,}×), the last time: {reason}"
+        )
 
     def record(self) -> dict[str, Any]:
         """As JSON."""
