@@ -58,7 +58,7 @@ def notified(scene: Scene) -> Iterator[Statement]:
     ended = [row["verdict"]["outcome"] for row in rows if row["finished_at"] and _ended(row)]
     counted = Counter(ended)
     body = ", ".join(f"{counted[outcome]:,} {word}" for outcome, word in OUTCOME_WORDS.items() if counted[outcome])
-    if len(rows) <= 200:  # of more, those that ended without an instant are not told apart here
+    if len(rows) <= 500:
         yield ("what the end of a run tells", ""), body or "no attempt ended in it"
 
 

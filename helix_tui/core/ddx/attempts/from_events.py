@@ -21,7 +21,6 @@ from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.files import Stamp, decode_object, read_bytes, stamp_of
 from helix_tui.core.ddx.names import ATTEMPT_ID, instant, money, text, whole
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.ground.time import parse_instant
 
 
 class EventRow(Struct, frozen=True):
@@ -336,7 +335,7 @@ def _attached_event(line: bytes) -> EventRow | None:
 
 
 def _event_row(event: _Event) -> EventRow:
-    return EventRow(event.kind, event.summary, event.body, parse_instant(event.created_at))
+    return EventRow(event.kind, event.summary, event.body, instant(event.created_at))
 
 
 def _json_body(body: str) -> dict[str, Any]:
