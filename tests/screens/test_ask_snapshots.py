@@ -32,7 +32,8 @@ def _still(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setattr(pulse, "FRAME_SECONDS", 3_600.0)
     monkeypatch.setattr(IndexKeeper, "_follow", lambda self, index: None)
-    monkeypatch.setattr("helix_tui.core.ask.sessions.session.time", SimpleNamespace(perf_counter=lambda: 0.0))
+    still = SimpleNamespace(perf_counter=lambda: 0.0, thread_time=lambda: 0.0)
+    monkeypatch.setattr("helix_tui.core.ask.sessions.session.time", still)
     time.tzset()
     yield
     monkeypatch.undo()

@@ -44,7 +44,7 @@ class PulseFacts(Struct, frozen=True):
     ready: int = 0
     needs_me: int = 0
     memory: str = ""
-    """How many memories there are, how effective, how many of them systemic; in words."""
+    """How many memories there are, how effective, how many of them systemic; in words, the number before a comma."""
     spent: str = ""
     """Cost and tokens of today, in words."""
     cost: str = ""
@@ -136,6 +136,7 @@ class StatusBar(SpanLine):
         """Ways to say it, the richest first."""
         facts = self.facts
         yield self._form(facts, True, width)
+        yield self._form(replace(facts, memory=facts.memory.partition(",")[0]), True, width)
         facts = replace(facts, memory="")
         yield self._form(facts, True, width)
         facts = replace(facts, spent=facts.cost if facts.running else "")

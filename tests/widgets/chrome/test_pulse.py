@@ -80,7 +80,7 @@ async def test_words_stay_at_80_cells_and_the_place_gives_way() -> None:
 
 async def test_each_part_answers_for_its_own_cells_whatever_the_project_is_called() -> None:
     pulse = StatusBar()
-    facts = replace(FACTS, project="○ 9 unread", unread=2, memory="5 mem", loop="loop", stale_claims=1)
+    facts = replace(FACTS, project="○ 9 unread", unread=2, memory="5 memories", loop="loop", stale_claims=1)
     pulse.facts = facts
     async with Host(pulse).run_test(size=(200, 3)):
         said = "".join(text for text, _ in pulse.spans(200))
@@ -91,7 +91,7 @@ async def test_each_part_answers_for_its_own_cells_whatever_the_project_is_calle
         "ready": "○ 12 ready",
         "needs": "◆ 3 need you",
         "unread": "2 lines unread ▸",
-        "memory": "5 mem",
+        "memory": "5 memories",
         "spent": "$4.10 · 1.2M tok today",
         "loop": "loop ·",
         "next": "BUILD ▸ 12 ready, 0 drift",
