@@ -6,7 +6,7 @@ Format: docs/formats/ddx.md §1 (events) and §4 (loop logs, which say the same 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -276,19 +276,32 @@ def event_values(body: str) -> dict[str, str]:
     return {key: value.strip() for key, equals, value in pairs if equals and key.isidentifier()}
 
 
-def attempt_named(body: str, bead_id: str = "") -> str:
+_IN_PATH = re.compile(rf"executions/(?P<id>{ATTEMPT_ID.pattern})")
+
+_IS_VALUE = re.compile(r'(?:^|\n)[\w -]*[:=] ?[^\s"]*\Z|":\s*"[^"\s]*\Z')
+"""What stands before a path that is the value of a key: ``artifact: .ddx/``, ``"evidence":".ddx/``."""
+
+
+def attempt_named(body: str, bead_id: str = "", known: Collection[str] = ()) -> str:
     """The attempt an event names: in its JSON body, as ``attempt_id=``, or inside a reference or a path;
     last, by the work tree in which ``bead_id`` was attempted.
+
+    A path in the middle of a sentence may be another attempt's (git names files that it cannot write): it
+    counts where the attempt is ``known`` to be the bead's, or is newer than all of those.
     """
     named = text(_json_body(body), "attempt_id") or event_values(body).get("attempt_id", "")
     if named:
         return named
-    for marker in ('"attempt_id":"', "preserve_ref=", "executions/"):
+    for marker in ('"attempt_id":"', "preserve_ref="):
         at = body.find(marker)
         if at >= 0:
             match = ATTEMPT_ID.search(body, at, at + 300)
             if match is not None:
                 return match[0]
+    for found in _IN_PATH.finditer(body):
+        attempt_id, before = found["id"], body[max(0, found.start() - 200) : found.start()]
+        if attempt_id in known or attempt_id > max(known, default="") or _IS_VALUE.search(before):
+            return attempt_id
     return max(in_worktrees(body, bead_id), default="") if bead_id else ""
 
 

@@ -304,16 +304,17 @@ def _add_events(pieces: _Pieces, events: Iterable[EventRow], bead_id: str) -> No
                 pieces[piece.attempt_id]["cost"] = piece
                 last_named = piece.attempt_id
         elif event.kind == "execute-bead":
-            attempt_id = attempt_named(event.body, bead_id) or last_named or _by_commits_or_time(pieces, event)
+            named = attempt_named(event.body, bead_id, pieces)
+            attempt_id = named or last_named or _by_commits_or_time(pieces, event)
             last_named = ""
             if attempt_id:
                 pieces[attempt_id]["event"] = event_piece(event, attempt_id, bead_id)
         elif event.kind in RECOVERIES:
-            attempt_id = attempt_named(event.body, bead_id)
+            attempt_id = attempt_named(event.body, bead_id, pieces)
             if attempt_id:
                 pieces[attempt_id]["recovery"] = recovery_piece(event, attempt_id, bead_id)
         else:
-            last_named = attempt_named(event.body) or last_named
+            last_named = attempt_named(event.body, known=pieces) or last_named
 
 
 def _by_commits_or_time(pieces: _Pieces, event: EventRow) -> str:

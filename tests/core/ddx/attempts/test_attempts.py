@@ -331,6 +331,23 @@ def test_an_attempt_of_which_only_its_work_tree_is_named_is_one(place: Place) ->
     assert place.index.attempts == ()  # another bead's work tree
 
 
+def test_a_path_in_a_message_of_git_names_no_attempt_of_another_bead(place: Place) -> None:
+    place.row("b-1", event("cost", "", {"attempt_id": FIRST}), event("execute-bead", "success", "success"))
+    said = f"git worktree add: error: unable to create file .ddx/executions/{FIRST}/usage.json: No such file"
+    place.row(
+        "b-2",
+        event("cost", "", {"attempt_id": SECOND}),
+        event("execute-bead", "no_changes", "no changes"),
+        event("disruption_detected", "resource_exhausted", {"detail": said}),
+        event("execute-bead", "execution_failed", said),
+    )
+    place.index.refresh(place.beads)
+    assert {(a.attempt_id, a.bead_id, a.status) for a in place.index.attempts} == {
+        (FIRST, "b-1", "success"),
+        (SECOND, "b-2", "no_changes"),
+    }
+
+
 def test_a_bead_that_was_filed_in_a_work_tree_names_the_attempt(place: Place) -> None:
     place.row("b-1", event("execute-bead", "review_block", "post-merge review: BLOCK"))
     child = f".execute-bead-wt-b-1-{FIRST}-0123abcd"
