@@ -178,7 +178,7 @@ def create(screen: TargetScreen) -> None:
             hint="separated by commas or spaces",
         ),
         FormField("spec-id", "spec-id", hint="the document that governs it"),
-        FormField("acceptance", "acceptance", lines=4, hint="how a machine can check that it is done, item by item"),
+        FormField("acceptance", "acceptance", lines=4, hint="checks that a machine can run, item by item"),
         FormField("description", "description", lines=5),
     )
 

@@ -259,7 +259,7 @@ def test_a_repository_overrides_a_prompt(helix: Any, stage: StageFactory) -> Non
     own.write_text("Ours: $scope for $$5\n\n$trailers\n")
     world.answers("POLISH_STATUS: COMPLETE")
     assert helix(world, "polish", "e-7").code == 0
-    assert world.prompt("polish").startswith("Ours: e-7 for $5\n\nPOLISH_STATUS: CONVERGED |")
+    assert "\nOurs: e-7 for $5\n\nPOLISH_STATUS: CONVERGED |" in world.prompt("polish")
 
 
 def test_stance_of_each_stage_stands_in_its_prompt(helix: Any, stage: StageFactory) -> None:

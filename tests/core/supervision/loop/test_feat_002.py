@@ -488,7 +488,7 @@ def test_a_paused_run_goes_on_where_the_wish_is_taken_back(stage: StageFactory) 
     project = world.curator().project
 
     class Pausing(Control):
-        looks = 0
+        looks: int = 0
 
         def wish(self) -> str:  # type: ignore[override]
             self.looks += 1
