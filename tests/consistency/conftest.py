@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.ground.time import NS, format_instant, now_ns
 from tests.consistency.scene import Scene
 from tests.core.ddx.replay import Replay
 
@@ -153,7 +153,8 @@ def simulated() -> Callable[..., Scene]:
     def drain(*options: str) -> Scene:
         nowhere = Scene(Path.cwd(), format_instant(now_ns()))
         document = nowhere.ask("demo", "--headless", "--keep", *options)
-        return Scene(Path(document["workspace"]), format_instant(now_ns()))
+        # the next whole second: an instant is written without its fraction, and the last attempt has just ended
+        return Scene(Path(document["workspace"]), format_instant(now_ns() + NS))
 
     return drain
 

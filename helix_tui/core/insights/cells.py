@@ -75,8 +75,8 @@ class Cell(Struct, frozen=True, dict=True):
     key: tuple[tuple[str, str], ...]
     """(dimension, value) pairs; a value nobody recorded is ``unknown``."""
     attempts: tuple[Attempt, ...]
-    other_calls: tuple[AgentCall, ...] = ()
-    """Calls of agents that belong to no attempt and to this row all the same: those of its days."""
+    calls: tuple[AgentCall, ...] | None = None
+    """What it cost, where that is not what its attempts cost: a span of time has the calls that ended in it."""
 
     @property
     def n(self) -> int:
@@ -116,7 +116,9 @@ class Cell(Struct, frozen=True, dict=True):
     @cached_property
     def sums(self) -> Sums:
         """What every call of an agent cost: the work, reviews, checks and triage."""
-        return sum_calls([*(call for attempt in self.attempts for call in attempt.spent), *self.other_calls])
+        if self.calls is not None:
+            return sum_calls(self.calls)
+        return sum_calls(call for attempt in self.attempts for call in attempt.spent)
 
     @cached_property
     def costs(self) -> tuple[float, ...]:

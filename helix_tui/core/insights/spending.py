@@ -66,32 +66,36 @@ def burn(
 ) -> Burn:
     """Spending as of ``now`` (ns since the epoch); what is said to have ended later is none yet.
 
+    A span has the attempts that ended in it and the calls that did, as line 1 and a budget count them: the
+    review of an attempt may end on the day after.
+
     Args:
         left: how many beads are still to do.
         other_calls: calls of agents that belong to no attempt.
     """
     begun = list(attempts)
     ended = [attempt for attempt in begun if attempt.finished and _when(attempt) <= now]
-    loose = [*other_calls, *(call for attempt in begun if not attempt.finished for call in attempt.calls)]
+    spent = (call for attempt in begun for call in attempt.spent)
+    calls = [call for call in (*spent, *other_calls) if call.at <= now]
     by_day: dict[str, list[AgentCall]] = {}
-    for call in loose:
+    for call in calls:
         by_day.setdefault(format_day(call.at), []).append(call)
     days = [
         Cell(cell.key, cell.attempts, tuple(by_day.get(cell.key[0][1], ()))) for cell in table(ended, beads, ("day",))
     ]
     return Burn(
         days=tuple(sorted(days, key=lambda cell: cell.key, reverse=True)),
-        last_day=_since(ended, loose, now - DAY, now, "last 24 h"),
-        recent=_since(ended, loose, now - RECENT_DAYS * DAY, now, f"last {RECENT_DAYS} days"),
+        last_day=_since(ended, calls, now - DAY, "last 24 h"),
+        recent=_since(ended, calls, now - RECENT_DAYS * DAY, f"last {RECENT_DAYS} days"),
         open_beads=left,
     )
 
 
-def _since(attempts: Sequence[Attempt], loose: Sequence[AgentCall], begin: int, end: int, name: str) -> Cell:
+def _since(attempts: Sequence[Attempt], calls: Sequence[AgentCall], begin: int, name: str) -> Cell:
     return Cell(
         (("span", name),),
-        tuple(a for a in attempts if begin <= _when(a) <= end),
-        tuple(call for call in loose if begin <= call.at <= end),
+        tuple(a for a in attempts if begin <= _when(a)),
+        tuple(call for call in calls if begin <= call.at),
     )
 
 

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
+from helix_tui.core.ddx.attempts.index import AttemptBook
+from helix_tui.core.ddx.attempts.sums import AgentCall
 from helix_tui.core.ground.shares import share
 from helix_tui.core.ground.time import NS, parse_instant
 from helix_tui.core.insights.cells import percentile, table
@@ -103,6 +105,15 @@ def test_a_day_is_the_local_one_in_which_an_attempt_ended(monkeypatch: pytest.Mo
     finally:
         monkeypatch.undo()
         time.tzset()
+
+
+def test_a_review_after_midnight_is_of_its_day_as_on_line_1() -> None:
+    work = AgentCall("work", NOW - DAY, 1.0, 10)
+    review = AgentCall("reviews", NOW - NS, 0.5, 5)
+    book = AttemptBook([attempt("c", cost_usd=2.0), attempt("c", age=DAY, calls=(work, review))])
+    today, before = burn(book, BEADS, NOW, left=0).days
+    assert (today.cost, before.cost) == (2.5, 1.0)
+    assert today.cost == book.spent_since(NOW - DAY // 2).usd
 
 
 def test_burn_is_by_day_and_forecasts_from_the_last_week() -> None:
