@@ -68,5 +68,5 @@ async def test_a_round_through_everything_leaves_nothing(console: MakeConsole) -
         after, holds = _counted()
         strips = holds.pop("strips") - held.pop("strips")
         assert {name: more for name, more in (after - before).items() if more >= MORE} == {}
-        assert holds == held
+        assert {name: more for name, more in holds.items() if more > held[name]} == {}
         assert strips < 20 * MORE
