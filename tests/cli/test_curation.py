@@ -216,6 +216,11 @@ def test_a_conflict_shows_both_versions(cli: Cli, root: Path) -> None:
     assert cli("undo", "none", "-C", root).code == 2
 
 
+def test_cancelling_says_what_then_waits_for_ever(cli: Cli, root: Path) -> None:
+    said = cli("cancel", "a1", "--dry-run", "-C", root).out
+    assert "demo-b2 waits on it and never becomes ready" in said
+
+
 def test_the_journal_tells_who_what_and_the_way_back(cli: Cli, root: Path) -> None:
     assert "nothing has been changed" in cli("journal", "-C", root).out
     cli("set", "a1", "priority=3", "-C", root)

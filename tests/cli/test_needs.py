@@ -65,10 +65,22 @@ def test_a_filter_narrows_and_a_strange_one_is_refused(cli: Cli, project: Path) 
 def test_what_is_put_off_is_listed_apart_until_it_comes_back(cli: Cli, project: Path) -> None:
     done = cli("needs", "-C", project, "--now", NOW, "--snooze", "proposed:x-1", "--for", "2h", "--json")
     assert (done.document["count"], [need["key"] for need in done.document["snoozed"]]) == (1, ["proposed:x-1"])
+    assert done.document["snoozed"][0]["until"] == "2026-08-22T00:00:28Z"
+    assert cli("needs", "-C", project, "--now", NOW).out.endswith("1 snoozed, the first until 2026-08-22T00:00:28Z\n")
     later = cli("needs", "-C", project, "--now", "2026-08-22T00:00:28Z", "--json")
     assert later.document["count"] == 2, "two hours are over"
     back = cli("needs", "-C", project, "--now", NOW, "--wake", "proposed:x-1", "--json")
     assert (back.document["count"], back.document["snoozed"]) == (2, [])
+
+
+def test_a_dry_run_says_what_would_be_snoozed_and_writes_nothing(cli: Cli, project: Path) -> None:
+    words = ("needs", "-C", project, "--now", NOW, "--snooze", "proposed:x-1", "--for", "2h", "--dry-run")
+    told = cli(*words)
+    assert told.code == 0
+    assert told.out.startswith("would snooze proposed:x-1 until 2026-08-22T00:00:28Z\n")
+    assert cli(*words, "--json").document["snooze"] == ["proposed:x-1"]
+    assert not (project / ".helix/snoozed.json").exists()
+    assert "nothing waiting has the key" in cli(*words[:-1], "--wake", "proposed:nobody", "--dry-run").err
 
 
 @pytest.mark.parametrize(

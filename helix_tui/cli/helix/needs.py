@@ -28,6 +28,7 @@ from helix_tui.core.supervision.decide.need_view import (
     grouped,
     next_morning,
     put_off,
+    read_snoozes,
     span_seconds,
     stake,
 )
@@ -93,11 +94,13 @@ def run(call: Call) -> int:
     reader = NeedsReader(call)
     split = reader.look()
     if call.options.snooze or call.options.wake:
-        _put_off(call, reader, split)
+        if _put_off(call, reader, split):
+            return 0
         split = reader.look()
     if call.options.watch:
         return _watch(call, reader, wanted, split)
     passing = wanted.passing(split.active, reader.state.queue, call.now)
+    snoozes = read_snoozes(reader.curator.project)
     if call.json:
         call.emit(
             {
@@ -105,7 +108,9 @@ def run(call: Call) -> int:
                 "count": len(split.active),
                 "groups": {group.name: len(group.needs) for group in grouped(split.active, call.now)},
                 "needs": [reader.document(need) for need in passing],
-                "snoozed": [reader.document(need) for need in split.snoozed],
+                "snoozed": [
+                    reader.document(need) | {"until": snoozes[need.key].until or None} for need in split.snoozed
+                ],
             }
         )
         return 0
@@ -114,20 +119,38 @@ def run(call: Call) -> int:
     return 0
 
 
-def _put_off(call: Call, reader: NeedsReader, split: SplitNeeds) -> None:
+def _put_off(call: Call, reader: NeedsReader, split: SplitNeeds) -> bool:
+    """Snooze and wake, or with ``--dry-run`` tell what would be; whether that is all there is to tell."""
     every = {need.key: need for need in (*split.active, *split.snoozed)}
     keys = [*(call.options.snooze or ()), *(call.options.wake or ())]
     unknown = next((key for key in keys if key not in every), "")
     if unknown:
         raise CliError(f"nothing waiting has the key “{clean_line(unknown, 80)}”", "`helix-tui needs --json`", 2)
-    project, gate = reader.curator.project, reader.curator.gate
+    project, gate, until = reader.curator.project, reader.curator.gate, _until(call)
+    if call.options.dry_run:
+        _foretell(call, keys, until)
+        return True
     with explained():
         if call.options.wake:
             bring_back(project, gate, call.options.wake)
         if call.options.snooze:
             needs = [every[key] for key in call.options.snooze]
             who = reader.curator.me.user
-            put_off(project, gate, needs, until=_until(call), by=who, now=call.now)
+            put_off(project, gate, needs, until=until, by=who, now=call.now)
+    return False
+
+
+def _foretell(call: Call, keys: Iterable[str], until: int | None) -> None:
+    """What snoozing and waking would do."""
+    snooze, wake = call.options.snooze or [], call.options.wake or []
+    if call.json:
+        end = format_instant(until) if until is not None else None
+        call.emit({"dry_run": True, "snooze": snooze, "until": end, "wake": wake})
+        return
+    for key in keys:
+        end = "until it changes" if until is None else f"until {format_instant(until)}"
+        call.print(clean_line(f"would snooze {key} {end}" if key in snooze else f"would wake {key}", 400))
+    call.print("nothing was changed (--dry-run)")
 
 
 def _until(call: Call) -> int | None:
@@ -162,7 +185,8 @@ def _lines(call: Call, reader: NeedsReader, needs: Iterable[Need], split: SplitN
         if command:
             yield call.paint(f"  → {command}", "running")
     if split.snoozed:
-        yield call.paint(f"{len(split.snoozed):,} snoozed", "muted")
+        first = f", the first until {format_instant(split.wakes_at)}" if split.wakes_at else ", until they change"
+        yield call.paint(f"{len(split.snoozed):,} snoozed{first}", "muted")
 
 
 def _title(reader: NeedsReader, need: Need) -> str:

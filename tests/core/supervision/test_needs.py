@@ -28,8 +28,8 @@ def test_needs_are_ranked_by_urgency_then_by_what_waits() -> None:
         {"id": "below", "dependencies": [{"depends_on_id": "ask2"}]},
         {"id": "lower", "dependencies": [{"depends_on_id": "below"}]},
         {"id": "starved", "dependencies": [{"depends_on_id": "gone"}]},
-        {"id": "unlucky", "dependencies": [{"depends_on_id": "dropped"}]},
-        {"id": "dropped", "status": "cancelled"},
+        {"id": "unlucky", "updated_at": "2026-08-01T10:00:00Z", "dependencies": [{"depends_on_id": "dropped"}]},
+        {"id": "dropped", "status": "cancelled", "updated_at": "2026-08-20T10:00:00Z"},
         {"id": "x", "dependencies": [{"depends_on_id": "y"}]},
         {"id": "y", "dependencies": [{"depends_on_id": "x"}]},
         {"id": "odd", "status": "paused"},
@@ -58,6 +58,7 @@ def test_needs_are_ranked_by_urgency_then_by_what_waits() -> None:
         ("unknown_status", "odd", 0),
         ("unread_lines", "", 0),
     ]
+    assert needs[6].since == parse_now("2026-08-20T10:00:00Z"), "it waits in vain since the other was cancelled"
     assert len({need.key for need in needs}) == len(needs)
     assert needs[0].reason == "pid 7 is gone"
     assert "line 13" in needs[-1].reason
@@ -91,7 +92,7 @@ def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
         *[{"id": name} for name in named],
         {"id": "parked", "status": "proposed"},
         {"id": "done", "status": "closed"},
-        {"id": "dropped", "status": "cancelled"},
+        {"id": "dropped", "status": "cancelled", "updated_at": "2026-08-20T10:00:00Z"},
         {"id": "again"},
         {"id": "gate"},
     ]

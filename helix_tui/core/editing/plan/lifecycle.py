@@ -272,7 +272,8 @@ def plan_cancel(writing: PlanBuilder, operation: Operation) -> None:
         if overlay.status(other) not in TERMINAL and bead_id in overlay.depends_on(other)
     ]
     if waiting:
-        writing.notes.append(f"{named(waiting)} wait on it and never become ready: cancelled is not closed")
+        wait = "waits on it and never becomes" if len(waiting) == 1 else "wait on it and never become"
+        writing.notes.append(f"{named(waiting)} {wait} ready: cancelled is not closed")
     add_status(writing, bead_id, "cancelled")
 
 

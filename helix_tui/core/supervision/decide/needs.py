@@ -205,7 +205,7 @@ def needs_of(
     ]
     if tracker.unread:
         needs.append(Need("unread_lines", "", tracker.unread, 0))
-    begun = _beginnings(runs, left.values(), dead, questions, stoppage, tracker)
+    begun = _beginnings(runs, left.values(), dead, questions, stoppage, tracker) | _cancelled_at(queue, needs)
     whole = [_completed(queue, attempts, need, begun) for need in _once(queue, needs)]
     return tuple(sorted(whole, key=lambda need: _rank(queue, need)))
 
@@ -238,6 +238,17 @@ def _beginnings(
     if stoppage is not None:
         begun[f"worker_stopped:{stoppage.ending.bead_id}"] = stoppage.ending.at
     begun["unread_lines:"] = tracker.mtime_ns or None
+    return begun
+
+
+def _cancelled_at(queue: Queue, needs: Iterable[Need]) -> dict[str, int | None]:
+    """When the last of what a bead waits on for ever was cancelled, by the key of its need."""
+    begun: dict[str, int | None] = {}
+    for need in needs:
+        if need.kind == "cancelled_dependency":
+            waits_on = (queue.beads[target] for target in queue.graph.depends_on[need.bead_id])
+            ends = (parse_instant(bead.updated_at) for bead in waits_on if bead.status == "cancelled")
+            begun[need.key] = max((end for end in ends if end is not None), default=None)
     return begun
 
 
