@@ -14,6 +14,7 @@ import pytest
 from helix_tui.core.ddx.client import Ddx
 from helix_tui.core.ddx.documents.builder import read_graph
 from helix_tui.core.ddx.documents.source import read_documents
+from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ground.project import find_project
 from tests.real.stranger import Release
 
@@ -61,6 +62,10 @@ def difficult(root: Path) -> None:
     plain = "---\nddx:\n  id: {}\n  depends_on: [A08]\n---\n{}"
     for name, identity, text in (
         ("worktrees/w.md", "W1", "x"),
+        (".kept/h.md", "HID", "[[A08]]"),
+        ("docs/.deep/h.md", "HID2", "x"),
+        (".agents/h.md", "HID3", "x"),
+        (".claude/h.md", "HID4", "x"),
         ("docs/Up.MD", "UP", "  # spaced title \n"),
         ("node_modules/p/n.md", "NM", "```\n# in a fence\n```"),
         ("docs/references/n.md", "REF", ""),
@@ -103,12 +108,13 @@ def test_our_own_reader_answers_as_ddx(release: Release, tmp_path: Path, tree: s
     env = {"PATH": os.environ["PATH"], "HOME": str(home), "XDG_DATA_HOME": str(home), "TMPDIR": str(home)}
     env |= {"DDX_SERVER_URL": "http://127.0.0.1:9"}
     ddx = Ddx(release.path, root, env)
-    own = read_graph(root, root / ".ddx")
+    dialect = dialect_of(release.path, root, env=env)
+    own = read_graph(root, root / ".ddx", hidden=dialect.hidden_documents)
     assert own.graph_json() == ddx.json("doc", "graph", "--json")
     assert own.audit_json() == json.loads(ddx.attempt("doc", "audit", "--json").stdout)
     stale: Any = ddx.json("doc", "stale", "--json")
     assert own.stale_json(flat=not isinstance(stale, dict)) == (stale or [])
     for name in list(own.documents)[:12]:
         assert own.show_json(name) == ddx.json("doc", "show", name, "--json")
-    asked = read_documents(find_project(root), ddx)
+    asked = read_documents(find_project(root), ddx, dialect)
     assert (asked.source, asked.differences) == ("ddx", ())

@@ -43,7 +43,7 @@ def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterat
     yield _verbs(dialect)
     if present is not None:
         yield _readiness(call, project, ddx)
-    yield _documents(project, ddx)
+    yield _documents(project, ddx, dialect)
 
 
 def _environment(project: Project) -> dict[str, str] | None:
@@ -80,13 +80,15 @@ def _readiness(call: Call, project: Project, ddx: Ddx) -> DoctorCheck:
     return compare(ours, theirs)
 
 
-def _documents(project: Project, ddx: Ddx) -> DoctorCheck:
+def _documents(project: Project, ddx: Ddx, dialect: Dialect) -> DoctorCheck:
     """Whether our own reader makes the same graph of the documents as ddx does."""
     try:
-        documents = read_documents(project, ddx)
+        documents = read_documents(project, ddx, dialect)
     except DocumentsUnreadable as error:
         return DoctorCheck("documents", False, str(error), "Correct the file; `ddx doc audit` fails on it too.")
     counted = f"{len(documents.all)} documents"
+    if dialect.hidden_documents:
+        counted += " (hidden folders too, as this ddx reads them)"
     if documents.source != "ddx":
         return DoctorCheck("documents", True, f"{counted}; {documents.note}")
     if not documents.differences:

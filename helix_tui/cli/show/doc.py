@@ -16,6 +16,7 @@ from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.client import Ddx
 from helix_tui.core.ddx.documents.graph import BUCKETS, DocumentsUnreadable, GraphDocument, StaleDocument
 from helix_tui.core.ddx.documents.source import DocumentChange, DocumentMatch, Documents, read_documents
+from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ground.project import Project, find_ddx
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_age, format_instant
@@ -42,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             below.add_argument("name", metavar="TEXT" if verb == "search" else "ID", help="a document")
         if verb == "dependents":
             below.add_argument("--all", action="store_true", help="what depends on those, too")
-        below.add_argument("--own", action="store_true", help="ask no ddx")
+        below.add_argument("--own", action="store_true", help="read the files as ddx does, and ask no ddx")
         add_shared(below, below=True)
 
 
@@ -50,8 +51,9 @@ def run(call: Call) -> int:
     """Answer one question about the documents."""
     project = locate(call)
     path = None if call.options.own else find_ddx(call.ddx)
+    dialect = at_hand(call.ddx, project.root)
     try:
-        documents = read_documents(project, Ddx(path, project.root) if path is not None else None)
+        documents = read_documents(project, Ddx(path, project.root) if path is not None else None, dialect)
     except DocumentsUnreadable as error:
         raise CliError(str(error), "Correct it; `ddx doc audit` fails on it too.") from None
     verb = call.options.verb

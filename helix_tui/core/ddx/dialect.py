@@ -178,6 +178,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """… and what is above that."""
     cancelled_counts: bool
     """A cancelled child counts as finished there."""
+    hidden_documents: bool
+    """Documents in folders whose name begins with a dot are read too, but for its own, git's and Claude's."""
     gates: tuple[RowGate, ...] = ()
     verbs: Mapping[str, DdxVerb] = field(default_factory=dict)
     """Per deed the verb that it answered to, with its flags."""
@@ -265,6 +267,7 @@ APRIL = Dialect(
     closes_epics=False,
     climbs=False,
     cancelled_counts=False,
+    hidden_documents=True,
     verbs=_APRIL_VERBS,
 )
 """The releases of April 2026, and the embedded tracker where it plays them."""
@@ -283,6 +286,7 @@ AUGUST = Dialect(
     closes_epics=True,
     climbs=True,
     cancelled_counts=True,
+    hidden_documents=False,
     verbs=_AUGUST_VERBS,
 )
 """The releases of August 2026, and the embedded tracker where it plays them."""

@@ -139,6 +139,7 @@ class _Trial:
             closes_epics="t-parent" in closed,
             climbs="t-upper" in closed,
             cancelled_counts="t-halved" in closed,
+            hidden_documents=self._hidden_documents(rule.name),
             gates=self._gates(),
         )
 
@@ -174,12 +175,23 @@ class _Trial:
                 found.append(RowGate(kind, word, code[1], clean_line(command, 120)))
         return tuple(found)
 
+    def _hidden_documents(self, family: Era) -> bool:
+        """Whether it finds a document in a hidden folder; as its family does, where it is not asked for documents."""
+        path = self.folder / ".kept" / "document.md"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("---\nddx:\n  id: t-hidden\n---\n")
+        finished = self._answer("doc", "graph", "--json")
+        return "t-hidden" in finished.out if finished.rc == 0 else FAMILIES[family].hidden_documents
+
     def _run(self, *words: str) -> bool:
         finished = self._bead(*words)
         return finished.rc == 0 and not finished.timed_out
 
     def _bead(self, *words: str) -> Finished:
-        argv = (os.fspath(self._ddx), "bead", *words)
+        return self._answer("bead", *words)
+
+    def _answer(self, *words: str) -> Finished:
+        argv = (os.fspath(self._ddx), *words)
         return self._ask(argv, cwd=self.folder, env=self._env, timeout=TIMEOUT_S, cap=1 << 20)
 
     def _write(self, rows: list[dict[str, Any]]) -> None:

@@ -13,6 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.documents.builder import read_graph
 from helix_tui.core.ddx.documents.graph import DocumentsUnreadable
 from helix_tui.core.ddx.measures import (
@@ -107,9 +108,9 @@ class Measure(Struct, frozen=True):
         }
 
 
-def read_measures(project: Project, attempts: Iterable[Attempt]) -> tuple[Measure, ...]:
+def read_measures(project: Project, attempts: Iterable[Attempt], dialect: Dialect | None = None) -> tuple[Measure, ...]:
     """Every metric that is defined or was observed, by name. Reads documents and two files of DDx's."""
-    found = {each.name: each for each in _defined(project)}
+    found = {each.name: each for each in _defined(project, dialect)}
     samples: dict[str, list[Sample]] = {name: [] for name in found}
     stored = {each.id: each for each in read_stored_executions(project.ddx_dir)}
     for run in read_observations(project.ddx_dir):
@@ -140,10 +141,11 @@ def read_measures(project: Project, attempts: Iterable[Attempt]) -> tuple[Measur
     return tuple(made)
 
 
-def _defined(project: Project) -> Iterable[Measure]:
+def _defined(project: Project, dialect: Dialect | None) -> Iterable[Measure]:
     """The metrics that documents define, with the ratchets of the documents that measure them."""
+    hidden = dialect is not None and dialect.hidden_documents
     try:
-        documents = read_graph(project.root, project.ddx_dir).documents
+        documents = read_graph(project.root, project.ddx_dir, hidden=hidden).documents
     except DocumentsUnreadable:
         return
     gates = {each.execution.metric_id: each.execution for each in documents.values() if each.execution is not None}

@@ -253,7 +253,7 @@ class InsightsScreen(PanedScreen):
 def read_figures(snapshot: Snapshot, now: int) -> Report:
     """Every table, with what ddx's loop told of attempts that left no evidence; reads documents and a few files."""
     attempts = with_told(snapshot.project, tuple(snapshot.attempts))
-    measures = read_measures(snapshot.project, attempts)
+    measures = read_measures(snapshot.project, attempts, snapshot.dialect)
     return read_report(
         attempts, snapshot.queue, now, snapshot.attempts.other_calls, measures=measures, archive=snapshot.archive
     )

@@ -41,18 +41,19 @@ from helix_tui.core.ddx.files import read_bytes
 MAX_FILES = 50_000
 """Markdown files of one tree that are looked at."""
 
-_MANAGED = frozenset((".git", ".ddx", ".claude", ".agents", "worktrees"))
+_MANAGED = frozenset((".git", ".ddx", ".claude", "worktrees"))
 _LINK = re.compile(r"\[\[([^\[\]]+)\]\]")
 _HISTORICAL = frozenset(("superseded", "archived", "historical", "deprecated"))
 _DONE = frozenset(("published", "complete", "implemented", "converged"))
 
 
-def read_graph(root: Path, ddx_dir: Path) -> DocumentGraph:
+def read_graph(root: Path, ddx_dir: Path, *, hidden: bool = False) -> DocumentGraph:
     """The graph of a project's documents.
 
     Args:
         root: the folder under which documents are looked for.
         ddx_dir: where ``graphs/*.yaml`` may narrow that down.
+        hidden: whether folders whose name begins with a dot are looked at too (`Dialect.hidden_documents`).
 
     Raises:
         DocumentsUnreadable: a file under ``graphs`` is broken.
@@ -60,7 +61,7 @@ def read_graph(root: Path, ddx_dir: Path) -> DocumentGraph:
     configs = [config for path in _config_files(ddx_dir / "graphs") if (config := _read_config(path))]
     roots = [root / each for config in configs for each in config.roots if each]
     made = _Making(Path(os.path.normpath(root)))
-    made.read(_markdown_files(made.root, roots or [made.root]))
+    made.read(_markdown_files(made.root, roots or [made.root], hidden=hidden))
     made.resolve_links()
     made.find_missing()
     made.find_cycles()
@@ -276,18 +277,19 @@ class _Making:
             yield self.documents[name]
 
 
-def _markdown_files(root: Path, roots: Iterable[Path]) -> list[str]:
-    """Every Markdown file under some folders, sorted, but for hidden folders and those of tools.
+def _markdown_files(root: Path, roots: Iterable[Path], *, hidden: bool) -> list[str]:
+    """Every Markdown file under some folders, sorted, but for hidden ones and the folders of tools.
 
     Raises:
         DocumentsUnreadable: there are more than anybody would write.
     """
     found: list[str] = []
     for start in roots:
-        if _hidden(_relative(root, os.path.normpath(start))):
+        top = os.path.normpath(start)
+        if os.path.basename(top) in _MANAGED or (not hidden and _hidden(_relative(root, top))):
             continue
-        for folder, folders, names in os.walk(os.path.normpath(start)):
-            folders[:] = [name for name in folders if name not in _MANAGED and not name.startswith(".")]
+        for folder, folders, names in os.walk(top):
+            folders[:] = [name for name in folders if name not in _MANAGED and (hidden or not name.startswith("."))]
             paths = (os.path.join(folder, name) for name in names if not name.startswith("."))
             found += [path for path in paths if os.path.splitext(path)[1].lower() == ".md"]
             if len(found) > MAX_FILES:

@@ -6,6 +6,7 @@ whoever shows that says so (`DocumentMatch.how`).
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections import deque
@@ -19,6 +20,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.client import Ddx, DdxError
+from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.documents.graph import (
     BUCKETS,
     DocumentGraph,
@@ -239,12 +241,16 @@ class GoverningDocuments:
 
     Args:
         ddx: who is asked; our own reader answers where it is None.
+        dialect: what the ddx at hand does, where that is known.
         max_age_s: how long what was read stands for the present.
     """
 
-    def __init__(self, project: Project, ddx: Ddx | None = None, *, max_age_s: float = MAX_AGE_S) -> None:
+    def __init__(
+        self, project: Project, ddx: Ddx | None = None, dialect: Dialect | None = None, *, max_age_s: float = MAX_AGE_S
+    ) -> None:
         self._project = project
         self._ddx = ddx
+        self.dialect = dialect
         self._max_age_s = max_age_s
         self._read_at = 0.0
         self._known: Documents | None = None
@@ -266,24 +272,26 @@ class GoverningDocuments:
 
     def _read(self) -> None:
         try:
-            self._known = read_documents(self._project, self._ddx)
+            self._known = read_documents(self._project, self._ddx, self.dialect)
         except DocumentsUnreadable as error:
             self._known = Documents("files", str(error), DocumentGraph(self._project.root, {}), ())
         self._read_at = time.monotonic()
 
 
-def read_documents(project: Project, ddx: Ddx | None = None) -> Documents:
+def read_documents(project: Project, ddx: Ddx | None = None, dialect: Dialect | None = None) -> Documents:
     """The documents of a project.
 
     Args:
         ddx: who is asked; our own reader answers where it is None or has no answer.
+        dialect: what the ddx at hand does: our own reader looks where it does.
 
     Raises:
         DocumentsUnreadable: a file under ``.ddx/graphs`` is broken, or there are too many files.
     """
     from helix_tui.core.ddx.documents.builder import read_graph  # YAML is for whoever asks for documents
 
-    ours = read_graph(project.root, project.ddx_dir)
+    hidden = dialect is not None and dialect.hidden_documents
+    ours = read_graph(project.root, project.ddx_dir, hidden=hidden)
     if ddx is None:
         return Documents("files", OWN_READER, ours, ours.stale())
     try:
@@ -372,7 +380,9 @@ def _differences(ours: DocumentGraph, theirs: _Answers) -> Iterator[str]:
     mine = {entry["id"]: entry for entry in ours.graph_json()}
     said = {entry["id"]: entry for entry in theirs.graph}
     for name in sorted(mine.keys() ^ said.keys()):
-        yield f"{clean_line(name, 80)} is a document {'here' if name in mine else 'for ddx'} alone"
+        path = (mine.get(name) or said[name])["path"]
+        why = ": it is in a hidden folder" if f"{os.sep}." in f"{os.sep}{path}" else ""
+        yield f"{clean_line(name, 80)} is a document {'here' if name in mine else 'for ddx'} alone{why}"
     for name in sorted(mine.keys() & said.keys()):
         if mine[name] != said[name]:
             yield f"{clean_line(name, 80)} has other edges or another title for ddx"

@@ -170,7 +170,8 @@ class BackgroundMonitor:
         self._failures = 0
         self._seen_by_person: list[str] = []
         self._lessons = LessonReader(project)
-        self._documents = DocumentFacts(GoverningDocuments(project, max_age_s=DOCUMENTS_S), DOCUMENTS_S)
+        self._governing = GoverningDocuments(project, max_age_s=DOCUMENTS_S)
+        self._documents = DocumentFacts(self._governing, DOCUMENTS_S)
         self._default_budget = default_budget
 
     def start(self) -> None:
@@ -218,6 +219,7 @@ class BackgroundMonitor:
             minded, why = self._mind(self._curator)
             unminded, trouble = (() if minded else unminded), why or trouble
         dead = find_dead_claims(queue_state, self.project, env=self._env, now=self._clock())
+        self._governing.dialect = queue_state.dialect
         status_summary = take_bearing(
             queue_state,
             self.project,

@@ -154,7 +154,9 @@ class Checker(Struct):
         """The documents, read once for what is asked at one time."""
         if self.found is None:
             ddx = self.curator.reader(queue)
-            self.found = DocumentFacts(GoverningDocuments(self.curator.project, ddx, max_age_s=DOCUMENTS_AGE_S))
+            self.found = DocumentFacts(
+                GoverningDocuments(self.curator.project, ddx, self.curator.at_hand, max_age_s=DOCUMENTS_AGE_S)
+            )
         return self.found
 
     def drift(self, queue_state: QueueState) -> tuple[Drift, ...]:

@@ -46,7 +46,8 @@ def settle_documents(work: LoopWork) -> None:
 
 
 def _documents(work: LoopWork) -> Documents:
-    return GoverningDocuments(work.project, work.curator.reader(work.look().queue)).get()
+    seen = work.look()
+    return GoverningDocuments(work.project, work.curator.reader(seen.queue), seen.dialect).get()
 
 
 def _ask(work: LoopWork, kind: str, finding: DocumentFinding) -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.client import Ddx
+from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect
 from helix_tui.core.ddx.documents.builder import read_graph
 from helix_tui.core.ddx.documents.frontmatter import read_fields, read_node, split
 from helix_tui.core.ddx.documents.graph import DocumentGraph, DocumentsUnreadable
@@ -34,13 +35,16 @@ def tree(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return root, [json.loads(line) for line in lines]
 
 
-def test_our_reader_answers_what_four_releases_answered(tree: tuple[Path, list[dict[str, Any]]]) -> None:
+@pytest.mark.parametrize(("dialect", "releases"), [(APRIL, {"april"}), (AUGUST, {"may", "july", "head"})])
+def test_our_reader_answers_what_four_releases_answered(
+    tree: tuple[Path, list[dict[str, Any]]], dialect: Dialect, releases: set[str]
+) -> None:
     root, recorded = tree
-    graph = read_graph(root, root / ".ddx")
+    graph = read_graph(root, root / ".ddx", hidden=dialect.hidden_documents)
     compared = 0
     for answer in recorded:
         verb, *words = answer["argv"][2:]
-        if not answer["stdout"]:
+        if not answer["stdout"] or releases.isdisjoint(answer["releases"]):
             continue
         said = answer["stdout"].replace("$P", str(root))
         if "--json" in words:
@@ -232,6 +236,33 @@ def test_where_there_is_a_ddx_it_answers_and_differences_are_kept(project: Proje
     asked = read_documents(project, Ddx(a_ddx(tmp_path, **answers), project.root))
     assert list(asked.all) == ["ONLY"]
     assert "ONLY is a document for ddx alone" in asked.differences
+
+
+def test_hidden_folders_are_read_where_the_ddx_at_hand_reads_them(project: Project, tmp_path: Path) -> None:
+    for folder in (".kept", "docs/.deep", ".agents", ".claude", ".ddx", ".git", "worktrees"):
+        path = project.root / folder / "more.md"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"---\nddx:\n  id: IN-{folder}\n---\n")
+    (project.root / "docs" / ".more.md").write_text("---\nddx:\n  id: FILE\n---\n")
+    usual = set(read_documents(project, None, AUGUST).all)
+    assert usual == set(read_documents(project).all)
+    assert set(read_documents(project, None, APRIL).all) - usual == {
+        "HIDDEN",
+        "IN-.kept",
+        "IN-docs/.deep",
+        "IN-.agents",
+    }
+    graphs = project.ddx_dir / "graphs"
+    graphs.mkdir()
+    (graphs / "g.yaml").write_text("roots: [.kept, worktrees]\n")
+    assert list(read_documents(project, None, APRIL).all) == ["IN-.kept"]
+    assert not read_documents(project, None, AUGUST).all
+    answers = {"graph": json.dumps([{"id": "IN-.kept", "path": ".kept/more.md"}]), "audit": "[]", "stale": "[]"}
+    ddx = Ddx(a_ddx(tmp_path, **answers), project.root)
+    assert read_documents(project, ddx, APRIL).differences == ()
+    assert read_documents(project, ddx).differences == (
+        "IN-.kept is a document for ddx alone: it is in a hidden folder",
+    )
 
 
 def test_a_ddx_without_the_verb_is_stood_in_for_and_that_is_said(project: Project, tmp_path: Path) -> None:
