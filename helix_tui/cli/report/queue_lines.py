@@ -11,7 +11,7 @@ from helix_tui.cli.paint import ROLES, counted
 from helix_tui.cli.report.counts import counts_of
 from helix_tui.cli.report.loading import Present
 from helix_tui.core.beads.archive import describe, read_archive
-from helix_tui.core.beads.cycles import circles
+from helix_tui.core.beads.graph import circles
 from helix_tui.core.beads.readiness import NOT_ELIGIBLE, STATES, Queue, Standing
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.views import build_view

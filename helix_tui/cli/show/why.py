@@ -12,8 +12,7 @@ from helix_tui.cli.report.loading import Present, archived_bead, find_bead, load
 from helix_tui.cli.report.queue_lines import run_line, title_of
 from helix_tui.cli.show.queue import reasons, weight_document
 from helix_tui.core.beads.archive import describe
-from helix_tui.core.beads.cycles import Circle, circle_ahead, circle_of
-from helix_tui.core.beads.naming import with_titles
+from helix_tui.core.beads.graph import Circle, circle_ahead, circle_of, with_titles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.history import BeadHistory, LastSeen

@@ -1,16 +1,24 @@
-"""The bead graph: what waits on what, what is missing, what goes in a circle; what a bead holds up.
+"""The bead graph: what waits on what, what is missing, what a bead holds up; circles, step by step, and what
+would break them; ids in sentences with their titles.
 
 Only the dependency edge counts, as for readiness: a parent does not wait for its children in DDx.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
 from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.ground.text import clean_line
+
+if TYPE_CHECKING:
+    from helix_tui.core.beads.readiness import Queue
 
 
 class Dangling(Struct, frozen=True):
@@ -236,3 +244,105 @@ def _path(
     while further := waits_on[path[-1]]:
         path.append(max(further, key=lambda target: before[target]))
     return tuple(reversed(path))
+
+
+class Cut(Struct, frozen=True):
+    """An edge of a circle. Without it, or once ``needed`` is closed, the circle is broken."""
+
+    waiter: str
+    needed: str
+    frees: bool
+    """Whether the waiter is ready then; else it goes on waiting, on something outside the circle too."""
+
+
+class Circle(Struct, frozen=True):
+    """Beads of which each waits on the next, and the last on the first. None of them can ever start."""
+
+    ids: tuple[str, ...]
+    cuts: tuple[Cut, ...]
+    """Every edge, those first that make a bead ready at once."""
+
+    def path(self, name: Callable[[str], str] = str) -> str:
+        """``a → b → a``."""
+        return " → ".join(map(name, (*self.ids, self.ids[0])))
+
+
+def circle_of(queue: Queue, bead_id: str) -> Circle | None:
+    """The shortest circle that a bead is in, beginning with it; None where it is in none."""
+    found = _way(queue, bead_id, lambda other: other == bead_id)
+    return None if found is None else _circle(queue, found)
+
+
+def circle_ahead(queue: Queue, bead_id: str) -> Circle | None:
+    """The nearest circle that a bead waits on, directly or through others, without being in it."""
+    circled = {other for group in queue.graph.cycles for other in group} - {bead_id}
+    if not circled:
+        return None
+    way = _way(queue, bead_id, lambda other: other in circled and circle_of(queue, other) is not None)
+    return None if way is None else circle_of(queue, way[-1])
+
+
+def circles(queue: Queue) -> Iterator[Circle]:
+    """One circle, a shortest one, of every group of beads that wait on each other."""
+    for group in queue.graph.cycles:
+        for bead_id in group:
+            circle = circle_of(queue, bead_id)
+            if circle is not None:
+                yield circle
+                break
+
+
+def _circle(queue: Queue, way: list[str]) -> Circle:
+    """The circle of a way that ends where it began."""
+    ids = tuple(way[:-1])
+    edges = zip(ids, (*ids[1:], ids[0]), strict=True)
+    cuts = [Cut(waiter, needed, queue.ready_without(waiter, needed)) for waiter, needed in edges]
+    return Circle(ids, tuple(sorted(cuts, key=lambda cut: not cut.frees)))
+
+
+def _way(queue: Queue, start: str, arrived: Callable[[str], bool]) -> list[str] | None:
+    """The shortest way from a bead along what holds it back to another one; both ends included."""
+    beads, edges = queue.beads, queue.graph.depends_on
+    before: dict[str, str] = {}
+    ahead = deque([start])
+    while ahead:
+        bead_id = ahead.popleft()
+        if beads[bead_id].status in TERMINAL:
+            continue  # it waits on nothing any more
+        for target in edges.get(bead_id, ()):
+            if target not in beads or beads[target].status == "closed":
+                continue
+            if arrived(target):
+                way = [target, bead_id]
+                while way[-1] != start:
+                    way.append(before[way[-1]])
+                return way[::-1]
+            if target not in before:
+                before[target] = bead_id
+                ahead.append(target)
+    return None
+
+
+_WORD = re.compile(r"[A-Za-z0-9][\w.-]*[A-Za-z0-9]")
+
+TITLE = 40
+"""Characters of a title that stand beside an id."""
+
+
+def with_titles(text: str, beads: Mapping[str, Bead], *, most: int = 4) -> str:
+    """A sentence whose first ids, each once, are followed by their titles; the rest stays as it is."""
+    named: set[str] = set()
+
+    def name(found: re.Match[str]) -> str:
+        bead_id = found.group()
+        bead = beads.get(bead_id)
+        if bead is None or bead_id in named or len(named) >= most or text.startswith("“", found.end() + 1):
+            return bead_id
+        title = clean_line(bead.title, TITLE + 1)
+        if not title or title in text:
+            return bead_id
+        named.add(bead_id)
+        short = title if len(title) <= TITLE else f"{title[: TITLE - 1].rstrip()}…"
+        return f"{bead_id} “{short}”"
+
+    return _WORD.sub(name, text)

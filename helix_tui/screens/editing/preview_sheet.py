@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from textual import events, on
 
-from helix_tui.core.beads.naming import with_titles
+from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.editing.undo.undo_plan import PlanChanged
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.keymap import id_of

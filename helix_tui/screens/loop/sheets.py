@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec import Struct
 from textual import on
 
-from helix_tui.core.beads.naming import with_titles
+from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.sums import format_whole
 from helix_tui.core.ddx.runs.running import Run

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from helix_tui.core.beads.archive import describe
-from helix_tui.core.beads.cycles import circle_ahead, circle_of
-from helix_tui.core.beads.naming import with_titles
+from helix_tui.core.beads.graph import circle_ahead, circle_of, with_titles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ground.text import clean_line, short_id, split_block

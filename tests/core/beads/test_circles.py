@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.beads.cycles import Cut, circle_ahead, circle_of, circles
+from helix_tui.core.beads.graph import Cut, circle_ahead, circle_of, circles
 from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.beads.tracker import parse_rows
 

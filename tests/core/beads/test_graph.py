@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.core.beads.graph import Dangling, Graph
-from helix_tui.core.beads.gutter import MAX_LANES, draw, order_rows
 from helix_tui.core.beads.record import Bead, Dependency
+from helix_tui.core.beads.views import MAX_LANES, draw, order_rows
 
 Edges = dict[str, list[str]]
 

@@ -16,10 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.beads.filebuffer import FileBuffer, copy_to_disk
-from helix_tui.core.beads.lines import Found, Image, read_lines
-from helix_tui.core.beads.record import Bead, decode_bead
-from helix_tui.core.beads.tracker import TrackerReader, parse_rows, read_tracker
+from helix_tui.core.beads.record import Bead, FileBuffer, copy_to_disk, decode_bead
+from helix_tui.core.beads.tracker import Found, Image, TrackerReader, parse_rows, read_lines, read_tracker
 
 
 def write(path: Path, *rows: dict[str, Any] | bytes) -> None:

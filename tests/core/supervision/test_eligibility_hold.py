@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from helix_tui.core.beads.naming import with_titles
+from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.ground.text import split_block
 from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.signals.eligibility_hold import UNDECIDED, causes

@@ -12,7 +12,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from helix_tui.core.beads.cycles import circle_of
+from helix_tui.core.beads.graph import circle_of
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.names import status_of

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.beads.archive import Archived
-from helix_tui.core.beads.cycles import circles
+from helix_tui.core.beads.graph import circles
 from helix_tui.core.beads.readiness import PROPOSED, Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Tracker
