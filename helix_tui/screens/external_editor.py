@@ -13,12 +13,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from textual.app import App, SuspendNotSupported
 
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_line
+
+if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts.attempt import Attempt
+    from helix_tui.screens.base import HelixScreen
+
+GIT_SECONDS = 8.0
+"""How long git may take for a diff: leaving the console waits for it."""
 
 _PLUS_LINE = {
     "vi",
@@ -107,6 +115,33 @@ def open_at(app: App[object], path: Path, line: int) -> str:
         return f"{path.name} is not in the work tree"
     command = editor_command(path, line)
     return _leave_for(app, command) if command is not None else "no editor is found; set EDITOR"
+
+
+def open_first_change(screen: HelixScreen, attempt: Attempt | None) -> None:
+    """Open the first line that an attempt changed, as soon as git has named it, unless its user has gone elsewhere."""
+    from helix_tui.core.ddx.attempts.evidence import read_diff
+    from helix_tui.widgets.text.patch import first_change, parse_diff
+
+    if attempt is None:
+        screen.console.say("no attempt on this row: nothing to open in the editor", "warning")
+        return
+    app, root = screen.app, screen.console.snapshot.project.root
+
+    def opened(place: tuple[Path, int] | None, why: str) -> None:
+        if not screen.is_current:
+            return
+        said = open_at(app, *place) if place is not None else f"no diff to open: {why or 'it changed no file'}"
+        if said:
+            screen.console.say(clean_line(said, 300), "warning")
+
+    def work() -> None:
+        diff = read_diff(root, attempt, timeout=GIT_SECONDS)
+        files = parse_diff(diff.text)
+        first = first_change(files)
+        place = (root / files[first[0]].path, first[1]) if first is not None else None
+        app.call_from_thread(opened, place, diff.error)
+
+    screen.run_worker(work, thread=True, group="editor", exclusive=True)
 
 
 def _leave_for(app: App[object], command: Sequence[str]) -> str:

@@ -484,11 +484,19 @@ async def test_a_line_of_a_diff_opens_in_the_editor_and_the_diff_in_the_pager(
     app = open_loop(project)
     async with app.run_test(size=(140, 30)) as pilot:
         await settled(pilot)
-        await pilot.press("right_square_bracket")
-        await settled(pilot)
         await pilot.press("ctrl+e")
         await settled(pilot)
         assert f"EDITOR {project / 'watchdog.py'}" in seen.read_text(), "from the list, the first line that changed"
+        seen.unlink()
+        await pilot.press("enter", "ctrl+e")
+        await settled(pilot)
+        assert f"EDITOR {project / 'watchdog.py'}" in seen.read_text(), "from a tab whose lines are of no file, too"
+        seen.unlink()
+        await pilot.press("escape", "right_square_bracket")
+        await settled(pilot)
+        await pilot.press("ctrl+e")
+        await settled(pilot)
+        assert f"EDITOR {project / 'watchdog.py'}" in seen.read_text(), "from the list, in the diff"
         seen.unlink()
         await pilot.press("enter", "G", "ctrl+e", "P")
         await settled(pilot)

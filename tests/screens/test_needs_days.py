@@ -28,6 +28,7 @@ from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.signals.questions import OpenQuestions, read_questions
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.screens.editing.choices import ChoiceSheet
+from helix_tui.screens.loop.screen import LoopScreen
 from helix_tui.screens.needs.screen import NeedsScreen
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.journal_host import at_rest
@@ -519,6 +520,58 @@ async def test_the_evidence_of_a_question_lies_beside_its_choices(days: Console)
             "+checked",
         ):
             assert days.sees(words), (words, days.rows())
+
+
+async def test_a_question_about_a_kept_change_drops_it_in_two_keys(days: Console) -> None:
+    project = find_project(days.root)
+    OpenQuestions(project, WriteGate(project, read_only=False)).ask(
+        "conflict", "land k-check?", key="e", bead_id="k-check"
+    )
+    async with days.run_test(size=SIZE) as pilot:
+        days.feed.look()
+        await pilot.press("exclamation_mark")
+        await at_rest(pilot)
+        assert isinstance(days.screen, NeedsScreen)
+        assert days.screen.list.select("conflict:k-check")
+        await pilot.press("D")
+        await at_rest(pilot)
+        assert days.sees("answer q-3: drop"), "what it writes is shown first"
+        await pilot.press("enter")
+        await at_rest(pilot)
+        await days.workers.wait_for_complete()
+        days.change_runner.settle(5)
+        await at_rest(pilot)
+        days.feed.look()
+        await at_rest(pilot)
+        assert not [key for key in keys(days) if key.endswith("k-check")]
+
+
+async def test_the_row_of_an_attempt_leads_to_its_diff_the_one_before_and_the_editor(
+    days: Console, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    seen = tmp_path / "seen"
+    editor = tmp_path / "editor"
+    editor.write_text(f'#!/bin/sh\necho "$@" > {seen}\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+    monkeypatch.delenv("VISUAL", raising=False)
+    monkeypatch.setattr("textual.app.App.suspend", lambda self: nullcontext())
+    async with days.run_test(size=SIZE) as pilot:
+        for key, tab in (("right_square_bracket", "diff"), ("left_square_bracket", "compare")):
+            await opened(days, pilot, "merge_conflict:k-conflict")
+            await pilot.press(key)
+            await at_rest(pilot)
+            screen = days.screen
+            assert isinstance(screen, LoopScreen)
+            assert screen.view.current == tab
+            assert screen.view.subject is not None
+            assert screen.view.subject.attempt.attempt_id == ATTEMPTS["k-conflict"]
+        await opened(days, pilot, "merge_conflict:k-conflict")
+        await pilot.press("ctrl+e")
+        await days.workers.wait_for_complete()
+        await at_rest(pilot)
+        assert seen.read_text().strip() == str(days.root / "shared.txt")
+        assert isinstance(days.screen, NeedsScreen)
 
 
 async def test_what_is_assigned_says_to_whom_and_is_found_by_it(days: Console) -> None:

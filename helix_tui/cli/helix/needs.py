@@ -74,7 +74,7 @@ class NeedsReader:
         """A need as JSON, with its heading, its bead's title, and what can be done."""
         bead = self.state.queue.beads.get(need.bead_id)
         attempt = self.attempts.get(need.attempt_id)
-        offered = actions_of(need, senseless(attempt))
+        offered = actions_of(need, senseless(need, attempt))
         return {
             **need.record(),
             "group": group_of(need),

@@ -28,7 +28,7 @@ from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folder
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.screens.background import Jobs
-from helix_tui.screens.external_editor import page_at, page_text
+from helix_tui.screens.external_editor import GIT_SECONDS, page_at, page_text
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.tabs import PaneTabs
 from helix_tui.widgets.text.attempt_evidence import AttemptSubject, EvidencePane, SubjectLine, short_name
@@ -38,9 +38,6 @@ from helix_tui.widgets.text.pane import Para, TextPane
 from helix_tui.widgets.text.patch import DiffFacts, painted, parse_diff
 from helix_tui.widgets.text.prompt import PromptPane
 from helix_tui.widgets.text.transcript import RawPane, Script, TranscriptPane, size_of
-
-GIT_SECONDS = 8.0
-"""How long git may take for a diff: leaving the console waits for it."""
 
 FILE_CAP = 512 << 10
 LONG_LINE = 4_000

@@ -24,7 +24,7 @@ from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 from helix_tui.screens.editing.keys import BeadKeys
 from helix_tui.screens.empty_states import placard
-from helix_tui.screens.external_editor import open_at
+from helix_tui.screens.external_editor import open_at, open_first_change
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.layout import keep
 from helix_tui.screens.loop.attempt_screen import AttemptView
@@ -153,8 +153,14 @@ class LoopScreen(BeadKeys, FilteringScreen):
         reading = interpret(attempt, now, snapshot.queue.parked(attempt.bead_id))
         return AttemptSubject(attempt, run, snapshot.queue.beads, siblings, reading, now=now)
 
-    def show_attempt(self, attempt_id: str) -> bool:
-        """Put the cursor on an attempt; False where there is none (yet): it is selected when it comes."""
+    def show_attempt(self, attempt_id: str, tab: str = "") -> bool:
+        """Put the cursor on an attempt; False where there is none (yet): it is selected when it comes.
+
+        Args:
+            tab: in which it is shown; empty for the one that is open.
+        """
+        if tab:
+            self.view.open_tab(tab)
         if not self.list.select(attempt_id) and self.filter.text:
             self.filter_with("")
         if self.list.select(attempt_id):
@@ -321,10 +327,13 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.view.compare_with(attempt if self._marked else None)
 
     def action_open_editor(self) -> None:
-        """The file of the line under the cursor of what is read, at that line, in the user's editor."""
-        place = self.view.place() if self.view.size.width else None
-        said = open_at(self.app, *place) if place is not None else "no file belongs to this line; see diff or raw"
-        if said:
+        """The file of the line that is read, at it, in the user's editor; else what the attempt changed first."""
+        reads = self.view.size.width and (not self.in_list or self.view.current == "diff")
+        place = self.view.place() if reads else None
+        if place is None:
+            subject = self.subject()
+            open_first_change(self, subject.attempt if subject is not None else None)
+        elif said := open_at(self.app, *place):
             self.console.say(said, "warning")
 
     def action_page(self) -> None:

@@ -299,16 +299,16 @@ class Traveller(App[int]):
         await self.action_show_screen("queue")
         self.select_below(bead_id)
 
-    def open_attempt(self, attempt_id: str) -> None:
-        """To an attempt on the Loop screen."""
-        self.call_later(self._open_attempt, attempt_id)
+    def open_attempt(self, attempt_id: str, tab: str = "") -> None:
+        """To an attempt on the Loop screen, in one of its tabs."""
+        self.call_later(self._open_attempt, attempt_id, tab)
 
-    async def _open_attempt(self, attempt_id: str) -> None:
+    async def _open_attempt(self, attempt_id: str, tab: str) -> None:
         await self.action_show_screen("loop")
         from helix_tui.screens.loop.screen import LoopScreen
 
         if isinstance(self.screen, LoopScreen):
-            self.screen.show_attempt(attempt_id)
+            self.screen.show_attempt(attempt_id, tab)
 
     def open_memory(self, name: str) -> None:
         """To a memory on its screen."""

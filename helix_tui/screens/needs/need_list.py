@@ -184,7 +184,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
     def _without(self, need: Need) -> frozenset[ActionId]:
         """What makes no sense for a need as it is now."""
         held = need.kind == "drift" and not self.may_be_held(need)
-        return frozenset({"hold"}) if held else senseless(self._attempt(need))
+        return frozenset({"hold"}) if held else senseless(need, self._attempt(need))
 
     def may_be_held(self, need: Need) -> bool:
         """Whether workers are still to be kept off a drifted bead."""

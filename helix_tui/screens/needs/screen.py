@@ -17,7 +17,13 @@ from textual.binding import BindingType
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
 from helix_tui.core.editing.steps import OperationRefused
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.decide.need_actions import ActionId, actions_of, assign_to, operations_for
+from helix_tui.core.supervision.decide.need_actions import (
+    ASK_OF_ATTEMPT,
+    ActionId,
+    actions_of,
+    assign_to,
+    operations_for,
+)
 from helix_tui.core.supervision.decide.need_view import (
     bring_back,
     put_off,
@@ -27,6 +33,7 @@ from helix_tui.core.supervision.stages.landing import kept_ref
 from helix_tui.keymap import BY_ID, bindings, names, shown
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.requests import DriftRequest, RecoveryRequest, request_for, upkeep
+from helix_tui.screens.external_editor import open_first_change
 from helix_tui.screens.memory.sheets import MemoryPreviewSheet
 from helix_tui.screens.needs import deeds
 from helix_tui.screens.needs.need_list import NeedList
@@ -37,6 +44,7 @@ from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 
 if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts.attempt import Attempt
     from helix_tui.core.supervision.signals.orphans import Orphan
 
 _ASKED = frozenset({"physics-level", "guidance", "conflict", "ambiguous", "clarification", "escalation", "gap"})
@@ -84,6 +92,10 @@ class NeedsScreen(NeedList):
     def _settle(self, action: ActionId) -> None:
         needs = self._able(action)
         yes = action == "accept"
+        questions = [need for need in needs if need.kind in ASK_OF_ATTEMPT]
+        if questions:
+            self._drop(questions[0])
+            return
         lessons = [need for need in needs if need.kind == "lesson"]
         asked = [need for need in needs if need.kind == "approval"]
         drift = [need.bead_id for need in needs if need.kind == "drift"]
@@ -350,6 +362,33 @@ class NeedsScreen(NeedList):
             self.console.go_to_bead(need.bead_id)
         else:
             self.call_later(self.app.run_action, "loop")
+
+    def action_next_tab(self) -> None:
+        """The diff of the attempt that the row is about."""
+        self._show_attempt_in("diff")
+
+    def action_previous_tab(self) -> None:
+        """What the attempt that the row is about did otherwise than the one before on its bead."""
+        self._show_attempt_in("compare")
+
+    def _show_attempt_in(self, tab: str) -> None:
+        attempt = self._latest()
+        if attempt is None:
+            self.console.say("no attempt on this row", "warning")
+        else:
+            self.console.open_attempt(attempt.attempt_id, tab)
+
+    def _latest(self) -> Attempt | None:
+        """The attempt that the row is about: the one that left it, else the latest on its bead."""
+        need = self.need
+        if need is None:
+            return None
+        tried = self.console.snapshot.attempts.of_bead(need.bead_id) if need.bead_id else ()
+        return self._attempt(need) or next(iter(tried), None)
+
+    def action_open_editor(self) -> None:
+        """What that attempt changed first, in the user's editor."""
+        open_first_change(self, self._latest())
 
     def show_bead(self, bead_id: str) -> None:
         """The cursor stays where it is: this is no list of beads."""

@@ -34,6 +34,7 @@ from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.marks import MarkKeys
 from helix_tui.screens.empty_states import placard
+from helix_tui.screens.external_editor import open_first_change
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.queue.bead_screen import BeadDetails
 from helix_tui.screens.queue.edge_navigation import Along
@@ -379,7 +380,16 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self._turn_view(-1)
 
     def _turn_view(self, step: int) -> None:
-        self.show_view(VIEWS[(VIEWS.index(self.kind) + step) % len(VIEWS)])
+        if attempt_id := self.detail.attempt_id:
+            self.console.open_attempt(attempt_id, "diff" if step > 0 else "compare")
+        else:
+            self.show_view(VIEWS[(VIEWS.index(self.kind) + step) % len(VIEWS)])
+
+    def action_open_editor(self) -> None:
+        """What the attempt on the line changed first, else the latest on the bead, in the user's editor."""
+        attempts, beads = self.console.snapshot.attempts, self.bead_ids()
+        tried = attempts.of_bead(beads[0]) if len(beads) == 1 else ()
+        open_first_change(self, attempts.get(self.detail.attempt_id) or next(iter(tried), None))
 
     def show_view(self, kind: ViewKind) -> None:
         """Look at the queue another way, with the same bead under the cursor."""

@@ -119,6 +119,12 @@ class DetailView(RowList):
             self.empty()
         self.show(Rows(rows))
 
+    @property
+    def attempt_id(self) -> str:
+        """The attempt that the line under the cursor names; empty for other lines."""
+        kind, _, rest = (self.selected_key or "").partition(":")
+        return rest if kind == "attempt" and self.has_focus else ""
+
     def action_open(self) -> None:
         """Go to the bead or the attempt that the line names."""
         kind, _, rest = (self.selected_key or "").partition(":")

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 
 from helix_tui.widgets.base.line import Span, width_of
 from helix_tui.widgets.text.pane import FoldPane, Para, TextPane
-from helix_tui.widgets.text.patch import PLAIN_INKS, DiffFacts, DiffLine, FileDiff
+from helix_tui.widgets.text.patch import PLAIN_INKS, DiffFacts, DiffLine, FileDiff, change_in, first_change
 from helix_tui.widgets.text.side_by_side import LONG_LINE, SPLIT_CELLS, beside_each_other
 from helix_tui.widgets.text.transcript import short_path
 
@@ -66,14 +66,14 @@ class DiffPane(FoldPane):
             return None
         file = self.facts.files[int(name)]
         if not row.isdecimal():
-            return int(name), _first_change(file)
+            return int(name), change_in(file)
         after = (line.new for line in file.lines[int(row) :] if line.new)
         return int(name), next(after, 1)
 
     @property
     def top(self) -> tuple[int, int] | None:
-        """The first file, and the number in it of the first line that changed; None where there is no file."""
-        return (0, _first_change(self.facts.files[0])) if self.facts.files else None
+        """The first file that can be opened, and the line in it that changed first; None where there is no file."""
+        return first_change(self.facts.files)
 
     @property
     def where(self) -> str:
@@ -128,10 +128,6 @@ class DiffPane(FoldPane):
             yield _file_header(str(place), file, folded)
             if not folded:
                 yield from _file_lines(place, file, width, facts.command)
-
-
-def _first_change(file: FileDiff) -> int:
-    return next((line.new for line in file.lines if line.kind in "+-" and line.new), 1)
 
 
 class DiffFiles(TextPane):

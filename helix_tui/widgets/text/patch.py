@@ -84,6 +84,18 @@ class DiffFacts(Struct, frozen=True):
         return sum(file.removed for file in self.files)
 
 
+def first_change(files: Sequence[FileDiff]) -> tuple[int, int] | None:
+    """The first file that can be opened, and the number in it of the first line that changed; None without files."""
+    open_ = [place for place, file in enumerate(files) if file.verb not in ("deleted", "binary")]
+    place = (open_ or [0])[0]
+    return (place, change_in(files[place])) if files else None
+
+
+def change_in(file: FileDiff) -> int:
+    """The number in the new file of the first line that changed; 1 where none did."""
+    return next((line.new for line in file.lines if line.kind in "+-" and line.new), 1)
+
+
 def parse_diff(text: str) -> tuple[FileDiff, ...]:
     """The files of git's diff output; lines that are neither header nor hunk are passed over."""
     files: list[FileDiff] = []

@@ -146,5 +146,8 @@ def test_many_together_have_the_actions_that_all_have() -> None:
     assert [each.id for each in shared_actions(proposed)] == ["accept", "reject", "land"]
     assert [each.id for each in shared_actions([*proposed, NEEDS[3]])] == ["accept", "reject"]
     assert shared_actions([]) == ()
+    asked = Need("conflict", "a", "kept aside", 0, question_id="q-2")
+    assert "reject" in {each.id for each in shared_actions([asked])}
+    assert not {"answer", "reject"} & {each.id for each in shared_actions([asked, asked])}, "one answer each"
     questions = [NEEDS[0], NEEDS[0]]
     assert "answer" not in {each.id for each in shared_actions(questions)}, "each question has its own answer"

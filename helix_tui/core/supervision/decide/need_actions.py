@@ -76,10 +76,13 @@ _UNBLOCK = NeedAction("accept", "reopen", "counts the review as resolved, so tha
 _INTERRUPT = NeedAction("loop", "stop worker", "opens the loop controls, with what can end this worker")
 _LOOP = NeedAction("loop", "start worker", "opens the loop controls: what would run, and what it may cost")
 
+ASK_OF_ATTEMPT = ("conflict", "ambiguous")
+"""Questions what to do with an attempt."""
+
 ACTIONS: dict[str, tuple[NeedAction, ...]] = {
     **dict.fromkeys(("physics-level", "guidance", "clarification"), (_ANSWER,)),
     "approval": (_YES, _NO),
-    **dict.fromkeys(("conflict", "ambiguous"), (_ANSWER, _LAND, _RESOLVE, _RETRY)),
+    **dict.fromkeys(ASK_OF_ATTEMPT, (_ANSWER, _LAND, _RESOLVE, _RETRY, _DROP)),
     "escalation": (_DECIDE,),
     "gap": (_ANSWER,),
     "worker_stopped": (_LOOP,),
@@ -141,10 +144,10 @@ LANDING: frozenset[ActionId] = frozenset({"land", "resolve"})
 _NO_CONFLICT: frozenset[ActionId] = frozenset({"resolve"})
 
 
-def senseless(attempt: Attempt | None) -> frozenset[ActionId]:
+def senseless(need: Need, attempt: Attempt | None) -> frozenset[ActionId]:
     """What cannot be done about a need whose attempt is this one: land what was not kept, resolve no conflict."""
     if attempt is None or not attempt.preserved or not kept_ref(attempt):
-        return LANDING
+        return LANDING | {"reject"} if need.kind in ASK_OF_ATTEMPT else LANDING
     return frozenset() if status_of(attempt.status).about == "conflict" else _NO_CONFLICT
 
 
@@ -154,6 +157,8 @@ def shared_actions(needs: Sequence[Need]) -> tuple[NeedAction, ...]:
     common = set.intersection(*ids) if ids else set()
     if len(needs) > 1:
         common -= {"answer", "resolve", "lines", "loop"}
+        if any(need.kind in ASK_OF_ATTEMPT for need in needs):
+            common -= {"reject"}  # each is answered by itself
     return tuple(each for each in ACTIONS.get(needs[0].kind, ()) if each.id in common) if needs else ()
 
 
