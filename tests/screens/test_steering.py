@@ -13,11 +13,11 @@ from textual.pilot import Pilot
 
 from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.ground.time import NS, format_instant, now_ns
 from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, read_questions
 from helix_tui.core.supervision.stages.commands import ROWS
 from helix_tui.screens.loop.controls import READ_ONLY
-from tests.screens.conftest import Console, MakeConsole
+from tests.screens.conftest import NOW, Console, MakeConsole
 
 BEADS = ['{"id":"x-1","title":"one","acceptance":"1. `make test` passes"}', '{"id":"x-2","title":"two"}']
 REPORTS = "import sys, pathlib; pathlib.Path('started').write_text(' '.join(sys.argv[1:]))"
@@ -99,6 +99,29 @@ async def test_next_action_says_why_nothing_has_landed(console: MakeConsole) -> 
         assert app.sees("landed  nothing yet"), app.rows()
         assert app.sees("since   2 attempts, n/a: 1 "), app.rows()
         assert app.sees("runs    nothing")
+
+
+async def test_reasons_wrap_fold_where_alike_and_say_times_from_now(console: MakeConsole) -> None:
+    until = format_instant(NOW + 5 * 3600 * NS + 750 * NS)
+    rows: list[dict[str, object]] = [
+        {"id": "x-1", "title": "Ready"},
+        {"id": "x-2", "title": "Cooling", "work-retry-after": until},
+    ]
+    for number in range(8):
+        gone = [{"issue_id": f"w-{number}", "depends_on_id": f"gone-{number}-{n}", "type": "blocks"} for n in range(4)]
+        rows.append({"id": f"w-{number}", "title": f"Wait for what is gone {number}", "dependencies": gone})
+    base = {"status": "open", "priority": 2, "schema_version": 1, "labels": ["x"]}
+    app = console([json.dumps(base | row) for row in rows], look_out="once")
+    async with app.run_test(size=(60, 40)) as pilot:
+        await settled(pilot)
+        await pilot.press("greater_than_sign")
+        await settled(pilot)
+        text = " ".join(" ".join(row.split()) for row in app.rows())
+        assert "w-0 “Wait for what is gone 0” waits on gone-0-0, gone-0-1, gone-0-2, gone-0-3" in text, text
+        assert "w-5" not in text
+        assert "3 more: dangling dependency" in text
+        assert "1 on cooldown, the next ends in 5h 1" in text
+        assert "2026-" not in text
 
 
 async def test_waiting_is_said_with_its_reason(console: MakeConsole) -> None:

@@ -114,6 +114,22 @@ def format_age(seconds: float) -> str:
     return f"{weeks}w" if weeks < 104 else f"{seconds // (365 * 86_400)}y"
 
 
+def with_relative_times(text: str, now: int) -> str:
+    """A sentence whose instants are said from ``now``, as on a screen: ``in 5h 12m``, ``3d ago``."""
+
+    def relative(found: re.Match[str]) -> str:
+        instant = parse_instant(found[1])
+        if instant is None:
+            return found[0]
+        left = (instant - now) / NS
+        return f"in {format_span(left)}" if left > 0 else f"{format_age(-left)} ago"
+
+    return _AT_INSTANT.sub(relative, text)
+
+
+_AT_INSTANT = re.compile(r"(?:\bat )?\b(\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\d:\d\d))", re.ASCII)
+
+
 def format_span(seconds: float) -> str:
     """A span of time with two units, for what runs or waits: ``4m 12s``, ``5h 12m``, ``3d 2h``."""
     seconds = max(0, int(seconds))

@@ -6,6 +6,7 @@ HELIX's commands by name: the palette and ``:`` offer each; one that needs words
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from helix_tui.core.editing.operations import eligible
 from helix_tui.core.ground.git import read_end
 from helix_tui.core.ground.project import machine_name
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.ground.time import NS, format_span, parse_instant
+from helix_tui.core.ground.time import with_relative_times
 from helix_tui.core.insights.estimate import Estimate, estimate
 from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.decide.since_landing import explain_landings, since_landing
@@ -40,7 +41,7 @@ from helix_tui.screens.loop.controls import READ_ONLY, LoopControls
 from helix_tui.screens.loop.kept_change import carry_through, kept_changes
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets import figures
-from helix_tui.widgets.base.line import Span, cut
+from helix_tui.widgets.base.line import cut
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.forms.form import Page
 
@@ -64,6 +65,9 @@ WHO = {
 }
 
 NEVER = "No HELIX loop has run here yet: s starts one"
+
+MOST_ALIKE = 5
+"""Reasons of one kind that `>` names."""
 
 LOG_LINES = 200
 LOG_BYTES = 256 << 10
@@ -109,9 +113,11 @@ class NextSheet(Sheet):
         if verdict.recommended_command:
             page.paragraph([("run     ", "muted"), (clean_line(verdict.recommended_command, 300), "running")], 8)
         if verdict.would_change_if:
-            page.paragraph([("until   ", "muted"), (clean_line(verdict.would_change_if, 400), "text")], 8)
+            condition = with_relative_times(clean_line(verdict.would_change_if, 400), self.console.now())
+            page.paragraph([("until   ", "muted"), (condition, "text")], 8)
         if verdict.next_eligible:
-            page.line([("next    ", "muted"), (self._until(verdict.next_eligible), "text")])
+            said = with_relative_times(clean_line(verdict.next_eligible, 40), self.console.now())
+            page.line([("next    ", "muted"), (said, "text")])
         self._since_landing(page)
         if verdict.notes:
             page.caption("also")
@@ -135,24 +141,20 @@ class NextSheet(Sheet):
         ):
             page.paragraph([(f"{name:<8}", "muted"), (clean_line(words, 1_000), "text")], 8)
 
-    def _until(self, instant: str) -> str:
-        """How long until an instant, as every other time on a screen."""
-        at = parse_instant(instant)
-        if at is None:
-            return clean_line(instant, 40)
-        left = (at - self.console.now()) / NS
-        return f"in {format_span(left)}" if left > 0 else "now"
-
     def _reasons(self, page: Page, reasons: Iterable[VerdictReason], ink: str) -> None:
-        beads = self.console.snapshot.queue.beads
+        """Each reason; of many alike the first few, and how many more there are."""
+        beads, alike = self.console.snapshot.queue.beads, Counter[str]()
         for number, reason in enumerate(reasons):
-            said = clean_line(with_titles(reason.detail, beads), 600)
-            spans: list[Span] = [("· ", "muted"), (said, ink)]
+            alike[reason.code] += 1
+            if alike[reason.code] > MOST_ALIKE:
+                continue
+            said = with_relative_times(clean_line(with_titles(reason.detail, beads), 600), self.console.now())
             refs = [ref for ref in reason.refs if ref in beads]
-            if refs:
-                page.line(spans, key=f"bead:{number}:{ink}:{refs[0]}")
-            else:
-                page.paragraph(spans, 2)
+            page.paragraph([("· ", "muted"), (said, ink)], 2, key=f"bead:{number}:{ink}:{refs[0]}" if refs else "")
+        for code, count in alike.items():
+            if count > MOST_ALIKE:
+                kind = code.replace("_", " ")
+                page.paragraph([(f"… {count - MOST_ALIKE:,} more: {kind}; helix-tui check names all", "muted")], 2)
 
     @on(RowList.Opened)
     def go_there(self, event: RowList.Opened) -> None:

@@ -47,10 +47,10 @@ class Page:
         """One line, cut where it is too long."""
         self._add(tuple(left), tuple(right), key=key)
 
-    def paragraph(self, spans: Line, hang: int = 0, *, selectable: bool = True) -> None:
-        """As many lines as it takes."""
-        for line in wrap_spans(spans, self.width, hang):
-            self._add(line, selectable=selectable)
+    def paragraph(self, spans: Line, hang: int = 0, *, selectable: bool = True, key: str = "") -> None:
+        """As many lines as it takes; with a key the cursor steps on the first of them only."""
+        for place, line in enumerate(wrap_spans(spans, self.width, hang)):
+            self._add(line, selectable=selectable and not (key and place), key="" if place else key)
 
     def _add(self, left: Line, right: Line = (), *, selectable: bool = True, key: str = "") -> None:
         self._rows.append(Row(key or f"page:{len(self._rows)}", tuple(left), tuple(right), selectable))

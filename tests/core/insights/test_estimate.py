@@ -75,3 +75,12 @@ def test_what_has_not_ended_or_never_began_says_nothing() -> None:
     running = [attempt(n, 9.0, status="") for n in range(20)]
     never = [attempt(50 + n, None, ms=0, status="execution_failed") for n in range(20)]
     assert estimate([*running, *never], 1).past == 0
+
+
+def test_an_interval_from_few_attempts_is_no_point_and_is_called_rough() -> None:
+    past = [attempt(n, usd) for n, usd in enumerate((0.49, 0.84, 1.11))]
+    found = estimate(past, 48)
+    assert found.usd is not None
+    assert found.usd.high - found.usd.low > 0.1 * found.usd.middle, "48 is sixteen times the whole past"
+    assert found.basis.startswith("a rough interval; from 3 past")
+    assert estimate([attempt(n, 0.5 + n % 3) for n in range(120)], 5).basis.startswith("9 in 10")

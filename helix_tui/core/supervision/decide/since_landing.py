@@ -45,7 +45,8 @@ class SinceLanding(Struct, frozen=True):
         """How long ago, and what."""
         if self.landed is None or self.at is None:
             return "nothing yet"
-        return f"{format_age((now - self.at) / NS)} ago: “{clean_line(title or self.landed.bead_id, 120)}”"
+        what = f"“{clean_line(title, 120)}”" if title else clean_line(self.landed.bead_id, 60)
+        return f"{format_age((now - self.at) / NS)} ago: {what}"
 
     def describe_attempts(self) -> str:
         """How those after it ended, in the words of the one verdict, and which ending was the most frequent."""

@@ -278,7 +278,7 @@ def _waits(facts: Facts) -> list[VerdictReason]:
     found += [VerdictReason("dead_claim", str(each), (each.bead_id,)) for each in facts.dead]
     if facts.cooling:
         first, until = facts.cooling[0]
-        detail = f"{len(facts.cooling)} on cooldown, the next ({called(first)}) until {format_instant(until)}"
+        detail = f"{len(facts.cooling)} on cooldown, the next ({called(first)}) ends at {format_instant(until)}"
         found.append(VerdictReason("cooldown", detail, tuple(bead_id for bead_id, _ in facts.cooling)))
     return found
 
@@ -310,8 +310,10 @@ def _notes(facts: Facts) -> Iterable[VerdictReason]:
         yield VerdictReason("stall", f"{called(run.bead_id or '')}: {run.why}", (run.bead_id or "",))
     yield from (VerdictReason("drift", f"{each}: {each.meaning}", (each.bead_id,)) for each in facts.drift)
     yield from _changed_documents(facts.changes)
-    for bead_id, target in facts.dangling:
-        yield VerdictReason("dangling_dependency", f"{called(bead_id)} waits on {called(target)}", (bead_id, target))
+    for bead_id in dict.fromkeys(bead_id for bead_id, _ in facts.dangling):
+        gone = [target for waiter, target in facts.dangling if waiter == bead_id]
+        detail = f"{called(bead_id)} waits on {', '.join(map(called, gone))}"
+        yield VerdictReason("dangling_dependency", detail, (bead_id, *gone))
     for code, ids, what in (
         ("vague_acceptance", facts.vague, "acceptance that no machine can check"),
         ("missing_acceptance", facts.unaccepted, "no acceptance"),
@@ -322,7 +324,7 @@ def _notes(facts: Facts) -> Iterable[VerdictReason]:
         if ids:
             yield VerdictReason(code, f"{what}: {named(ids)}", ids)
     if facts.cooling:
-        yield VerdictReason("cooldown", f"{len(facts.cooling)} on cooldown, the next until {facts.next_eligible}")
+        yield VerdictReason("cooldown", f"{len(facts.cooling)} on cooldown, the next ends at {facts.next_eligible}")
     for each in facts.conflicts:
         yield VerdictReason(each.kind, each.text, each.documents)
     for question in facts.questions:
