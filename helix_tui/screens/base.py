@@ -12,9 +12,8 @@ from textual.widget import Widget
 from helix_tui.core.ground.time import NS
 from helix_tui.keymap import BY_ID, bindings, names
 from helix_tui.screens import TABS
-from helix_tui.screens.dismissal import Dismissal
+from helix_tui.screens.dismissal import Dismissal, UnusedSignal, let_widgets_go
 from helix_tui.screens.status_bar_model import notice_forms, pulse_facts
-from helix_tui.widgets import letting_go
 from helix_tui.widgets.base.line import Line, SpanLine, fit
 from helix_tui.widgets.chrome.empty_state import Failure
 from helix_tui.widgets.chrome.footer import KeyLine
@@ -31,7 +30,7 @@ if TYPE_CHECKING:
     from helix_tui.screens.loop.controls import LoopControls
     from helix_tui.settings import Layout, ViewBook
 
-letting_go.install()
+let_widgets_go()
 
 POSTURES = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
 """Widths from which a posture holds, as Textual's breakpoints."""
@@ -149,7 +148,7 @@ class HelixScreen(Dismissal):
 
     def __init__(self) -> None:
         super().__init__()
-        self.text_selection_started_signal = letting_go.UnusedSignal(self, "selection_started")
+        self.text_selection_started_signal = UnusedSignal(self, "selection_started")
         self.pulse = StatusBar()
         self.tabs = Tabs(TABS, self.NAME)
         self.notices = NoticeLine()

@@ -4,22 +4,33 @@ Keys and clicks wait in the queues of widgets. When the first of them closes a s
 it, those behind it were meant for a screen that is no longer in view: they are dropped where they are
 dispatched (`is_stale`, asked by `helix_tui.barrier`), and a screen that has left cannot be dismissed again.
 Keys behind one that goes to another of the screens with a number were meant for that screen, and follow.
+
+What Textual 8.2.8 keeps of widgets that are gone, let go.
+
+Its cache of grounds is one for all widgets and has each widget's painted lines as a key, up to 1,024 of them, and
+a text field is held by the screen that it was mounted on: a console that opened lists, panes and prompts grew by
+half a megabyte with each round through its screens.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any, cast
 from weakref import ref
 
 from textual import events, on
+from textual._styles_cache import StylesCache
 from textual.app import App, ComposeResult
 from textual.await_complete import AwaitComplete
+from textual.color import Color
 from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits
 from textual.content import Content
 from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.screen import Screen
+from textual.signal import Signal
+from textual.style import Style
 from textual.system_commands import SystemCommandsProvider
 from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList
@@ -209,3 +220,29 @@ class HelixPalette(CommandPalette, Dismissal):
         """Move in the list once it is laid out: Textual 8.2.8 pages through lines not made yet."""
         if self.query_one(OptionList).scrollable_content_region:
             super()._action_command_list(action)
+
+
+_MOST_GROUNDS = 1_024
+"""Pairs of colours that are kept, as many as in Textual."""
+
+
+@lru_cache(_MOST_GROUNDS)
+def _grounds(behind: Color, own: Color) -> tuple[Style, Style]:
+    return Style(background=behind + own), Style(background=behind)
+
+
+def inner_and_outer(_: StylesCache, behind: Color, own: Color) -> tuple[Style, Style]:
+    """Grounds inside and outside a border, whichever widget asks."""
+    return _grounds(behind, own)
+
+
+class UnusedSignal(Signal[Any]):
+    """A signal that keeps no subscriber: no text is selected by mouse here, and a subscriber would never be let go."""
+
+    def subscribe(self, *_: Any, **__: Any) -> None:
+        """Forget it."""
+
+
+def let_widgets_go() -> None:
+    """Have Textual keep nothing of widgets that are gone, from now on."""
+    StylesCache.get_inner_outer = inner_and_outer  # type: ignore[method-assign, assignment]

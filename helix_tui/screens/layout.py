@@ -13,8 +13,8 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.sheet import Sheet
-from helix_tui.widgets.base.columns import Column
 from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.base.row_source import Column
 from helix_tui.widgets.forms.form import Page
 
 STEP = 10

@@ -13,8 +13,8 @@ from helix_tui.keymap import BY_ID, KEYS, instead_of, names
 from helix_tui.screens.help import WORDS, HelpScreen
 from helix_tui.screens.tour import STEPS, TourCard, with_keys
 from helix_tui.settings import Layout
-from helix_tui.widgets.base.columns import Column, Figured, FiguredRows, cell
 from helix_tui.widgets.base.line import Line
+from helix_tui.widgets.base.row_source import Column, Figured, FiguredRows, cell
 from helix_tui.widgets.figures import BAR_LEGEND
 from helix_tui.widgets.rows.memories import heading
 from tests.screens.conftest import Console, MakeConsole

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.paint import counted
+from helix_tui.cli.programs import tidy_when_killed
 from helix_tui.cli.report.loading import NO_TRACKER, UnknownBead, find_bead, known_as, locate
-from helix_tui.cli.subprocesses import tidy_when_killed
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result

@@ -13,7 +13,7 @@ from helix_tui.cli.report.counts import counts_of, queue_line
 from helix_tui.cli.report.loading import load, note_unread
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.ddx.attempts.sums import format_whole, read_sums
-from helix_tui.core.ddx.fit import Shut
+from helix_tui.core.ddx.dialect import Shut
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 

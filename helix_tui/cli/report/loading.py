@@ -17,8 +17,7 @@ from helix_tui.core.beads.readiness import Claims, Queue, classify
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.rule import Era
 from helix_tui.core.beads.tracker import Tracker, read_tracker
-from helix_tui.core.ddx.dialect import Dialect, rule_for
-from helix_tui.core.ddx.fit import Shut, remarks, shut
+from helix_tui.core.ddx.dialect import Dialect, Shut, remarks, rule_for, shut
 from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
 from helix_tui.core.ground.project import Project, find_project

@@ -20,9 +20,9 @@ from msgspec.structs import replace
 from helix_tui.cli import console, programs
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.paint import counted
+from helix_tui.cli.programs import finish, last_words, running, tidy_when_killed
 from helix_tui.cli.setup import demo_memory as demonstrating
 from helix_tui.cli.show import attempts as evidence
-from helix_tui.cli.subprocesses import finish, last_words, running, tidy_when_killed
 from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.ddx.attempts.attempt import count_headings, count_outcomes
 from helix_tui.core.ddx.attempts.index import Attempt

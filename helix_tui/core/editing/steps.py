@@ -7,8 +7,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from helix_tui.core.ddx.dialect import Dialect
-from helix_tui.core.ddx.fit import Shut
+from helix_tui.core.ddx.dialect import Dialect, Shut
 from helix_tui.core.editing.overlay import Edits, Overlay, same
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line

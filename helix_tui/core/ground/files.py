@@ -7,7 +7,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from helix_tui.core.ground.helix_folder import make_folder
+from helix_tui.core.ground.project import make_folder
 
 
 def replace_file(path: Path, data: bytes, mode: int = 0o644) -> None:

@@ -22,8 +22,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.rule import Era
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.ddx.attempts.index import AttemptBook
-from helix_tui.core.ddx.dialect import Dialect, rule_for
-from helix_tui.core.ddx.fit import remarks
+from helix_tui.core.ddx.dialect import Dialect, remarks, rule_for
 from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ddx.runs.running import STALL_AFTER_S, Run, RunReader, beads_at_work, holds
 from helix_tui.core.editing.journal import Journal, edits_of

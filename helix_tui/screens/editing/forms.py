@@ -25,7 +25,7 @@ from helix_tui.widgets.forms.form import Form, FormField
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
-    from helix_tui.screens.editing.target import TargetScreen
+    from helix_tui.screens.editing.keys import TargetScreen
 
 _TYPES = ("task", "bug", "epic", "chore", "feature", "spike")
 _PRIORITIES = (

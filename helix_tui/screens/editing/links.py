@@ -22,7 +22,7 @@ from helix_tui.widgets.base.line import Span
 if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
     from helix_tui.core.beads.record import Bead
-    from helix_tui.screens.editing.target import TargetScreen
+    from helix_tui.screens.editing.keys import TargetScreen
 
 NONE = "none:"
 """The key of the row that takes something away."""

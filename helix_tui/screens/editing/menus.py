@@ -17,7 +17,7 @@ from helix_tui.screens.editing.requests import request_for
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead
-    from helix_tui.screens.editing.target import TargetScreen
+    from helix_tui.screens.editing.keys import TargetScreen
 
 _NOT_OFFERED = {"change.actions", "change.stop"}
 

@@ -21,10 +21,10 @@ from textual.binding import BindingType
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.editing.contrast import shown
 from helix_tui.core.editing.execute.curator import Result
 from helix_tui.core.editing.execute.gate import WritesForbidden
 from helix_tui.core.editing.execute.reconciliation import unread_warning
+from helix_tui.core.editing.overlay import shown
 from helix_tui.core.editing.plan.planner import Plan
 from helix_tui.core.editing.preview.whatif import Consequences
 from helix_tui.core.editing.undo.undo_plan import Conflict, Difference, NotUndoable, PlanChanged

@@ -22,11 +22,10 @@ from helix_tui.core.supervision.run_state.account import with_told
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
-from helix_tui.screens.empty_states import placard
 from helix_tui.screens.layout import PanedScreen, keep
 from helix_tui.widgets.base.line import SpanLine
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.chrome.empty_state import EmptyState
+from helix_tui.widgets.chrome.empty_state import EmptyState, placard
 from helix_tui.widgets.chrome.notice_line import Caption
 from helix_tui.widgets.chrome.tabs import PaneTabs
 from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, Board

@@ -19,8 +19,7 @@ from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.time import midnight
 from helix_tui.screens.background import Jobs
 from helix_tui.screens.loop.run_log import Follower, Seen
-from helix_tui.widgets.base.line import Span
-from helix_tui.widgets.base.titles import Titles
+from helix_tui.widgets.base.line import Span, Titles
 from helix_tui.widgets.rows.attempt_filter import AttemptFilter
 from helix_tui.widgets.rows.attempt_table import SORTS, SortKey, arranged
 from helix_tui.widgets.rows.attempts import AttemptOrder, Board, RunView, title_of

@@ -23,7 +23,6 @@ from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 from helix_tui.screens.editing.keys import BeadKeys
-from helix_tui.screens.empty_states import placard
 from helix_tui.screens.external_editor import open_at, open_first_change
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.layout import keep
@@ -32,7 +31,7 @@ from helix_tui.screens.loop.attempt_stream import AttemptStream
 from helix_tui.screens.loop.run_log import RunTail
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.chrome.empty_state import EmptyState
+from helix_tui.widgets.chrome.empty_state import EmptyState, placard
 from helix_tui.widgets.rows.attempt_filter import AttemptFilter
 from helix_tui.widgets.rows.attempt_table import ATTEMPT_COLUMNS, SORTS, SortKey
 from helix_tui.widgets.rows.attempts import AttemptList

@@ -33,7 +33,6 @@ from helix_tui.core.snapshot.snapshot import Change
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.marks import MarkKeys
-from helix_tui.screens.empty_states import placard
 from helix_tui.screens.external_editor import open_first_change
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.queue.bead_screen import BeadDetails
@@ -43,7 +42,7 @@ from helix_tui.screens.queue.slices import SliceKeys
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows, RowSource
 from helix_tui.widgets.chrome.chooser import Chooser
-from helix_tui.widgets.chrome.empty_state import EmptyState
+from helix_tui.widgets.chrome.empty_state import EmptyState, placard
 from helix_tui.widgets.chrome.notice_line import Caption
 from helix_tui.widgets.rows.bead import BEAD_COLUMNS, QueueRows, RowContext, column_heads, runs_by_bead
 from helix_tui.widgets.rows.lanes import LaneList

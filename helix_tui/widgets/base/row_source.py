@@ -1,6 +1,8 @@
 """What a list shows: rows with keys, painted one by one when they come into view.
 
 Jump labels: a letter on every row in view, and what typing one means.
+
+Rows with a name on the left and figures in columns on the right; columns without room go.
 """
 
 from __future__ import annotations
@@ -10,8 +12,10 @@ from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from msgspec import Struct
+from rich.cells import cell_len
 
-from helix_tui.widgets.base.line import Line, Span, fit, spread, width_of, wrap_spans
+from helix_tui.core.ground.text import clean_line
+from helix_tui.widgets.base.line import Line, Span, cut, fit, spread, width_of, wrap_spans
 
 LEAST_UNFOLDED = 16
 """Cells below which a row is not continued on a second line."""
@@ -130,3 +134,139 @@ class JumpLabels:
             return False
         self.drop()
         return key
+
+
+NAME_CELLS = 34
+"""Cells that a name has at least before a column goes."""
+
+
+_SHADES = frozenset("█▓░")
+"""Signs of a bar: a legend shows only where one is drawn."""
+
+
+class Column(Struct, frozen=True):
+    """A column of figures."""
+
+    title: str
+    cells: int
+    rank: int = 0
+    """Where there is no room for all, those of a higher rank go first, of one rank the last."""
+    name: str = ""
+    """What a choice of columns and a saved view name it by."""
+    help: str = ""
+    asked: bool = False
+    """Shown only where somebody chose it."""
+    words: bool = False
+    """Words, which begin at the left of the column; figures end at its right."""
+
+    def placed(self, text: str, ink: str = "muted") -> Span:
+        """A text in its column, two blanks before it."""
+        blank = " " * max(0, self.cells - cell_len(text := cut(text, self.cells)))
+        return (f"  {text}{blank}" if self.words else f"  {blank}{text}"), ink
+
+    @property
+    def head(self) -> Span:
+        """The title over the column."""
+        return self.placed(self.title)
+
+
+def fitting(columns: Sequence[Column], room: int, chosen: Sequence[str] | None = None) -> list[Column]:
+    """The columns that ``room`` cells hold, each with two blanks before it, in the order in which they stand.
+
+    Args:
+        columns: all that there are.
+        room: cells that names or titles leave.
+        chosen: names of those to show, in the order wanted, the first kept longest; None for those that show
+            by themselves.
+    """
+    if chosen is None:
+        wanted = sorted((column for column in columns if not column.asked), key=lambda column: column.rank)
+    else:
+        named = {column.name: column for column in columns}
+        wanted = [named[name] for name in chosen if name in named]
+    shown: list[Column] = []
+    for column in wanted:
+        room -= column.cells + 2
+        if room < 0:
+            break
+        shown.append(column)
+    return [column for column in columns if column in shown] if chosen is None else shown
+
+
+class Figured(Struct, frozen=True):
+    """One row: its name, and what stands in each column."""
+
+    key: str
+    name: Line
+    figures: tuple[Line, ...]
+
+
+class FiguredRows(RowSource):
+    """Rows under a line of column titles. Where there is little room, the columns of the first rank stay."""
+
+    def __init__(
+        self, title: str, columns: Sequence[Column], rows: Iterable[Figured], *, empty: str = "", legend: str = ""
+    ) -> None:
+        """Make the rows.
+
+        Args:
+            title: what the names are.
+            columns: the columns, the most important first.
+            rows: the rows.
+            empty: what is said where there are none.
+            legend: what the signs in the columns mean, said below the last row.
+        """
+        self.rows = tuple(rows)
+        self._title, self._columns, self._empty, self._legend = title, tuple(columns), empty, legend
+        self._places = {row.key: place for place, row in enumerate(self.rows, 1)}
+
+    def __len__(self) -> int:
+        return len(self.rows) + 1 + bool(self._legend and self.rows)
+
+    def key(self, index: int) -> str:
+        return "head:" if not index else self.rows[index - 1].key if index <= len(self.rows) else "legend:"
+
+    def index(self, key: str) -> int | None:
+        if key == "legend:":
+            return len(self) - 1 if len(self) > len(self.rows) + 1 else None
+        return 0 if key == "head:" else self._places.get(key)
+
+    def selectable(self, index: int) -> bool:
+        return 0 < index <= len(self.rows)
+
+    def text(self, index: int) -> str:
+        return "".join(text for text, _ in self.rows[index - 1].name) if self.selectable(index) else ""
+
+    def row(self, key: str | None) -> Figured | None:
+        """The row of a key."""
+        place = self._places.get(key or "")
+        return self.rows[place - 1] if place is not None else None
+
+    def paint(self, index: int, width: int) -> Line:
+        if index == 0:
+            return self.head(width) if self.rows else [(f"  {self._empty}", "muted")]
+        if index > len(self.rows):
+            drawn = "".join(text for text, _ in self.paint(1, width))
+            return [(f" {self._legend}", "muted")] if not {*drawn}.isdisjoint(_SHADES) else []
+        shown = self._shown(width)
+        row = self.rows[index - 1]
+        figures: list[Span] = []
+        for column, spans in zip(self._columns, row.figures, strict=True):
+            if column not in shown:
+                continue
+            fitted = fit(spans, column.cells)
+            figures += [(" " * (2 + column.cells - width_of(fitted)), "text"), *fitted]
+        return spread(row.name, figures, width)
+
+    def head(self, width: int) -> Line:
+        """The titles of the columns."""
+        heads: list[Span] = [(f"  {column.title:>{column.cells}}", "muted") for column in self._shown(width)]
+        return spread([(self._title, "muted")], heads, width)
+
+    def _shown(self, width: int) -> list[Column]:
+        return fitting(self._columns, width - min(NAME_CELLS, width // 2))
+
+
+def cell(text: str, ink: str = "text") -> Line:
+    """One figure."""
+    return [(cut(clean_line(text, 60), 60), ink)]

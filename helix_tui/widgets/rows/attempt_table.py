@@ -19,8 +19,8 @@ from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_span, local_moment, midnight
 from helix_tui.widgets import figures
-from helix_tui.widgets.base.columns import Column, fitting
 from helix_tui.widgets.base.line import Line, Span, cut, fit, width_of
+from helix_tui.widgets.base.row_source import Column, fitting
 from helix_tui.widgets.outcomes import LOOKS, look_of
 
 ENDING_CELLS = 14

@@ -20,11 +20,9 @@ from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_span, midnight
 from helix_tui.themes.roles import SIGNS
 from helix_tui.widgets import figures
-from helix_tui.widgets.base.columns import Column
-from helix_tui.widgets.base.line import Line, Span, cut, rule, spread, width_of, wrap_spans
+from helix_tui.widgets.base.line import Line, Span, Titles, cut, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.base.row_source import RowSource
-from helix_tui.widgets.base.titles import Titles
+from helix_tui.widgets.base.row_source import Column, RowSource
 from helix_tui.widgets.chrome.actions import Action, outcome
 from helix_tui.widgets.outcomes import look_of
 from helix_tui.widgets.rows.attempt_table import (

@@ -15,10 +15,8 @@ from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
 from helix_tui.themes.roles import SIGNS, UNKNOWN, Sign
-from helix_tui.widgets.base.columns import Column, fitting
-from helix_tui.widgets.base.line import Line, Span, cut, rule, spread, width_of
-from helix_tui.widgets.base.row_source import RowSource
-from helix_tui.widgets.base.titles import Titles
+from helix_tui.widgets.base.line import Line, Span, Titles, cut, rule, spread, width_of
+from helix_tui.widgets.base.row_source import Column, RowSource, fitting
 
 TITLE_CELLS = 24
 """Cells that a title keeps before a column on the right gives way."""

@@ -15,8 +15,8 @@ from helix_tui.core.insights.measures import Measure
 from helix_tui.core.insights.report import ModelComparison, Report, Trial, key_of
 from helix_tui.core.insights.spending import Failing
 from helix_tui.widgets import figures
-from helix_tui.widgets.base.columns import Column, Figured, FiguredRows, cell
 from helix_tui.widgets.base.line import Line, Span
+from helix_tui.widgets.base.row_source import Column, Figured, FiguredRows, cell
 from helix_tui.widgets.figures import BAR_LEGEND, CELLS, share_bar
 from helix_tui.widgets.outcomes import Look, look_of
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from helix_tui.core.memory.idioms import parse_idiom, shows
 from helix_tui.core.memory.plan_records import read_idioms
+from helix_tui.core.memory.task_check import parse_idiom, shows
 
 
 @pytest.mark.parametrize(

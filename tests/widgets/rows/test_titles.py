@@ -7,8 +7,7 @@ from pathlib import Path
 
 from rich.cells import cell_len
 
-from helix_tui.widgets.base.line import cut
-from helix_tui.widgets.base.titles import Titles
+from helix_tui.widgets.base.line import Titles, cut
 
 ALIKE = [f"attempt-backend: verify combined reusable workspace telemetry: part {n}" for n in (1, 2, 3)]
 

@@ -17,8 +17,7 @@ from helix_tui.core.beads.readiness import Claims, Queue, classify, tracker_era
 from helix_tui.core.beads.rule import Era, Rule
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.ddx.client import Ddx, DdxError, hook_warnings, last_error
-from helix_tui.core.ddx.dialect import Dialect, rule_for
-from helix_tui.core.ddx.fit import Remark, Shut, difference, shut
+from helix_tui.core.ddx.dialect import Dialect, Remark, Shut, difference, rule_for, shut
 from helix_tui.core.ddx.names import Era as Vocabulary
 from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
 from helix_tui.core.editing.execute.executable import (

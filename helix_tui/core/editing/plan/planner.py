@@ -13,14 +13,13 @@ from typing import Any
 from msgspec import Struct, field
 
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.ddx.dialect import Dialect
-from helix_tui.core.ddx.fit import shut
+from helix_tui.core.ddx.dialect import Dialect, shut
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.overlay import Fields, Overlay
 from helix_tui.core.editing.plan import fields as deeds
 from helix_tui.core.editing.plan import lifecycle
-from helix_tui.core.editing.plan.creation import plan_create
 from helix_tui.core.editing.plan.inverse import TRACES, WayBack, way_back
+from helix_tui.core.editing.plan.lifecycle import plan_create
 from helix_tui.core.editing.steps import CommandStep, OperationRefused, PlanBuilder, called
 
 PLANNERS = {**deeds.PLANNERS, **lifecycle.PLANNERS, "create": plan_create}

@@ -15,12 +15,10 @@ from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.dialect import Dialect
-from helix_tui.core.ddx.fit import shut
-from helix_tui.core.editing.contrast import apart
+from helix_tui.core.ddx.dialect import Dialect, shut
 from helix_tui.core.editing.journal import JournalEntry, JournalHistory
 from helix_tui.core.editing.operations import VALUES, Operation
-from helix_tui.core.editing.overlay import Edits, Overlay, canonical_absent, same
+from helix_tui.core.editing.overlay import Edits, Overlay, apart, canonical_absent, same
 from helix_tui.core.editing.plan.inverse import way_back
 from helix_tui.core.editing.plan.planner import PLANNERS
 from helix_tui.core.editing.steps import CommandStep, OperationRefused, PlanBuilder, called

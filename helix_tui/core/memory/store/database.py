@@ -18,8 +18,7 @@ from pathlib import Path
 from sqlite_utils import Database
 
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground.helix_folder import make_folder
-from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.project import Project, make_folder
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.memory.errors import (
     DatabaseBusy,

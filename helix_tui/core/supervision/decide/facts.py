@@ -24,9 +24,8 @@ from helix_tui.core.beads.archive import Archived, find_archived, only_archived,
 from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.ddx.dialect import dialect_or_family
+from helix_tui.core.ddx.dialect import Shut, dialect_or_family
 from helix_tui.core.ddx.documents.source import DocumentChange, Documents, GoverningDocuments
-from helix_tui.core.ddx.fit import Shut
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.authoring import deterministic
 from helix_tui.core.editing.execute.curator import QueueState

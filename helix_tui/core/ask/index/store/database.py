@@ -22,7 +22,7 @@ import msgspec
 from helix_tui.core.ask import tokens
 from helix_tui.core.ask.index.store.segment import NAME, Segment, shifted
 from helix_tui.core.ask.parse.pieces import Pieces
-from helix_tui.core.ground.helix_folder import locked_folder, make_folder
+from helix_tui.core.ground.project import locked_folder, make_folder
 
 FORMAT = 3
 """To be raised with any change of the tables or of what parsing yields."""
