@@ -41,7 +41,7 @@ ATTEMPT_COLUMNS = (
     Column("model", MODEL_CELLS, 3, "model", "the model, or the harness where no model is known", words=True),
     Column("harness", 10, 7, "harness", "the agent program", asked=True, words=True),
     Column("took", 4, 1, "took", "how long it took"),
-    Column("tokens", 6, 4, "tokens", "tokens of the work"),
+    Column("tokens", 6, 4, "tokens", "tokens of the work, its reviews and checks"),
     Column("cost", 7, 2, "cost", "the work, its reviews and checks; ≥ where a part is unknown"),
     Column("bead", 10, 8, "bead", "the bead's id", asked=True, words=True),
     Column("review", 10, 9, "review", "the reviewer's verdict", asked=True, words=True),
@@ -98,7 +98,7 @@ SORTS: Mapping[str, SortKey] = {
         SortKey("time", "t", "the newest", _age, _day),
         SortKey("cost", "c", "the dearest", lambda attempt: attempt.sums.usd),
         SortKey("duration", "d", "the longest", lambda attempt: attempt.duration_ms or None),
-        SortKey("tokens", "k", "the most", lambda attempt: attempt.tokens.total),
+        SortKey("tokens", "k", "the most", lambda attempt: attempt.sums.tokens),
         SortKey(
             "model",
             "m",
@@ -325,7 +325,8 @@ class Cells(Struct, frozen=True):
         if column == "took":
             return figures.short_span(attempt.duration_ms) if attempt.duration_ms else ""
         if column == "tokens":
-            return figures.tokens(attempt.tokens.total) if attempt.tokens.total else ""
+            used = attempt.sums.tokens
+            return figures.tokens(used) if used else ""
         if column == "cost":
             cost = format_sum(attempt.sums)
             return "" if cost == figures.UNKNOWN else cost

@@ -383,8 +383,8 @@ def paint_attempt(attempt: Attempt, board: Board, width: int) -> Line:
 
 def _figures_line(attempt: Attempt, width: int) -> Line:
     """What a narrow row has no room for: as much of it as fits whole."""
-    look, total = look_of(attempt), attempt.tokens.total
-    cost = format_sum(attempt.sums)
+    look, sums = look_of(attempt), attempt.sums
+    total, cost = sums.tokens, format_sum(sums)
     parts = [
         model_of(attempt),
         f"{figures.tokens(total)} tok" if total is not None else "",

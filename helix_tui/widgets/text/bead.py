@@ -12,6 +12,7 @@ from helix_tui.core.beads.archive import describe
 from helix_tui.core.beads.graph import circle_ahead, circle_of, with_titles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.attempts.sums import format_sum
 from helix_tui.core.ground.text import clean_line, short_id, split_block
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
 from helix_tui.themes.roles import SIGNS, UNKNOWN
@@ -409,7 +410,7 @@ def _attempts(rows: _Rows, facts: DetailFacts | ArchivedFacts) -> None:
 
 def _figures(attempt: Attempt, now: int) -> str:
     duration = figures.short_span(attempt.duration_ms)
-    tokens, cost = figures.tokens(attempt.tokens.total), figures.money(attempt.cost_usd)
+    tokens, cost = figures.tokens(attempt.sums.tokens), format_sum(attempt.sums)
     return f"{duration:>4} {tokens:>5} {cost:>6} {figures.day_or_time(attempt.started_at, now):>7}"
 
 

@@ -61,7 +61,7 @@ _ROWS: tuple[tuple[str, Callable[[Attempt, int], str]], ...] = (
     ("ended", lambda attempt, now: figures.day_or_time(attempt.finished_at or attempt.started_at, now).strip()),
     ("model", lambda attempt, now: f"{attempt.harness} {attempt.model}".strip() or "unknown"),
     ("took", lambda attempt, now: format_span(attempt.duration_ms / 1000) if attempt.duration_ms else "unknown"),
-    ("tokens", lambda attempt, now: figures.tokens(attempt.tokens.total)),
+    ("tokens", lambda attempt, now: figures.tokens(attempt.sums.tokens)),
     ("cost", lambda attempt, now: format_whole(attempt.sums)),
     ("review", lambda attempt, now: attempt.review.verdict if attempt.review is not None else "none"),
 )

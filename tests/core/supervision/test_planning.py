@@ -224,7 +224,9 @@ def test_head_tells_what_it_will_close_by_itself() -> None:
 
 
 def test_what_has_no_way_back_says_so_beforehand() -> None:
-    assert "stays cancelled" in planned(op.cancel("a")).back.lost[0]
+    cancelled = planned(op.cancel("a"))
+    assert "stays cancelled" in cancelled.back.lost[0]
+    assert cancelled.notes[0].startswith("b waits on it and never becomes ready")
     assert "parks a bead again" in planned(op.close("proposed")).back.lost[0]
     assert "neither delete nor cancel" in planned(op.create("x"), dialect=APRIL).back.lost[0]
     made = planned(op.create("x"))

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
-from helix_tui.core.ddx.attempts.sums import format_sum, sum_calls
+from helix_tui.core.ddx.attempts.sums import AgentCall, format_sum, sum_calls
 from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.widgets.rows.attempt_table import (
     SORTS,
@@ -19,6 +19,9 @@ from helix_tui.widgets.rows.attempt_table import (
     short_model,
 )
 from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, AttemptRows, Board
+from helix_tui.widgets.rows.bead import RowContext
+from helix_tui.widgets.text.bead import DetailFacts, detail_rows
+from tests.core.supervision.conftest import queue_of, row
 from tests.widgets.host import Host
 
 NOW = parse_now("2026-08-21T12:00:00Z")
@@ -84,6 +87,20 @@ def test_every_order_holds_every_attempt_once_and_the_unknown_last(name: str, tu
     groups = grouped(order, SORTS[name], NOW)
     assert [each for group in groups for each in group.attempts] == list(order)
     assert len({group.name for group in groups}) == len(groups)
+
+
+def test_the_list_and_the_bead_say_the_same_tokens_and_cost_of_an_attempt() -> None:
+    check = AgentCall("checks", NOW, 0.25, 3_000, "b-0", "a00000")
+    work = AgentCall("work", NOW, 0.5, 3_000, "b-0", "a00000")
+    tried = attempt(0, cost_usd=0.5, tokens=Tokens(total=3_000), calls=(work, check))
+    queue = queue_of([row("b-0")])
+    facts = DetailFacts(queue.beads["b-0"], RowContext(queue, {}, NOW), (tried,))
+    (beside,) = [each for each in detail_rows(facts, 60) if each.key == "attempt:a00000"]
+    group = grouped([tried], SORTS["time"], NOW)[0]
+    line = "".join(text for text, _ in AttemptRows(Board(order=AttemptOrder([tried]), now=NOW), 120).paint(1, 120))
+    for said in (line, "".join(text for text, _ in (*beside.left, *beside.right)), group.summed):
+        assert "6.0k" in said, said
+        assert "$0.75" in said, said
 
 
 def test_a_column_that_nobody_can_fill_is_not_there() -> None:

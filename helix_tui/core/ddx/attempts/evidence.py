@@ -233,6 +233,10 @@ _BY_FAILURE = {
 }
 
 
+_LIMIT = re.compile(r"(?<!\d)429(?!\d)|rate limit|usage limit|quota", re.IGNORECASE)
+"""The provider says that too much was asked of it: ddx of May calls that ``auth_error`` too."""
+
+
 def _follow_up(attempt: Attempt, now: int) -> str:
     if attempt.retry_after is not None and attempt.retry_after > now:
         return f"retry in {format_span((attempt.retry_after - now) / NS)}"
@@ -244,6 +248,8 @@ def _follow_up(attempt: Attempt, now: int) -> str:
     worse = [each.describe() for each in attempt.ratchets if not each.passed]
     if worse:
         return f"{'; '.join(worse)}: correct the preserved change, or try again"
+    if attempt.failure_mode == "auth_error" and _LIMIT.search(f"{attempt.error}\n{attempt.detail}"):
+        return "wait until the provider's limit is over, then try again"
     known = _BY_STATUS.get(attempt.status) or _BY_FAILURE.get(attempt.failure_mode)
     if known:
         return known

@@ -165,6 +165,17 @@ def test_missing_evidence_says_where_it_was_looked_for() -> None:
             "resolvable",
             "HELIX_AGENT",
         ),
+        (Attempt("a", status="execution_failed", failure_mode="auth_error"), "resolvable", "sign in"),
+        (
+            Attempt(
+                "a",
+                status="execution_failed",
+                failure_mode="auth_error",
+                detail="cancelled: auth/rate-limit detected (\\b429\\b)",
+            ),
+            "resolvable",
+            "limit is over",
+        ),
         (Attempt("a", status="brand_new"), "resolvable", "does not know"),
         (
             Attempt("a", status="no_changes", no_changes_rationale="AC 1 and AC 2 contradict each other"),
