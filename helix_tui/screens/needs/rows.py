@@ -40,6 +40,7 @@ WORDS = {
     "merge_conflict": ("◆", "attention bold", "merge conflict"),
     "failing_check": ("✗", "attention bold", "failing check"),
     "refused": ("◆", "attention bold", "refused"),
+    "landed_faulted": ("!", "attention bold", "fault found"),
     "kept_aside": ("◆", "attention bold", "kept aside"),
     "lesson": ("◆", "attention", "lesson"),
     "cycle": ("↻", "error", "circle"),

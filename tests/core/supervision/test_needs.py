@@ -10,8 +10,10 @@ from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.editing import operations as op
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.memory.reports import Proposal
+from helix_tui.core.supervision.decide.need_actions import actions_of, operations_for, senseless
 from helix_tui.core.supervision.decide.needs import DROPPED, needs_of
 from helix_tui.core.supervision.run_state.budget import BudgetUse
 from helix_tui.core.supervision.signals.drift import Drift
@@ -95,6 +97,9 @@ def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
         {"id": "dropped", "status": "cancelled", "updated_at": "2026-08-20T10:00:00Z"},
         {"id": "again"},
         {"id": "gate"},
+        {"id": "late"},
+        {"id": "late-held", "execution-eligible": False},
+        {"id": "late-done", "status": "closed"},
     ]
     ref = "refs/ddx/iterations/kept/x"
     aside = [_tried(str(row["id"]), 1, "land_conflict", preserve_ref=ref) for row in rows]
@@ -110,6 +115,7 @@ def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
             _tried("loop", 2, "land_retry", preserve_ref=ref),
             _tried("again", 2, "review_request_changes", detail="pre-land review: REQUEST_CHANGES", candidate_ref=ref),
             _tried("gate", 2, "ratchet_failed", preserve_ref=ref),
+            *[_tried(each, 2, "review_block", landed_rev="b" * 40) for each in ("late", "late-held", "late-done")],
             *aside,
         ]
     )
@@ -122,9 +128,16 @@ def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
         ("merge_conflict", "kept"),
         ("failing_check", "gate"),
         ("refused", "refused"),
+        ("landed_faulted", "late"),
     ]
-    assert needs[-3].reason == f"land_conflict of 20260822T100000-kept: kept at {ref}"
-    assert "refs/c/0" in needs[-1].reason
+    assert needs[-4].reason == f"land_conflict of 20260822T100000-kept: kept at {ref}"
+    assert "refs/c/0" in needs[-2].reason
+    assert ref not in needs[-1].reason
+    assert [each.label for each in actions_of(needs[-1], senseless(needs[-1], book.of_bead("late")[0]))][:2] == [
+        "close",
+        "retry",
+    ]
+    assert operations_for("accept", needs[-1:], queue) == [op.close("late")]
 
 
 def test_what_the_last_run_tried_and_left_open_is_a_need_once() -> None:

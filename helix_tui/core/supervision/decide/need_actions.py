@@ -72,6 +72,7 @@ _RETRY = NeedAction(
 _LAND = NeedAction("land", "land", "merges the kept change into the branch and closes the bead")
 _DROP = NeedAction("reject", "drop", "leaves the kept change at its ref; the next attempt begins afresh")
 _RESOLVE = NeedAction("resolve", "resolve in $EDITOR", "merges with the conflicts in your editor, then closes the bead")
+_HOLD_BACK = NeedAction("reject", "make not eligible", "no worker picks the bead", "helix-tui eligible ID off")
 _UNBLOCK = NeedAction("accept", "reopen", "counts the review as resolved, so that workers may pick the bead")
 _INTERRUPT = NeedAction("loop", "stop worker", "opens the loop controls, with what can end this worker")
 _LOOP = NeedAction("loop", "start worker", "opens the loop controls: what would run, and what it may cost")
@@ -94,10 +95,7 @@ ACTIONS: dict[str, tuple[NeedAction, ...]] = {
         NeedAction("accept", "acknowledge", "accepts the change; workers may pick the bead"),
         NeedAction("hold", "keep workers off", "no worker picks the bead until the change is acknowledged"),
     ),
-    "tried": (
-        _RETRY,
-        NeedAction("reject", "make not eligible", "no worker picks the bead", "helix-tui eligible ID off"),
-    ),
+    "tried": (_RETRY, _HOLD_BACK),
     "focus": (NeedAction("accept", "keep the focus", "updates the focus on these beads"),),
     "proposed": (
         NeedAction("accept", "accept", "opens the bead to workers", "helix-tui set ID status=open"),
@@ -112,6 +110,11 @@ ACTIONS: dict[str, tuple[NeedAction, ...]] = {
     "merge_conflict": (_LAND, _RESOLVE, _RETRY, _DROP),
     "failing_check": (_RETRY, _LAND, _DROP),
     "refused": (_RETRY, _LAND, _DROP),
+    "landed_faulted": (
+        NeedAction("accept", "close", "leaves the change on the branch and closes the bead", "helix-tui close ID"),
+        _RETRY,
+        _HOLD_BACK,
+    ),
     "kept_aside": (_LAND, _RETRY, _DROP),
     "lesson": (
         NeedAction(
@@ -179,7 +182,9 @@ def _operations(action: ActionId, need: Need, queue: Queue) -> list[Operation]:
         return [operations.assign(bead_id, {"status": "open"})]
     if action == "reject" and need.kind in ("proposed", "preserved_review_blocked"):
         return [operations.cancel(bead_id)]
-    if action == "reject" and need.kind == "tried":
+    if action == "accept" and need.kind == "landed_faulted":
+        return [operations.close(bead_id)]
+    if action == "reject" and need.kind in ("tried", "landed_faulted"):
         return [operations.eligible(bead_id, False)]
     if action == "reject" and need.attempt_id and need.kind in OF_ITS_ATTEMPT:
         return [operations.assign(bead_id, {DROPPED: need.attempt_id})]

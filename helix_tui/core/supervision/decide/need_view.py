@@ -36,6 +36,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "merge conflicts": ("merge_conflict",),
     "failing checks": ("failing_check",),
     "refused by review": ("refused", "preserved_review_blocked"),
+    "landed with a fault": ("landed_faulted",),
     "kept aside": ("kept_aside",),
     "passed over": ("tried",),
     "drift": ("drift",),

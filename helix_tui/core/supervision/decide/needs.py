@@ -62,6 +62,7 @@ KINDS = (
     "merge_conflict",
     "failing_check",
     "refused",
+    "landed_faulted",
     "kept_aside",
     "lesson",
     "cycle",
@@ -74,7 +75,7 @@ KINDS = (
 """What a need can be, the most urgent first."""
 
 
-OF_ITS_ATTEMPT = ("merge_conflict", "failing_check", "refused", "kept_aside")
+OF_ITS_ATTEMPT = ("merge_conflict", "failing_check", "refused", "landed_faulted", "kept_aside")
 """What a bead's own latest attempt left for a person: said once a bead, and not beside what asks about it."""
 
 _ASK_ABOUT_IT = ("physics-level", "approval", "conflict", "ambiguous", "proposed", "preserved_review_blocked")
@@ -343,12 +344,17 @@ def _run_needs(queue: Queue, runs: Iterable[Run]) -> Iterable[_Found]:
 
 
 def _unlanded(queue: Queue, attempts: AttemptBook) -> Iterable[_Found]:
-    """Beads that are still open after work that was kept aside or refused, with nothing tried since."""
+    """Beads that are still open after work that was kept aside or refused, before or after it landed, with nothing
+    tried since; of what has landed nobody need decide once the bead is kept from workers.
+    """
     for bead_id, bead in queue.beads.items():
         latest = next(iter(attempts.of_bead(bead_id)), None)
-        if latest is None or not latest.preserved or response_to(latest) == "again":
+        if latest is None or not (latest.preserved or latest.faulted) or response_to(latest) == "again":
             continue
-        if bead.status in TERMINAL or queue.state(bead_id) in ("running", "claimed", "superseded"):
+        state = queue.state(bead_id)
+        if bead.status in TERMINAL or state in ("running", "claimed", "superseded"):
+            continue
+        if latest.faulted and state == "not_eligible":
             continue
         if DROPPED.encode() in bead.raw and text(bead.document(), DROPPED) == latest.attempt_id:
             continue
@@ -357,15 +363,18 @@ def _unlanded(queue: Queue, attempts: AttemptBook) -> Iterable[_Found]:
 
 
 def _kept_kind(attempt: Attempt) -> str:
-    """What a kept change waits for, where its status says so; else its outcome."""
+    """What a change waits for, where its status says so; else its outcome."""
     if attempt.verdict.outcome == "refused":
         return "refused"
+    if attempt.faulted:
+        return "landed_faulted"
     return _KEPT_FOR.get(status_of(attempt.status).about, attempt.verdict.outcome)
 
 
 def _where_kept(attempt: Attempt) -> str:
-    """What came of it, and the ref to look at."""
-    why, ref = attempt.verdict.why, attempt.preserve_ref or attempt.candidate_ref
+    """What came of it, and the ref to look at where it is not on the branch."""
+    why = attempt.verdict.why
+    ref = "" if attempt.landed else attempt.preserve_ref or attempt.candidate_ref
     said = why if not ref or ref in why else f"{why}; look at {ref}"
     known = attempt.detail not in ("", attempt.status)
     lead = f"{clean_line(attempt.detail, 160)}; " if known else ""
