@@ -9,11 +9,11 @@ import pytest
 
 from helix_tui.core.ddx.documents.source import read_documents
 from helix_tui.core.ground.project import find_project
+from helix_tui.core.supervision.signals.contradiction import contradict
 from helix_tui.core.supervision.signals.document_conflicts import (
     DocumentFinding,
     Statement,
     classify,
-    contradict,
     find_conflicts,
     references,
     tier_of,
@@ -41,6 +41,122 @@ from helix_tui.core.supervision.signals.document_conflicts import (
 def test_only_demands_that_cannot_both_hold_contradict(one: str, other: str, cannot: bool) -> None:
     assert contradict(one, other) is cannot
     assert contradict(other, one) is cannot
+
+
+ORDERS_AND_LENGTHS = [
+    ("The importer must never write to the network", "The importer must write results to the network", True),
+    ("The agent must write to the network", "The agent must never write to the network", True),
+    ("Must never write to the network", "Must write to the network after every run", True),
+    ("No module may open a socket", "The exporter must open a socket", True),
+    ("Nothing may block the event loop", "The loader may block the event loop while it starts", True),
+    ("The CLI must not prompt for a password", "The CLI must prompt interactively for a password", True),
+    ("Plugins shall not modify the tracker file", "Plugins shall modify the tracker file when beads close", True),
+    ("The server cannot store credentials", "The server must store credentials in the keychain", True),
+    ("Workers are not allowed to push to main", "Workers must push to main after review", True),
+    ("The daemon never restarts a failed worker", "The daemon must restart a failed worker", True),
+    ("Uploads are deleted after 30 days", "Uploads are kept forever", True),
+    ("The service deletes uploads after 30 days", "Uploads are retained indefinitely", True),
+    ("Audit records must never be deleted", "Audit records are purged after two years", True),
+    ("Backups are retained for 7 days", "Backups are retained for 90 days", True),
+    ("Session logs must be kept for at least one year", "Session logs are removed after 30 days", True),
+    ("The system must never delete audit records", "Audit records expire after 12 months", True),
+    ("Access tokens expire after 15 minutes", "Access tokens expire after 24 hours", True),
+    ("The worker lease lasts 90 seconds", "The worker lease lasts 10 minutes", True),
+    ("The watcher polls the tracker every 5 seconds", "The watcher polls the tracker every 2 minutes", True),
+    ("Drafts are stored permanently", "Drafts are discarded after a week", True),
+    ("Temporary files must be erased within 1 hour", "Temporary files are kept for 3 days", True),
+    ("Evidence bundles must not be deleted", "Evidence bundles are deleted after 60 days", True),
+    ("The request timeout is 30 seconds", "The request timeout is 5 s", True),
+    ("The sandbox must never reach the internet", "The sandbox must reach the internet to fetch packages", True),
+    ("Reports shall never be sent by mail", "Reports shall be sent by mail every Monday", True),
+    ("No plugin may read the settings file", "Themes must read the settings file", True),
+    ("It must not touch files outside the project", "It must touch files outside the project when asked", True),
+    ("The scheduler is forbidden to start two runs", "The scheduler may start two runs", True),
+    ("Clients cannot change the priority of a bead", "Clients can change the priority of a bead", True),
+    ("Telemetry must not leave the machine", "Telemetry must leave the machine once a day", True),
+    ("The hook will never block a commit", "The hook will block a commit that has no bead", False),
+    ("Users have to confirm every deletion", "Users must never confirm every deletion", True),
+    ("Transcripts are kept for 14 days", "Transcripts are kept for six months", True),
+    ("Crash dumps are removed after one week", "Crash dumps are never removed", True),
+    ("The store keeps revisions forever", "The store prunes revisions after 90 days", True),
+    ("Customer invoices must be retained for at least 10 years", "Customer invoices are erased after 5 years", True),
+    ("Snapshots expire after 48 hours", "Snapshots never expire", True),
+    ("Heartbeats are written every 10 seconds", "Heartbeats are written every minute", True),
+    ("A lease is valid for 2 hours", "A lease is valid for 30 minutes", True),
+    ("The lock times out after 5 seconds", "The lock times out after 1 minute", True),
+    ("We store chat history indefinitely", "We delete chat history after 30 days", True),
+    ("Old worktrees are deleted after 3 days", "Old worktrees are kept for at least 7 days", True),
+    ("The agent must never write to the network", "The agent must write to the disk before the network is up", False),
+    ("The importer must never write to the network", "The exporter must write to the network", False),
+    ("The agent must never write secrets to the network", "The agent must write to the network", False),
+    ("The service must not log passwords", "The service must log requests", False),
+    ("The CLI must not prompt in CI", "The CLI must prompt for a name", False),
+    ("The loop must not retry automatically", "The loop must retry failed uploads", False),
+    ("The worker must not push to main without review", "The worker must push to main after review", False),
+    ("The tool must not write to the network", "The tool must write to the network log", False),
+    ("The runner must not only report errors", "The runner must report errors", False),
+    ("The agent must not delete all beads", "The agent must delete closed beads", False),
+    ("The server must not fail", "The server must fail fast", False),
+    ("Workers must not edit the tracker directly", "Workers must edit the tracker through ddx", False),
+    ("Access tokens expire after 15 minutes", "Refresh tokens expire after 30 days", False),
+    ("Uploads are deleted after 30 days", "Audit logs are kept forever", False),
+    ("Logs are kept for at least 30 days", "Logs are deleted after 90 days", False),
+    ("Logs are kept for 7 days in staging", "Logs are kept for 30 days in production", False),
+    ("Backups are kept for 7 days", "Backups are taken every 7 hours", False),
+    ("Uploads must never be deleted without confirmation", "Uploads are deleted after 30 days", False),
+    ("The connect timeout is 5 seconds", "The read timeout is 30 seconds", False),
+    ("Retries wait at least 1 second", "Retries wait at most 60 seconds", False),
+    ("The watcher polls the tracker every 5 seconds", "The watcher polls the journal every 2 minutes", False),
+    ("Sessions of guests expire after 1 hour", "Sessions of admins expire after 8 hours", False),
+    ("A run is stopped after 10 minutes without output", "A run is stopped after 4 hours", False),
+    ("Closed beads are archived after 90 days", "Closed beads are kept forever", False),
+    ("The cache must be refreshed within 5 minutes", "The cache must be refreshed within 10 minutes", False),
+    ("Deleted accounts are kept for 30 days", "Accounts are kept forever", False),
+    ("The first paint must take less than 1 second", "A key must take less than 50 ms", False),
+    ("The daemon must not keep state in memory", "The daemon must keep state in the tracker", False),
+    ("Reviewers must not edit files under review", "Reviewers must edit files that they own", False),
+    ("The console must not open a browser window", "The console must open a file in the editor", False),
+    ("Plans may not skip a stage", "Plans may skip a stage that is empty, with a reason", False),
+    ("Test data is deleted after 1 day", "Data is kept forever", False),
+    ("The sandbox must never reach the internet", "The host must reach the internet", False),
+    ("Reports shall never be sent by mail", "Reports shall be sent by webhook", False),
+    ("No plugin may write the settings file", "The settings screen must read the settings file", False),
+    ("The hook must never block a commit", "The hook must block a push", False),
+    ("Clients cannot change the priority of a closed bead", "Clients can change the priority of a bead", False),
+    ("The run must not start without a budget", "The run must start without a prompt", False),
+    ("Tests must not sleep", "Tests must clean up", False),
+    ("The index must not grow without bound", "The index must grow with the repository", False),
+    ("Transcripts are kept for 14 days", "Bundles are kept for six months", False),
+    ("Crash dumps are removed after one week", "Crash dumps of customers are never removed", False),
+    ("Snapshots are taken every 48 hours", "Snapshots expire after 30 days", False),
+    ("Search results must arrive within 200 ms", "Search results must arrive within 1 second", False),
+    ("Logs are kept for 30 days", "Logs are rotated after 1 day", False),
+    ("Backups are stored encrypted", "Backups are stored for 30 days", False),
+    ("A stale claim is released after 2 hours", "A stale claim is shown after 90 seconds", False),
+    ("Idle sessions expire after 15 minutes", "Sessions expire after 24 hours", False),
+    ("The reader must never modify the input", "The writer must modify the output", False),
+    ("Agents must not commit secrets", "Agents must commit their work", False),
+    ("The console must not need a mouse", "The console must need no network", False),
+    ("Beads must not be reopened by workers", "Beads must be reopened by a person", False),
+    ("Proposals may not be merged before review", "Proposals may be merged after review", False),
+    ("The process must exit within 5 seconds", "The process must exit with code 0", False),
+]
+"""Sentences that nobody tuned the older rules on: what must never and must be done, and for how long things last."""
+
+
+@pytest.mark.parametrize(("one", "other", "cannot"), ORDERS_AND_LENGTHS)
+def test_orders_and_lengths_contradict_only_about_the_same(one: str, other: str, cannot: bool) -> None:
+    assert contradict(one, other) is cannot
+    assert contradict(other, one) is cannot
+
+
+@pytest.mark.parametrize("name", ["ddx", "fizeau"])
+def test_real_documents_raise_no_false_alarm_about_orders_and_lengths(shared: Path, tmp_path: Path, name: str) -> None:
+    with tarfile.open(shared / "data" / "ddx" / "docs" / f"{name}.tar.xz") as archive:
+        archive.extractall(tmp_path, filter="data")
+    (tmp_path / ".git").mkdir()
+    found = find_conflicts(read_documents(find_project(tmp_path)))
+    assert [each.text for each in found if each.kind == "physics-level"] == []
 
 
 def test_a_higher_document_decides_so_that_it_is_no_physics() -> None:

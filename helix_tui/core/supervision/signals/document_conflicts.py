@@ -20,6 +20,7 @@ from helix_tui.core.ddx.documents.graph import GraphDocument
 from helix_tui.core.ddx.documents.source import Documents
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.signals.contradiction import contradict, read_demand, words_of
 
 Class = Literal["physics-level", "resolvable", "gap"]
 
@@ -42,25 +43,9 @@ LOWEST = 10
 MAX_DOCUMENT = 1 << 20
 MOST_STATEMENTS = 2000
 
-EXCLUSIVE = (
-    (r"\breal[- ]?time\b", r"\bbatch[- ]only\b|\bonly (in )?batch"),
-    (r"\boffline[- ]only\b|\bwithout (a |any )?network\b", r"\bonline[- ]only\b|\brequires? (a )?network\b"),
-    (r"\bsingle[- ]user only\b", r"\bmulti(ple)?[- ]user"),
-    (r"\bsynchronous(ly)? only\b|\bonly synchronous", r"\basynchronous(ly)? only\b|\bonly asynchronous"),
-    (r"\bread[- ]only\b", r"\bmust (be able to )?write\b"),
-    (r"\bstateless\b", r"\bmust (keep|hold) state\b|\bstateful\b"),
-)
-"""Pairs of patterns that cannot both be demanded of one thing."""
-
 _HEADING = re.compile(r"^#{1,6}\s+(.*)")
 _ITEM = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+(.*\S)")
 _WANTED = re.compile(r"\b(constraints?|requirements?)\b", re.IGNORECASE)
-_NOT = re.compile(r"\b(must not|shall not|should not|may not|cannot|can not|never|must never|no longer|not)\b", re.I)
-_DENIED = re.compile(r"\b(not|never|no longer|cannot|rather than|instead of)(\s+\w+){0,2}\s+$", re.I)
-"""What stands before words that are not wanted: "never in real time"."""
-_MODAL = re.compile(
-    r"\b(must|shall|should|will|may|has to|have to|needs? to|always|only|is|are|be|the|a|an|to)\b", re.I
-)
 _CHOICE = re.compile(r"\buses?\s+(?P<what>[\w.+-]+)\s+(?:for|as)\s+(?P<why>[\w -]{3,60})", re.IGNORECASE)
 _LINK = re.compile(r"\[\[([A-Za-z][\w.-]*)\]\]")
 _PLACEHOLDER = re.compile(r"(?<![A-Za-z])(?:X{2,}|N{2,}|ID)(?![A-Za-z])")
@@ -216,55 +201,16 @@ def classify(one: Statement, other: Statement) -> DocumentFinding | None:
     if contradict(one.text, other.text):
         return _judged(one, other, certain=True)
     first, second = _CHOICE.search(one.text), _CHOICE.search(other.text)
-    if not (first and second) or _words(first["why"]) != _words(second["why"]):
+    if not (first and second) or words_of(first["why"]) != words_of(second["why"]):
         return None
     return _judged(one, other, certain=False) if first["what"].lower() != second["what"].lower() else None
 
 
-def contradict(one: str, other: str) -> bool:
-    """Whether two demands cannot both hold: one the negation of the other, or a pair that excludes itself."""
-    for left, right in EXCLUSIVE:
-        for first, second in ((one, other), (other, one)):
-            if _demanded(left, first) and _demanded(right, second):
-                return _about_the_same(re.sub(left, " ", first, flags=re.I), re.sub(right, " ", second, flags=re.I))
-    if (_NOT.search(one) is None) == (_NOT.search(other) is None):
-        return False
-    first_words, second_words = _words(one), _words(other)
-    union = first_words | second_words
-    return len(union) >= 2 and len(first_words & second_words) / len(union) >= 0.8
-
-
-def _demanded(pattern: str, text: str) -> bool:
-    """Whether a demand asks for something: it says it, and not that it must not be."""
-    return any(not _DENIED.search(text[: found.start()]) for found in re.finditer(pattern, text, re.I))
-
-
-def _about_the_same(one: str, other: str) -> bool:
-    """Whether what two demands are about is the same thing: most of the words of the shorter one. One
-    that names nothing is about the whole, and so about everything.
-    """
-    first, second = _words(one) - _COMMON, _words(other) - _COMMON
-    if not first or not second:
-        return True
-    return len(first & second) * 2 >= min(len(first), len(second))
-
-
-_COMMON = frozenset(
-    re.findall(
-        r"\w+",
-        "all and any app application as at by data deliver delivered do each every everything for from in it "
-        "its no of on only or our process processing product provide require run service should software "
-        "support system that their they this thi use user via we when which with without work update updated",
-    )
-)
-"""Words that name nothing in particular; plurals without their s."""
-
-
 def _between(statements: list[Statement]) -> Iterator[DocumentFinding]:
     by_word: dict[str, list[Statement]] = {}
-    special = [each for each in statements if any(re.search(p, each.text, re.I) for pair in EXCLUSIVE for p in pair)]
+    special = [each for each in statements if read_demand(each.text).special]
     for each in statements:
-        for word in _words(each.text):
+        for word in words_of(each.text):
             by_word.setdefault(word, []).append(each)
     seen: set[frozenset[Statement]] = set()
     groups: Iterable[list[Statement]] = (*(group for group in by_word.values() if len(group) < 60), special)
@@ -290,8 +236,3 @@ def _judged(one: Statement, other: Statement, *, certain: bool) -> DocumentFindi
     if certain:
         return DocumentFinding("physics-level", f"{text} cannot both hold", both, said)
     return DocumentFinding("resolvable", f"{text} choose differently for one goal", both, said)
-
-
-def _words(text: str) -> frozenset[str]:
-    plain = _MODAL.sub(" ", _NOT.sub(" ", text.lower()))
-    return frozenset(word.rstrip("s") for word in re.findall(r"[\w+.-]*\w", plain))
