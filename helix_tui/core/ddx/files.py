@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import stat
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,9 @@ from helix_tui.core.ground.text import clean_line
 
 Stamp = tuple[int, int, int]
 """What tells one state of a file from the next: modification time, size, inode."""
+
+Stamps = Mapping[str, Stamp | None]
+"""The stamps of some files, by path; None for one that is gone."""
 
 MAX_DOCUMENT = 16 << 20
 """Bytes of one JSON document that are read; DDx's own largest are near one megabyte."""
@@ -44,6 +47,11 @@ def stamp_of(path: str | os.PathLike[str]) -> Stamp | None:
 def _settled(mtime_ns: int) -> bool:
     """Whether a later change must show in the stamp: the kernel's clock for it ticks only every few ms."""
     return abs(time.time_ns() - mtime_ns) > _SETTLED_NS
+
+
+def settled(stamp: Stamp | None) -> bool:
+    """Whether a change of the file after this stamp must show in the next one."""
+    return stamp is None or _settled(stamp[0])
 
 
 def read_bytes(path: str | os.PathLike[str], limit: int = MAX_DOCUMENT) -> bytes | None:

@@ -36,7 +36,7 @@ from helix_tui.core.ddx.documents.graph import (
     slug_of,
 )
 from helix_tui.core.ddx.documents.hashing import content_hash
-from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ddx.files import Stamps, read_bytes, stamp_of
 
 MAX_FILES = 50_000
 """Markdown files of one tree that are looked at."""
@@ -58,8 +58,7 @@ def read_graph(root: Path, ddx_dir: Path, *, hidden: bool = False) -> DocumentGr
     Raises:
         DocumentsUnreadable: a file under ``graphs`` is broken.
     """
-    configs = [config for path in _config_files(ddx_dir / "graphs") if (config := _read_config(path))]
-    roots = [root / each for config in configs for each in config.roots if each]
+    configs, roots = _configured(root, ddx_dir)
     made = _Making(Path(os.path.normpath(root)))
     made.read(_markdown_files(made.root, roots or [made.root], hidden=hidden))
     made.resolve_links()
@@ -69,6 +68,26 @@ def read_graph(root: Path, ddx_dir: Path, *, hidden: bool = False) -> DocumentGr
     if roots:
         made.apply(configs)
     return made.graph()
+
+
+def read_stamps(root: Path, ddx_dir: Path, *, hidden: bool = False) -> Stamps:
+    """What tells whether `read_graph` would read anything else: the stamp of each of its files.
+
+    Raises:
+        DocumentsUnreadable: as `read_graph`.
+    """
+    configs, roots = _configured(root, ddx_dir)
+    start = Path(os.path.normpath(root))
+    beside = [os.path.normpath(start / path) for config in configs for path in config.id_to_path.values() if path]
+    own = map(str, _config_files(ddx_dir / "graphs"))
+    texts = _markdown_files(start, roots or [start], hidden=hidden)
+    return {path: stamp_of(path) for path in (*own, *texts, *beside)}
+
+
+def _configured(root: Path, ddx_dir: Path) -> tuple[list[_Config], list[Path]]:
+    """What ``.ddx/graphs`` says, and the folders that it names."""
+    configs = [config for path in _config_files(ddx_dir / "graphs") if (config := _read_config(path))]
+    return configs, [root / each for config in configs for each in config.roots if each]
 
 
 class _Config(Struct, frozen=True):

@@ -30,6 +30,7 @@ from helix_tui.core.ddx.documents.graph import (
     StaleDocument,
     slug_of,
 )
+from helix_tui.core.ddx.files import Stamps, settled
 from helix_tui.core.ground.process import run
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
@@ -46,6 +47,8 @@ RECENT_S = 10.0
 """How long a document that was missing is not looked for again."""
 
 _GIT_TIMEOUT_S = 20.0
+_MARKDOWN = ("--", ":(icase)*.md")
+"""What git looks at: it compares no other file with its index."""
 _WORD = re.compile(r"[^\W_]+")
 
 
@@ -239,6 +242,8 @@ class Documents(Struct, frozen=True):
 class GoverningDocuments:
     """The documents of one project, read when somebody first asks, and again where what is asked for is missing.
 
+    They are read again only where a file of theirs has another stamp; otherwise the same object stays.
+
     Args:
         ddx: who is asked; our own reader answers where it is None.
         dialect: what the ddx at hand does, where that is known.
@@ -253,6 +258,7 @@ class GoverningDocuments:
         self.dialect = dialect
         self._max_age_s = max_age_s
         self._read_at = 0.0
+        self._stamps: Stamps | None = None
         self._known: Documents | None = None
 
     def get(self) -> Documents:
@@ -271,10 +277,19 @@ class GoverningDocuments:
         return self.get().lacks(spec_id)
 
     def _read(self) -> None:
+        from helix_tui.core.ddx.documents.builder import read_stamps  # as in `read_documents`
+
         try:
-            self._known = read_documents(self._project, self._ddx, self.dialect)
+            hidden = _hidden_too(self.dialect)
+            stamps = read_stamps(self._project.root, self._project.ddx_dir, hidden=hidden)
+            asked = self._known is not None and (self._ddx is None or self._known.source == "ddx")
+            if not asked or stamps != self._stamps:
+                sure = all(map(settled, stamps.values()))  # else a change may yet leave the same stamp
+                self._known = read_documents(self._project, self._ddx, self.dialect)
+                self._stamps = stamps if sure else None
         except DocumentsUnreadable as error:
             self._known = Documents("files", str(error), DocumentGraph(self._project.root, {}), ())
+            self._stamps = None
         self._read_at = time.monotonic()
 
 
@@ -290,8 +305,7 @@ def read_documents(project: Project, ddx: Ddx | None = None, dialect: Dialect | 
     """
     from helix_tui.core.ddx.documents.builder import read_graph  # YAML is for whoever asks for documents
 
-    hidden = dialect is not None and dialect.hidden_documents
-    ours = read_graph(project.root, project.ddx_dir, hidden=hidden)
+    ours = read_graph(project.root, project.ddx_dir, hidden=_hidden_too(dialect))
     if ddx is None:
         return Documents("files", OWN_READER, ours, ours.stale())
     try:
@@ -301,6 +315,10 @@ def read_documents(project: Project, ddx: Ddx | None = None, dialect: Dialect | 
     merged = {entry["id"]: _merged(ours.documents.get(entry["id"]), entry) for entry in theirs.graph}
     graph = replace(ours, documents=merged, issues=theirs.issues)
     return Documents("ddx", "", graph, tuple(_bucketed(theirs, merged)), tuple(_differences(ours, theirs)))
+
+
+def _hidden_too(dialect: Dialect | None) -> bool:
+    return dialect is not None and dialect.hidden_documents
 
 
 class _Answers:
@@ -414,7 +432,7 @@ def _before(
 
 def _changed_paths(root: Path, since: int) -> dict[str, int | None]:
     """Markdown files that changed since an instant: when last committed, None where not committed."""
-    marks = ("--format=%x00%ct", "--name-only", "--relative", f"--since={format_instant(since)}", "-z", "--", ".")
+    marks = ("--format=%x00%ct", "--name-only", "--relative", f"--since={format_instant(since)}", "-z", *_MARKDOWN)
     log = run(("git", "log", *marks), cwd=root, timeout=_GIT_TIMEOUT_S, cap=16 << 20)
     found: dict[str, int | None] = {}
     when = 0
@@ -424,7 +442,8 @@ def _changed_paths(root: Path, since: int) -> dict[str, int | None]:
             when = int(word) * NS
         elif word.lower().endswith(".md") and when >= since:  # git takes an instant to come for any
             found.setdefault(word, when)
-    open_ = run(("git", "diff", "--name-only", "--relative", "-z", "HEAD", "--", "."), cwd=root, timeout=_GIT_TIMEOUT_S)
+    diff = ("git", "diff", "--name-only", "--relative", "-z", "HEAD", *_MARKDOWN)
+    open_ = run(diff, cwd=root, timeout=_GIT_TIMEOUT_S)
     for word in open_.out.split("\0") if open_.rc == 0 else ():
         if word.lower().endswith(".md"):
             found[word] = None

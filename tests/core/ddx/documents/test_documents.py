@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import tarfile
 from pathlib import Path
@@ -13,11 +14,13 @@ import pytest
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.client import Ddx
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect
+from helix_tui.core.ddx.documents import builder
 from helix_tui.core.ddx.documents.builder import read_graph
 from helix_tui.core.ddx.documents.frontmatter import read_fields, read_node, split
 from helix_tui.core.ddx.documents.graph import DocumentGraph, DocumentsUnreadable
 from helix_tui.core.ddx.documents.hashing import content_hash
-from helix_tui.core.ddx.documents.source import Documents, read_documents
+from helix_tui.core.ddx.documents.source import Documents, GoverningDocuments, read_documents
+from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ground.project import Project, find_project
 
 GIVEN = Path(__file__).resolve().parents[5] / "shared" / "data" / "ddx" / "docs"
@@ -306,3 +309,33 @@ def test_a_gate_and_its_metric_are_read_and_compared(project: Project) -> None:
         'metric artifact "MET-1" budget 200 conflicts with gate ratchet 250 on "GATE"; gate ratchet is authoritative',
     )
     assert documents.upstream("GATE") == ("SD-001", "FEAT-001", "PRD")
+
+
+def test_documents_that_did_not_change_are_not_read_again(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = [project.root / "docs" / name for name in ("prd.md", "FEAT-001-login.md", "SD-001.md")]
+    for path in files:
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+    read: list[str] = []
+
+    def counted(path: str) -> bytes | None:
+        read.append(path)
+        return read_bytes(path)
+
+    monkeypatch.setattr(builder, "read_bytes", counted)
+    documents = GoverningDocuments(project, max_age_s=0.0)
+    known = documents.get()
+    assert sorted(read) == sorted(map(str, files))
+    assert documents.get() is known
+    assert len(read) == len(files), "the stamps are the same"
+    assert documents.lacks("SD-002")
+    files[0].write_text(files[0].read_text() + "More.\n")
+    assert documents.get() is not known
+    again = len(read)
+    assert documents.get() is not None
+    assert len(read) > again, "what was written this moment may be written again within one tick of the clock"
+    for path in files:
+        os.utime(path, (1_700_000_001, 1_700_000_001))
+    known = documents.get()
+    write(project.root, "docs/SD-002.md", "  id: SD-002")
+    assert documents.get().all.keys() - known.all.keys() == {"SD-002"}
+    assert not documents.lacks("SD-002")
