@@ -49,6 +49,15 @@ BLOCKS = (
     "ddx:\n  id: A43\n  depends_on:\n  - a\n  -\n  status: published",
     "key: - a",
     "ddx:\n  id: A08",
+    "base: &b {depends_on: [A08], parking_lot: yes}\nddx:\n  id: M1\n  <<: *b",
+    "a: &a {depends_on: [A08]}\nb: &b {depends_on: [A30]}\nddx: {<<: [*a, *b], id: M2}",
+    "ddx:\n  <<: x\n  id: M3",
+    "? [a]\n: b\nddx: {id: M4}",
+    "ddx: {id: M5, parking_lot: .inf, depends_on: !!set {R}}",
+    "ddx: {id: M6, parking_lot: !x , execution: {required: 1, cwd: [x]}}",
+    "ddx: {id: '  M7 ', depends_on: ['  A08  ']}",
+    "ddx:\n  id: !!binary TTg=",
+    "ddx:\n  id: !!str ~\n  depends_on: [!!str null, ~]",
 )
 """Frontmatter as nobody should write it."""
 
@@ -76,6 +85,7 @@ def difficult(root: Path) -> None:
         path = root / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(plain.format(identity, text).encode())
+    os.symlink("..", root / "docs" / "folder.md")
     for number, (text, digest) in enumerate(json.loads(HASHED.read_text())):
         (root / "docs" / f"h{number:02}.md").write_text(text)
         name = text.partition("id: ")[2].partition("\n")[0].partition(",")[0].strip('"}')
@@ -101,6 +111,7 @@ def test_our_own_reader_answers_as_ddx(release: Release, tmp_path: Path, tree: s
         (graphs / "g.yml").write_text(
             "roots: [docs, docs/references]\nrequired_roots: [NOPE, A08]\n"
             "id_to_path: {NM: node_modules/p/n.md, Y: docs/no.md}\ncascade:\n  A08: [NM, NOPE]\n  NONE: [A08]\n"
+            "  NO: [A08]\n  E: []\n"
         )
     subprocess.run(["git", "init", "-q"], cwd=root, check=True)
     home = tmp_path / "home"

@@ -10,7 +10,6 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import yaml
 from msgspec import Struct
@@ -19,6 +18,7 @@ from msgspec.structs import replace
 from helix_tui.core.beads.graph import components
 from helix_tui.core.ddx.documents.frontmatter import (
     FrontmatterError,
+    NodeDecoder,
     number_at,
     read_fields,
     read_node,
@@ -78,7 +78,7 @@ def read_stamps(root: Path, ddx_dir: Path, *, hidden: bool = False) -> Stamps:
     """
     configs, roots = _configured(root, ddx_dir)
     start = Path(os.path.normpath(root))
-    beside = [os.path.normpath(start / path) for config in configs for path in config.id_to_path.values() if path]
+    beside = [os.path.normpath(start / path) for config in configs for path in config.id_to_path.values()]
     own = map(str, _config_files(ddx_dir / "graphs"))
     texts = _markdown_files(start, roots or [start], hidden=hidden)
     return {path: stamp_of(path) for path in (*own, *texts, *beside)}
@@ -87,6 +87,7 @@ def read_stamps(root: Path, ddx_dir: Path, *, hidden: bool = False) -> Stamps:
 def _configured(root: Path, ddx_dir: Path) -> tuple[list[_Config], list[Path]]:
     """What ``.ddx/graphs`` says, and the folders that it names."""
     configs = [config for path in _config_files(ddx_dir / "graphs") if (config := _read_config(path))]
+    configs.sort(key=lambda config: -len(config.roots))
     return configs, [root / each for config in configs for each in config.roots if each]
 
 
@@ -225,14 +226,15 @@ class _Making:
                 if name not in self.documents:
                     said = f"required root document {_quoted(name)} not found"
                     self.issues.append(GraphIssue("required_root_missing", said, id=name))
-        paths = {name: path for config in configs for name, path in config.id_to_path.items() if name and path}
+        paths = {name: path for config in configs for name, path in config.id_to_path.items()}
         for name, path in paths.items():
             if name not in self.documents:
                 self._add(name, os.path.normpath(self.root / path))
         cascade: dict[str, list[str]] = {}
         for config in configs:
             for source, targets in config.cascade.items():
-                cascade.setdefault(source, []).extend(filter(None, targets))
+                if source and any(targets):
+                    cascade.setdefault(source, []).extend(filter(None, targets))
         for source, named in cascade.items():
             self._cascade(source, named)
         self.issues = [issue for issue in self.issues if issue.kind != "missing_dep"]
@@ -262,7 +264,7 @@ class _Making:
             self.documents[name] = document
 
     def _cascade(self, source: str, targets: Iterable[str]) -> None:
-        if not source or source not in self.documents:
+        if source not in self.documents:
             said = f"cascade rule refers to unknown dependency root {_quoted(source)}"
             self.issues.append(GraphIssue("cascade_unknown", said, id=source))
             return
@@ -280,7 +282,9 @@ class _Making:
         for document in self._ordered():
             for needed in document.depends_on:
                 dependents.setdefault(needed, []).append(document.id)
-        documents = {each.id: replace(each, dependents=tuple(dependents.get(each.id, ()))) for each in self._ordered()}
+        documents = {
+            each.id: replace(each, dependents=_sorted(dependents.get(each.id, ()))) for each in self._ordered()
+        }
         reviewed = {needed for each in documents.values() for needed in each.review.deps}
         return DocumentGraph(
             root=self.root,
@@ -308,6 +312,7 @@ def _markdown_files(root: Path, roots: Iterable[Path], *, hidden: bool) -> list[
         if os.path.basename(top) in _MANAGED or (not hidden and _hidden(_relative(root, top))):
             continue
         for folder, folders, names in os.walk(top):
+            names += [name for name in folders if name.endswith(".md") and os.path.islink(os.path.join(folder, name))]
             folders[:] = [name for name in folders if name not in _MANAGED and (hidden or not name.startswith("."))]
             paths = (os.path.join(folder, name) for name in names if not name.startswith("."))
             found += [path for path in paths if os.path.splitext(path)[1].lower() == ".md"]
@@ -325,6 +330,8 @@ def _unread(path: str) -> str:
         os.stat(path)
     except OSError as error:
         return f"open {path}: {(error.strerror or 'cannot be read').lower()}"
+    if os.path.isdir(path):
+        return f"read {path}: is a directory"
     return f"open {path}: " + ("permission denied" if os.path.isfile(path) else "not a regular file")
 
 
@@ -353,28 +360,21 @@ def _read_config(path: Path) -> _Config | None:
     """
     try:
         node = read_node(read_bytes(path) or b"")
-        known = yaml.SafeLoader("").construct_document(node) if node is not None else None
-    except (FrontmatterError, yaml.YAMLError, ValueError) as error:
+        decoder = NodeDecoder()
+        known = decoder.mapping(node, "docgraph.GraphConfig")
+        places, more = (decoder.mapping(known.get(name), "map[string]string") for name in ("id_to_path", "id_map"))
+        paths = [(name, decoder.text(value)) for name, value in (*places.items(), *more.items())]
+        cascade = decoder.mapping(known.get("cascade"), "map[string][]string")
+        config = _Config(
+            roots=decoder.texts(known.get("roots")),
+            id_to_path={name: path for name, path in paths if name and path},
+            cascade={name: decoder.texts(value) for name, value in cascade.items()},
+            required=decoder.texts(known.get("required_roots")),
+        )
+        decoder.check()
+    except FrontmatterError as error:
         raise DocumentsUnreadable(f"parse graph config {_quoted(str(path))}: {error}") from None
-    if known is None:
-        return None
-    if not isinstance(known, dict):
-        raise DocumentsUnreadable(f"parse graph config {_quoted(str(path))}: not a mapping")
-    both = {**_mapping(known.get("id_to_path")), **_mapping(known.get("id_map"))}
-    return _Config(
-        roots=_texts(known.get("roots")),
-        id_to_path={name: str(value) for name, value in both.items()},
-        cascade={name: _texts(value) for name, value in _mapping(known.get("cascade")).items()},
-        required=_texts(known.get("required_roots")),
-    )
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return {str(name): each for name, each in value.items()} if isinstance(value, dict) else {}
-
-
-def _texts(value: Any) -> tuple[str, ...]:
-    return tuple(str(each) for each in value if each is not None) if isinstance(value, list) else ()
+    return config if node is not None else None
 
 
 def _metric(node: yaml.Node | None) -> Metric | None:

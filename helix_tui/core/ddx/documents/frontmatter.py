@@ -6,6 +6,7 @@ wrong; its words are kept, because they are part of what ``ddx doc audit`` print
 
 from __future__ import annotations
 
+import base64
 import re
 
 import yaml
@@ -27,7 +28,9 @@ MAX_DEPTH = 60
 """Nesting beyond which a block is refused: no frontmatter is deeper, and readers recurse."""
 
 _TOO_DEEP = "yaml: exceeded max depth of 10000"
-_NULLS = frozenset(("", "~", "null", "Null", "NULL"))
+_SPACE = " \t\n\v\f\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+"""What ddx takes off both ends of a block."""
+_MERGE = "tag:yaml.org,2002:merge"
 _TRUE = frozenset(("true", "True", "TRUE", "y", "Y", "yes", "Yes", "YES", "on", "On", "ON"))
 _FALSE = frozenset(("false", "False", "FALSE", "n", "N", "no", "No", "NO", "off", "Off", "OFF"))
 
@@ -70,7 +73,7 @@ def read_node(block: bytes) -> yaml.Node | None:
     Raises:
         FrontmatterError: it is no YAML.
     """
-    text = _text(block.strip())
+    text = _text(block.strip()).strip(_SPACE)
     loader = None
     try:
         loader = _LOADER(text)
@@ -119,14 +122,10 @@ def read_fields(node: yaml.Node | None) -> Fields:
         FrontmatterError: a value is of another kind than ddx expects.
     """
     for name, owner in (("ddx", "DDx"), ("dun", "Dun")):
-        decoder = _Decoder()
+        decoder = NodeDecoder()
         kind = f'struct {{ {owner} docgraph.DocFrontmatter "yaml:\\"{name}\\"" }}'
         fields = decoder.fields(decoder.mapping(node, kind).get(name))
-        if decoder.errors:
-            said = sorted(decoder.errors, key=lambda error: error[0])
-            raise FrontmatterError(
-                "yaml: unmarshal errors:\n" + "\n".join(f"  line {line}: {text}" for line, text in said)
-            )
+        decoder.check()
         if fields.id:
             return fields
     return Fields()
@@ -153,12 +152,24 @@ def text_at(node: yaml.Node | None, *names: str) -> str:
     return str(found.value) if isinstance(found, yaml.ScalarNode) and not _is_null(found) else ""
 
 
-class _Decoder:
+class NodeDecoder:
     """Nodes into fields, with errors in ddx's words."""
 
     def __init__(self) -> None:
-        self.errors: list[tuple[int, str]] = []
-        """The line from 1, and what is wrong there."""
+        self._errors: list[tuple[int, int, str]] = []
+        """By the place in the text: the line from 1, and what is wrong there."""
+
+    def check(self) -> None:
+        """Refuse what was of another kind than ddx expects.
+
+        Raises:
+            FrontmatterError: something was.
+        """
+        if self._errors:
+            said = "\n".join(
+                f"  line {line}: {text}" for _, line, text in sorted(self._errors, key=lambda each: each[0])
+            )
+            raise FrontmatterError(f"yaml: unmarshal errors:\n{said}")
 
     def fields(self, node: yaml.Node | None) -> Fields:
         found = self.mapping(node, "docgraph.DocFrontmatter")
@@ -199,21 +210,45 @@ class _Decoder:
             metric_id=self.text(metric.get("metric_id")).strip(),
         )
 
-    def mapping(self, node: yaml.Node | None, kind: str) -> dict[str, yaml.Node]:
+    def mapping(self, node: yaml.Node | None, kind: str, seen: set[int] | None = None) -> dict[str, yaml.Node]:
+        """What is under each key, with what `<<` merges in.
+
+        Args:
+            kind: what ddx calls it.
+            seen: nodes that are merged in already: once more, they add nothing.
+
+        Raises:
+            FrontmatterError: something is merged in that is no mapping.
+        """
         if _is_null(node):
             return {}
         if not isinstance(node, yaml.MappingNode):
             self._refuse(node, kind)
             return {}
         lines: dict[str, int] = {}
-        for key, _value in node.value:
+        seen = set() if seen is None else seen
+        found: dict[str, yaml.Node] = {}
+        merged: list[yaml.Node] = []
+        for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
+                self._refuse(key, "string")
                 continue
             if key.value in lines:
                 name = '"' + key.value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-                self.errors.append((_line(key), f"mapping key {name} already defined at line {lines[key.value]}"))
+                said = f"mapping key {name} already defined at line {lines[key.value]}"
+                self._errors.append((node.start_mark.index, _line(key), said))
             lines.setdefault(key.value, _line(key))
-        return {key.value: value for key, value in node.value if isinstance(key, yaml.ScalarNode)}
+            if key.tag == _MERGE:
+                merged = value.value if isinstance(value, yaml.SequenceNode) else [value]
+            else:
+                found[key.value] = value
+        for each in merged:
+            if not isinstance(each, yaml.MappingNode):
+                raise FrontmatterError("yaml: map merge requires map or sequence of maps as the value")
+            if id(each) not in seen:
+                seen.add(id(each))
+                found = self.mapping(each, kind, seen) | found
+        return found
 
     def text(self, node: yaml.Node | None) -> str:
         if _is_null(node):
@@ -221,6 +256,8 @@ class _Decoder:
         if not isinstance(node, yaml.ScalarNode):
             self._refuse(node, "string")
             return ""
+        if node.tag.endswith(":binary"):
+            return _decoded(node.value)
         return str(node.value)
 
     def texts(self, node: yaml.Node | None) -> tuple[str, ...]:
@@ -251,18 +288,33 @@ class _Decoder:
     def _refuse(self, node: yaml.Node | None, kind: str) -> None:
         if isinstance(node, yaml.ScalarNode):
             shown = node.value if len(node.value.encode()) <= 10 else _first_bytes(node.value, 7) + "..."
-            self.errors.append((_line(node), f"cannot unmarshal {_tag(node)} `{shown}` into {kind}"))
+            self._errors.append(
+                (node.start_mark.index, _line(node), f"cannot unmarshal {_tag(node)} `{shown}` into {kind}")
+            )
         elif node is not None:
             word = "!!seq" if isinstance(node, yaml.SequenceNode) else "!!map"
-            self.errors.append((_line(node), f"cannot unmarshal {word} into {kind}"))
+            own = node.tag.replace("tag:yaml.org,2002:", "!!")
+            word = word if own == word else f"{own} ``"
+            self._errors.append((node.start_mark.index, _line(node), f"cannot unmarshal {word} into {kind}"))
+
+
+def _decoded(text: str) -> str:
+    try:
+        return base64.b64decode(text, validate=True).decode("utf-8", "replace")
+    except ValueError:
+        raise FrontmatterError("yaml: !!binary value contains invalid base64 data") from None
 
 
 def _tag(node: yaml.ScalarNode) -> str:
+    if node.tag == _MERGE or node.tag.startswith("!"):
+        return "!!merge" if node.tag == _MERGE else str(node.tag)
     if node.style:
         return "!!str"
     if node.value in ("true", "True", "TRUE", "false", "False", "FALSE"):
         return "!!bool"
     number = _number(node.value)
+    if node.tag.endswith(":float") and number is None:
+        return "!!float"
     if number is None:
         return "!!timestamp" if node.tag.endswith(":timestamp") else "!!str"
     return "!!int" if not set(node.value) & set(".eE") or node.value.startswith("0x") else "!!float"
@@ -280,7 +332,7 @@ def _first_bytes(text: str, count: int) -> str:
 
 
 def _is_null(node: yaml.Node | None) -> bool:
-    return node is None or (isinstance(node, yaml.ScalarNode) and not node.style and node.value in _NULLS)
+    return node is None or (isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null")
 
 
 def _line(node: yaml.Node) -> int:

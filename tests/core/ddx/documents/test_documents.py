@@ -103,6 +103,14 @@ BROKEN = [
      "yaml: unmarshal errors:\n  line 3: cannot unmarshal !!str `FEAT-00...` into []string"),
     ("a: *gone", "yaml: unknown anchor 'gone' referenced"),
     ("a: b\na: c", 'yaml: unmarshal errors:\n  line 2: mapping key "a" already defined at line 1'),
+    ("? [a]\n: b\nddx: {id: A}", "yaml: unmarshal errors:\n  line 1: cannot unmarshal !!seq into string"),
+    ("ddx:\n  <<: x\n  id: A", "yaml: map merge requires map or sequence of maps as the value"),
+    ("ddx: {id: A, parking_lot: .inf, depends_on: !!set {R}}",
+     "yaml: unmarshal errors:\n  line 1: cannot unmarshal !!float `.inf` into bool\n"
+     "  line 1: cannot unmarshal !!set `` into []string"),
+    ("ddx: {id: A, parking_lot: !x , execution: {required: 1, cwd: [x]}}",
+     "yaml: unmarshal errors:\n  line 1: cannot unmarshal !x `` into bool\n"
+     "  line 1: cannot unmarshal !!int `1` into bool\n  line 1: cannot unmarshal !!seq into string"),
 ]  # fmt: skip
 
 
@@ -124,6 +132,26 @@ def test_aliases_of_aliases_cost_nothing() -> None:
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 12)]
     node = read_node("\n".join(lines).encode())
     assert read_fields(node).id == ""
+    lines = ["a0: &a0 {id: DEEP}"]
+    lines += [f"a{n}: &a{n} {{<<: [{', '.join([f'*a{n - 1}'] * 9)}]}}" for n in range(1, 30)]
+    node = read_node("\n".join([*lines, "ddx: *a29"]).encode())
+    assert read_fields(node).id == "DEEP"
+
+
+@pytest.mark.parametrize(
+    ("block", "fields"),
+    [
+        ("base: &b {depends_on: [R], status: draft}\nddx:\n  id: A\n  status: x\n  <<: *b", ("A", "x", ("R",))),
+        ("a: &a {status: one}\nb: &b {status: two, depends_on: [R]}\nddx: {id: A, <<: [*a, *b]}", ("A", "one", ("R",))),
+        ("deps: &d [R]\nid: &i A\nddx:\n  id: *i\n  depends_on: *d", ("A", "", ("R",))),
+        ('ddx:\n  id: A\n  "<<": {status: no}', ("A", "", ())),
+        ("ddx:\n  id: !!binary Uk9PVA==\n  status: !!str ~", ("ROOT", "~", ())),
+        ("\u00a0\nddx: {id: A, status: y\u00a0}\n\u00a0", ("A", "y\u00a0", ())),
+    ],
+)
+def test_anchors_merges_and_tags_are_read_as_ddx_reads_them(block: str, fields: tuple[Any, ...]) -> None:
+    found = read_fields(read_node(block.encode()))
+    assert (found.id, found.status, found.depends_on) == fields
 
 
 def write(root: Path, name: str, front: str, text: str = "") -> Path:
@@ -278,19 +306,29 @@ def test_a_ddx_without_the_verb_is_stood_in_for_and_that_is_said(project: Projec
 def test_a_broken_graph_setting_is_refused_by_name(project: Project) -> None:
     path = project.ddx_dir / "graphs" / "g.yaml"
     path.parent.mkdir(parents=True)
-    path.write_text("roots: [docs\n")
-    with pytest.raises(DocumentsUnreadable, match=r"g\.yaml"):
-        read_documents(project)
+    for text, words in (("roots: [docs\n", r"g\.yaml"), ("roots: docs\n", r"!!str `docs` into \[\]string")):
+        path.write_text(text)
+        with pytest.raises(DocumentsUnreadable, match=words):
+            read_documents(project)
 
 
 def test_graph_settings_narrow_and_add(project: Project) -> None:
     write(project.root, "extra/x.md", "  id: X")
     path = project.ddx_dir / "graphs" / "g.yaml"
     path.parent.mkdir(parents=True)
-    path.write_text("roots: [docs]\nid_to_path: {X: extra/x.md}\ncascade: {PRD: [X]}\nrequired_roots: [NONE]\n")
+    path.write_text(
+        "roots: [docs]\nid_to_path: {X: extra/x.md}\ncascade: {PRD: [X], NO: [PRD], '': [X], E: []}\n"
+        "required_roots: [NONE]\n"
+    )
+    os.symlink("..", project.root / "docs" / "folder.md")
     graph = read_graph(project.root, project.ddx_dir)
     assert graph.documents["X"].depends_on == ("PRD",)
-    assert [issue.kind for issue in graph.issues] == ["required_root_missing"]
+    assert [(issue.kind, issue.id) for issue in graph.issues] == [
+        ("cascade_unknown", "NO"),
+        ("parse_error", ""),
+        ("required_root_missing", "NONE"),
+    ]
+    assert graph.issues[1].message.endswith("docs/folder.md: is a directory")
 
 
 def test_a_gate_and_its_metric_are_read_and_compared(project: Project) -> None:
