@@ -331,7 +331,7 @@ _CELLS: Mapping[str, tuple[str, _Rows, tuple[str, ...]]] = {
     "kinds": ("kind · model · harness", lambda report: report.tables["models"], ("kind", "model", "harness")),
     "areas": ("area · kind", lambda report: report.tables["areas"], ()),
     "endings": ("how it ended", lambda report: report.tables["endings"], ()),
-    "days": ("day, UTC", lambda report: report.burn.days, ()),
+    "days": ("day", lambda report: report.burn.days, ()),
     "prompts": ("length of prompt · effort", lambda report: report.tables["prompts"], ()),
     "contexts": ("context · memories given", lambda report: report.tables["contexts"], ()),
 }
