@@ -148,6 +148,7 @@ class Checker(Struct):
             orphans=find_orphans(queue_state, project),
             dead=find_dead_claims(queue_state, project),
             questions=self.questions.all(),
+            stoppage=find_stoppage(project, queue_state.runs),
         )
 
     def _documents(self, queue: Queue) -> DocumentFacts:
@@ -322,6 +323,7 @@ def _facts_of(
     drift: Iterable[Drift],
     orphans: Iterable[Orphan],
     dead: Iterable[Orphan],
+    stoppage: Stoppage | None,
     scope: Scope = EVERYTHING,
 ) -> Facts:
     """What the next action rests on, for `check` and for every screen; None leaves the documents out."""
@@ -338,7 +340,7 @@ def _facts_of(
         documents=read.documents if read else None,
         changes=read.changes if read else (),
         tried=still_tried(state.tried, queue_state.queue),
-        stoppage=find_stoppage(project, queue_state.runs),
+        stoppage=stoppage,
         archive=project.archive_file,
     )
 
@@ -367,6 +369,7 @@ def take_bearing(
             orphans=orphans,
             dead=dead,
             questions=status.questions,
+            stoppage=stoppage,
         )
     )
     found = verdict if verdict.decided else undecided(verdict)
