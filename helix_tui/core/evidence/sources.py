@@ -100,6 +100,7 @@ class WorkReader:
         self._look = look
         self._tracker = TrackerReader(project.beads_file)
         self._attempts = AttemptIndex.of(project)
+        self._counted = AttemptIndex.of(project)
 
     def __call__(self) -> WorkRecords:
         """What is known now."""
@@ -120,9 +121,8 @@ class WorkReader:
 
     def _every(self, tracker: Tracker, held: Mapping[str, Hold] | None) -> Sequence[Attempt]:
         """The attempts as `attempts` reads them: those that only events of archived beads tell of are not counted."""
-        index = AttemptIndex.of(self._project)
-        index.refresh(tracker.beads, holds=held)
-        return tuple(AttemptBook(index.attempts))
+        self._counted.refresh(tracker.beads, holds=held)
+        return tuple(AttemptBook(self._counted.attempts))
 
 
 class ArchivedAttempts:
