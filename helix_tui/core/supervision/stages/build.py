@@ -19,7 +19,7 @@ from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.attempt import Attempt, Piece
 from helix_tui.core.ddx.attempts.evidence import interpret
-from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
+from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.attempts.loop_log import MalformedReport, parse_report
 from helix_tui.core.ddx.client import last_error
 from helix_tui.core.ddx.dialect import Dialect
@@ -112,7 +112,7 @@ def kept_change(project: Project, queue: Queue, dialect: Dialect, bead_id: str) 
         return None
     records = AttemptIndex.of(project)
     records.refresh(queue.beads)
-    last = next(iter(AttemptBook(records.attempts).of_bead(bead_id)), None)
+    last = next(iter(records.by_bead(bead_id)), None)
     return last if may_land(dialect, last) else None
 
 
