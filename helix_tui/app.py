@@ -28,7 +28,7 @@ from helix_tui.barrier import Barrier
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.errors import DEFECT
 from helix_tui.core.ground.process import allow_reads, end_reads, end_writes
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.threads import give_back
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.snapshot.snapshot import Change, Snapshot, merge_changes
@@ -354,7 +354,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self._leave_news(snapshot, Change(), needs)
         if concerns.minded:
             count = len(concerns.minded)
-            self.call_later(self.say, f"updated the focus: {count:,} bead{'s' * (count != 1)} changed for it")
+            self.call_later(self.say, f"updated the focus: {counted(count, 'bead')} changed for it")
         if concerns.trouble:
             self.call_later(self.say, clean_line(concerns.trouble, 300), "warning")
 

@@ -59,11 +59,6 @@ class Paint(Struct, frozen=True):
         return self(state, ROLES.get(state, "muted"))
 
 
-def counted(number: int, one: str, many: str = "") -> str:
-    """``1 bead``, ``2 beads``."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
-
-
 def columns(rows: Iterable[Sequence[str]], *, gap: str = "  ", right: Iterable[int] = ()) -> list[str]:
     """Cleaned cells as aligned lines; the columns in ``right`` are flush right, the last is not padded."""
     table = [list(row) for row in rows]

@@ -12,7 +12,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.paint import counted
 from helix_tui.cli.programs import tidy_when_killed
 from helix_tui.cli.report.loading import NO_TRACKER, UnknownBead, find_bead, known_as, locate
 from helix_tui.core.beads.readiness import Queue
@@ -28,7 +27,7 @@ from helix_tui.core.editing.preview.whatif import Consequences, foresee
 from helix_tui.core.editing.steps import CommandStep, PlanBuilder
 from helix_tui.core.editing.undo.undo_plan import Conflict, NotUndoable, Unreadable
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.agents.hooks import SKIP
 from helix_tui.core.supervision.signals.focus import plan_upkeep, read_focus

@@ -12,7 +12,6 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import add_dry_run, consequence_lines, curator_of, how_far, some, told
-from helix_tui.cli.paint import counted
 from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.overlay import apart
@@ -26,7 +25,7 @@ from helix_tui.core.editing.undo.undo_plan import (
     UndoStep,
     Unreadable,
 )
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, format_age, format_instant, now_ns
 from helix_tui.core.supervision.signals.questions import follow_undo
 from helix_tui.core.supervision.stages.landing import follow_landing

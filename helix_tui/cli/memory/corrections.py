@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.paint import counted
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.memory import MemoryEdit, MemoryStore
 from helix_tui.core.memory.lessons.changes import MemoryChange, MemoryChanges
 

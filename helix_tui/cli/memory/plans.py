@@ -15,10 +15,9 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import curator_of, told
-from helix_tui.cli.paint import counted
 from helix_tui.cli.report.loading import locate
 from helix_tui.core.editing.preview.whatif import foresee
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.memory import MemoryStore
 from helix_tui.core.memory.plan_records import MemoryPlan, TaskReport, TaskWorkspace
 from helix_tui.core.memory.plans import Plans

@@ -14,11 +14,11 @@ from helix_tui.cli.call import Call
 from helix_tui.cli.memory.corrections import tell_corrected, tell_removed
 from helix_tui.cli.memory.lessons import tell_learned, tell_proposals, tell_undone
 from helix_tui.cli.memory.plans import tell_plan, tell_workspaces
-from helix_tui.cli.paint import columns, counted
+from helix_tui.cli.paint import columns
 from helix_tui.cli.report.checks import DoctorCheck
 from helix_tui.core.embedding import Loaded, load_encoder
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_block, clean_line, fit
+from helix_tui.core.ground.text import clean_block, clean_line, counted, fit
 from helix_tui.core.memory import DatabaseMissing, MemoryFault, database_path, open_memory
 from helix_tui.core.memory.store.database import guarded
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from helix_tui.cli.paint import counted
 from helix_tui.core.beads.archive import only_archived, read_archive
 from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import counted
 
 
 def counts_of(project: Project, queue: Queue) -> QueueCounts:

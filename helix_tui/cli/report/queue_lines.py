@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import islice
 
 from helix_tui.cli.call import Call
-from helix_tui.cli.paint import ROLES, counted
+from helix_tui.cli.paint import ROLES
 from helix_tui.cli.report.counts import counts_of
 from helix_tui.cli.report.loading import Present
 from helix_tui.core.beads.archive import describe, read_archive
@@ -16,7 +16,7 @@ from helix_tui.core.beads.readiness import NOT_ELIGIBLE, STATES, Queue, Standing
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.views import build_view
 from helix_tui.core.ddx.runs.running import Run, gone
-from helix_tui.core.ground.text import cell_width, clean_line, fit, short_id
+from helix_tui.core.ground.text import cell_width, clean_line, counted, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
 
 

@@ -19,7 +19,6 @@ from msgspec.structs import replace
 
 from helix_tui.cli import console, programs
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.paint import counted
 from helix_tui.cli.programs import finish, last_words, running, tidy_when_killed
 from helix_tui.cli.setup import demo_memory as demonstrating
 from helix_tui.cli.show import attempts as evidence
@@ -29,7 +28,7 @@ from helix_tui.core.ddx.attempts.index import Attempt
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.runs.running import find_running
 from helix_tui.core.ground.project import Project, find_project
-from helix_tui.core.ground.text import clean_line, fit
+from helix_tui.core.ground.text import clean_line, counted, fit
 from helix_tui.core.ground.time import NS, now_ns
 
 BUILD_LIMIT = 60.0

@@ -16,7 +16,6 @@ from typing import Any
 from helix_tui import __version__
 from helix_tui.cli.call import Call
 from helix_tui.cli.memory.report import examine_memory
-from helix_tui.cli.paint import counted
 from helix_tui.cli.report.checks import DoctorCheck
 from helix_tui.cli.report.counts import counts_of
 from helix_tui.cli.report.loading import NO_TRACKER, Present, judge, locate
@@ -27,7 +26,7 @@ from helix_tui.core.ddx.runs.running import beads_at_work
 from helix_tui.core.ddx.uncommitted import implementation_changes, tracked
 from helix_tui.core.ground import process
 from helix_tui.core.ground.project import NAMES, Project
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 
 _MARKS = {True: ("ok   ", "success"), False: ("BAD  ", "error"), None: ("–    ", "muted")}
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.paint import columns, counted
+from helix_tui.cli.paint import columns
 from helix_tui.cli.report.loading import judge, locate
 from helix_tui.cli.report.search_hint import hint_once
 from helix_tui.cli.report.tree_report import check_trees
@@ -47,7 +47,7 @@ from helix_tui.core.evidence.session import (
 )
 from helix_tui.core.evidence.sources import ProjectRecords, WorkReader
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line, fit
+from helix_tui.core.ground.text import clean_line, counted, fit
 from helix_tui.core.ground.time import now_ns
 from helix_tui.settings import load_settings
 

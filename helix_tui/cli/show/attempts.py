@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from helix_tui.cli.call import Call
-from helix_tui.cli.paint import columns, counted
+from helix_tui.cli.paint import columns
 from helix_tui.cli.report.loading import Present, archived_bead, find_bead, load
 from helix_tui.cli.report.since import add_since, began_since, since_of
 from helix_tui.core.beads.tracker import Tracker
@@ -19,7 +19,7 @@ from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ddx.runs.running import Run, holds
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line, fit, short_id
+from helix_tui.core.ground.text import clean_line, counted, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
 from helix_tui.core.supervision.decide.since_landing import SinceLanding, since_landing
 from helix_tui.core.supervision.run_state.account import with_given

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.paint import columns, counted
+from helix_tui.cli.paint import columns
 from helix_tui.cli.report.experiments import count, dollars, per_landed, percent, span, trial_document, trial_lines
 from helix_tui.cli.report.loading import load
 from helix_tui.cli.report.since import add_since, began_since, since_of
@@ -15,7 +15,7 @@ from helix_tui.cli.show.attempts import read_book
 from helix_tui.core.beads.archive import only_archived, read_archive
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.attempts.sums import format_usd, format_whole
-from helix_tui.core.ground.text import clean_line, fit, short_id
+from helix_tui.core.ground.text import clean_line, counted, fit, short_id
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.insights.cells import DIMENSIONS, Cell, percentile, table
 from helix_tui.core.insights.forecast import Forecast, forecast

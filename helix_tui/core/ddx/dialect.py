@@ -30,7 +30,7 @@ from helix_tui.core.beads.rule import HEAD as HEAD_RULE
 from helix_tui.core.beads.rule import Era as AnyEra
 from helix_tui.core.beads.rule import Rule
 from helix_tui.core.ddx.names import BARE, VERBS, Era
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS
 
 if TYPE_CHECKING:
@@ -414,7 +414,7 @@ def difference(beads: Mapping[str, Bead], dialect: Dialect | None) -> Remark | N
 def _unread(count: int, keys: str) -> str:
     if not count:
         return ""
-    return f", which does not read the {keys} keys of {count} bead{'s' if count != 1 else ''}"
+    return f", which does not read the {keys} keys of {counted(count, 'bead')}"
 
 
 def remarks(beads: Mapping[str, Bead], dialect: Dialect | None) -> tuple[Remark, ...]:

@@ -53,6 +53,11 @@ def clean_line(text: object, limit: int = MAX_LINE) -> str:
     return text[: limit - 1] + "…" if cut or len(text) > limit else text
 
 
+def counted(number: int, one: str, many: str = "") -> str:
+    """``1 bead``, ``2 beads``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
 def clean_block(text: object, limit: int = 400_000, tab: int = 4) -> str:
     """Text of several lines, without control sequences; tabs become blanks, CRLF becomes LF.
 

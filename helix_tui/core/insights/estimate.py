@@ -18,6 +18,7 @@ from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.sums import format_usd
+from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import format_span
 
 RECENT = 400
@@ -84,7 +85,7 @@ class Estimate(Struct, frozen=True):
         whose = "of this model" if self.of_model else "of any model"
         blind = f", {self.past - known:,} more without a cost" if self.usd is not None and known < self.past else ""
         share = "9 in 10 such runs" if known >= ROUGH else "a rough interval"
-        return f"{share}; from {known:,} past attempt{'s' * (known != 1)} {whose}{blind}"
+        return f"{share}; from {counted(known, 'past attempt')} {whose}{blind}"
 
 
 def estimate(attempts: Iterable[Attempt], count: int, *, harness: str = "", model: str = "") -> Estimate:

@@ -28,6 +28,7 @@ from helix_tui.core.ddx.runs.running import STALL_AFTER_S, Run, RunReader, beads
 from helix_tui.core.editing.journal import Journal, edits_of
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.threads import keep_at
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.snapshot.snapshot import Change, Condition, Notice, Snapshot, compare
@@ -190,7 +191,7 @@ class Gatherer:
         notices.extend(Notice("ddx", remark.text, remark.short) for remark in remarks(tracker.beads, dialect))
         if tracker.dropped:
             count = len(tracker.dropped)
-            notices.append(Notice("unread", f"{count} line{'s' if count > 1 else ''} unread"))
+            notices.append(Notice("unread", f"{counted(count, 'line')} unread"))
         if self.unwatched:
             notices.append(Notice("watch", self.unwatched))
         if self._attempts is not None and self._attempts.left_out:

@@ -12,7 +12,7 @@ from helix_tui.core.ask.sessions.index_keeper import State
 from helix_tui.core.ask.sessions.session import News
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.evidence.session import AskSession, Document, FoundFile
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.supervision.stages.delegate import LOGS
 from helix_tui.screens.background import Jobs
 from helix_tui.screens.base import Console
@@ -65,7 +65,7 @@ def index_words(state: State, *, narrow: bool) -> str:
             return f"{progress.done / progress.total:.0%} · {rate}"
         cells = progress.done * BAR_CELLS // progress.total
         return f"{'█' * cells}{'░' * (BAR_CELLS - cells)} {progress.done:,} of {progress.total:,} · {rate}"
-    files = f"{state.files:,} file{'s' * (state.files != 1)}" if state.files else "no files"
+    files = f"{counted(state.files, 'file')}" if state.files else "no files"
     return "reading …" if progress is not None else files
 
 

@@ -29,7 +29,7 @@ from helix_tui.core.editing.plan.planner import Plan
 from helix_tui.core.editing.preview.whatif import Consequences
 from helix_tui.core.editing.undo.undo_plan import Conflict, Difference, NotUndoable, PlanChanged
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.text import clean_block, clean_line, short_id
+from helix_tui.core.ground.text import clean_block, clean_line, counted, short_id
 from helix_tui.keymap import bindings
 from helix_tui.screens.editing.change_runner import Preview, Trouble
 from helix_tui.screens.editing.requests import ChangeRequest, EditConflict, text_edit
@@ -371,7 +371,7 @@ class HalfWaySheet(Sheet):
             return "The change was made anyway; u undoes it."
         back = "u undoes what was done." if entry.undoable else clean_line(entry.why_not, 300)
         changed = len(entry.after)
-        return f"{changed:,} bead{'s' * (changed != 1)} changed and stay{'s' * (changed == 1)} so; {back}"
+        return f"{counted(changed, 'bead')} changed and stay{'s' * (changed == 1)} so; {back}"
 
     def action_undo(self) -> None:
         """Take back what was done, seen before."""

@@ -26,7 +26,7 @@ from helix_tui.core.ddx.files import MAX_POLL, read_bytes
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folders
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.screens.background import Jobs
 from helix_tui.screens.external_editor import GIT_SECONDS, page_at, page_text
 from helix_tui.widgets.base.row_list import RowList
@@ -102,7 +102,7 @@ def read_on(tail: TranscriptTail) -> list[Event]:
     events = tail.poll()
     left_out = tail.skipped - before
     if left_out:
-        lines = f"{left_out} line{'s' * (left_out > 1)}"
+        lines = f"{counted(left_out, 'line')}"
         said = f"{lines} of more than {size_of(MAX_POLL)} not shown, see {tail.path}"
         events.append(Event(None, "error", summary=clean_line(said, 300)))
     return events

@@ -18,7 +18,7 @@ from helix_tui.core.beads.query import Completion
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
@@ -378,7 +378,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         if pattern is None:
             return ""
         count = sum(pattern.search(source.text(index)) is not None for index in range(min(len(source), 20_000)))
-        return f"{count:,} line{'s' * (count != 1)}; n N step"
+        return f"{counted(count, 'line')}; n N step"
 
     # --- the filter ---------------------------------------------------------------------------------------
 

@@ -23,7 +23,7 @@ from helix_tui.core.ddx.runs.stopping import StopMeans, next_picks, ways_to_stop
 from helix_tui.core.editing.operations import eligible
 from helix_tui.core.ground.git import read_end
 from helix_tui.core.ground.project import machine_name
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import with_relative_times
 from helix_tui.core.insights.estimate import Estimate, estimate
 from helix_tui.core.supervision.decide.check import StatusSummary
@@ -283,7 +283,7 @@ class LoopSheet(ChoiceSheet):
     def _hold(self, beads: Sequence[str]) -> None:
         """Keep beads from workers, after a preview; one undo allows them again."""
         if beads:
-            title = f"hold {len(beads):,} bead{'s' * (len(beads) != 1)}, so that workers end after the bead in hand"
+            title = f"hold {counted(len(beads), 'bead')}, so that workers end after the bead in hand"
             self.console.push_screen(PreviewSheet(request_for([eligible(each, False) for each in beads], title)))
 
     def _ask_to_stop(self, means: StopMeans) -> None:
@@ -418,7 +418,7 @@ class LoopSheet(ChoiceSheet):
     def _takes(self, ready: Sequence[str], snapshot: Snapshot) -> str:
         first = ", ".join(_title(each, snapshot) for each in ready[:3])
         more = f" and {len(ready) - 3:,} more" if len(ready) > 3 else ""
-        count = f"{len(ready):,} bead{'s' * (len(ready) != 1)} ready"
+        count = f"{counted(len(ready), 'bead')} ready"
         return f"{count}: {first}{more}; then anything these make ready" if ready else "nothing is ready now"
 
     def _unfit(self) -> str:

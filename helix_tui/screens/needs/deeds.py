@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from textual.app import SuspendNotSupported
 
 from helix_tui.core.editing.steps import OperationRefused
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS
 from helix_tui.core.supervision.decide.need_view import HOUR_S, MORNING, next_morning
 from helix_tui.core.supervision.decide.needs import Need
@@ -122,7 +122,7 @@ def retry_sheet(console: Console, needs: Sequence[Need], models: Counter[tuple[s
     choices = [Choice("0", "0", "the project's default", words(None), run(), off)]
     for place, ((harness, model), count) in enumerate(models.most_common(MOST_MODELS), 1):
         who = AgentChoice(harness, model)
-        said = f"{words(who)}   {count:,} attempt{'s' * (count != 1)} so far"
+        said = f"{words(who)}   {counted(count, 'attempt')} so far"
         label = clean_line(f"{harness} {model}", 60)
         choices.append(Choice(str(place), str(place), label, said, run(who), off))
 

@@ -16,7 +16,7 @@ from textual.binding import BindingType
 
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
 from helix_tui.core.editing.steps import OperationRefused
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.supervision.decide.need_actions import (
     ASK_OF_ATTEMPT,
     ActionId,
@@ -105,7 +105,7 @@ class NeedsScreen(NeedList):
             self.console.loop_controls.answer(need.question_id, "yes" if yes else "no")
         if drift:
             self.console.acknowledge(drift)
-            self.console.say(f"acknowledged {len(drift):,} changed bead{'s' * (len(drift) != 1)}")
+            self.console.say(f"acknowledged {counted(len(drift), 'changed bead')}")
         if any(need.kind == "focus" for need in needs):
             self.look_ahead(upkeep())
         wanted = operations_for(action, needs, self.console.snapshot.queue)
@@ -113,7 +113,7 @@ class NeedsScreen(NeedList):
             self.look_ahead(request_for(wanted))
 
     def _lessons(self, needs: Sequence[Need], yes: bool) -> None:
-        count = f"{len(needs):,} lesson{'s' * (len(needs) != 1)}"
+        count = f"{counted(len(needs), 'lesson')}"
         lines: list[Line] = [[(clean_line(need.reason, 600), "text")] for need in needs]
         sheet = MemoryPreviewSheet(f"{'accept' if yes else 'decline'} {count}", lines, "u undoes it.")
 
@@ -398,7 +398,7 @@ class NeedsScreen(NeedList):
         yield from super().commands()
         drift = [need.bead_id for need in self.console.needs if need.kind == "drift"]
         if drift and not self.console.read_only:
-            said = f"acknowledge {len(drift):,} changed bead{'s' * (len(drift) != 1)}"
+            said = f"acknowledge {counted(len(drift), 'changed bead')}"
             yield "acknowledge all drift", said, partial(self.console.acknowledge, drift)
             fresh = [need.bead_id for need in self.console.needs if need.kind == "drift" and self.may_be_held(need)]
             if fresh:

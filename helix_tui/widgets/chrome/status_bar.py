@@ -16,6 +16,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.timer import Timer
 
+from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import format_age
 from helix_tui.themes.roles import ASCII_SPINNER, SPINNER
 from helix_tui.widgets.base.line import Line, Span, SpanLine, cut, fit, width_of
@@ -229,7 +230,7 @@ def _unread(facts: PulseFacts, focused: bool) -> Piece:
     if not facts.unread:
         return "", []
     ink = "attention reverse" if focused else "attention"
-    return "unread", [("  ", "text"), (f"{facts.unread} line{'s' * (facts.unread > 1)} unread ▸", ink)]
+    return "unread", [("  ", "text"), (f"{counted(facts.unread, 'line')} unread ▸", ink)]
 
 
 def _focus(facts: PulseFacts, words: bool) -> Piece:

@@ -16,7 +16,7 @@ from helix_tui.core.ddx.attempts.evidence import AttemptCheck, AttemptEvidence, 
 from helix_tui.core.ddx.attempts.sums import Sums, format_parts, format_sum
 from helix_tui.core.ddx.measures import Ratchet
 from helix_tui.core.ddx.runs.running import Fact, Run
-from helix_tui.core.ground.text import clean_block, clean_line, short_id
+from helix_tui.core.ground.text import clean_block, clean_line, counted, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
 from helix_tui.themes.roles import SIGNS
 from helix_tui.widgets import figures
@@ -360,7 +360,7 @@ def _changed(diff: DiffFacts | None) -> Iterator[Para]:
         return
     files, total = diff.files, ""
     if files:
-        total = f"{len(files)} file{'s' * (len(files) > 1)} +{diff.added:,} −{diff.removed:,}"
+        total = f"{counted(len(files), 'file')} +{diff.added:,} −{diff.removed:,}"
     yield section("changed", total, key="changed")
     for number, (sentence, ink) in enumerate(diff.before):
         yield Para(f"diff said {number}", ((sentence, ink),))

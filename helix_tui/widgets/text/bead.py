@@ -13,7 +13,7 @@ from helix_tui.core.beads.graph import circle_ahead, circle_of, with_titles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.sums import format_sum
-from helix_tui.core.ground.text import clean_line, short_id, split_block
+from helix_tui.core.ground.text import clean_line, counted, short_id, split_block
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
 from helix_tui.themes.roles import SIGNS, UNKNOWN
 from helix_tui.widgets import figures
@@ -327,7 +327,7 @@ def _chain(rows: _Rows, bead: Bead, queue: Queue) -> None:
     place, length = chains.chain_through(bead.id)
     if length < 2 or circle_of(queue, bead.id) is not None:
         return
-    said = f"holds up {held} bead{'s' * (held != 1)}, " if held else ""
+    said = f"holds up {counted(held, 'bead')}, " if held else ""
     said += f"{place} of {length} in its chain"
     critical: list[Span] = [(", on the critical path", "waiting")] if chains.on_critical_path(bead.id) else []
     rows.wrapped([("path ", "muted"), (said, "text"), *critical])

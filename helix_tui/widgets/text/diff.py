@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from helix_tui.core.ground.text import counted
 from helix_tui.widgets.base.line import Span, width_of
 from helix_tui.widgets.text.pane import FoldPane, Para, TextPane
 from helix_tui.widgets.text.patch import PLAIN_INKS, DiffFacts, DiffLine, FileDiff, change_in, first_change
@@ -119,7 +120,7 @@ class DiffPane(FoldPane):
         for place, (sentence, ink) in enumerate(facts.before):
             yield Para(f"said {place}", ((sentence, ink),))
         if facts.files:
-            count = f"{len(facts.files)} file{'s' * (len(facts.files) > 1)} "
+            count = f"{counted(len(facts.files), 'file')} "
             yield Para("total", ((count, "muted"), *counts_of(facts.added, facts.removed)))
         if len(facts.files) > 1 and self.listed:
             yield from _file_list(facts.files, width)

@@ -21,7 +21,7 @@ from helix_tui.core.ask.retrieval.question import terms_in
 from helix_tui.core.ask.retrieval.record_question import RecordsAsked, doing
 from helix_tui.core.ask.retrieval.search import PoolEntry
 from helix_tui.core.ask.tokens import STOP_WORDS, stem
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 
 _ABOUT = re.compile(r"bead \S+ · ")
 """The line of labels below a bead's title, which says nothing."""
@@ -142,7 +142,9 @@ def list_records(
     lines = tuple(f"{_entry(one, wanted)} {cited.cite(one.span)}" for one in kept)
     count = every or len(chosen)
     about = f" {asked.state.replace('_', ' ')}" if every else about
-    sections = [Section(f"{_counted(count, _noun(asked, kept))}{about}{some}", lines)]
+    noun = _noun(asked, kept)
+    said = counted(count, noun, "memories" if noun == "memory" else "")
+    sections = [Section(f"{said}{about}{some}", lines)]
     if count > len(kept):
         sections.append(Section("Not listed", (f"searched: {count - len(kept)} more, further down",)))
     return RecordAnswer(Answer(tuple(sections), tuple(cited.all)), bool(full))
@@ -213,12 +215,6 @@ def _noun(asked: RecordsAsked, kept: Sequence[_Listed]) -> str:
     return next(iter(kinds)) if len(kinds) == 1 else "record"
 
 
-def _counted(count: int, noun: str) -> str:
-    if noun == "memory":
-        return "1 memory" if count == 1 else f"{count} memories"
-    return f"{count} {noun}{'s' * (count != 1)}"
-
-
 def _words(subject: str) -> frozenset[str]:
     return terms_in(" ".join(word for word in re.findall(r"\S+", subject) if word.lower() not in STOP_WORDS))
 
@@ -265,7 +261,7 @@ def list_attempts(asked: RecordsAsked, spans: Sequence[Span], *, title: Callable
     on = f" on “{clean_line(asked.subject, 60)}”" if asked.subject else ""
     count = sum(1 + sum(map(int, _TOGETHER.findall(span.text))) for span in kept)
     some = "" if best == 1 or not kept else ", none with all of its words"
-    head = f"{_counted(count, 'attempt')} that {ends}{why}{on}{some}"
+    head = f"{counted(count, 'attempt')} that {ends}{why}{on}{some}"
     if not kept:
         return RecordAnswer(Answer((Section("", (f"No attempt is recorded that {ends}{why}{on}.",)),), ()), True)
     cited = _Cited()

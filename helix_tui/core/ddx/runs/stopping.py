@@ -16,6 +16,7 @@ from msgspec import Struct
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ground.text import counted
 
 MANAGED = "worker-"
 """How the ids of workers begin that ddx's server runs; a worker from a command line is ``agent-loop-…``."""
@@ -71,7 +72,7 @@ def ways_to_stop(run: Run, queue: Queue, dialect: Dialect, *, here: str) -> tupl
 def hold(queue: Queue, at_work: Collection[str]) -> StopMeans:
     """Keep from workers whatever they could pick after the beads at work."""
     beads = next_picks(queue, at_work)
-    count = f"{len(beads):,} bead{'s' * (len(beads) != 1)}"
+    count = f"{counted(len(beads), 'bead')}"
     effect = "workers end after the bead in hand, or idle where they watch; u allows the beads again"
     if not beads:
         return StopMeans("hold", "wait", "nothing else is ready: workers end after the bead in hand")

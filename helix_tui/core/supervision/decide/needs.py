@@ -25,7 +25,7 @@ from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.names import About, status_of, text
 from helix_tui.core.ddx.runs.running import Run, gone
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, parse_instant
 from helix_tui.core.supervision.signals.orphans import governs_alignment
 from helix_tui.core.supervision.signals.questions import escalated, still_asked
@@ -186,7 +186,7 @@ def needs_of(
     found += [("orphaned_claim", bead_id, str(orphan)) for bead_id, orphan in left.items()]
     found += [*_drifted(drift), *escalated(queue), *_unlanded(queue, attempts)]
     if unminded:
-        count = f"{len(unminded)} bead{'s' * (len(unminded) != 1)}"
+        count = f"{counted(len(unminded), 'bead')}"
         found.append(("focus", epic, f"the focus is out of date on {count}"))
     needs = [Need(kind, bead_id, reason, _waiting(queue, bead_id)) for kind, bead_id, reason in found]
     needs += [

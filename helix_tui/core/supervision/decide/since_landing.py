@@ -12,7 +12,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt, count_outcomes
 from helix_tui.core.ddx.attempts.index import LONGEST_DAY
 from helix_tui.core.ddx.attempts.sums import Sums, format_sum, sum_calls
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS, format_age, format_instant
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class SinceLanding(Struct, frozen=True):
             return "nothing was attempted" + ("" if self.landed is None else " since")
         counts = count_outcomes(self.attempts).items()
         ends = ", ".join(f"{count:,} {OUTCOME_WORDS[outcome]}" for outcome, count in counts)
-        number = f"{len(self.attempts):,} attempt{'s' * (len(self.attempts) > 1)}"
+        number = f"{counted(len(self.attempts), 'attempt')}"
         return f"{number}, {format_sum(self.sums)}: {ends}{self._most_often()}"
 
     def _most_often(self) -> str:
@@ -123,7 +123,7 @@ def explain_landings(
 def _running(summary: StatusSummary, running: int) -> Iterator[str]:
     """What runs; where nothing does, how the loop and the last worker ended."""
     if running:
-        yield f"{running:,} worker{'s' * (running > 1)}"
+        yield f"{counted(running, 'worker')}"
         return
     yield "nothing"
     if summary.run.condition != "never":
@@ -136,8 +136,8 @@ def _waiting(needs: Sequence[Need], left: Collection[str]) -> str:
     if not needs:
         return "nothing waits for you"
     own = sum(need.attempt_id in left for need in needs)
-    counted = f"{len(needs):,} thing{'s' * (len(needs) > 1)} need{'s' * (len(needs) == 1)} you"
-    return counted + (f", {own:,} of them left by these attempts" if own else "")
+    said = f"{counted(len(needs), 'thing')} need{'s' * (len(needs) == 1)} you"
+    return said + (f", {own:,} of them left by these attempts" if own else "")
 
 
 def _ended(attempt: Attempt) -> int:

@@ -20,7 +20,7 @@ from helix_tui.core.ddx.attempts.sums import Sums, format_sum, format_usd
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 
 NAME = "budget.json"
 MAX_FILE = 1 << 14
@@ -51,7 +51,7 @@ class Limits(Struct, frozen=True):
         parts = [
             f"${self.usd:,.2f}" if self.usd is not None else "",
             f"{format_count(self.tokens)} tokens" if self.tokens is not None else "",
-            f"{self.attempts:,} attempt{'s' * (self.attempts != 1)}" if self.attempts is not None else "",
+            f"{counted(self.attempts, 'attempt')}" if self.attempts is not None else "",
         ]
         return ", ".join(filter(None, parts)) or "none"
 
@@ -229,7 +229,7 @@ class BudgetUse(Struct, frozen=True):
         """``$5.21 of $5.00 this run; 2 calls did not say``."""
         unknown = self.sums.whole.without_usd if self.part == "usd" else self.sums.whole.without_tokens
         blind = unknown and self.part != "attempts"
-        calls = f"; {unknown:,} call{'s' * (unknown != 1)} did not say" if blind else ""
+        calls = f"; {counted(unknown, 'call')} did not say" if blind else ""
         return f"{self.amount} {SPANS[self.span]}{calls}"
 
     def describe(self) -> str:

@@ -21,7 +21,7 @@ from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.steps import called
 from helix_tui.core.ground.process import run
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.supervision.signals.orphans import (
     ACCEPTANCE,
     ALIGNMENT,
@@ -126,7 +126,7 @@ def alignment_bead(queue: Queue, trigger: Trigger, *, epic: str = "", areas: Ite
     """A comparison of what is with what was decided."""
     spec = spec_of(queue, None, epic)
     return operations.create(
-        f"align: repo after {_counted(trigger.cycle, 'cycle')}",
+        f"align: repo after {counted(trigger.cycle, 'cycle')}",
         priority=1,
         labels=_labels(queue, "review", ALIGNMENT, "kind:planning", list(areas)),
         parent=epic,
@@ -247,12 +247,8 @@ def why_unreviewed(root: Path, base: str, result: str, threshold: int) -> str:
     lines = sum(int(number) for row in rows for number in row[:2] if number.isdecimal())
     if lines >= threshold or len(rows) >= FILES:
         return ""
-    size = f"{_counted(lines, 'line')} in {_counted(len(rows), 'file')}"
+    size = f"{counted(lines, 'line')} in {counted(len(rows), 'file')}"
     return f"{size}, below {threshold} lines and {FILES} files"
-
-
-def _counted(count: int, word: str) -> str:
-    return f"{count:,} {word}{'s' * (count != 1)}"
 
 
 _REVISION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/-]{3,200}\Z")
