@@ -304,6 +304,21 @@ async def test_a_memory_is_edited_in_a_form_shown_first_and_taken_back(app: Cons
         assert memory_of(app).memory_view.names[LOCK].helped == 14
 
 
+async def test_a_correction_says_what_it_lacks(app: Console) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        memory_of(app).list.select(LOCK)
+        await pilot.press("E")
+        await settled(pilot)
+        form = app.screen
+        assert isinstance(form, CorrectionForm)
+        for name in ("trigger", "resolution"):
+            form.query_one(f"#field-{name}", TextArea).text = ""
+        await settled(pilot)
+        assert app.sees("✗ the trigger needs")
+        assert app.sees("✗ the resolution is empty")
+
+
 async def test_esc_asks_once_before_it_discards_a_correction(app: Console) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from msgspec import Struct
 
@@ -46,11 +46,13 @@ _TARGET = re.compile(
 _VAGUE = re.compile(r"\b(works?|correct(ly)?|complete(ly)?|aligned?)\b", re.IGNORECASE)
 
 
+Level = Literal["error", "warning"]
+
+
 class AuthoringFinding(Struct, frozen=True):
     """One thing that is missing or could be better."""
 
-    level: str
-    """``error`` or ``warning``."""
+    level: Level
     code: str
     message: str
 
@@ -158,6 +160,6 @@ def _targets(bead: Mapping[str, Any]) -> tuple[str, ...]:
     return targets(edges) if isinstance(edges, list) else ()
 
 
-def _vague(text: str, level: str) -> AuthoringFinding:
+def _vague(text: str, level: Level) -> AuthoringFinding:
     advice = "name a command and what it must do, or a file, field or label and what it must be"
     return AuthoringFinding(level, "vague", f"no machine can check “{called(text)}”; {advice}")

@@ -11,7 +11,7 @@ from textual.binding import BindingType
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.editing import operations
-from helix_tui.core.editing.authoring import PHASES, REQUIRED_LABEL, AuthoringFinding, judge, judge_text
+from helix_tui.core.editing.authoring import PHASES, REQUIRED_LABEL, AuthoringFinding, Level, judge, judge_text
 from helix_tui.core.editing.overlay import edge
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
@@ -35,7 +35,7 @@ _PRIORITIES = (
     ("3", "later"),
     ("4", "some day"),
 )
-_SIGNS: Mapping[str, Span] = {"error": ("✗ ", "error bold"), "warning": ("◆ ", "attention")}
+_SIGNS: Mapping[Level, Span] = {"error": ("✗ ", "error bold"), "warning": ("◆ ", "attention")}
 _TO_DO: Span = ("○ ", "muted")
 """The sign of what is missing in a field that nobody has written in yet."""
 

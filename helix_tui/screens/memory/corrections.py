@@ -56,9 +56,9 @@ class CorrectionForm(FormSheet):
     def _problems(self, texts: Mapping[str, str]) -> Sequence[AuthoringFinding]:
         found = []
         if len(texts["trigger"].strip()) < MIN_TRIGGER and not self._memory.withheld:
-            found.append(AuthoringFinding("trigger", "error", f"the trigger needs {MIN_TRIGGER} characters"))
+            found.append(AuthoringFinding("error", "trigger", f"the trigger needs {MIN_TRIGGER} characters"))
         if not texts["resolution"].strip() and not self._memory.withheld:
-            found.append(AuthoringFinding("resolution", "error", "the resolution is empty"))
+            found.append(AuthoringFinding("error", "resolution", "the resolution is empty"))
         return found
 
     def action_go_on(self) -> None:
