@@ -280,8 +280,10 @@ class HelixApp(Traveller, barrier.GuardedApp):
             self.monitor.stop()
         changing = self._change_runner is not None and self._change_runner.stop()
         end_writes(PATIENCE)
-        if self._change_runner is not None and changing:
-            self._change_runner.settle(PATIENCE)  # the journal is told how far it came
+        if self._change_runner is not None:
+            if changing:
+                self._change_runner.settle(PATIENCE)  # the journal is told how far it came
+            self._change_runner.end()
 
     def _news_from_thread(self, snapshot: Snapshot, change: Change) -> None:
         """Called by the feed in its thread: what takes long is worked out there."""

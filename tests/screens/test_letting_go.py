@@ -70,3 +70,19 @@ async def test_a_round_through_everything_leaves_nothing(console: MakeConsole) -
         assert {name: more for name, more in (after - before).items() if more >= MORE} == {}
         assert {name: more for name, more in holds.items() if more > held[name]} == {}
         assert strips < 20 * MORE
+
+
+async def test_a_console_that_was_left_leaves_no_thread(console: MakeConsole) -> None:
+    before = set(threading.enumerate())
+    app = console()
+    async with app.run_test(size=(140, 44)) as pilot:
+        await pilot.press("1", "+")
+        while any(worker.is_running for worker in app.workers):
+            await pilot.pause(0.005)
+        await pilot.press("escape", "4")
+        await pilot.pause()
+    shared = "asyncio_", "helix-encoder-idle"  # the loop's own, and one for the process
+    for thread in set(threading.enumerate()) - before:
+        if not thread.name.startswith(shared):
+            thread.join(5)
+            assert not thread.is_alive(), thread.name

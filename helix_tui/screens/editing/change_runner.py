@@ -60,7 +60,7 @@ class JobQueue:
     def __init__(self, name: str, tell: Callable[..., Any]) -> None:
         self._name = name
         self._tell = tell
-        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread: threading.Thread | None = None
         self._open = 0
         self._idle = threading.Condition()
@@ -79,9 +79,15 @@ class JobQueue:
         with self._idle:
             return self._idle.wait_for(lambda: not self._open, seconds)
 
+    def end(self) -> None:
+        """Let the thread end after what was sent before; another job starts one again."""
+        if self._thread is not None:
+            self._jobs.put(None)
+            self._thread = None
+
     def _serve(self) -> None:
-        while True:
-            self._jobs.get()()
+        while (job := self._jobs.get()) is not None:
+            job()
 
     def _do(self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Trouble], None]) -> None:
         unheard = RuntimeError("it ended unexpectedly; look at the bead before you continue")
@@ -180,6 +186,11 @@ class ChangeRunner:
     def settle(self, seconds: float) -> bool:
         """Wait until nothing is being done; False when the time is over before."""
         return self._plans.wait(seconds) and self._changes.wait(seconds)
+
+    def end(self) -> None:
+        """Let both threads end once they are done: they would hold the console."""
+        self._plans.end()
+        self._changes.end()
 
     def _go_on(self, ran: int, of: int) -> bool:
         """Between two commands, in the thread that runs them."""
