@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import attrgetter
 
 from msgspec import Struct
 
@@ -74,7 +75,7 @@ def burn(
         other_calls: calls of agents that belong to no attempt.
     """
     begun = list(attempts)
-    ended = [attempt for attempt in begun if attempt.finished and _when(attempt) <= now]
+    ended = [attempt for attempt in begun if attempt.finished and attempt.counted_at <= now]
     spent = (call for attempt in begun for call in attempt.spent)
     calls = [call for call in (*spent, *other_calls) if call.at <= now]
     by_day: dict[str, list[AgentCall]] = {}
@@ -94,13 +95,9 @@ def burn(
 def _since(attempts: Sequence[Attempt], calls: Sequence[AgentCall], begin: int, name: str) -> Cell:
     return Cell(
         (("span", name),),
-        tuple(a for a in attempts if begin <= _when(a)),
+        tuple(a for a in attempts if begin <= a.counted_at),
         tuple(call for call in calls if begin <= call.at),
     )
-
-
-def _when(attempt: Attempt) -> int:
-    return attempt.at or 0
 
 
 class Failing(Struct, frozen=True):
@@ -128,7 +125,7 @@ def failing(attempts: Iterable[Attempt], beads: Mapping[str, Bead]) -> tuple[Fai
         bead = beads.get(cell.key[0][1])
         if bead is None or bead.status in TERMINAL:
             continue
-        newest_first = sorted(cell.attempts, key=_when, reverse=True)
+        newest_first = sorted(cell.attempts, key=attrgetter("counted_at"), reverse=True)
         lost = []
         for attempt in newest_first:
             if attempt.landed:

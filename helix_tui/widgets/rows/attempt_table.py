@@ -9,6 +9,7 @@ from __future__ import annotations
 import bisect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
+from operator import attrgetter
 
 from msgspec import Struct
 from rich.cells import cell_len
@@ -80,10 +81,6 @@ def day_name(instant: int | None, now: int) -> str:
     return f"{moment:%a} {moment.day} {moment:%b}" + (f" {moment.year}" if moment.year != today.year else "")
 
 
-def _age(attempt: Attempt) -> int:
-    return attempt.at or 0
-
-
 def _outcome_name(attempt: Attempt) -> str:
     """The outcome, and how it ended where that is another word."""
     word, ending = look_of(attempt).word, ending_of(attempt)
@@ -95,7 +92,7 @@ _OUTCOMES = {outcome: place for place, outcome in enumerate(LOOKS)}
 SORTS: Mapping[str, SortKey] = {
     sort.name: sort
     for sort in (
-        SortKey("time", "t", "the newest", _age, _day),
+        SortKey("time", "t", "the newest", attrgetter("counted_at"), _day),
         SortKey("cost", "c", "the dearest", lambda attempt: attempt.sums.usd),
         SortKey("duration", "d", "the longest", lambda attempt: attempt.duration_ms or None),
         SortKey("tokens", "k", "the most", lambda attempt: attempt.sums.tokens),
@@ -225,16 +222,16 @@ def grouped(attempts: Sequence[Attempt], sort: SortKey, now: int) -> tuple[Attem
 
 def _days(attempts: Sequence[Attempt], now: int) -> Iterable[AttemptGroup]:
     """One group a local day; each day's end is searched for and not counted up to."""
-    newest_first = _age(attempts[0]) >= _age(attempts[-1])
+    newest_first = attempts[0].counted_at >= attempts[-1].counted_at
     start = 0
     while start < len(attempts):
-        at = _age(attempts[start])
+        at = attempts[start].counted_at
         if newest_first:
             begin = midnight(at) if at else 0
-            stop = bisect.bisect_right(attempts, -begin, lo=start, key=lambda attempt: -_age(attempt))
+            stop = bisect.bisect_right(attempts, -begin, lo=start, key=lambda attempt: -attempt.counted_at)
         else:
             end = midnight(midnight(at) + 30 * 3600 * NS) if at else 1
-            stop = bisect.bisect_left(attempts, end, lo=start, key=_age)
+            stop = bisect.bisect_left(attempts, end, lo=start, key=attrgetter("counted_at"))
         stop = max(stop, start + 1)
         yield AttemptGroup(day_name(at or None, now), attempts[start:stop])
         start = stop

@@ -123,6 +123,11 @@ class Attempt(AttemptEnd, frozen=True):
         return self.finished_at or self.started_at
 
     @property
+    def counted_at(self) -> int:
+        """`at` for what is sorted or compared by it: 0, before everything, where nobody wrote an instant down."""
+        return self.at or 0
+
+    @property
     def word(self) -> str:
         """What came of it, as people read it: ``landing`` while its change is being put on the branch, ``not seen``
         where ddx's word says that it landed and no record does."""
@@ -156,7 +161,7 @@ class Attempt(AttemptEnd, frozen=True):
     def spent(self) -> tuple[AgentCall, ...]:
         """What it cost: its calls in ddx's index, and what it says itself of work that the index lacks."""
         had = {call.part for call in self.calls}
-        at = self.at or 0
+        at = self.counted_at
         more = []
         if "work" not in had:
             more.append(AgentCall("work", at, self.cost_usd, self.tokens.total, self.bead_id, self.attempt_id))

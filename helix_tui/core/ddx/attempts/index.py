@@ -393,7 +393,7 @@ def _first_seen(attempt_id: str, own: Mapping[Source, Piece]) -> tuple[int, str]
 
 def _age_key(attempt: Attempt) -> tuple[int, str]:
     """By the date that lists show: when it ended, else when it began."""
-    return (attempt.at or 0, attempt.attempt_id)
+    return (attempt.counted_at, attempt.attempt_id)
 
 
 LONGEST_DAY = 86_400 * NS

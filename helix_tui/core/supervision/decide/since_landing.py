@@ -34,7 +34,7 @@ class SinceLanding(Struct, frozen=True):
     @property
     def at(self) -> int | None:
         """When it landed, in ns."""
-        return _ended(self.landed) if self.landed is not None else None
+        return self.landed.counted_at if self.landed is not None else None
 
     @property
     def sums(self) -> Sums:
@@ -89,12 +89,12 @@ def since_landing(newest_first: Iterable[Attempt]) -> SinceLanding:
     seen: list[Attempt] = []
     last: Attempt | None = None
     for attempt in newest_first:
-        if last is not None and (attempt.started_at or _ended(attempt)) < _ended(last) - LONGEST_DAY:
+        if last is not None and (attempt.started_at or attempt.counted_at) < last.counted_at - LONGEST_DAY:
             break
         seen.append(attempt)
-        if attempt.landed and (last is None or _ended(attempt) > _ended(last)):
+        if attempt.landed and (last is None or attempt.counted_at > last.counted_at):
             last = attempt
-    after = [each for each in seen if last is None or (each is not last and _ended(each) > _ended(last))]
+    after = [each for each in seen if last is None or (each is not last and each.counted_at > last.counted_at)]
     return SinceLanding(last, tuple(each for each in after if each.verdict.outcome != "unfinished"))
 
 
@@ -138,7 +138,3 @@ def _waiting(needs: Sequence[Need], left: Collection[str]) -> str:
     own = sum(need.attempt_id in left for need in needs)
     said = f"{counted(len(needs), 'thing')} need{'s' * (len(needs) == 1)} you"
     return said + (f", {own:,} of them left by these attempts" if own else "")
-
-
-def _ended(attempt: Attempt) -> int:
-    return attempt.finished_at or attempt.started_at or 0
