@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -138,16 +138,9 @@ def find_bead(queue: Queue, text: str) -> str:
         UnknownBead: no id fits.
         CliError: several do.
     """
-    if text in queue.beads:
-        return text
-    fits = [bead_id for bead_id in queue.beads if text and (bead_id.startswith(text) or bead_id.endswith(text))]
-    if len(fits) == 1:
-        return fits[0]
-    shown = clean_line(text, 60)
-    if fits:
-        some = ", ".join(clean_line(bead_id, 60) for bead_id in fits[:6])
-        more = f" and {len(fits) - 6} more" if len(fits) > 6 else ""
-        raise CliError(f"“{shown}” fits {len(fits)} beads: {some}{more}", "Write more of the id.")
+    found = _meant(text, queue.beads, "beads")
+    if found is not None:
+        return found
     from difflib import get_close_matches
 
     near = get_close_matches(text[:80], queue.beads, n=3)
@@ -164,16 +157,30 @@ def archived_bead(project: Project, held: Collection[str], text: str) -> Bead | 
     if text in held:
         return None
     away = only_archived(read_archive(project.archive_file), held)
-    if text in away:
-        return away[text]
-    if not text or any(bead_id.startswith(text) or bead_id.endswith(text) for bead_id in held):
+    if text not in away and _fitting(text, held):
         return None
-    fits = [bead_id for bead_id in away if bead_id.startswith(text) or bead_id.endswith(text)]
-    if len(fits) > 1:
-        some = ", ".join(clean_line(bead_id, 60) for bead_id in fits[:6])
-        said = f"“{clean_line(text, 60)}” fits {len(fits)} archived beads: {some}"
-        raise CliError(said + (", …" if len(fits) > 6 else ""), "Write more of the id.")
-    return away[fits[0]] if fits else None
+    found = _meant(text, away, "archived beads")
+    return None if found is None else away[found]
+
+
+def _meant(text: str, ids: Collection[str], what: str) -> str | None:
+    """The id among these that a text stands for: the id itself, or the beginning or end of exactly one.
+
+    Raises:
+        CliError: it is that of several.
+    """
+    if text in ids:
+        return text
+    fits = _fitting(text, ids)
+    if len(fits) < 2:
+        return fits[0] if fits else None
+    some = ", ".join(clean_line(bead_id, 60) for bead_id in fits[:6])
+    more = f" and {len(fits) - 6} more" if len(fits) > 6 else ""
+    raise CliError(f"“{clean_line(text, 60)}” fits {len(fits)} {what}: {some}{more}", "Write more of the id.")
+
+
+def _fitting(text: str, ids: Iterable[str]) -> list[str]:
+    return [bead_id for bead_id in ids if text and (bead_id.startswith(text) or bead_id.endswith(text))]
 
 
 def known_as(error: UnknownBead, project: Project, held: Collection[str]) -> CliError:

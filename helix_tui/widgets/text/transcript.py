@@ -156,8 +156,8 @@ def _column(width: int) -> int:
 
 
 def _offset(width: int) -> int:
-    """Where what an event says begins."""
-    return (9 if width >= NARROW else 6) + _column(width)
+    """Where what an event says begins: after the clock time, which is as wide as the word, and the word."""
+    return 2 * _column(width)
 
 
 def paint_event(script: Script, place: int, width: int, said: str | None = None) -> Line:
