@@ -29,6 +29,7 @@ from textual import events
 from textual._callback import invoke
 from textual._context import active_app
 from textual.app import App
+from textual.css.query import NoMatches
 from textual.message import Message
 from textual.message_pump import CallbackError, MessagePump
 from textual.screen import Screen
@@ -102,8 +103,8 @@ class Barrier:
             message: the message.
         """
         error = _bare(error)
-        if isinstance(error, MountError) and self._app._exit:
-            return  # a signal came between a key and what the key mounts: the console leaves, nothing is lost
+        if isinstance(error, MountError | NoMatches) and self._app._exit:
+            return  # the console leaves, between a key and what the key mounts or looks for: nothing is lost
         source = _source_of(error, pump)
         what = _task(message, source)
         quiet = self._log(error, source, what)
