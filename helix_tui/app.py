@@ -6,14 +6,12 @@ gathered meanwhile. Screens are imported when somebody first goes there.
 
 from __future__ import annotations
 
-import gc
 import os
 import sys
 import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path, PurePath
-from time import thread_time
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, cast
 
 from rich.segment import Segment, Segments
@@ -29,11 +27,11 @@ from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.errors import DEFECT
 from helix_tui.core.ground.process import allow_reads, end_reads, end_writes
 from helix_tui.core.ground.text import clean_line, counted
-from helix_tui.core.ground.threads import give_back
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.snapshot.snapshot import Change, Snapshot, merge_changes
 from helix_tui.core.supervision.decide.need_view import SplitNeeds, read_snoozes, split_snoozed
 from helix_tui.core.supervision.decide.needs import Need, asked_of, needs_of
+from helix_tui.garbage import GarbageCollection, set_thresholds, settle_memory
 from helix_tui.keymap import bindings, checked_keymap
 from helix_tui.screens import MODES, SCREENS, SHEETS
 from helix_tui.screens.background import Workers
@@ -59,33 +57,11 @@ TICK_SECONDS = 1.0
 AFTER_PAINT = 0.05
 """Seconds in which news is surely on screen: what Textual calls "after refresh" comes before it writes."""
 
-YOUNG_MOST = 400_000
-"""Objects made since the last collection from which one may come in the middle of a key."""
-
 SETTLE_AFTER = 0.5
 """Seconds after the start at which the journal is looked at for changes that were cut off."""
 
 PATIENCE = 2.0
 """Seconds that leaving waits for the command that changes the queue."""
-
-DEEP_EVERY = 20
-"""Seconds after which all garbage is collected, not only the young, in the next that brings no key: what
-outlived a young collection would else stay (6 MB for each 1,000 changes on disk)."""
-
-DEEP_AT_LEAST = 40
-"""Seconds after which it is collected even where every one of them brought a key."""
-
-YOUNG_BUSY = 20_000
-"""Objects made since the last collection from which the young are collected in a second with keys too (2 ms):
-what waits as garbage makes room that the process does not give back."""
-
-SETTLE_EVERY = 600
-"""Seconds after which all is collected, what was frozen as well, in the next that brings no key: else a
-widget that was frozen and went would stay for good."""
-
-FREEZE_FROM_S = 0.015
-"""Seconds of the processor that collecting all may take. What then still stands is not looked through again:
-at 10,000 beads, all screens visited, that took 26 to 44 ms each time, and afterwards none."""
 
 _HERE = Path(__file__).parent
 
@@ -200,8 +176,8 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self._wakes_at = 0
         self.memory_health = ""
         self._closer = LoopCloser(self, read_only=read_only, tell=self._loop_closed)
-        self._keys = self._since_deep = self._since_settled = 0
-        self._modules = len(sys.modules)
+        self._keys = 0
+        self._garbage = GarbageCollection()
         self._pending: tuple[Snapshot, Change, SplitNeeds] | None = None
         self.prepare: Callable[[Snapshot], None] | None = None
         self._lock = threading.Lock()
@@ -256,7 +232,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         """Begin to count the seconds."""
         self.set_interval(TICK_SECONDS, self._tick)
         self._standing = True
-        gc.set_threshold(YOUNG_MOST, 50, 100)
+        set_thresholds()
         for problem in self._problems:
             self.say(problem, "warning")
         if not self.read_only:
@@ -447,23 +423,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         if self._notifier is not None:
             self._notifier.tick(self.snapshot, self.needs)
         busy, self._keys = bool(self._keys), 0
-        self._collect(busy)
-
-    def _collect(self, busy: bool) -> None:
-        """Let garbage go: all of it after code was imported, for a screen's first showing leaves much."""
-        imported, self._modules = len(sys.modules) != self._modules, len(sys.modules)
-        self._since_deep += 1
-        self._since_settled += 1
-        if imported or (not busy and self._since_settled >= SETTLE_EVERY):
-            self._since_deep = self._since_settled = 0
-            settle_memory(freeze=not self.is_headless)
-            give_back()
-        elif self._since_deep >= (DEEP_AT_LEAST if busy else DEEP_EVERY):
-            self._since_deep = 0
-            collect_all(freeze=not self.is_headless)
-            give_back()
-        elif not busy or gc.get_count()[0] >= YOUNG_BUSY:
-            gc.collect(0)
+        self._garbage.tick(busy, freeze=not self.is_headless)
 
     # --- changing -----------------------------------------------------------------------------------------
 
@@ -599,24 +559,3 @@ class HelixApp(Traveller, barrier.GuardedApp):
             self.call_from_thread(self.say, said, "information" if well else "warning")
 
         self.run_worker(work, group="copy", thread=True, exclusive=True)
-
-
-def settle_memory(*, freeze: bool = True) -> None:
-    """Keep the collector off the way of keys: what stands now is not looked through again.
-
-    A collection over 10,000 beads costs 30 ms in the middle of a key press (docs/decisions/0022); the
-    rest is collected in seconds in which nobody presses one. For a process with one app that somebody looks
-    at: what is frozen for an app without a screen would outlive it.
-    """
-    gc.unfreeze()
-    gc.collect()
-    if freeze:
-        gc.freeze()
-
-
-def collect_all(*, freeze: bool, limit_s: float = FREEZE_FROM_S) -> None:
-    """Collect the garbage of all ages; with ``freeze`` keep the next time short, as `settle_memory` does."""
-    begun = thread_time()
-    gc.collect()
-    if freeze and thread_time() - begun > limit_s:
-        settle_memory()

@@ -12,10 +12,10 @@ from typing import cast
 import pytest
 from rich.color import Color
 
-from helix_tui.app import DEEP_AT_LEAST, DEEP_EVERY, SETTLE_EVERY, YOUNG_BUSY, collect_all
 from helix_tui.core.beads.query import fields
 from helix_tui.core.snapshot import merge_changes
 from helix_tui.core.snapshot.snapshot import Change
+from helix_tui.garbage import DEEP_AT_LEAST, DEEP_EVERY, SETTLE_EVERY, YOUNG_BUSY, collect_all
 from helix_tui.keymap import BY_ID, KEYS, bindings, checked_keymap, keys_of, names, shown
 from helix_tui.screens import SCREENS
 from helix_tui.screens.help import places
