@@ -108,8 +108,6 @@ def update(call: VerbCall) -> None:
 
 
 def _change_fields(call: VerbCall) -> None:
-    if call.given.text("reject-preserved"):
-        raise Refused("--reject-preserved needs ddx itself: the embedded tracker keeps no preserved results")
     for name in call.given.all("unset"):
         if name in PROTECTED:
             raise Refused(f"cannot unset protected bead field: {name}")
@@ -144,6 +142,16 @@ def _apply(call: VerbCall, row: TrackerRow, pairs: list[tuple[str, str]], blocke
             row.drop(*(RANK_KEYS if call.head and name in RANK_KEYS else (name,)))
     if given.has("status"):
         _set_status(call, row, given.text("status"), blocker)
+    if given.has("reject-preserved"):
+        _reject(call, row, given.text("reject-preserved").strip())
+
+
+def _reject(call: VerbCall, row: TrackerRow, rev: str) -> None:
+    """Note in the history that a kept commit is not to be landed."""
+    if not rev:
+        raise Refused("invalid --reject-preserved value: empty value")
+    words = {"summary": f"rejected preserved result rev {rev}", "body": f"result_rev={rev}"}
+    add_inline(row, new_event("preserved-result-rejected", call.clock(), source="ddx bead update", **words))
 
 
 def _set_status(call: VerbCall, row: TrackerRow, status: str, blocker: str) -> None:

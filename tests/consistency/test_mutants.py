@@ -224,7 +224,11 @@ def _needs_me_does_not_know_the_questions(patch: Patch) -> None:
 @mutant
 def _needs_me_calls_what_was_refused_kept_aside(patch: Patch) -> None:
     found = needs._unlanded
-    patch.setattr(needs, "_unlanded", lambda *given: (("kept_aside", bead, why) for _, bead, why in found(*given)))
+
+    def kept(*given: Any, lands: bool) -> Any:
+        return (("kept_aside", bead, why) for _, bead, why in found(*given, lands=lands))
+
+    patch.setattr(needs, "_unlanded", kept)
 
 
 @mutant

@@ -21,6 +21,9 @@ AGENT = Path(__file__).with_name("agent.py")
 SYSTEM_PATH = "/usr/local/bin:/usr/bin:/bin"
 DONE = ("closed", "cancelled")
 
+PATIENCE = 1200.0
+"""Seconds that a program may take on a machine that has much else to do; what hangs is ended then."""
+
 Ran = subprocess.CompletedProcess[str]
 
 
@@ -158,7 +161,7 @@ class Stranger:
 
     # --- running ---------------------------------------------------------------------------------------
 
-    def run(self, *words: str, timeout: float = 300, cwd: Path | None = None, **env: str) -> Ran:
+    def run(self, *words: str, timeout: float = PATIENCE, cwd: Path | None = None, **env: str) -> Ran:
         """Run a program as the stranger and wait for it."""
         return subprocess.run(
             words,
@@ -170,13 +173,13 @@ class Stranger:
             timeout=timeout,
         )
 
-    def ddx(self, *words: str, check: bool = False, timeout: float = 300) -> Ran:
+    def ddx(self, *words: str, check: bool = False, timeout: float = PATIENCE) -> Ran:
         """This release's ddx."""
         done = self.run("ddx", *words, timeout=timeout)
         assert not check or done.returncode == 0, (words, done.stdout, done.stderr)
         return done
 
-    def tui(self, *words: str, timeout: float = 300, cwd: Path | None = None) -> Ran:
+    def tui(self, *words: str, timeout: float = PATIENCE, cwd: Path | None = None) -> Ran:
         """helix-tui as it is here."""
         return self.run("helix-tui", *words, timeout=timeout, cwd=cwd)
 
@@ -205,7 +208,7 @@ class Stranger:
         """Drain with ddx alone, in one session."""
         return self.ddx(*self.release.drain, *self.pins, *more)
 
-    def supervised(self, *more: str, timeout: float = 300) -> Ran:
+    def supervised(self, *more: str, timeout: float = PATIENCE) -> Ran:
         """Drain with ``helix-tui run``."""
         return self.tui("run", *self.agent_words, *more, timeout=timeout)
 

@@ -10,7 +10,7 @@ import pytest
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.supervision.run_state.control import request
 from tests.real.conftest import SCRIPTED
-from tests.real.stranger import Release, Stranger
+from tests.real.stranger import PATIENCE, Release, Stranger
 from tests.real.test_ends import wait_for
 
 CHECKED = "1. `test -f README.md` passes"
@@ -88,9 +88,9 @@ def test_a_loop_that_is_paused_starts_nothing_until_it_is_resumed(stranger: Stra
     project = find_project(stranger.project)
     done = stranger.tui("start", *stranger.agent_words)
     assert done.returncode == 0, done.stderr
-    wait_for(lambda: stranger.calls("work"), 300)
+    wait_for(lambda: stranger.calls("work"), PATIENCE)
     request(project, "pause")
-    wait_for(lambda: stranger.tui_json("status")["run"]["phase"] == "paused", 120)
+    wait_for(lambda: stranger.tui_json("status")["run"]["phase"] == "paused", PATIENCE)
     worked = len(stranger.calls())
     status = stranger.tui_json("status")
     assert (status["condition"], status["running_bead"], status["tracker"]["running"]) == ("active", None, 0)
@@ -98,6 +98,6 @@ def test_a_loop_that_is_paused_starts_nothing_until_it_is_resumed(stranger: Stra
     assert ids - stranger.closed() <= ready == set(stranger.tui_json("queue")["ready"])
     assert len(stranger.calls()) == worked
     request(project, "")
-    wait_for(lambda: stranger.closed() >= ids, 300)
-    wait_for(lambda: stranger.tui_json("status")["condition"] == "stopped", 300)
+    wait_for(lambda: stranger.closed() >= ids, PATIENCE)
+    wait_for(lambda: stranger.tui_json("status")["condition"] == "stopped", PATIENCE)
     wait_for(lambda: not stranger.processes())  # it says that it is done, then it goes

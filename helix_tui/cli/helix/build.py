@@ -61,7 +61,7 @@ def run(call: Call) -> int:
         curator.gate.check()
         kept = kept_change(curator.project, queue_state.queue, delegate.dialect, bead_id)
         if kept is not None and not call.options.land_kept:
-            _warn_of(call, bead_id, kept)
+            _warn_of(call, bead_id, kept, rejects=delegate.dialect.lands_kept)
         note_unread(call, queue_state.tracker)
         note_difference(call, queue_state)
         tell_unheard(call, words, wishes)
@@ -80,7 +80,7 @@ def run(call: Call) -> int:
     return built.code
 
 
-def _warn_of(call: Call, bead_id: str, kept: Attempt) -> None:
+def _warn_of(call: Call, bead_id: str, kept: Attempt, *, rejects: bool) -> None:
     """Say that ddx may land what is kept of the bead.
 
     Raises:
@@ -88,7 +88,10 @@ def _warn_of(call: Call, bead_id: str, kept: Attempt) -> None:
     """
     lands = f"ddx may land {kept.result_rev[:12]} as it is, without an agent"
     if kept.verdict.outcome == "refused":
-        advice = f"If that is meant: helix-tui build {clean_line(bead_id, 80)} --land-kept"
+        named = clean_line(bead_id, 80)
+        advice = f"If that is meant: helix-tui build {named} --land-kept"
+        if rejects:
+            advice += f". To attempt it afresh: helix-tui tracker update {named} --reject-preserved {kept.result_rev}"
         raise CliError(f"nothing was run: {lands}, and a review refused it", advice)
     call.note(f"helix: {lands}: it was kept aside")
 

@@ -176,7 +176,7 @@ def _lines(call: Call, reader: NeedsReader, needs: Iterable[Need], split: SplitN
         yield call.paint(f"{group.name}  {len(group.needs):,}", "bold")
         for need in group.needs[:MOST_LINES]:
             age = format_age((call.now - need.since) / NS) if need.since is not None else ""
-            figures = "  ".join(filter(None, (stake(need), age)))
+            figures = "  ".join(filter(None, (need.assigned, stake(need), age)))
             yield fit(f"  {_title(reader, need)}", max(20, call.paint.width - len(figures) - 2)) + f"  {figures}"
             yield call.paint("    " + fit(clean_line(need.reason, 300), call.paint.width - 4).rstrip(), "muted")
         command = next((each.command for each in actions_of(group.needs[0], LANDING) if each.command), "")

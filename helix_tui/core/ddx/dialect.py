@@ -214,6 +214,14 @@ class Dialect(Struct, frozen=True, kw_only=True):
         return "update" in self.verbs and self.verbs["update"].knows("--external-blocker-reason")
 
     @property
+    def lands_kept(self) -> bool:
+        """A worker lands what an attempt has left aside, before any new attempt, unless that commit was rejected.
+
+        Its ``bead update`` takes ``--reject-preserved`` (August).
+        """
+        return "update" in self.verbs and self.verbs["update"].knows("--reject-preserved")
+
+    @property
     def carries_through(self) -> bool:
         """Its verb for one bead claims it, looks at its dependencies, lands and closes it.
 

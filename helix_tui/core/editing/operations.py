@@ -86,6 +86,15 @@ def cancel(bead_id: str) -> Operation:
     return Operation("cancel", bead_id)
 
 
+DROPPED = "helix-dropped"
+"""Field of a bead that names the attempt whose kept change a person has dropped."""
+
+
+def drop(bead_id: str, attempt_id: str, rev: str = "") -> Operation:
+    """Give up what an attempt has left beside the branch; ``rev`` is its commit, where that is known."""
+    return Operation("drop", bead_id, {"attempt_id": attempt_id, "rev": rev})
+
+
 def assign(bead_id: str, fields: Mapping[str, str]) -> Operation:
     """Set fields by name, as ``helix-tui set``; known names go where ddx keeps them."""
     return Operation("set", bead_id, {"fields": dict(fields)})
@@ -146,6 +155,7 @@ VALUES: Mapping[str, frozenset[str]] = {
         "close": "",
         "reopen": "reason notes",
         "cancel": "",
+        "drop": "attempt_id rev",
         "set": "fields",
         "unset": "names",
         "create": "title issue_type priority labels parent depends_on spec_id acceptance description notes fields",

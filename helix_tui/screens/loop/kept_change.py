@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 
 def kept_changes(console: Console, bead_ids: Sequence[str]) -> list[Attempt]:
     """The last attempt on each bead whose change is kept aside; none where this ddx executes beads anew."""
-    dialect = console.loop_controls.dialect
+    dialect, beads = console.loop_controls.dialect, console.snapshot.queue.beads
     last = (console.snapshot.attempts.of_bead(bead_id)[:1] for bead_id in bead_ids)
-    return [attempt for found in last for attempt in found if may_land(dialect, attempt)]
+    return [attempt for found in last for attempt in found if may_land(dialect, attempt, beads.get(attempt.bead_id))]
 
 
 def carry_through(console: Console, bead_ids: Sequence[str], do: Callable[[], object]) -> None:
@@ -32,4 +32,8 @@ def carry_through(console: Console, bead_ids: Sequence[str], do: Callable[[], ob
     revs = ", ".join(attempt.result_rev[:12] for attempt in (refused or kept)[:3])
     said = f"{revs} may land on the branch as it is, no agent runs; {why}"
     title = f"land what is kept of {clean_line(', '.join(attempt.bead_id for attempt in kept[:3]), 80)}?"
-    console.push_screen(ChoiceSheet(title, [Choice("y", "y", "land it", said, do)]))
+    choices = [Choice("y", "y", "land it", said, do)]
+    dialect = console.loop_controls.dialect
+    if dialect is not None and dialect.lands_kept:
+        choices.append(Choice("", "", "attempt afresh", "", str, "drop the kept change first: D in Needs me"))
+    console.push_screen(ChoiceSheet(title, choices))

@@ -12,7 +12,7 @@ from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.plan.planner import PLANNERS, Plan
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder
 from helix_tui.core.ground.text import clean_line, short_id
-from helix_tui.core.supervision.decide.needs import DROPPED, Need
+from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.hold import plan_undecided, undecided
 from helix_tui.core.supervision.signals.questions import OpenQuestions, deciding, decision
 from helix_tui.core.supervision.stages.commit import closing
@@ -63,9 +63,9 @@ class AnswerRequest(ChangeRequest):
         if bead_id not in queue.beads:
             return
         fields = dict(decision(queue.beads[bead_id], self.text, queue.as_of).values["fields"])
-        if self.drop:
-            fields[DROPPED] = self.drop
         PLANNERS["set"](writing, operations.assign(bead_id, fields))
+        if self.drop:
+            PLANNERS["drop"](writing, operations.drop(bead_id, self.drop, self.need.kept_rev))
         held = undecided(queue)
         if bead_id in held:
             plan_undecided(writing, [each for each in held if each != bead_id])

@@ -15,7 +15,7 @@ from textual import on
 from textual.binding import BindingType
 
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
-from helix_tui.core.editing.steps import OperationRefused
+from helix_tui.core.editing.steps import OperationRefused, named
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.supervision.decide.need_actions import (
     ASK_OF_ATTEMPT,
@@ -245,7 +245,7 @@ class NeedsScreen(NeedList):
         needs, me = self.chosen(), self._me
 
         def to(who: str) -> None:
-            title = f"assign {len(self.bead_ids()):,} to {clean_line(who, 60)}" if who else "assign to nobody"
+            title = f"assign {named(self.bead_ids())} to {clean_line(who, 60) or 'nobody'}"
             self.look_ahead(request_for(assign_to(needs, self.console.snapshot.queue, who), title))
 
         ask = LineSheet("assign to whom?", "name", lambda name: to(clean_line(name, 60)) if name else None)

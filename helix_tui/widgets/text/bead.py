@@ -434,7 +434,7 @@ def _fields(rows: _Rows, document: Mapping[str, Any], cut_short: Set[str]) -> No
     others = sorted(key for key in document if key not in _SHOWN_ELSEWHERE or key in cut_short)
     if not others:
         return
-    rows.section(f"record {len(others)} more fields")
+    rows.section(f"record {len(others)} more field{'s' * (len(others) != 1)}")
     for key in others:
         value = document[key]
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)[:2000]

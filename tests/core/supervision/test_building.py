@@ -97,3 +97,8 @@ def test_what_ddx_may_land_without_an_agent_is_known_before(
     found = kept_change(curator.project, queue, dialect, "a")
     assert (found.result_rev if found else "") == kept
     assert kept_change(curator.project, queue, replace(dialect, verbs={}), "a") is None
+    if kept:
+        with (here.root / ".ddx" / "beads.jsonl").open("w") as file:
+            event = {"kind": "preserved-result-rejected", "body": f"result_rev={kept}"}
+            file.write(json.dumps(row("a", events=[event])) + "\n")
+        assert kept_change(curator.project, curator.look().queue, dialect, "a") is None, "it begins afresh"

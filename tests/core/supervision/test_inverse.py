@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from helix_tui.core.ddx.dialect import APRIL, AUGUST
+from helix_tui.core.ddx.dialect import APRIL, AUGUST, DdxVerb
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.overlay import Overlay, same
 from helix_tui.core.editing.plan.inverse import way_back
@@ -107,3 +107,16 @@ def test_a_rank_that_ddx_stores_as_text_comes_back_as_text_and_that_is_said() ->
 def test_an_edge_that_comes_back_is_the_last_and_new_which_is_said() -> None:
     made = plan([op.undepend("c", "a")], queue_of([row("a"), row("b"), row("c", "a", "b")]), AUGUST)
     assert "the edge from c to a is restored as the last one, with a new date" in made.back.traces
+
+
+def test_a_dropped_change_is_rejected_where_ddx_would_land_it_and_that_stays() -> None:
+    queue = queue_of([row("a")])
+    verbs = {**AUGUST.verbs, "update": DdxVerb(("bead", "update"), frozenset({"--set", "--reject-preserved"}))}
+    for dialect, flags in ((replace(AUGUST, verbs=verbs), ("--reject-preserved", "c0ffee")), (APRIL, ())):
+        made = plan([op.drop("a", "20260821T100000-aaaaaaaa", "c0ffee")], queue, dialect)
+        words = ("bead", "update", "a", *flags, "--set", "helix-dropped=20260821T100000-aaaaaaaa")
+        assert [step.args for step in made.steps] == [words]
+        assert [step.args for step in made.back.steps] == [("bead", "update", "a", "--unset", "helix-dropped")]
+        assert bool(made.back.traces) == bool(flags), "what ddx was told it is not made to forget"
+    unknown = plan([op.drop("a", "20260821T100000-aaaaaaaa")], queue, replace(AUGUST, verbs=verbs))
+    assert "--reject-preserved" not in unknown.steps[0].args, "no commit is known"

@@ -24,7 +24,7 @@ from helix_tui.core.supervision.decide.need_view import (
     snooze_file,
     split_snoozed,
 )
-from helix_tui.core.supervision.decide.needs import DROPPED, KINDS, Need
+from helix_tui.core.supervision.decide.needs import KINDS, Need
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 DAY = 86_400 * NS
@@ -133,8 +133,8 @@ def test_actions_become_operations_on_the_bead() -> None:
     assert _wishes("release", NEEDS[1]) == [("unclaim", "a", '{"force": false}')]
     assert _wishes("accept", NEEDS[2]) == [("set", "p", '{"fields": {"status": "open"}}')]
     assert _wishes("reject", NEEDS[2]) == [("cancel", "p", "{}")]
-    kept = Need("merge_conflict", "a", "kept", 0, attempt_id="20260821T100000-aaaaaaaa")
-    assert _wishes("reject", kept) == [("set", "a", json.dumps({"fields": {DROPPED: kept.attempt_id}}))]
+    kept = Need("merge_conflict", "a", "kept", 0, attempt_id="20260821T100000-aaaaaaaa", kept_rev="c0ffee")
+    assert _wishes("reject", kept) == [("drop", "a", json.dumps({"attempt_id": kept.attempt_id, "rev": "c0ffee"}))]
     missing = Need("missing_dependency", "b", "waits on gone", 0)
     assert _wishes("undepend", missing) == [("undepend", "b", '{"on": "gone"}')]
     assert len(_wishes("undepend", Need("cycle", "x", "circle", 0))) == 1, "one cut breaks a circle"

@@ -11,10 +11,11 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing import operations as op
+from helix_tui.core.editing.operations import DROPPED
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.decide.need_actions import actions_of, operations_for, senseless
-from helix_tui.core.supervision.decide.needs import DROPPED, needs_of
+from helix_tui.core.supervision.decide.needs import needs_of
 from helix_tui.core.supervision.run_state.budget import BudgetUse
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.orphans import Orphan
@@ -162,6 +163,20 @@ def test_a_budget_that_is_reached_and_a_lesson_to_review_are_needs() -> None:
     assert "$20" in first.reason
     assert (second.kind, second.key, second.reason) == ("lesson", "lesson:7", "failure: boom → retry")
     assert second.since == parse_now("2026-08-20T10:00:00Z")
+
+
+def test_a_kept_change_may_be_landed_by_the_next_worker_until_it_is_rejected() -> None:
+    kept = _tried("a", 2, "repair-cycle-exhausted", result_rev="c0ffee" + "0" * 34, preserve_ref="refs/ddx/a/x")
+    book = AttemptBook([kept])
+    for rev, said in ((kept.result_rev, "begins afresh"), ("b" * 40, "the next worker may land it")):
+        event = {"kind": "preserved-result-rejected", "body": f"result_rev={rev}\nreason=x"}
+        told = {"kind": "execute-bead", "body": f"done\nresult_rev={kept.result_rev}"}
+        tracker = parse_rows(json.dumps({"id": "a", "title": "t", "events": [told, event]}).encode())
+        found = needs_of(classify(tracker.beads, now=NOW), (), tracker, attempts=book, lands_kept=True)
+        assert [need.kept_rev for need in found] == [kept.result_rev]
+        assert said in found[0].reason, "another commit says nothing of this one"
+    (silent,) = needs_of(classify(tracker.beads, now=NOW), (), tracker, attempts=book)
+    assert "next worker" not in silent.reason, "this ddx keeps it where it is"
 
 
 def test_a_kept_change_that_was_dropped_waits_for_nobody() -> None:

@@ -59,6 +59,9 @@ _decode_event = msgspec.json.Decoder(_Event).decode
 RECOVERIES = frozenset({"dangling-success-recovery", "dangling-success-preserved"})
 """A later call of DDx dealt with an attempt whose success had not landed: landed it, or put it at a ref."""
 
+REJECTED = "preserved-result-rejected"
+"""A commit that was kept aside is not to be landed: ``bead update --reject-preserved``, or it no longer merges."""
+
 _EVENT_KINDS = RECOVERIES | {
     "execute-bead",
     "cost",
@@ -246,6 +249,14 @@ def recovery_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
         preserve_ref=values.get("preserve_ref", ""),
         recovered=recovered,
     )
+
+
+def was_rejected(bead: Bead, rev: str) -> bool:
+    """Whether a bead's history says that this commit is not to be landed, by a person's word or by ddx's own."""
+    if not rev or REJECTED.encode() not in bead.raw:
+        return False
+    events = _decode_story(bead.raw).events
+    return any(each.kind == REJECTED and event_values(each.body).get("result_rev") == rev for each in events)
 
 
 def cost_piece(event: EventRow, bead_id: str) -> Piece | None:

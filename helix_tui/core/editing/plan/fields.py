@@ -15,9 +15,18 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.operations import DROPPED, Operation
 from helix_tui.core.editing.overlay import Overlay, edge, targets
-from helix_tui.core.editing.steps import CLAIM_FIELDS, FLAGS, OperationRefused, PlanBuilder, called, named, stored
+from helix_tui.core.editing.steps import (
+    CLAIM_FIELDS,
+    FLAGS,
+    OperationRefused,
+    PlanBuilder,
+    called,
+    named,
+    option,
+    stored,
+)
 from helix_tui.core.ground.time import NEVER, parse_instant
 
 STEP = 10
@@ -347,6 +356,14 @@ def _checked_truth(text: str) -> bool:
     return truths[text.lower()]
 
 
+def plan_drop(writing: PlanBuilder, operation: Operation) -> None:
+    """Note whose kept change is given up, and where ddx would land it by itself, tell ddx too."""
+    bead_id, rev = operation.bead_id, operation.values["rev"]
+    must_exist(writing.overlay, bead_id)
+    rejected = option("--reject-preserved", rev) if rev and writing.dialect.lands_kept else ()
+    writing.update(bead_id, {DROPPED: operation.values["attempt_id"]}, flags=rejected)
+
+
 def _chain(start: str, above: Callable[[str], Any]) -> list[str]:
     """``start`` and everything above it; a circle is walked once."""
     chain = [start]
@@ -385,5 +402,6 @@ PLANNERS: dict[str, Callable[[PlanBuilder, Operation], None]] = {
     "rank": plan_rank,
     "label": plan_label,
     "unset": plan_unset,
+    "drop": plan_drop,
 }
 """How each kind of operation becomes commands."""

@@ -12,6 +12,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from helix_tui.core.editing.operations import DROPPED
 from helix_tui.core.editing.overlay import Fields, edge, same, targets
 from helix_tui.core.editing.plan.lifecycle import (
     BLOCKER_FIELDS,
@@ -101,6 +102,11 @@ def _restore(writing: PlanBuilder, bead_id: str, goal: Fields, findings: _Findin
     overlay = writing.overlay
     wanted = {name: value for name, value in goal.items() if name not in TRACES}
     status = str(wanted.pop("status", overlay.status(bead_id)))
+    dropped = overlay.value(bead_id, DROPPED)
+    if writing.dialect.lands_kept and dropped and wanted.get(DROPPED, dropped) != dropped:
+        findings.traces.append(
+            f"the history of {called(bead_id)} keeps the rejection: ddx does not land that change by itself any more"
+        )
     held = overlay.values(bead_id, ("owner", *CLAIM_FIELDS))
     _leave_status(writing, bead_id, status, wanted, findings, reason)
     for name, value in held.items():

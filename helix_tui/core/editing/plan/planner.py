@@ -178,6 +178,7 @@ _SAYINGS: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "close": lambda v: "close {}",
     "reopen": lambda v: "reopen {}",
     "cancel": lambda v: "cancel {}",
+    "drop": lambda v: "drop the kept change of {}",
     "set": lambda v: f"set {', '.join(map(called, v['fields']))} of {{}}",
     "unset": lambda v: f"clear {', '.join(map(called, v['names']))} of {{}}",
     "create": lambda v: f"create “{called(v['title'])}”",

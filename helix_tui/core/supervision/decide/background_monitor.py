@@ -117,6 +117,7 @@ def needs_now(project: Project, snapshot: QueueState, attempts: AttemptBook, fou
         tried=still_tried(found.status_summary.run.state.tried, snapshot.queue),
         lessons=found.lessons,
         budgets=found.status_summary.budget_uses(attempts, now),
+        lands_kept=snapshot.dialect is not None and snapshot.dialect.lands_kept,
     )
     return split_snoozed(needs, found.snoozes, now)
 

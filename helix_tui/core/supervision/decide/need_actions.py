@@ -19,7 +19,7 @@ from helix_tui.core.ddx.names import status_of
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.ground.time import format_instant
-from helix_tui.core.supervision.decide.needs import ASSIGNED, DROPPED, OF_ITS_ATTEMPT, Need
+from helix_tui.core.supervision.decide.needs import ASSIGNED, OF_ITS_ATTEMPT, Need
 from helix_tui.core.supervision.stages.landing import kept_ref
 
 ActionId = Literal[
@@ -187,7 +187,7 @@ def _operations(action: ActionId, need: Need, queue: Queue) -> list[Operation]:
     if action == "reject" and need.kind in ("tried", "landed_faulted"):
         return [operations.eligible(bead_id, False)]
     if action == "reject" and need.attempt_id and need.kind in OF_ITS_ATTEMPT:
-        return [operations.assign(bead_id, {DROPPED: need.attempt_id})]
+        return [operations.drop(bead_id, need.attempt_id, need.kept_rev)]
     if action == "accept" and need.kind == "preserved_review_blocked":
         return [_unblocked(need, queue)]
     if action == "undepend":

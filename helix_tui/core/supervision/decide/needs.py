@@ -21,9 +21,11 @@ from helix_tui.core.beads.graph import circles
 from helix_tui.core.beads.readiness import PROPOSED, Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Tracker
+from helix_tui.core.ddx.attempts.from_events import was_rejected
 from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.names import About, status_of, text
 from helix_tui.core.ddx.runs.running import Run, gone
+from helix_tui.core.editing.operations import DROPPED
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, parse_instant
@@ -81,9 +83,6 @@ OF_ITS_ATTEMPT = ("merge_conflict", "failing_check", "refused", "landed_faulted"
 _ASK_ABOUT_IT = ("physics-level", "approval", "conflict", "ambiguous", "proposed", "preserved_review_blocked")
 """Needs in which somebody already asks what to make of a bead's attempt."""
 
-DROPPED = "helix-dropped"
-"""Field of a bead that names the attempt whose kept change a person has dropped."""
-
 ASSIGNED = "helix-assigned"
 """Field of a bead that names the person who is to deal with what waits on one."""
 
@@ -113,6 +112,8 @@ class Need(Struct, frozen=True):
     """Instant since which it waits, nanoseconds; None where nobody wrote that down."""
     attempt_id: str = ""
     """The attempt that left it."""
+    kept_rev: str = ""
+    """The commit that this attempt left."""
     usd: float | None = None
     """What the attempts on its bead have cost, as far as that is known."""
     assigned: str = ""
@@ -162,6 +163,7 @@ def needs_of(
     tried: Iterable[Tried] = (),
     lessons: Iterable[Proposal] = (),
     budgets: Iterable[BudgetUse] = (),
+    lands_kept: bool = False,
 ) -> tuple[Need, ...]:
     """Everything that waits on a person: by urgency, then by how much waits on it, what it has cost, priority.
 
@@ -177,6 +179,7 @@ def needs_of(
         tried: what the last run attempted and left open.
         lessons: what attempts have taught and nobody has accepted or declined.
         budgets: what a run, or a day, is not to exceed; those that are reached count.
+        lands_kept: whether this ddx lands what is kept of a bead before it attempts it anew.
     """
     dying = {orphan.bead_id: str(orphan) for orphan in dead}
     left = {orphan.bead_id: orphan for orphan in orphans}
@@ -184,7 +187,7 @@ def needs_of(
     found = [(kind, bead_id, dying.get(bead_id, why)) for kind, bead_id, why in found]
     found += [*_parked(queue), *_cycles(queue), *_starving(queue, archived)]
     found += [("orphaned_claim", bead_id, str(orphan)) for bead_id, orphan in left.items()]
-    found += [*_drifted(drift), *escalated(queue), *_unlanded(queue, attempts)]
+    found += [*_drifted(drift), *escalated(queue), *_unlanded(queue, attempts, lands=lands_kept)]
     if unminded:
         count = f"{counted(len(unminded), 'bead')}"
         found.append(("focus", epic, f"the focus is out of date on {count}"))
@@ -275,6 +278,7 @@ def _completed(queue: Queue, attempts: AttemptBook, need: Need, begun: Mapping[s
         need,
         since=since,
         attempt_id=about,
+        kept_rev=attempt.result_rev if attempt is not None and attempt.attempt_id == about else "",
         usd=_spent(made) if need.kind != "lesson" else None,
         assigned=clean_line(text(bead.document(), ASSIGNED), 60) if bead is not None and _names(bead) else "",
         mark="|".join((stood, about, need.question_id, _NO_AGE.sub("", need.reason))),
@@ -343,7 +347,7 @@ def _run_needs(queue: Queue, runs: Iterable[Run]) -> Iterable[_Found]:
             yield ("dead_run" if run.verdict == "dead" else "silent_run"), run.bead_id, run.why
 
 
-def _unlanded(queue: Queue, attempts: AttemptBook) -> Iterable[_Found]:
+def _unlanded(queue: Queue, attempts: AttemptBook, *, lands: bool) -> Iterable[_Found]:
     """Beads that are still open after work that was kept aside or refused, before or after it landed, with nothing
     tried since; of what has landed nobody need decide once the bead is kept from workers.
     """
@@ -359,7 +363,7 @@ def _unlanded(queue: Queue, attempts: AttemptBook) -> Iterable[_Found]:
         if DROPPED.encode() in bead.raw and text(bead.document(), DROPPED) == latest.attempt_id:
             continue
         if not governs_alignment(bead):
-            yield _kept_kind(latest), bead_id, _where_kept(latest)
+            yield _kept_kind(latest), bead_id, _where_kept(latest, bead, lands=lands)
 
 
 def _kept_kind(attempt: Attempt) -> str:
@@ -371,13 +375,17 @@ def _kept_kind(attempt: Attempt) -> str:
     return _KEPT_FOR.get(status_of(attempt.status).about, attempt.verdict.outcome)
 
 
-def _where_kept(attempt: Attempt) -> str:
-    """What came of it, and the ref to look at where it is not on the branch."""
+def _where_kept(attempt: Attempt, bead: Bead, *, lands: bool) -> str:
+    """What came of it, and where it is not on the branch, what the next worker may do with it and its ref."""
     why = attempt.verdict.why
     ref = "" if attempt.landed else attempt.preserve_ref or attempt.candidate_ref
     said = why if not ref or ref in why else f"{why}; look at {ref}"
     known = attempt.detail not in ("", attempt.status)
     lead = f"{clean_line(attempt.detail, 160)}; " if known else ""
+    if was_rejected(bead, attempt.result_rev):
+        said += "; ddx was told not to land it: the next attempt begins afresh"
+    elif lands and not attempt.landed:
+        said += "; the next worker may land it as it is, unless it is dropped"
     return clean_line(f"{lead}{attempt.status} of {attempt.attempt_id}: {said}", 600)
 
 

@@ -16,9 +16,10 @@ import msgspec
 from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
-from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, Piece
 from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.attempts.from_events import was_rejected
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.attempts.loop_log import MalformedReport, parse_report
 from helix_tui.core.ddx.client import last_error
@@ -101,9 +102,11 @@ def undone(dialect: Dialect) -> tuple[str, ...]:
     )
 
 
-def may_land(dialect: Dialect, last: Attempt | None) -> bool:
+def may_land(dialect: Dialect, last: Attempt | None, bead: Bead | None = None) -> bool:
     """Whether the verb for one bead may land what the last attempt has left aside, as it is and without an agent."""
-    return dialect.carries_through and last is not None and last.preserved
+    if last is None or not last.preserved or not dialect.carries_through:
+        return False
+    return bead is None or not was_rejected(bead, last.result_rev)
 
 
 def kept_change(project: Project, queue: Queue, dialect: Dialect, bead_id: str) -> Attempt | None:
@@ -113,7 +116,7 @@ def kept_change(project: Project, queue: Queue, dialect: Dialect, bead_id: str) 
     records = AttemptIndex.of(project)
     records.refresh(queue.beads)
     last = next(iter(records.by_bead(bead_id)), None)
-    return last if may_land(dialect, last) else None
+    return last if may_land(dialect, last, queue.beads.get(bead_id)) else None
 
 
 def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: AgentChoice) -> Built:
