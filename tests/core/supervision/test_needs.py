@@ -110,6 +110,7 @@ def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
     queue = classify(tracker.beads, now=NOW, claims=Claims(leases={"held": True}))
     book = AttemptBook(
         [
+            _tried("kept", 3, "execution_failed", detail="exit status 1"),
             _tried("kept", 2, "land_conflict", preserve_ref=ref),
             _tried("refused", 2, "review_block", detail="pre-land review: BLOCK", candidate_ref="refs/c/0"),
             _tried("since", 2, "success", landed_rev="a" * 40),
@@ -132,6 +133,7 @@ def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
         ("landed_faulted", "late"),
     ]
     assert needs[-4].reason == f"land_conflict of 20260822T100000-kept: kept at {ref}"
+    assert needs[-4].attempt_id == "20260822T100000-kept", "an attempt that failed leaves the kept change where it was"
     assert "refs/c/0" in needs[-2].reason
     assert ref not in needs[-1].reason
     assert [each.label for each in actions_of(needs[-1], senseless(needs[-1], book.of_bead("late")[0]))][:2] == [

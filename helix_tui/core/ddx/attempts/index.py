@@ -426,6 +426,14 @@ class AttemptBook:
         """The attempts on one bead, newest first."""
         return self._by_bead.get(bead_id, ())
 
+    def deciding(self, bead_id: str) -> Attempt | None:
+        """The attempt that says how a bead stands: the latest, but one that failed or was ended leaves what an
+        earlier one kept aside, or landed, where it was.
+        """
+        made = self.of_bead(bead_id)
+        told = (attempt for attempt in made if attempt.verdict.outcome not in ("failed", "interrupted"))
+        return next(told, None) or next(iter(made), None)
+
     def spent_since(self, start: int) -> Sums:
         """What every call of an agent cost since an instant: `LONGEST_DAY` before it the search ends."""
         calls = list(self.other_calls)

@@ -267,6 +267,8 @@ def _completed(queue: Queue, attempts: AttemptBook, need: Need, begun: Mapping[s
     bead = queue.beads.get(need.bead_id)
     made = attempts.of_bead(need.bead_id) if need.bead_id else ()
     attempt = made[0] if made and need.kind in _BY_ATTEMPT else None
+    if need.kind in OF_ITS_ATTEMPT:
+        attempt = attempts.deciding(need.bead_id)
     since = need.since if need.since is not None else begun.get(need.key)
     if since is None and attempt is not None and need.kind in OF_ITS_ATTEMPT:
         since = attempt.at
@@ -348,11 +350,11 @@ def _run_needs(queue: Queue, runs: Iterable[Run]) -> Iterable[_Found]:
 
 
 def _unlanded(queue: Queue, attempts: AttemptBook, *, lands: bool) -> Iterable[_Found]:
-    """Beads that are still open after work that was kept aside or refused, before or after it landed, with nothing
-    tried since; of what has landed nobody need decide once the bead is kept from workers.
+    """Beads that are still open after work that was kept aside or refused, before or after it landed, and which no
+    later attempt decided; of what has landed nobody need decide once the bead is kept from workers.
     """
     for bead_id, bead in queue.beads.items():
-        latest = next(iter(attempts.of_bead(bead_id)), None)
+        latest = attempts.deciding(bead_id)
         if latest is None or not (latest.preserved or latest.faulted) or response_to(latest) == "again":
             continue
         state = queue.state(bead_id)
