@@ -23,7 +23,7 @@ _PASSING = (
 )
 _SECRET = (
     r"(?:\.env\b|(?:~|\$HOME)?/?\.ssh\b|\bid_(?:rsa|ed25519|ecdsa)\b|\.aws/credentials|\.netrc\b|/etc/shadow"
-    r"|\bprivate keys?\b|\bssh keys?\b|\bcredentials?\b|\bpasswords?\b|\bsecrets?\b|\bapi keys?\b"
+    r"|\bprivate keys?\b|\bssh keys?\b|\bcredentials?\b|\bpasswords?\b|\bsecrets?(?:\.\w+)?\b|\bapi keys?\b"
     r"|\b(?:api|access|auth|deploy|github|session|bearer) tokens?\b|\benv(?:ironment)? var(?:iable)?s?\b)"
 )
 _STRANGER = (
@@ -36,6 +36,15 @@ _PUBLIC = (
     r"|\bfile\.io\b"
     r"|\b(?:a|the|this|your) (?:public )?(?:issue|comment|commit message|pull request|pr description"
     r"|chat|channel)\b)"
+)
+
+_KEY_FILE = (
+    r"(?:(?:~|\$HOME)/\.ssh\b|\bid_(?:rsa|ed25519|ecdsa)\b|\.aws/credentials|\.netrc\b|/etc/shadow|\.npmrc\b|\.pypirc\b"
+    r"|\.env\b|\bprivate keys?\b|\$?[A-Z]+_(?:TOKEN|API_KEY|SECRET|PASSWORD)\b)"
+)
+_IN_SIGHT = (
+    r"(?:the |a |an |your |its |every )?(?:\w+ ){0,1}(?:logs?|output|stdout|stderr|answers?|repl(?:y|ies)|responses?"
+    r"|comments?|commits?|commit messages?|reports?|summar(?:y|ies)|transcripts?|readme|evidence)\b"
 )
 
 _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
@@ -84,9 +93,22 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "skips the checks",
         re.compile(
+            rf"\b(?:comment out|disable|delete|remove|drop|turn off|switch off|stub(?: out)?|mute|silence)\b"
+            rf"[^.\n]{{0,20}}?{_CHECKS}[^.\n]{{0,30}}?\b(?:and|then)\b[^.\n]{{0,15}}\b(?:report|mark|say|claim|declare|answer)\b"
+            r"[^.\n]{0,30}\b(?:success\w*|done|passed|passing|green|complete\w*|fixed|delivered)\b",
+            re.I,
+        ),
+    ),
+    (
+        "skips the checks",
+        re.compile(
             r"(?:\b(?:always|every|all|each)\b[^.\n]{0,40}--no-verify\b"
             r"|--no-verify\b[^.\n]{0,40}\b(?:always|every|all|each|so that)\b)"
-            r"|\b(?:turn|switch) off the sandbox\b|\bdisable the sandbox and\b"
+            r"|\b(?:turn|switch) off the (?:sandbox|firewall|virus scanner)\b"
+            r"|\bchmod (?:-R )?777 (?:everything|/(?=\s|$))"
+            r"|(?:^|[.;:]\s+|\balways )(?:merge|land|push|approve)\b[^.\n]{0,20}\bwithout (?:any |a )?"
+            r"(?:review|approval)\b"
+            r"|\bdisable the sandbox and\b"
             r"|\b(?:run|rerun|start|use)\b[^.\n]{0,40}--dangerously-skip-permissions\b",
             re.I,
         ),
@@ -125,7 +147,7 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
         "sends data away",
         re.compile(
             r"\b(?:post|upload|send|export|copy|add|paste|write|include|embed|print|put|append|encode"
-            r"|dump|leak|mail)\b"
+            r"|dump|leak|mail|base64)\b"
             rf"[^.\n]{{0,50}}?{_SECRET}[^\n]{{0,60}}?\b(?:to|in|into|on|via"
             rf"|with)\s+(?:[^.\n]{{0,15}}?){_PUBLIC}",
             re.I,
@@ -137,6 +159,15 @@ _RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
             rf"\b(?:read|cat|open|print|dump|grep|collect|gather)\b[^.\n]{{0,30}}?{_SECRET}[^.\n]{{0,40}}?"
             r"\b(?:and|then)\b[^.\n]{0,20}\b(?:post|send|upload|paste|print|echo|mail|publish|commit"
             r"|attach|include)\b",
+            re.I,
+        ),
+    ),
+    (
+        "shows keys",
+        re.compile(
+            rf"\b(?:print|dump|cat|echo|write|log|paste|show|include|put|copy|append|quote)\b"
+            rf"(?![^.\n]{{0,40}}\b(?:path|name|location|fingerprint|hash)s? of\b)[^.\n]{{0,40}}?{_KEY_FILE}"
+            rf"[^.\n]{{0,30}}?\b(?:in|into|to|on|with)\s+{_IN_SIGHT}",
             re.I,
         ),
     ),

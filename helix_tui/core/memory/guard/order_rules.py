@@ -75,7 +75,12 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"\b(?:do not|don't|never|without)\s+(?:tell|mention|inform|reveal|report|notify|show"
             r"|telling|informing"
             r"|notifying|mentioning)\b[^.\n]{0,40}\b(?:user|human|operator|supervisor|owner|reviewer"
-            r"|person)\b",
+            r"|person)\b"
+            r"|\b(?:and|but|then|,)\s+(?:tell|inform|notify)\s+(?:nobody|no[ -]one|none of them)\b"
+            r"|\bso (?:that )?(?:nobody|no[ -]one) (?:sees|notices|knows|finds|learns)\b"
+            r"|\b(?:keep|hide) (?:this|it|that)(?: change)? (?:a secret|secret|quiet|between us|from (?:the )?"
+            r"(?:users?|humans?|operators?|supervisors?|owners?|reviewers?|team))\b"
+            r"|\bsay nothing (?:about|of) (?:this|it)\b",
             re.I,
         ),
     ),
@@ -83,7 +88,8 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
         "asks for the prompt",
         re.compile(
             r"\b(?:reveal|print|repeat|output|show|leak|dump|send)\b[^.\n]{0,30}\b(?:your|the)\s+"
-            r"(?:system prompt|hidden prompt|initial instructions|system message)\b",
+            r"(?:system prompt|hidden prompt|initial instructions|system message)\b"
+            r"|\b(?:contents?|text|copy) of your (?:\w+ )?(?:instructions|prompt)\b",
             re.I,
         ),
     ),
@@ -102,7 +108,9 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
         "pipes a download into a shell",
         re.compile(
             r"\b(?:(?:curl|wget)\b[^\n|;]{1,400}|base64\s+(?:-d|-D|--decode)\b[^\n|;]{0,80})"
-            r"\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b",
+            r"\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b"
+            r"|\b(?:curl|wget)\b[^\n|;]{1,200}\band (?:then )?pipe (?:it|that|the (?:output|result|script)) (?:in)?to "
+            r"(?:a )?(?:(?:ba|z|da)?sh|shell)\b",
             re.I,
         ),
     ),
@@ -121,7 +129,8 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
         re.compile(
             r"\b(?:always|you must|must always)\s+(?:report|claim|say|answer|output|respond with"
             r"|mark)\b[^.\n]{0,40}"
-            r"\b(?:utilized|helped|success(?:ful)?|approve[d]?|delivered|passed)\b",
+            r"\b(?:utilized|helped|success(?:ful)?|approve[d]?|delivered|passed"
+            r"|lgtm|looks good|no (?:issues|findings|faults))\b",
             re.I,
         ),
     ),
