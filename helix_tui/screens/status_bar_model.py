@@ -158,14 +158,14 @@ def _spent(
     snapshot: Snapshot, status_summary: StatusSummary | None, now: int, *, running: bool
 ) -> tuple[str, str, bool]:
     """What today cost, in full and as short as can be, and whether a part of the budget is spent."""
-    from helix_tui.core.ddx.attempts.sums import format_sum, format_usd  # not before an attempt is there
+    from helix_tui.core.ddx.attempts.sums import format_sum  # not before an attempt is there
     from helix_tui.core.supervision.run_state.budget import SPANS
 
     sums = _sums_since(snapshot.attempts, midnight(now))
     uses = status_summary.budget_uses(snapshot.attempts, now) if status_summary is not None else ()
     if not sums.whole.calls and not running and not uses:
         return "", "", False
-    known = format_sum(sums) if sums.whole.calls else format_usd(0.0)
+    known = format_sum(sums)
     cost = "cost n/a" if known == figures.UNKNOWN else known
     full = f"{cost} · {figures.tokens(sums.tokens)} tok today" if sums.tokens else f"{cost} today"
     if not uses:

@@ -73,7 +73,7 @@ def percent(part: float | None) -> str:
 
 def dollars(cell: Cell) -> str:
     """What a cell is known to have cost; ``≥`` where the cost of some calls is unknown."""
-    return format_sum(cell.sums)
+    return format_usd(None) if cell.cost is None else format_sum(cell.sums)
 
 
 def per_landed(cell: Cell) -> str:

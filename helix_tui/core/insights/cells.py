@@ -122,14 +122,14 @@ class Cell(Struct, frozen=True, dict=True):
 
     @cached_property
     def costs(self) -> tuple[float, ...]:
-        """The known costs of whole attempts, in dollars."""
+        """The known costs of whole attempts that called an agent, in dollars."""
         each = [attempt.sums for attempt in self.attempts]
-        return tuple(sums.usd for sums in each if sums.usd is not None)
+        return tuple(sums.usd for sums in each if sums.whole.calls and sums.usd is not None)
 
     @property
     def cost(self) -> float | None:
-        """Dollars that are known to have been spent; None where none is known."""
-        return self.sums.usd
+        """Dollars that are known to have been spent; None where none is known, or nothing was attempted."""
+        return self.sums.usd if self.n or self.sums.whole.calls else None
 
     @property
     def cost_complete(self) -> bool:

@@ -105,7 +105,7 @@ def estimate(attempts: Iterable[Attempt], count: int, *, harness: str = "", mode
                     break
     of_model = bool(harness or model) and len(same) >= ENOUGH
     past = same if of_model else ended[:RECENT]
-    costs = [sums.usd for sums in (each.sums for each in past) if sums.usd is not None]
+    costs = [sums.usd for sums in (each.sums for each in past) if sums.whole.calls and sums.usd is not None]
     tokens = [sums.tokens for sums in (each.sums for each in past) if sums.tokens is not None]
     seconds = [each.duration_ms / 1000 for each in past if each.duration_ms]
     usd, used, took = (_sum_of(count, values) for values in (costs, tokens, seconds))

@@ -87,9 +87,9 @@ class Sums(Struct, frozen=True):
 
     @property
     def usd(self) -> float | None:
-        """Dollars that are known to have been spent; None where no cost is known."""
+        """Dollars that are known to have been spent, 0 where no agent was called; None where no cost is known."""
         whole_ = self.whole
-        return whole_.usd if whole_.calls and whole_.known else None
+        return whole_.usd if whole_.known or not whole_.calls else None
 
     @property
     def tokens(self) -> int | None:

@@ -219,8 +219,7 @@ class BudgetUse(Struct, frozen=True):
         """``$5.21 of $5.00``; ``≥`` where some calls do not say what they used."""
         least = "" if self.complete else "≥"
         if self.part == "usd":
-            spent = format_sum(self.sums) if self.sums.whole.calls else format_usd(0.0)
-            return f"{spent} of {format_usd(self.limit)}"
+            return f"{format_sum(self.sums)} of {format_usd(self.limit)}"
         if self.part == "tokens":
             return f"{least}{format_count(int(self.spent))} of {format_count(int(self.limit))} tokens"
         return f"{int(self.spent):,} of {int(self.limit):,} attempts"

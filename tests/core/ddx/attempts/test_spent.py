@@ -140,6 +140,12 @@ def test_where_ddx_found_no_agent_nothing_was_spent(project: Project) -> None:
     assert (sums.complete, sums.whole.calls, sums.usd) == (True, 1, EACH)
 
 
+def test_where_no_agent_was_called_the_cost_is_known_to_be_nothing(project: Project) -> None:
+    project.call(3, cost=None, outcome="failure", exitCode=1, detail="ResolveRoute: no viable routing candidate")
+    assert format_whole(project.sums()) == "$0.00"
+    assert format_whole(Sums()) == "$0.00", "a run in which nothing was attempted"
+
+
 def test_a_total_below_its_parts_is_no_fact(project: Project) -> None:
     usage = {"tokens": 0, "input_tokens": 2850, "output_tokens": 150}
     project.attempt(FIRST, cost_usd=EACH, usage=usage)
