@@ -18,6 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ask.answer.quoting import cut_code, cut_document
+from helix_tui.core.ask.answer.sentences import sentences_of
 from helix_tui.core.ask.records import Span, text_hash
 from helix_tui.core.ask.retrieval.library import Library
 from helix_tui.core.ask.retrieval.subject import Asks, QuestionSubject
@@ -137,6 +138,8 @@ class Passage(Struct, frozen=True):
     """The share of the subject that the name of its definition, or its heading, says."""
     valued: float
     """The share that a line with a number says alone."""
+    stated: float = 0.0
+    """The share that one sentence of prose says; looked for where the question wants a yes or no."""
 
 
 def passages_for(
@@ -295,7 +298,9 @@ def _judge(library: Library, found: Span, at: int, wording: Wording, near: float
     score = near + (0.3 * wording.covered(_union((*said, around))) + 0.3 * each[best]) * worth + 0.3 * formed
     named = wording.covered(wording.in_text(re.split(r" > |\.", span.header)[-1]))
     valued = max((each[at] for at, line in enumerate(lines) if _NUMBER.search(line)), default=0.0)
-    figures = (round(figure, 4) for figure in (each[best], formed, named, valued))
+    prose = sentences_of(span) if wording.subject.asks == "whether" else ()
+    stated = max((wording.covered(said_in(sentence.text, wording)) for sentence in prose), default=0.0)
+    figures = (round(figure, 4) for figure in (each[best], formed, named, valued, stated))
     return Passage(span, round(score, 6), round(together, 4), span.start + best, *figures)
 
 
@@ -395,7 +400,9 @@ NAMED = 0.8
 SURE = 1.8
 """Score from which a passage answers whatever is asked: a branch and a place are told by nothing else; 6 of 7 right."""
 BOTH = 0.95
-"""Share of the subject that one place must say where two things are asked for: with less of it, one of them is left."""
+"""Share of the subject that one place must say where two things are asked for: with less of it, one of them is left;
+and one sentence for a yes or no, which that sentence gives.
+"""
 ITEMS = 0.5
 """Share of the best passage's lines that must be items, or branches, where several things are asked for."""
 LEAST = 0.2
@@ -468,6 +475,8 @@ def told_of(asks: Asks, passages: Sequence[Passage], *, two_things: bool = False
         return "answered"
     if asks in _BY_FORM:
         sure = max(one.together for one in telling) >= TOGETHER
+    elif asks == "whether":
+        sure = max(one.stated for one in telling) >= BOTH
     elif asks == "value":
         sure = max(one.valued for one in telling) >= VALUED
     else:

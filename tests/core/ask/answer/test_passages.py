@@ -11,7 +11,7 @@ from helix_tui.core.ask.answer.quoting import MOST_LINES, cut_code, cut_document
 from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.subject import read_subject
 from helix_tui.core.ask.retrieval.wording import Wording
-from tests.core.ask.sessions.solar import document, write
+from tests.core.ask.sessions.solar import document, run_of, write
 
 
 @pytest.mark.parametrize(
@@ -218,6 +218,18 @@ def test_a_list_is_answered_by_a_passage_of_items_only() -> None:
     assert told_of("list", [_passage(form=0.6)]) == "answered"
     assert told_of("list", [_passage(form=0.4), _passage()]) == "evidence found"
     assert told_of("how to", [_passage(form=0.4)]) == "answered"
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        ("The Casimir tile pressure is given in pascal, not in GPa.", "answered"),
+        ("The Casimir tile pressure is measured at the gap. Its unit is pascal. GPa are for steel.", "evidence found"),
+    ],
+)
+def test_a_yes_or_no_is_answered_by_one_sentence_that_says_all_of_it(tmp_path: Path, said: str, found: str) -> None:
+    write(tmp_path, {"docs/tile.md": f"# Casimir tile\n\n{said}\n", "src/tile.py": "def tile_pressure(gap): ...\n"})
+    assert run_of(tmp_path, "Is the Casimir tile pressure in GPa?").told == found
 
 
 @pytest.mark.parametrize(
