@@ -541,7 +541,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
             try:
                 said, severity = f"screenshot: {clean_line(str(keep()), 300)}", "information"
             except OSError as error:
-                said, severity = f"no screenshot: {clean_line(str(error), 300)}", "warning"
+                said, severity = f"the screenshot was not saved: {clean_line(str(error), 300)}", "warning"
             self.call_from_thread(self.say, said, severity)
 
         self.run_worker(work, group="screenshot", thread=True, exclusive=True)

@@ -119,7 +119,7 @@ class Barrier:
             if not quiet:
                 self._app.say(f"{what} ({_name(error)}){replaced}; trace in {logs.shown_file()}", "error")
         except Exception as second:  # noqa: BLE001 - raising here would end the console after all
-            logs.logger("barrier").error("the failure itself could not be dealt with", exc_info=second)
+            logs.logger("barrier").error("the failure itself could not be handled", exc_info=second)
 
     @contextmanager
     def guard(self, screen: Screen[Any]) -> Iterator[None]:
@@ -142,7 +142,7 @@ class Barrier:
         loop = self._app._loop
         try:
             if loop is None:
-                raise RuntimeError("the app does not run yet")
+                raise RuntimeError("the app is not running yet")
             loop.call_soon_threadsafe(self._caught_here, error)
         except RuntimeError:
             logs.logger("barrier").error("a thread failed", exc_info=error)

@@ -192,7 +192,7 @@ KEYS: tuple[Key, ...] = (
     Key("ask.why", "O", "why", "why", "ask", "Every passage that was kept or dropped, and why."),
     Key("ask.first", "A", "choose(0)", "first sense", "ask", "Choose the first of two senses."),
     Key("ask.second", "B", "choose(1)", "second sense", "ask", "Choose the second of two senses."),
-    Key("ask.depth", "W", "turn_depth", "tree depth", "ask", "How much of the tree the walk shows."),
+    Key("ask.depth", "W", "turn_depth", "tree depth", "ask", "How much of the tree is shown."),
     Key("ask.model", "m", "turn_model", "model", "ask", "Let a model phrase the answer (toggle)."),
     Key("ask.trace", "T", "trace", "trace", "ask", "Write the run as JSON lines."),
     Key("change.actions", "a", "actions", "actions", "beads,needs,memory", "What can be done about this row."),
@@ -428,7 +428,7 @@ _PLACES = {
     "panes": "a screen with two panes",
     "half-way": "a change under way",
     "needs": "Needs me",
-    "columns": "the choice of columns",
+    "columns": "choosing columns",
     "tour": "the tour",
 }
 

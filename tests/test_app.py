@@ -60,7 +60,7 @@ async def test_needs_me_ranks_and_leads_there(console: MakeConsole) -> None:
     async with app.run_test(size=(100, 40)) as pilot:
         await pilot.press("exclamation_mark")
         await pilot.pause()
-        for words in ("until it is accepted", "circle", "missing", "unknown", "unread"):
+        for words in ("until it is accepted", "cycle", "missing", "unknown", "unread"):
             assert app.sees(words), words
         rows = app.screen.query_one("RowList")
         rows.select("missing_dependency:demo-0000000e")  # type: ignore[attr-defined]
@@ -464,10 +464,10 @@ async def test_much_young_garbage_goes_in_a_second_with_keys(console: MakeConsol
 async def test_one_line_says_that_files_are_not_watched(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(140, 40)) as pilot:
-        app.feed._gatherer.unwatched = "files are looked at once a second, not watched: none left"
+        app.feed._gatherer.unwatched = "files are checked once a second, not watched: none left"
         app.feed.look()
         await pilot.pause()
-        assert any("looked at once a second" in one.message for one in app._notifications)
+        assert any("checked once a second" in one.message for one in app._notifications)
 
 
 @pytest.mark.parametrize(("limit_s", "freeze", "frozen"), [(-1, True, True), (3_600, True, False), (-1, False, False)])

@@ -147,7 +147,7 @@ def main(argv: Sequence[str], era: str) -> int:
 
 
 def _given(verb: Verb, flags: Sequence[Flag], rest: Sequence[str]) -> GivenFlags:
-    """What was given; of a verb that is not offered nobody here knows the flags."""
+    """What was given; of a verb that is not offered HELIX does not know the flags."""
     if verb.run != REFUSED:
         return parse(flags, rest)
     helped = {"help": ["true"]} if {"-h", "--help"} & set(rest) else {}

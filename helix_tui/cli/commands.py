@@ -61,7 +61,7 @@ COMMANDS = {
         "the document graph: dependencies, what is stale, wrong or changed, and the beads under it", "", "ddx", "git"
     ),
     "needs": _row(
-        "what waits for a person, with what can be done about it", "with --snooze, --wake: .helix/snoozed.json", "git"
+        "what waits for a person, and what can be done about it", "with --snooze, --wake: .helix/snoozed.json", "git"
     ),
     "set": _row("set fields of a bead", _QUEUE, "ddx"),
     "unset": _row("remove fields from a bead", _QUEUE, "ddx"),
@@ -69,24 +69,24 @@ COMMANDS = {
     "dep": _row("add or remove a dependency", _QUEUE, "ddx"),
     "supersede": _row("mark a bead as superseded by another", _QUEUE, "ddx"),
     "eligible": _row("allow or forbid workers to pick a bead", _QUEUE, "ddx"),
-    "rank": _row("order beads inside one priority", _QUEUE, "ddx"),
+    "rank": _row("order beads within one priority", _QUEUE, "ddx"),
     "focus": _row("let workers pick only what one epic needs", _QUEUE, "ddx"),
     "claim": _row("take a bead", _QUEUE, "ddx"),
     "unclaim": _row("release a bead", _QUEUE, "ddx"),
     "close": _row("close a bead by hand", _QUEUE, "ddx"),
-    "reopen": _row("open a closed bead again", _QUEUE, "ddx"),
+    "reopen": _row("reopen a closed bead", _QUEUE, "ddx"),
     "cancel": _row("cancel a bead for good", _QUEUE, "ddx"),
     "create": _row("create a bead, checked against the authoring rules", _QUEUE, "ddx"),
     "undo": _row("undo what was changed from here", _QUEUE, "ddx"),
     "redo": _row("redo what was undone", _QUEUE, "ddx"),
-    "journal": _row("what was changed from here, by whom, and the way back"),
+    "journal": _row("the changes made from here, by whom, and how to undo them"),
     "install-hooks": _row(
-        "check new beads against the authoring rules in ddx, and give Claude Code what is remembered",
+        "have ddx check new beads against the authoring rules, and give Claude Code what is remembered",
         ".ddx/hooks, Claude Code's settings of the project",
         "ddx",
     ),
     "install-plugin": _row(
-        "Claude Code's plugin of helix-tui: skills, agents, hooks and `helix`; or the older links",
+        "the Claude Code plugin of helix-tui: skills, agents, hooks and `helix`; or the older links",
         "Claude Code's plugins, with --links: ~/.agents, ~/.claude, ~/.local/bin",
     ),
     "insights": _row("what attempts cost and how they ended, with n and interval", "", "git"),
@@ -95,7 +95,7 @@ COMMANDS = {
     ),
     "hook": _row("answer a Claude Code hook: JSON on stdin, JSON on stdout", "the memory store", "search by meaning"),
     "ask": _row(
-        "a question to the repository, answered from evidence with citations",
+        "ask the repository a question; the answer cites its evidence",
         "its index, in .helix",
         "git",
         "search by meaning",

@@ -76,7 +76,7 @@ WORDS = (
     ("focus", "workers may pick only what one epic needs"),
     ("HELIX", "the method over DDx: which stage comes next, what is reviewed, what is remembered"),
     ("injection, ledger", "memories put before an agent; the record of who was shown what"),
-    ("journal", "every change made from here, with its way back"),
+    ("journal", "every change made from here, and how to undo it"),
     ("kept aside (preserved)", "done, and not merged: its commit is kept at its own ref until somebody decides"),
     ("landed", "merged into the branch: the revision is in its history"),
     ("memory, lesson, systemic", "something remembered; one that waits for acceptance; one that came back three times"),

@@ -84,8 +84,8 @@ STEPS = (
     ),
     Step(
         "memory and money",
-        "{go.memory} has what was learnt and whether it helped, {go.insights} what landing costs by model, and when the"
-        " queue is done. Press {go.insights}.",
+        "{go.memory} has what was learned and whether it helped, {go.insights} what landing costs by model, and when "
+        "the queue is done. Press {go.insights}.",
         ("go.insights", "go.memory"),
     ),
     Step(

@@ -147,7 +147,7 @@ def test_listing_says_what_is_not_shown(cli: Cli, project: ProjectFactory) -> No
     assert "line 10" in out
     assert "resting" in out
     assert "demo-gone" in out
-    assert "circle of dependencies" in out
+    assert "dependency cycle" in out
     assert all(len(line) <= 100 for line in out.splitlines())
 
 

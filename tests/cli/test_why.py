@@ -62,7 +62,7 @@ def test_a_circle_is_said_whole_with_what_breaks_it(cli: Cli, project: ProjectFa
     said = cli("why", "demo-a", "-C", root).out
     assert "demo-a → demo-b → demo-a" in said
     assert "helix-tui dep remove demo-a demo-b   (then demo-a is ready)" in said
-    assert "waits on a circle" in cli("why", "demo-w", "-C", root).out
+    assert "waits on a dependency cycle" in cli("why", "demo-w", "-C", root).out
     document = cli("why", "demo-a", "--json", "-C", root).document
     assert document["circle"]["ids"] == ["demo-a", "demo-b"]
     assert {"bead": "demo-a", "needs": "demo-b", "frees": True} in document["circle"]["cuts"]

@@ -230,7 +230,7 @@ async def test_the_rank_moves_where_ddx_speaks_of_it(app: Console, era: str, pla
     async with app.run_test(size=(120, 40)) as pilot:
         on(app, "demo-d")
         await do(pilot)
-        assert app.sees("this ddx knows no order inside a priority")
+        assert app.sees("this ddx has no order within a priority")
 
 
 async def test_cancelling_is_for_good_and_says_so(app: Console, era: str) -> None:
@@ -306,7 +306,7 @@ async def test_what_follows_is_told_before(app: Console) -> None:
         await press(pilot, "escape")
         on(app, "demo-a")
         await press(pilot, "d", *"beta", "enter")
-        assert app.sees("they would wait in a circle")
+        assert app.sees("they would form a dependency cycle")
         await press(pilot, "enter")
         assert isinstance(app.screen, QueueScreen)
 

@@ -199,7 +199,7 @@ async def test_a_plan_becomes_beads_after_it_was_shown(app: Console) -> None:
         await settled(pilot)
         memory_of(app)._chosen("plan 1", "beads")
         await settled(pilot)
-        assert app.sees("make 3 beads of plan 1")
+        assert app.sees("create 3 beads from plan 1")
         assert app.sees("ddx bead create")
 
 
@@ -241,7 +241,7 @@ def _missing(path: Path) -> None:
     ("spoil", "said"),
     [
         (_corrupt, "The memory is damaged."),
-        (_newer, "A later helix-tui has written this memory."),
+        (_newer, "A newer helix-tui wrote this memory."),
         (_missing, "No memories yet."),
     ],
 )

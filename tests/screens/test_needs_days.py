@@ -660,7 +660,7 @@ async def test_another_model_is_tried_with_the_harness_of_the_attempts_so_far(
             await pilot.press(key)
             await at_rest(pilot)
         assert tried == [], "its change is kept aside: ddx may land that"
-        assert days.sees("land what is kept of k-check?")
+        assert days.sees("land the kept change of k-check?")
         await pilot.press("y")
         await at_rest(pilot)
     assert tried == [(("k-check",), AgentChoice("claude", "opus"))]

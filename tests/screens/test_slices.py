@@ -84,7 +84,7 @@ async def test_a_name_that_was_written_by_hand_is_not_overwritten(console: MakeC
     app = console(settings=Settings(views=(SavedView("mine", "type:bug"),)))
     async with app.run_test(size=(120, 40)) as pilot:
         await pilot.press("V", "S", *"mine", "enter")
-        assert "not saved: mine is written by hand" in said(app)
+        assert "not saved: mine is defined by hand" in said(app)
         await pilot.press("V", "S", "enter")
         assert "a view needs a name" in said(app)
 

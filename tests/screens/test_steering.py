@@ -252,7 +252,7 @@ async def test_a_change_that_a_review_refused_is_landed_only_after_a_second_yes(
         assert app.sees("ddx may land bbbbbbbbbbbb as it is")
         await pilot.press("o")
         await settled(pilot)
-        assert app.sees("land what is kept of x-1?")
+        assert app.sees("land the kept change of x-1?")
         assert "ddx binary not found" not in said(app)
         await pilot.press("y")
         await settled(pilot)

@@ -63,7 +63,7 @@ def curator_of(call: Call) -> Curator:
         return call.now if call.fixed_now else now_ns()
 
     def waits(holder: str) -> None:
-        call.note(f"helix-tui: waiting for {holder}, which is changing the queue; ctrl+c ends the wait")
+        call.note(f"helix-tui: waiting for {holder}, which is changing the queue; ctrl+c stops waiting")
 
     return Curator(project, find, read_only=call.read_only, as_of=as_of, waits=waits)
 
@@ -302,7 +302,7 @@ def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
     for bead_id, status in follows.falls.items():
         yield f"ddx would make {clean_line(bead_id)} {status} by itself"
     for cycle in follows.cycles:
-        yield call.paint(f"would wait in a circle: {' → '.join(map(clean_line, (*cycle, cycle[0])))}", "error")
+        yield call.paint(f"would form a dependency cycle: {' → '.join(map(clean_line, (*cycle, cycle[0])))}", "error")
     for orphan in follows.orphaned:
         yield call.paint(
             f"{clean_line(orphan.bead_id)} would wait on {clean_line(orphan.waits_on)}, which {orphan.why}",
@@ -363,7 +363,7 @@ def _journal_line(entry: JournalEntry) -> str:
     if entry.undoable:
         trace = "".join(f"; {each}" for each in entry.traces)
         return f"{head} · undo with `helix-tui undo`{clean_line(trace, 1_000)}"
-    return f"{head} · no way back: {clean_line(entry.why_not, 300)}"
+    return f"{head} · cannot be undone: {clean_line(entry.why_not, 300)}"
 
 
 def _print_way_back(call: Call, planned: Plan) -> None:

@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         dest="fields",
         help="any other field; repeatable",
     )
-    parser.add_argument("--allow-vague", action="store_true", help="accept acceptance that no machine can check")
+    parser.add_argument("--allow-vague", action="store_true", help="allow acceptance that no machine can check")
     parser.add_argument(
         "--no-triage",
         action="store_true",
@@ -133,6 +133,6 @@ def _triage(
         vague = not unknown and all(finding.code == "vague" for finding in verdict.errors)
         fix = "Add what is missing, or create the bead anyway with --no-triage."
         raise CliError(
-            "the bead was not made: " + "; ".join(clean_line(each, 300) for each in said),
+            "the bead was not created: " + "; ".join(clean_line(each, 300) for each in said),
             "Write it so that a machine can check it, or pass --allow-vague." if vague else fix,
         )

@@ -76,7 +76,7 @@ def _supersede_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _supersede(call: Call, queue: Queue) -> Iterable[Operation]:
     if bool(call.options.by) == call.options.off:
-        raise CliError("name the bead that replaces it, or say --off", "`helix-tui supersede OLD NEW`", 2)
+        raise CliError("name the bead that replaces it, or pass --off", "`helix-tui supersede OLD NEW`", 2)
     by = find_bead(queue, call.options.by) if call.options.by else None
     return [operations.supersede(bead_id, by) for bead_id in resolve(queue, call.options.ids)]
 

@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--reconcile",
         action="store_true",
-        help="hold back what was created since; repair a focus that was interrupted",
+        help="hold back beads created since; repair an interrupted focus",
     )
     add_dry_run(parser)
 
@@ -29,7 +29,7 @@ def run(call: Call) -> int:
     """Set, end, mend or show the focus."""
     options = call.options
     if sum((bool(options.id), options.off, options.reconcile)) > 1:
-        raise CliError("name an epic, or say --off, or --reconcile: one of them", exit_code=2)
+        raise CliError("name an epic, or pass --off or --reconcile: one of them", exit_code=2)
     curator = curator_of(call)
     if options.id:
         with told():
@@ -61,5 +61,7 @@ def _show(call: Call, curator: Curator) -> int:
     else:
         call.print("no focus")
     if focus.leftovers:
-        call.print(f"left over from another focus: {some(focus.leftovers)}; `helix-tui focus --reconcile` repairs it")
+        call.print(
+            f"left over from an earlier focus: {some(focus.leftovers)}; `helix-tui focus --reconcile` repairs it"
+        )
     return 0

@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--commit",
         action="store_true",
-        help="commit this file only: ddx begins no attempt while it is uncommitted",
+        help="commit this file only: ddx starts no attempt while it is uncommitted",
     )
     parser.add_argument(
         "--plugin-path",
@@ -129,7 +129,7 @@ def _conclude(call: Call, project: Project, path: Path, changed: bool, word: str
     elif left:
         add, commit = ["git", "add", "-A", "--", file], ["git", "commit", "-m", subject, "--", file]
         words = clean_line(f"{shlex.join(add)} && {shlex.join(commit)}", 400)
-        call.note(f"commit it: ddx begins no attempt while it is uncommitted: {words}")
+        call.note(f"commit it: ddx starts no attempt while it is uncommitted: {words}")
     if not call.options.remove and shutil.which("helix-tui") is None:
         call.note("helix-tui is not on PATH here: until it is, the hook does nothing")
     return 0

@@ -320,7 +320,7 @@ def _journal(call: Call) -> int:
     if not entries:
         call.print("nothing has been changed from here yet")
     if history.left_out:
-        call.note(f"{counted(history.left_out, 'older change')}: in {curator.journal.path} alone")
+        call.note(f"{counted(history.left_out, 'older change')}: in {curator.journal.path} only")
     if history.dropped:
         call.note(f"{counted(history.dropped, 'line')} of the journal cannot be read")
     return 0
@@ -358,8 +358,8 @@ def _print_entry(call: Call, entry: JournalEntry, mark: Mark) -> None:
     for difference in mark.differences:
         call.print(f"  changed since: {difference}")
     if mark.covered_by:
-        call.print(f"  {mark.covered_by} changed the same later; that one is undone first")
+        call.print(f"  {mark.covered_by} changed the same field later; undo that one first")
     if entry.why_not:
-        call.print(f"  no way back: {clean_line(entry.why_not, 400)}")
+        call.print(f"  cannot be undone: {clean_line(entry.why_not, 400)}")
     if entry.error:
         call.print(f"  failed: {clean_line(entry.error, 400)}")

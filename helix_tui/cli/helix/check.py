@@ -30,7 +30,7 @@ from helix_tui.core.supervision.signals.hold import drifted, plan_drifted, stale
 from helix_tui.core.supervision.stages.stage_run import command_of
 from helix_tui.core.supervision.stages.table import STAGES
 
-_ALONE = "`helix-tui check --no-model` shows what the facts alone say."
+_ALONE = "`helix-tui check --no-model` shows what the facts say by themselves."
 
 _ROLES = {
     "BUILD": "success",
@@ -47,11 +47,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "scope",
         nargs="?",
         default="",
-        help="a bead and all under it, a label, an area, a spec-id; default, and written repo: everything",
+        help="a bead and everything under it, a label, an area or a spec-id; default, or `repo`: everything",
     )
     asking = parser.add_mutually_exclusive_group()
     asking.add_argument("--ask", action="store_true", help="ask an agent even where the facts decide")
-    asking.add_argument("--no-model", action="store_true", help="let the facts alone decide")
+    asking.add_argument("--no-model", action="store_true", help="let only the facts decide")
     parser.add_argument(
         "--acknowledge",
         nargs="*",
@@ -197,6 +197,6 @@ def _print(call: Call, facts: Facts, verdict: NextVerdict) -> None:
 
 _WHO = {
     "facts": "the facts alone",
-    "prompt": "an agent who looked at the documents",
-    "none": "nobody: the facts do not decide and no agent was asked",
+    "prompt": "an agent that looked at the documents",
+    "none": "nobody: the facts do not decide, and no agent was asked",
 }

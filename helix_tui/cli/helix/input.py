@@ -78,7 +78,7 @@ def _request(call: Call) -> int:
             Autonomy(level, questions).permit("stage", call.options.request, f"shape: {call.options.request}?")
         except ApprovalNeeded as need:
             if need.refused:
-                raise CliError(f"a person refused it ({need})", "Run again, it asks again.") from None
+                raise CliError(f"a person refused it ({need})", "Run the command again; it will ask again.") from None
             raise CliError(
                 f"autonomy low: a person must approve it first ({need})",
                 f"`helix-tui input --answer {need.question_id} yes`, then give the command again.",
@@ -176,7 +176,7 @@ def _foretell(call: Call, curator: Curator, question_id: str, text: str) -> int:
             wishes = []
         commands = plan(wishes, queue, curator.dialect(queue)).commands
     if not commands:
-        call.note("no ddx command runs; the answer would be kept in .helix/questions.json")
+        call.note("no ddx command would run; the answer would be kept in .helix/questions.json")
     return show_dry_run(call, commands, question=question_id, answer=text)
 
 

@@ -50,9 +50,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--after-bead",
             action="store_true",
-            help="finish the bead in hand first; without it ddx is interrupted",
+            help="finish the current bead first; without it ddx is interrupted",
         )
-        parser.add_argument("--dry-run", action="store_true", help="name the process it would end; end none")
+        parser.add_argument("--dry-run", action="store_true", help="name the process it would end, without ending it")
         return
     parser.add_argument("--max-cycles", type=_number, default=0, metavar="N", help="completed cycles; 0: no limit")
     parser.add_argument(
@@ -71,10 +71,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--no-auto-align", action="store_true", help="inject no alignment and do not run ALIGN")
     parser.add_argument("--no-auto-review", action="store_true", help="inject no reviews")
-    parser.add_argument("--focus", default="", metavar="ID", help="begin with this epic")
-    parser.add_argument("--no-focus", action="store_true", help="do not stay with an epic until it is done")
+    parser.add_argument("--focus", default="", metavar="ID", help="start with this epic")
+    parser.add_argument("--no-focus", action="store_true", help="do not stay on an epic until it is done")
     for flag, span in (("--budget", "this run"), ("--day-budget", "a day")):
-        text = f"what {span} may cost, as “$5, 2M tokens, 10 attempts”; it stops after the bead in hand"
+        text = f"what {span} may cost, as “$5, 2M tokens, 10 attempts”; it stops after the current bead"
         parser.add_argument(flag, type=_limits, default=NO_LIMITS, metavar="LIMITS", help=text)
     parser.add_argument(
         "--no-context",
@@ -128,7 +128,7 @@ def _run(call: Call) -> int:
             bead = queue.beads[queue.ready[0]] if queue.ready and wanted.context else None
             told = agent_context(curator.project, queue, bead) if bead is not None else ""
             if told and not call.json and bead is not None:
-                call.note(clean_block(f"put into {bead.id} while its agent works, and taken out afterwards:\n{told}\n"))
+                call.note(clean_block(f"added to {bead.id} while its agent works, and removed afterwards:\n{told}\n"))
             return show_dry_run(call, [words], ready=list(queue.ready), context=told)
         outcome = supervised(call, curator, delegate, wanted, summary=call.options.summary)
     learned = learn(call, outcome)
@@ -284,10 +284,10 @@ def _stop(call: Call) -> int:
     said = {
         "none": "no active run (no PID file)",
         "stale": f"stale PID file removed (pid={ending.pid} was not running)",
-        "left": f"no active run; ended the ddx that the last one left running (pid={ending.pid})",
+        "left": f"no active run; ended the ddx that the last run left running (pid={ending.pid})",
         "stopped": f"stopped (pid={ending.pid})",
         "killed": f"stopped by force (pid={ending.pid}); the next run takes over what it left",
-        "asked": f"asked to stop after the bead in hand (pid={ending.pid})",
+        "asked": f"asked to stop after the current bead (pid={ending.pid})",
     }[ending.how]
     if ending.alive:
         said += f"; still alive: {', '.join(map(str, ending.alive))}"
@@ -305,7 +305,7 @@ def _foretell_stop(call: Call, holder: Holder | None) -> int:
     elif holder is None:
         call.print("helix: no active run: nothing would be stopped")
     else:
-        way = "ask the run to stop after the bead in hand" if how == "asked" else "interrupt the run and its ddx"
+        way = "ask the run to stop after the current bead" if how == "asked" else "interrupt the run and its ddx"
         call.print(f"helix: would {way} (pid={holder.pid})")
     return 0
 

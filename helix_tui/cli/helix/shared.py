@@ -44,7 +44,7 @@ def add_agent_options(parser: argparse.ArgumentParser, *, dry_run: bool = True) 
         help="another harness for checks and reviews (HELIX_REVIEW_AGENT, else HELIX_ALT_AGENT)",
     )
     group.add_argument("--model", default="", metavar="NAME", help="the model, as ddx calls it")
-    group.add_argument("--effort", default="", metavar="LEVEL", help="how much effort it puts into thinking")
+    group.add_argument("--effort", default="", metavar="LEVEL", help="the model's reasoning effort")
     group.add_argument(
         "--timeout", type=float, default=0.0, metavar="S", help="time limit in seconds (HELIX_AGENT_TIMEOUT)"
     )
@@ -115,7 +115,7 @@ def tell_unheard(call: Call, words: Sequence[str], wishes: AgentChoice) -> None:
         ("--effort", wishes.effort),
     ):
         if value and flag not in words:
-            call.note(f"helix: this ddx takes no {flag}: {clean_line(value, 60)} is not asked for")
+            call.note(f"helix: this ddx does not take {flag}: {clean_line(value, 60)} is not asked for")
 
 
 def refuse_in_attempt(call: Call) -> None:

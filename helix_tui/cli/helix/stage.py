@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     if stage.name == "evolve":
         parser.add_argument("request", nargs="?", default="", help="the requirement")
         parser.add_argument("--scope", default=WORD, help="where it belongs")
-        parser.add_argument("--artifact", default="", metavar="ID", help="the document it enters")
+        parser.add_argument("--artifact", default="", metavar="ID", help="the document that it goes into")
         parser.add_argument("--from", dest="source", default="", metavar="SRC", help="where it comes from")
     else:
         parser.add_argument("scope", nargs="?", default=stage.scope, help=f"what it is about (default: {stage.scope})")

@@ -62,7 +62,7 @@ def _write(call: Call, curator: Curator, bead: Bead, described: str) -> dict[str
         return {"written": True}
     curator.gate.check()
     wanted = [operations.assign(bead.id, {"description": described})]
-    done = curator.run(wanted, title=f"put what was learnt into {bead.id}")
+    done = curator.run(wanted, title=f"put what was learned into {bead.id}")
     if done.error is not None:
         raise CliError(done.error.message, done.error.advice, done.error.exit_code)
     if done.plan.refusals:

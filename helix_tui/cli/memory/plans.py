@@ -56,7 +56,7 @@ def plan_arguments(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--file", metavar="FILE", help="with add: the plan as JSON; - reads stdin")
     parser.add_argument("--parent", default="", metavar="ID", help="with apply: put the beads under this one")
-    parser.add_argument("--no-epic", action="store_true", help="with apply: make no epic of the objective")
+    parser.add_argument("--no-epic", action="store_true", help="with apply: do not create an epic for the objective")
     parser.add_argument("--priority", type=int, default=2, metavar="0-4", help="with apply (default 2)")
     parser.add_argument("--spec-id", default="", metavar="ID", help="with apply: the document that governs them")
     parser.add_argument("--dry-run", action="store_true", help="with apply: show the commands, change nothing")
@@ -65,7 +65,7 @@ def plan_arguments(parser: argparse.ArgumentParser) -> None:
 def exploration_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of ``exploration``."""
     parser.add_argument("action", nargs="?", choices=("list", "add"), default="list")
-    parser.add_argument("--objective", default="", help="with add: what was explored for")
+    parser.add_argument("--objective", default="", help="with add: what the exploration was for")
     parser.add_argument("--file", metavar="FILE", help="with add: what was found, as JSON; - reads stdin")
 
 
@@ -78,7 +78,7 @@ def workspace_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--delivered", default="", metavar="TEXT", help="with close: what is true now")
     parser.add_argument("--blocked-reason", default="", metavar="TEXT", help="with close: what is needed to continue")
     parser.add_argument("--tried", default="", metavar="TEXT", help="with close: what was tried")
-    parser.add_argument("--error", default="", metavar="TEXT", help="with close: the error that was met")
+    parser.add_argument("--error", default="", metavar="TEXT", help="with close: the error that occurred")
     parser.add_argument(
         "--violation",
         action="append",
@@ -145,7 +145,7 @@ def _apply(call: Call, found: MemoryPlan) -> dict[str, Any]:
             priority=options.priority,
             spec_id=options.spec_id,
         )
-        title = f"make beads of plan {found.id}"
+        title = f"create beads from plan {found.id}"
         planned = curator.plan(wanted, title=title)
         follows = foresee(queue_state.queue, planned.steps)
         document: dict[str, Any] = {
@@ -179,7 +179,7 @@ def exploration(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options, plans = call.options, Plans(memory)
     if options.action == "add":
         if not options.objective.strip():
-            raise CliError("say what was explored for", "--objective TEXT", 2)
+            raise CliError("say what the exploration was for", "--objective TEXT", 2)
         return {"exploration": plans.add_exploration(options.objective, _read(options.file)).document()}
     return {"explorations": [each.document() for each in plans.explorations()]}
 
@@ -225,7 +225,7 @@ def _close(call: Call, plans: Plans, workspace: TaskWorkspace) -> dict[str, Any]
         call.note(f"running VERIFY, {options.timeout:g} s at most: {verify}")
     check = plans.check(workspace, root, options.timeout) if options.verified is None else None
     if options.verified is not None:
-        check = TaskCheck(options.verified, f"`{verify}` {options.verified}, as was said")
+        check = TaskCheck(options.verified, f"`{verify}` {options.verified}, as reported")
     closed = plans.close_workspace(workspace.id, report, check)
     assert closed is not None
     return {
@@ -289,7 +289,7 @@ def tell_plan(call: Call, document: dict[str, Any]) -> Iterator[str]:
         yield f"{len(document['created'])} beads · journal {document['journal_id']}{_way_back(document)}"
     elif document.get("dry_run"):
         if not document["undoable"] and document["commands"]:
-            yield call.paint(f"there is no way back: {_why_not(document)}", "warning")
+            yield call.paint(f"cannot be undone: {_why_not(document)}", "warning")
         yield call.paint("nothing was changed (--dry-run)", "muted")
     if document.get("plans") == []:
         yield "no plan is stored: `helix-tui memory plan add --file plan.json`"
@@ -298,7 +298,7 @@ def tell_plan(call: Call, document: dict[str, Any]) -> Iterator[str]:
 def _way_back(document: dict[str, Any]) -> str:
     if document["undoable"]:
         return " · `helix-tui undo` undoes it"
-    return f" · no way back: {_why_not(document)}"
+    return f" · cannot be undone: {_why_not(document)}"
 
 
 def _why_not(document: dict[str, Any]) -> str:

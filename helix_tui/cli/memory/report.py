@@ -285,7 +285,7 @@ def _database(project: Project, loaded: Loaded) -> DoctorCheck:
             health = memory.health()
             damage = memory.read("PRAGMA quick_check(1)")[0][0]
     except DatabaseMissing:
-        return DoctorCheck("database", None, f"no {path}; the first memory that is stored makes it")
+        return DoctorCheck("database", None, f"no {path}; storing the first memory creates it")
     except (MemoryFault, sqlite3.Error) as fault:
         fix = fault.advice if isinstance(fault, MemoryFault) else ""
         return DoctorCheck("database", False, str(fault), fix)

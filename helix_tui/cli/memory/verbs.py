@@ -59,7 +59,7 @@ def _store(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source", default="", help="where it comes from; user-provided is never merged away or pruned"
     )
-    parser.add_argument("--task", default="", metavar="ID", help="the bead or attempt that met it, counted once")
+    parser.add_argument("--task", default="", metavar="ID", help="the bead or attempt that ran into it, counted once")
 
 
 def _recall(parser: argparse.ArgumentParser) -> None:
@@ -83,7 +83,7 @@ def _edit(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--resolution", help="what to do in it instead")
     parser.add_argument("--type", help="failure, pattern or systemic")
     parser.add_argument("--source", help="where it comes from; user-provided protects it")
-    parser.add_argument("--revision", type=int, metavar="N", help="bring this older revision back")
+    parser.add_argument("--revision", type=int, metavar="N", help="restore this older revision")
     _preview(parser)
 
 
@@ -135,7 +135,7 @@ def _connected(parser: argparse.ArgumentParser) -> None:
 def _decay(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--days", type=float, default=30, help="unused for this many days (default 30)")
     parser.add_argument("--min-uses", type=float, default=2, help="with fewer uses than that (default 2)")
-    parser.add_argument("--apply", action="store_true", help="let what helped fade halfway to neutral")
+    parser.add_argument("--apply", action="store_true", help="let the effect of past success fade halfway to neutral")
 
 
 def _prune(parser: argparse.ArgumentParser) -> None:
@@ -146,13 +146,13 @@ def _prune(parser: argparse.ArgumentParser) -> None:
 
 def _chunk(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", required=True, help="the objective")
-    parser.add_argument("--outcome", required=True, help="only what begins with success is remembered")
+    parser.add_argument("--outcome", required=True, help="only text that begins with “success” is remembered")
     parser.add_argument("--approach", required=True, help="what worked")
     parser.add_argument("--source", default="chunked")
 
 
 def _consolidate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--threshold", type=float, default=0.9, help="cosine from which two are merged")
+    parser.add_argument("--threshold", type=float, default=0.9, help="cosine similarity from which two are merged")
 
 
 def _similar(parser: argparse.ArgumentParser) -> None:
@@ -170,7 +170,7 @@ def _suggest(parser: argparse.ArgumentParser) -> None:
 
 def _assess(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", required=True, help="the objective")
-    parser.add_argument("--approach", required=True, help="what is to be tried next")
+    parser.add_argument("--approach", required=True, help="what to try next")
     parser.add_argument("--history", metavar="JSON", help="what was tried; default: what was assessed before")
 
 
@@ -243,29 +243,29 @@ def _ranker(parser: argparse.ArgumentParser) -> None:
 
 VERBS = {
     "store": _Verb("remember a failure or a pattern", _store, writes=True),
-    "recall": _Verb("find memories by meaning, names of code and files", _recall),
+    "recall": _Verb("find memories by meaning, by names in code and by file names", _recall),
     "get": _Verb("one memory with its history", _get),
     "edit": _Verb("correct a memory; what it said before stays in its history", _edit),
     "remove": _Verb("remove memories", _remove),
     "supersede": _Verb("replace one memory by another", _supersede),
     "list": _Verb("all memories, newest first", _list),
-    "inject": _Verb("write what an agent should know, and enter it into the ledger", _inject),
+    "inject": _Verb("print what an agent should know, and record it in the ledger", _inject),
     "feedback": _Verb("count what an outcome says about what was shown", _feedback, writes=True),
     "edge": _Verb("relate two memories", _edge, writes=True),
     "relate": _Verb("relate two memories", _edge, writes=True),
     "edges": _Verb("relations of a memory, or all", _edges),
     "connected": _Verb("what relations lead to", _connected),
-    "suggest-edges": _Verb("relations that may be worth making", _suggest),
+    "suggest-edges": _Verb("relations that may be worth adding", _suggest),
     "similar-recent": _Verb("memories of the last days that resemble a text", _similar),
     "chunk": _Verb("remember how a task succeeded", _chunk, writes=True),
     "assess": _Verb("continue an approach, change it, or ask", _assess),
     "decay": _Verb("list what is dormant", _decay),
-    "prune": _Verb("remove what does not help", _prune),
-    "consolidate": _Verb("merge what says nearly the same", _consolidate, writes=True),
+    "prune": _Verb("remove memories that do not help", _prune),
+    "consolidate": _Verb("merge memories that say nearly the same", _consolidate, writes=True),
     "learn": _Verb("lessons from attempts that ended; --apply records them", _learn),
     "proposals": _Verb("lessons that wait: list, accept, decline", _proposals),
     "undo": _Verb("undo the last change: correction, removal, lesson, pruning, fading", _nothing, writes=True),
-    "plan": _Verb("plans of tasks: list, show, add, apply (make beads)", _plan),
+    "plan": _Verb("plans of tasks: list, show, add, apply (create beads)", _plan),
     "exploration": _Verb("what explorers found: list, add", _exploration),
     "workspace": _Verb("tasks of a plan as they are carried out: list, open, close", _workspace),
     "health": _Verb("the state of the store", _nothing),

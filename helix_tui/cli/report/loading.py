@@ -35,7 +35,7 @@ class UnknownBead(CliError):
 NO_TRACKER = "`ddx init` creates one here; -C DIR names another project; `helix-tui demo` shows a throw-away one."
 
 
-ASKED = {"april": "DDx of April, as asked", "head": "DDx since May, as asked"}
+ASKED = {"april": "DDx of April, as requested", "head": "DDx since May, as requested"}
 """Whose rules ``--era`` asks for, in words."""
 
 
@@ -176,7 +176,7 @@ def _meant(text: str, ids: Collection[str], what: str) -> str | None:
         return fits[0] if fits else None
     some = ", ".join(clean_line(bead_id, 60) for bead_id in fits[:6])
     more = f" and {len(fits) - 6} more" if len(fits) > 6 else ""
-    raise CliError(f"“{clean_line(text, 60)}” fits {len(fits)} {what}: {some}{more}", "Write more of the id.")
+    raise CliError(f"“{clean_line(text, 60)}” fits {len(fits)} {what}: {some}{more}", "Type more of the id.")
 
 
 def _fitting(text: str, ids: Iterable[str]) -> list[str]:

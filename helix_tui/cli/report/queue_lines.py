@@ -208,5 +208,5 @@ def notes(call: Call, present: Present) -> list[str]:
         lines.append(call.paint(said, "attention") + some + (", …" if len(missing) > 3 else ""))
     for circle in islice(circles(queue), 5):
         path = circle.path(lambda bead_id: clean_line(short_id(bead_id)))
-        lines.append(call.paint("circle of dependencies: ", "error") + path)
+        lines.append(call.paint("dependency cycle: ", "error") + path)
     return lines

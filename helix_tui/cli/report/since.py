@@ -16,7 +16,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 def add_since(parser: argparse.ArgumentParser) -> None:
     """The option."""
-    parser.add_argument("--since", metavar="D", help="begun since then: 90m, 12h, 3d, or an ISO 8601 time")
+    parser.add_argument("--since", metavar="D", help="started since then: 90m, 12h, 3d, or an ISO 8601 time")
 
 
 def since_of(call: Call) -> int | None:

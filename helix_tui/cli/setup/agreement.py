@@ -73,7 +73,7 @@ def _readiness(call: Call, project: Project, ddx: Ddx) -> DoctorCheck:
         try:
             theirs = ddx.ready_execution()
         except DdxError as error:
-            return DoctorCheck("readiness", False, f"ddx would not say: {error.message}", _advice(error))
+            return DoctorCheck("readiness", False, f"ddx did not answer: {error.message}", _advice(error))
         ours = judge(call, project, read_tracker(project.beads_file), now=now_ns()).queue.picked_by_ddx
         if tuple(ours) == tuple(theirs):
             return DoctorCheck("readiness", True, f"ddx picks the same {len(ours)} in the same order")
@@ -94,7 +94,7 @@ def _documents(project: Project, ddx: Ddx, dialect: Dialect) -> DoctorCheck:
     if not documents.differences:
         return DoctorCheck("documents", True, f"{counted}, the same for ddx and for our own reader")
     few = "; ".join(documents.differences[:3])
-    fix = "Nothing to do: ddx is asked; please report it with `helix-tui doc graph --own --json`."
+    fix = "No action needed: ddx's own graph is used. Please report it with `helix-tui doc graph --own --json`."
     return DoctorCheck("documents", None, f"{len(documents.differences)} differences: {few}", fix)
 
 
@@ -110,7 +110,9 @@ def compare(ours: Sequence[str], theirs: Sequence[str]) -> DoctorCheck:
         parts.append(f"the same {len(ours)} in another order: place {first + 1} is {ours[first]} here, "
                      f"{theirs[first]} there")  # fmt: skip
     detail = "; ".join(filter(None, parts))
-    return DoctorCheck("readiness", False, detail, "Trust ddx, and please report it with `helix-tui queue --json`.")
+    return DoctorCheck(
+        "readiness", False, detail, "Trust ddx's answer, and please report it with `helix-tui queue --json`."
+    )
 
 
 def _named(what: str, ids: Sequence[str]) -> str:

@@ -41,7 +41,7 @@ DEMO_STALL_S = 12.0
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
-    parser.add_argument("--headless", action="store_true", help="no console: drain it, print a summary")
+    parser.add_argument("--headless", action="store_true", help="no console: drain the queue and print a summary")
     parser.add_argument("--seconds", type=float, metavar="N", help="end after N seconds")
     parser.add_argument("--tour", action="store_true", help="with a tour of two minutes: what is where, key by key")
     parser.add_argument("--keep", action="store_true", help="leave the project on disk afterwards")
@@ -167,7 +167,7 @@ def summarise(
         f" · {counted(memories['lessons'], 'lesson')}"
     )
     for name in memories["systemic"]:
-        call.print(call.paint(f"  systemic now, for the third time: {clean_line(name, 80)}", "attention"))
+        call.print(call.paint(f"  systemic now (third time): {clean_line(name, 80)}", "attention"))
 
 
 def watch(call: Call, root: Path) -> int:

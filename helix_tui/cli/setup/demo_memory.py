@@ -35,8 +35,8 @@ LESSONS = (
     (8, "Sorting times as text puts 10:05 before 9:40", "parse the clock first, sort by minutes", "failure"),
     (7, "Reporting a wrong line of a timetable", "count lines from one and quote the line", "pattern"),
     (6, "Showing a whole day in the README", "run the command and paste what it prints", "pattern"),
-    (3, _EXIT, "say how the command is used before leaving", "failure"),
-    (2, _EXIT, "say how the command is used before leaving", "failure"),
+    (3, _EXIT, "print the usage before exiting", "failure"),
+    (2, _EXIT, "print the usage before exiting", "failure"),
 )
 """(days ago, trigger, resolution, type), each met by an attempt of its own: the last one has occurred twice
 within the week, so its third time is systemic."""

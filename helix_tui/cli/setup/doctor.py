@@ -177,7 +177,7 @@ def _work_tree(project: Project) -> Iterator[DoctorCheck]:
             "work tree",
             False,
             f"{counted(len(found), 'file')} not committed: {some}{more}",
-            "ddx since May 2026 begins no attempt beside such changes, ddx of April commits them with the "
+            "ddx since May 2026 starts no attempt beside such changes, ddx of April commits them with the "
             "next attempt. Commit them, or `git stash --include-untracked`.",
         )
     else:
@@ -240,7 +240,7 @@ def _queue(present: Present) -> Iterator[DoctorCheck]:
         yield DoctorCheck(
             "cycles",
             False,
-            f"{counted(len(queue.graph.cycles), 'circle')} of dependencies",
+            f"{counted(len(queue.graph.cycles), 'dependency cycle')}",
             "`helix-tui queue --json` lists them under cycles; take one edge out of each.",
         )
     dead = [run for run in present.runs if not run.live]

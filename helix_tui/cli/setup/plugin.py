@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--scope",
         choices=("user", "project", "local"),
         default="user",
-        help="for which projects Claude Code enables it (default: user, all of this person's)",
+        help="for which projects Claude Code enables it (default: user, all of your projects)",
     )
     parser.add_argument("--claude", metavar="PATH", default="", help="the Claude Code to use (default: on PATH)")
     parser.add_argument("--dry-run", action="store_true", help="show what would be run or written; do nothing")

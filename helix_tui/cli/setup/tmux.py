@@ -33,11 +33,11 @@ def run(call: Call) -> int:
     if not os.environ.get("TMUX"):
         raise CliError(
             "not inside tmux, so there is no pane to open beside",
-            "Start `tmux` and call this in it, or run `helix-tui --pane` in a narrow terminal.",
+            "Start `tmux` and run this in it, or run `helix-tui --pane` in a narrow terminal.",
         )
     tmux = shutil.which("tmux")
     if tmux is None:
-        raise CliError("TMUX is set, but there is no tmux on PATH", "Put tmux on PATH and call this again.")
+        raise CliError("TMUX is set, but there is no tmux on PATH", "Put tmux on PATH and run this again.")
     command = split_command(call, tmux)
     if call.options.dry_run:
         if call.json:

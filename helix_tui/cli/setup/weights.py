@@ -24,8 +24,9 @@ RECORD = "sentence-transformers>=3"
 MEGABYTES = 91
 
 WITHOUT = (
-    "Without them memory and ask search by words: what shares words with a question is found, what says the same in "
-    "others mostly is not (of 15 paraphrases the right one comes first 5 to 11 times, with the weights 12 to 15)."
+    "Without them memory and ask search by words: text that shares words with a question is found, text that "
+    "says the same in other words mostly is not (of 15 paraphrases the right one comes first 5 to 11 times, with the "
+    "weights 12 to 15)."
 )
 
 _TIMEOUT_S = 1_800.0
@@ -63,7 +64,7 @@ def run(call: Call) -> int:
         raise CliError("--read-only: nothing is fetched", "Run it without --read-only.")
     if not options.yes and not _agreed(call):
         raise CliError(
-            "nothing was fetched: nobody agreed", "Run `helix-tui setup --yes` to fetch without being asked."
+            "nothing was fetched: it was not confirmed", "Run `helix-tui setup --yes` to fetch without being asked."
         )
     _fetch(call, command)
     return _conclude(call, load_encoder("auto"), command)

@@ -60,16 +60,16 @@ MOST_CHARS = 20_000
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument("question", metavar="QUESTION", nargs="*", help="what to ask; - reads it from stdin")
-    parser.add_argument("--no-model", action="store_true", help="the answer from the evidence alone, no model call")
+    parser.add_argument("--no-model", action="store_true", help="answer from the evidence only, without a model call")
     parser.add_argument(
         "--model-command",
         metavar="CMD",
         help=f"ask the model with this command instead of ddx (default: ${MODEL_VARIABLE})",
     )
-    parser.add_argument("--agent", default="", metavar="NAME", help="the harness that asks (HELIX_AGENT)")
-    parser.add_argument("--model", default="", metavar="NAME", help="the model behind it (HELIX_MODEL)")
+    parser.add_argument("--agent", default="", metavar="NAME", help="the harness that runs the model (HELIX_AGENT)")
+    parser.add_argument("--model", default="", metavar="NAME", help="the model that answers (HELIX_MODEL)")
     parser.add_argument("--model-timeout", type=float, metavar="S", default=float(MODEL_SECONDS), help="seconds (120)")
-    parser.add_argument("--depth", choices=DEPTHS, default="root_to_anchor", help="how much of a tree the walk shows")
+    parser.add_argument("--depth", choices=DEPTHS, default="root_to_anchor", help="how much of a tree is shown")
     parser.add_argument(
         "--budget",
         action="append",

@@ -27,7 +27,7 @@ _VERBS = {
     "deps": "what a document depends on",
     "dependents": "what depends on a document, directly; with --all through others too",
     "stale": "documents whose dependencies changed since they were reviewed, or were never reviewed",
-    "audit": "what is wrong with the graph; exits 1 where something is",
+    "audit": "what is wrong with the graph; exits with 1 if anything is",
     "changed": "documents that changed since beads under them were written, with dependents and beads",
     "search": "find documents by id, path, file name, title or link",
 }
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
             below.add_argument("name", metavar="TEXT" if verb == "search" else "ID", help="a document")
         if verb == "dependents":
             below.add_argument("--all", action="store_true", help="what depends on those, too")
-        below.add_argument("--own", action="store_true", help="read the files as ddx does, and ask no ddx")
+        below.add_argument("--own", action="store_true", help="read the files as ddx does, without asking ddx")
         add_shared(below, below=True)
 
 

@@ -30,7 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--filter", metavar="QUERY", default="", help="like: status:open label:area:ui p<=1 text")
     parser.add_argument("--view", metavar="NAME", default="", help="a saved view: its filter and order")
     parser.add_argument("--archived", action="store_true", help="list the beads of ddx's archive too")
-    parser.add_argument("--era", choices=("auto", "april", "head"), default="auto", help="one rule for all")
+    parser.add_argument(
+        "--era", choices=("auto", "april", "head"), default="auto", help="one readiness rule for all beads"
+    )
 
 
 def run(call: Call) -> int:

@@ -31,7 +31,9 @@ MOST_CUTS = 4
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument("id", metavar="ID", help="a bead id, or the beginning or end of one")
-    parser.add_argument("--era", choices=("auto", "april", "head"), default="auto", help="one rule for all")
+    parser.add_argument(
+        "--era", choices=("auto", "april", "head"), default="auto", help="one readiness rule for all beads"
+    )
 
 
 def run(call: Call) -> int:
@@ -164,15 +166,15 @@ def _round_about(queue: Queue, bead_id: str) -> list[str]:
     circle = mine or circle_ahead(queue, bead_id)
     if circle is None:
         return []
-    said = "in a circle" if mine else "waits on a circle"
+    said = "in a dependency cycle" if mine else "waits on a dependency cycle"
     what = "none of these can ever start" if len(circle.ids) > 1 else "it waits on itself and can never start"
-    lines = [f"{'circle':<{_LABEL}}{said}, {what}: {circle.path(clean_line)}"]
+    lines = [f"{'cycle':<{_LABEL}}{said}, {what}: {circle.path(clean_line)}"]
     for number, cut in enumerate(circle.cuts[:MOST_CUTS]):
         lead = f"{'to break' if not number else '':<{_LABEL}}"
         then = f"then {clean_line(cut.waiter)} is ready" if cut.frees else "it still waits for others"
         lines.append(f"{lead}helix-tui dep remove {clean_line(cut.waiter)} {clean_line(cut.needed)}   ({then})")
     if len(circle.cuts) > MOST_CUTS:
-        lines.append(f"{'':<{_LABEL}}or any other edge of the circle")
+        lines.append(f"{'':<{_LABEL}}or any other edge of the cycle")
     return lines
 
 

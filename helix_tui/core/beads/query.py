@@ -380,7 +380,7 @@ _FIELDS: dict[str, _Field] = {
         _YES_NO,
     ),
     "missing": _Field("yes: waits on a bead that does not exist", _yes_no(_missing), _YES_NO),
-    "age": _Field("since it was made: age<3d", _compared(_age(lambda bead: bead.created_at), _span), ordered=True),
+    "age": _Field("since it was created: age<3d", _compared(_age(lambda bead: bead.created_at), _span), ordered=True),
     "updated": _Field(
         "since its last change: updated<1h",
         _compared(_age(lambda bead: bead.updated_at), _span),
@@ -408,10 +408,10 @@ ORDERS: dict[str, BeadOrder] = {
     "pick": BeadOrder("as DDx will pick", lambda bead, queue: queue.position.get(bead.id, len(queue.beads) + 1)),
     "p": BeadOrder("P0 first", lambda bead, queue: bead.priority),
     "unblocks": BeadOrder(
-        "what makes most beads ready first", lambda bead, queue: -queue.unblock_counts.get(bead.id, 0)
+        "what makes the most beads ready first", lambda bead, queue: -queue.unblock_counts.get(bead.id, 0)
     ),
     "holds": BeadOrder(
-        "what holds up most beads first", lambda bead, queue: -queue.graph.chains.holds_up.get(bead.id, 0)
+        "what blocks most beads first", lambda bead, queue: -queue.graph.chains.holds_up.get(bead.id, 0)
     ),
     "path": BeadOrder(
         "along the longest chains first",
@@ -433,7 +433,7 @@ def _along_chains(place: tuple[int, int]) -> tuple[int, int]:
 
 
 _FIELDS["order"] = _Field(
-    "sort: order:unblocks,-age is what unblocks most first, then the oldest",
+    "sort: order:unblocks,-age puts what unblocks most first, then the oldest",
     lambda operator, value: lambda bead, queue: True,
     lambda queue: [(name, order.help) for name, order in ORDERS.items()],
 )

@@ -232,13 +232,13 @@ _MALFORMED_ADVICE = "run the command by hand; a newer ddx may have changed its o
 
 _ADVICE = (
     (r"was ended by SIG", "`helix-tui status` says what it left; the next run books what it did"),
-    (r"printed more than is kept", "look at the end of its output under .helix-logs"),
+    (r"printed more output than is kept", "look at the end of its output under .helix-logs"),
     (
         r"lock timeout",
         "another ddx holds the tracker; wait for it, or end the process it names, and try again",
     ),
     (r"line \d+.* is not a record", "correct or remove that line of the tracker, then try again"),
-    (r"hook validate-bead", "the project's own hook refuses it; give what it asks for"),
+    (r"hook validate-bead", "the project's own hook refuses it; provide what it asks for"),
     (r"unclosed blocking dependencies", "close or remove what it waits for first"),
     (r"dependencies are open|open dependencies", "close or remove what it waits for first"),
     (r"circular dependency", "one of the two must not wait for the other"),

@@ -128,7 +128,7 @@ class PlanBuilder:
             if brings:
                 raise OperationRefused(
                     f"with the {gate.kind} {gate.word} on a bead this ddx refuses every command, reading too "
-                    f"({gate.code}); only `{gate.command}` would help, and it takes the {gate.kind} away"
+                    f"({gate.code}); only `{gate.command}` would help, and it removes the {gate.kind}"
                 )
 
     def update(

@@ -69,7 +69,7 @@ class Estimate(Struct, frozen=True):
     def describe_usd(self) -> str:
         """``$4.10 ($2.20–$7.90)``; why there is none where there is none."""
         if self.usd is None:
-            return "no estimate: " + ("no attempt so far" if not self.past else "past attempts do not say their cost")
+            return "no estimate: " + ("no attempt so far" if not self.past else "the cost of past attempts is unknown")
         return f"{format_usd(self.usd.middle)} ({format_usd(self.usd.low)}–{format_usd(self.usd.high)})"
 
     def describe_time(self) -> str:

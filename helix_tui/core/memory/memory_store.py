@@ -64,7 +64,7 @@ class MemoryStore:
 
     @property
     def read_only(self) -> bool:
-        """Whether it is open for reading only."""
+        """Whether it is open read-only."""
         return self._base.read_only
 
     @property
@@ -403,7 +403,7 @@ class MemoryStore:
     @contextmanager
     def _changing(self) -> Iterator[None]:
         if self._base.read_only:
-            raise DatabaseReadOnly(f"{self._base.path} is open for reading only", "Run it without --read-only.")
+            raise DatabaseReadOnly(f"{self._base.path} is open read-only", "Run it without --read-only.")
         with self._using():
             yield
 

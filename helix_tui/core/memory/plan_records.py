@@ -289,7 +289,7 @@ def _circles(tasks: Sequence[PlanTask]) -> list[str]:
     try:
         in_order(tasks)
     except CycleError as error:
-        return [f"tasks wait on each other in a circle: {' -> '.join(error.args[1])}"]
+        return [f"the tasks form a dependency cycle: {' -> '.join(error.args[1])}"]
     return []
 
 

@@ -172,7 +172,7 @@ def words_of(command: str) -> list[list[str]]:
         except ValueError as error:
             raise ValueError(f"its quotes do not match ({error})") from None
         if not words or "=" in words[0]:
-            raise ValueError("it begins with no program")
+            raise ValueError("it does not begin with a program")
         found.append(words)
     return found
 

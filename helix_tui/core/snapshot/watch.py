@@ -20,7 +20,7 @@ STEP_MS = 4
 GROUP_MS = 30
 """How long a group of changes may go on growing."""
 
-_UNWATCHED = "files are looked at once a second, not watched: "
+_UNWATCHED = "files are checked once a second, not watched: "
 _RAISE = "; raise fs.inotify.max_user_watches"
 
 _IN_DDX = ("", "run-state", "workers", "executions", "metrics", "agent-logs", "runs")

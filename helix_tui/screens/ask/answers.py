@@ -195,8 +195,13 @@ def _invitation(key: str) -> list[Para]:
         (),
         (
             ("Answers are sentences of the repository, each with its source.", "muted"),
-            (" A word with two meanings brings up a question; what was not found is named.", "muted"),
+            (" A word with two meanings leads to a question; what was not found is named.", "muted"),
         ),
-        (("Beads, attempts, reviews, memories and commits are asked too: “which beads touch the parser?”", "muted"),),
+        (
+            (
+                "Beads, attempts, reviews, memories and commits are searched too: “which beads touch the parser?”",
+                "muted",
+            ),
+        ),
     )
     return [Para(f"invite {number}", line) for number, line in enumerate(words)]

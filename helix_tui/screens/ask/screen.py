@@ -507,4 +507,4 @@ class AskScreen(PanedScreen):
         for name in TABS:
             yield f"ask {name}", "another view of this answer", partial(self.view.open_tab, name)
         for text in self._ready:
-            yield f"ask: {text}", "a question that is ready", partial(self.ask, text)
+            yield f"ask: {text}", "a suggested question", partial(self.ask, text)

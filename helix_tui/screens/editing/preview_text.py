@@ -106,7 +106,7 @@ def tell_follows(page: Page, follows: Consequences, queue: Queue) -> None:
         page.line([(fallen, "muted"), _title(bead_id, queue)], _ident(page, bead_id))
     for cycle in follows.cycles:
         ring = " → ".join(clean_line(bead_id, 60) for bead_id in (*cycle, cycle[0]))
-        page.paragraph([("↻ wait in a circle: ", "error bold"), (ring, "error")], 2)
+        page.paragraph([("↻ would form a dependency cycle: ", "error bold"), (ring, "error")], 2)
     for orphan in follows.orphaned[:MOST]:
         who = f"{short_id(clean_line(orphan.bead_id, 60))} "
         why = f" would wait on {short_id(clean_line(orphan.waits_on, 60))}, which {orphan.why}"
@@ -462,7 +462,7 @@ def edit(screen: ChangingScreen, beads: Sequence[Bead]) -> None:
         return
     say = screen.console.say
     if len(beads) > 1:
-        say("one bead at a time is edited; unmark the others", "warning")
+        say("only one bead can be edited at a time; unmark the others", "warning")
         return
     bead = beads[0]
     try:
@@ -500,7 +500,7 @@ def _read_back(path: Path, base: Mapping[str, str]) -> dict[str, str]:
     with path.open("rb") as file:
         data = file.read(MAX_FILE + 1)
     if len(data) > MAX_FILE:
-        raise ValueError(f"the edited text has more than {MAX_FILE >> 20} MiB")
+        raise ValueError(f"the edited text is larger than {MAX_FILE >> 20} MiB")
     return from_file(data.decode("utf-8", "surrogateescape"), base)
 
 

@@ -157,7 +157,7 @@ def notices(history: JournalHistory) -> list[str]:
     """What of the journal cannot be read, in sentences."""
     found = []
     if history.problem:
-        found.append(f"{clean_line(history.problem, 200)}; this is what was read last")
+        found.append(f"{clean_line(history.problem, 200)}; showing what was last read")
     if history.dropped:
         many = history.dropped != 1
         found.append(f"{history.dropped:,} line{'s are not records' if many else ' is not a record'} and left out")

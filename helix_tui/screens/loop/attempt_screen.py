@@ -112,7 +112,7 @@ def load_file(file: EvidenceFile) -> list[str]:
     """The lines of one evidence file, JSON indented; a sentence where it cannot be shown."""
     raw = read_bytes(file.path, FILE_CAP + 1)
     if raw is None:
-        return ["It cannot be read: it is gone, or it is not a regular file."]
+        return ["It cannot be read: it is gone or not a regular file."]
     if b"\0" in raw[:4096]:
         return [f"Binary, {size_of(file.size)}; not shown."]
     if file.name.endswith(".json") and len(raw) <= FILE_CAP:

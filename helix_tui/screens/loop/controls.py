@@ -49,15 +49,15 @@ from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, ch
 from helix_tui.core.supervision.stages.results import answer_question
 from helix_tui.settings import load_settings
 
-READ_ONLY = "this console is read-only: it was started with --read-only"
+READ_ONLY = "this console was started with --read-only"
 
 ENDINGS = {
     "none": "no HELIX loop is running here",
     "stale": "the loop had already ended; its pid file is removed",
-    "left": "the loop had ended; the ddx that it had left running is ended",
+    "left": "the loop had ended; the ddx that it left running was ended",
     "stopped": "the loop has stopped",
     "killed": "the loop did not answer and was ended by force; the next one takes over what it left",
-    "asked": "the loop stops after the bead in hand",
+    "asked": "the loop stops after the current bead",
 }
 
 
@@ -122,7 +122,7 @@ class LoopControls:
             return "; ".join(left) + "."
         return (
             f"{self._one_bead_verb} claims the bead, lands, closes it, and refuses one with open "
-            "dependencies. No review is injected and no cycle counted: that is the loop's."
+            "dependencies. No review is injected and no cycle is counted: only the loop does that."
         )
 
     @property
@@ -160,21 +160,21 @@ class LoopControls:
             if started.code:
                 raise OSError(f"the loop ended at once: {started.trouble}")
             if started.code == 0:
-                return "the loop is already over; screen 2 says why"
-            return f"the loop runs (pid {started.pid}); screen 2 follows what it says"
+                return "the loop has already ended; screen 2 says why"
+            return f"the loop is running (pid {started.pid}); screen 2 follows its output"
 
         self._do("start", work)
 
     def pause(self) -> None:
-        """Ask the loop to pause after the bead in hand."""
-        self._wish("pause", "the loop pauses after the bead in hand")
+        """Ask the loop to pause after the current bead."""
+        self._wish("pause", "the loop pauses after the current bead")
 
     def resume(self) -> None:
         """Take a pause or a stop back."""
         self._wish("", "the loop keeps running")
 
     def stop(self, *, now: bool) -> None:
-        """End the loop: after the bead in hand, or at once with the attempt that runs."""
+        """End the loop: after the current bead, or at once with the attempt that runs."""
         project, said = self._host.snapshot.project, self._interrupted
 
         def work() -> str:

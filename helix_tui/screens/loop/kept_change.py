@@ -30,8 +30,8 @@ def carry_through(console: Console, bead_ids: Sequence[str], do: Callable[[], ob
     refused = [attempt for attempt in kept if attempt.verdict.outcome == "refused"]
     why = "a review refused it" if refused else "it was kept aside"
     revs = ", ".join(attempt.result_rev[:12] for attempt in (refused or kept)[:3])
-    said = f"{revs} may land on the branch as it is, no agent runs; {why}"
-    title = f"land what is kept of {clean_line(', '.join(attempt.bead_id for attempt in kept[:3]), 80)}?"
+    said = f"{revs} may land on the branch as it is, without running an agent; {why}"
+    title = f"land the kept change of {clean_line(', '.join(attempt.bead_id for attempt in kept[:3]), 80)}?"
     choices = [Choice("y", "y", "land it", said, do)]
     dialect = console.loop_controls.dialect
     if dialect is not None and dialect.lands_kept:

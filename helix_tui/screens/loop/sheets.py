@@ -283,7 +283,7 @@ class LoopSheet(ChoiceSheet):
     def _hold(self, beads: Sequence[str]) -> None:
         """Keep beads from workers, after a preview; one undo allows them again."""
         if beads:
-            title = f"hold {counted(len(beads), 'bead')}, so that workers end after the bead in hand"
+            title = f"hold {counted(len(beads), 'bead')}, so that workers end after the current bead"
             self.console.push_screen(PreviewSheet(request_for([eligible(each, False) for each in beads], title)))
 
     def _ask_to_stop(self, means: StopMeans) -> None:
@@ -332,13 +332,13 @@ class LoopSheet(ChoiceSheet):
                 Choice("r", "r", "continue", f"cancels the {self.status_summary.wish}", loop_controls.resume, idle)
             )
         else:
-            deeds.append(Choice("p", "p", "pause", "after the bead in hand", loop_controls.pause, idle))
+            deeds.append(Choice("p", "p", "pause", "after the current bead", loop_controls.pause, idle))
         deeds += [
             Choice(
                 "x",
                 "x",
                 "stop",
-                "after the bead in hand: nothing is lost",
+                "after the current bead: nothing is lost",
                 partial(loop_controls.stop, now=False),
                 idle,
             ),
@@ -369,7 +369,7 @@ class LoopSheet(ChoiceSheet):
 
     def _choose_budget(self) -> None:
         budget, console = self.status_summary.budget, self.console
-        about = "Write it like $5, 2M tokens, 10 attempts; or none. A run stops after the bead in hand."
+        about = "Write it like $5, 2M tokens, 10 attempts; or none. A run stops after the current bead."
 
         def ask(span: BudgetSpan, limits: Limits) -> None:
             told = partial(self.loop_controls.set_budget, span)
@@ -425,7 +425,7 @@ class LoopSheet(ChoiceSheet):
         """Why the bead is not to be executed now; empty where it may be."""
         queue = self.console.snapshot.queue
         if not self.loop_controls.one_bead_words(self._bead_id):
-            return "this ddx has no verb that executes one bead"
+            return "this ddx has no command that executes one bead"
         bead = queue.beads.get(self._bead_id)
         if bead is None:
             return "this bead is not in the tracker"
@@ -454,7 +454,7 @@ class LoopSheet(ChoiceSheet):
                 said += f" · {count} {clean_line(status, 40)}"
             page.paragraph([(said, "muted")])
         if self.status_summary.wish:
-            page.paragraph([(f"asked to {self.status_summary.wish} after the bead in hand", "waiting")])
+            page.paragraph([(f"asked to {self.status_summary.wish} after the current bead", "waiting")])
         page.blank()
         super().write(page)
         page.blank()

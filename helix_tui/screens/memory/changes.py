@@ -36,7 +36,7 @@ def choices(memory_view: MemoryViewState, key: str) -> list[MemoryAction]:
     kind = key.partition(" ")[0]
     waiting = len(memory_view.proposals)
     if kind == "plan":
-        found.append(MemoryAction("beads", "make beads of this plan …"))
+        found.append(MemoryAction("beads", "create beads from this plan …"))
     elif kind == "proposal":
         found.append(MemoryAction("accept", "accept this lesson"))
         found.append(MemoryAction("decline", "decline this lesson"))

@@ -446,7 +446,7 @@ class MemoryScreen(FilteringScreen):
         if not any(task.seq not in beads_of(plan, beads) for task in plan.tasks):
             self.console.say("every task of this plan has a bead already")
             return
-        title = f"make {len(wanted)} beads of plan {plan.id}"
+        title = f"create {len(wanted)} beads from plan {plan.id}"
         self.app.push_screen(PreviewSheet(request_for(wanted, title)))
 
     def change(self, work: doing.Work, done: Callable[[], object] = lambda: None) -> None:
@@ -470,7 +470,7 @@ class MemoryScreen(FilteringScreen):
             return None
         found = self.memory_view.names.get(self.list.selected_key or "")
         if found is None:
-            self.console.say("put the cursor on a memory first", "warning")
+            self.console.say("select a memory first", "warning")
         return found
 
     def action_edit_memory(self) -> None:

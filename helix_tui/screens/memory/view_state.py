@@ -199,9 +199,9 @@ def placard(memory_view: MemoryViewState) -> list[Line] | None:
         ]
     headline = {
         "locked": "The memory is in use by another process.",
-        "newer": "A later helix-tui has written this memory.",
+        "newer": "A newer helix-tui wrote this memory.",
         "corrupt": "The memory is damaged.",
-        "foreign": "This is not a memory of helix.",
+        "foreign": "This is not a HELIX memory.",
     }.get(memory_view.condition, "The memory cannot be read.")
     return [
         [(headline, "error bold")],
@@ -209,7 +209,7 @@ def placard(memory_view: MemoryViewState) -> list[Line] | None:
         [(clean_line(memory_view.problem, 400), "text")],
         [(clean_line(memory_view.fix, 400), "muted")],
         [],
-        [("It is looked at again every few seconds.", "muted")],
+        [("It is checked again every few seconds.", "muted")],
     ]
 
 
@@ -235,7 +235,7 @@ def fresh(known: MemoryViewState, memory_view: MemoryViewState) -> frozenset[str
 def nothing(view: str, query: str) -> Row:
     """The row that stands where a view has none."""
     words = {
-        "proposed": "no lesson waits; attempts that end bring them",
+        "proposed": "no lesson is waiting; they come from attempts that end",
         "plans": "no plan is stored; `helix-tui memory plan add` stores one",
         "harmful": "nothing is known to be harmful",
         "dormant": "nothing is dormant",
@@ -299,7 +299,7 @@ def _memory(
 def _proposal(each: Proposal) -> Iterator[Para]:
     yield Para(
         "lesson",
-        (("a lesson that waits", "text bold"), (f"  #{each.id}", "muted")),
+        (("a lesson waiting for acceptance", "text bold"), (f"  #{each.id}", "muted")),
         ((each.type, "waiting" if each.type == "failure" else "success"),),
     )
     yield Para("keys", (("a", "running"), ("  accepts or declines it", "muted")))

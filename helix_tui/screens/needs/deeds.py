@@ -118,7 +118,7 @@ def retry_sheet(console: Console, needs: Sequence[Need], models: Counter[tuple[s
     def run(*who: AgentChoice) -> Callable[[], None]:
         return partial(carry_through, console, ids, partial(controls.run_beads, ids, *who))
 
-    off = "" if words(None) else "this ddx has no verb that executes one bead"
+    off = "" if words(None) else "this ddx has no command that executes one bead"
     choices = [Choice("0", "0", "the project's default", words(None), run(), off)]
     for place, ((harness, model), count) in enumerate(models.most_common(MOST_MODELS), 1):
         who = AgentChoice(harness, model)
@@ -179,7 +179,7 @@ class Resolving:
         except OSError as error:
             problem = clean_line(str(error), 200)
         if problem:
-            said = f"{problem}: the merge was called off"
+            said = f"{problem}: the merge was aborted"
             self._in_thread(lambda: call_off(self._root), lambda _: self._say(said))
         else:
             self._in_thread(lambda: end_resolving(self._root, merged.conflicts), self._made)

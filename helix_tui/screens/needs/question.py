@@ -147,9 +147,7 @@ def answer_choices(
     if land is not None:
         choices.append(Choice("l", "l", "land", "merges the kept change into the branch and closes the bead", land))
     if drop is not None:
-        choices.append(
-            Choice("d", "d", "drop", "the kept change stays at its ref; the next attempt begins afresh", drop)
-        )
+        choices.append(Choice("d", "d", "drop", "the kept change stays at its ref; the next attempt starts over", drop))
     if edit is not None:
         choices.append(Choice("e", "e", "edit", "opens the bead's texts in $EDITOR; the question stays open", edit))
     return [*choices, Choice("t", "t", "type an answer", "written where the next agent reads it", words)]

@@ -80,7 +80,7 @@ class LandRequest(ChangeRequest):
 
     @property
     def title(self) -> str:
-        one = f"land what is kept of {clean_line(self.needs[0].bead_id, 60)}"
+        one = f"land the kept change of {clean_line(self.needs[0].bead_id, 60)}"
         return one if len(self.needs) == 1 else f"land {len(self.needs):,} kept changes"
 
     @property
@@ -93,7 +93,7 @@ class LandRequest(ChangeRequest):
             f"before that, in the work tree: git {' '.join(merge_words(bead_id, kept_ref(attempt)))}"
             for bead_id, attempt in zip(self.beads, self.attempts, strict=True)
         ]
-        after = "a merge that conflicts is called off and nothing changes; undo reopens the bead, and takes the merge "
+        after = "a merge that conflicts is aborted and nothing changes; undo reopens the bead, and takes the merge "
         after += "out of the branch as long as nothing else has it"
         return replace(made, kind="land", title=self.title, notes=(*first, *made.notes, after))
 
@@ -110,7 +110,7 @@ class LandRequest(ChangeRequest):
 
 def close_landed(curator: Curator, need: Need, sha: str) -> Result:
     """Close the bead of a change that has just been merged, and answer the question about it."""
-    done = curator.run(closing(need.bead_id, sha), title=f"land what is kept of {need.bead_id} as {sha[:12]}")
+    done = curator.run(closing(need.bead_id, sha), title=f"land the kept change of {need.bead_id} as {sha[:12]}")
     if need.question_id and done.error is None:
         OpenQuestions(curator.project, curator.gate).answer(need.question_id, f"landed by hand as {sha[:12]}")
     return done

@@ -238,7 +238,7 @@ class NeedsScreen(NeedList):
     def action_assign(self) -> None:
         """Name who deals with it."""
         if not self.bead_ids():
-            self.console.say("only what is about a bead can be assigned", "warning")
+            self.console.say("only an item about a bead can be assigned", "warning")
             return
         if not self.may_change():
             return
@@ -254,7 +254,7 @@ class NeedsScreen(NeedList):
             Choice("n", "n", "nobody", "", partial(to, "")),
             Choice("t", "t", "somebody else", "type a name", partial(self.console.push_screen, ask)),
         ]
-        self.console.push_screen(ChoiceSheet("who deals with it?", choices))
+        self.console.push_screen(ChoiceSheet("who will deal with it?", choices))
 
     def action_undo(self) -> None:
         """Undo what was done last: here beside the queue, else in the queue."""
@@ -335,7 +335,7 @@ class NeedsScreen(NeedList):
             self.console.loop_controls.answer(need.question_id, text)
 
     def _drop(self, need: Need) -> None:
-        request = AnswerRequest(need, "drop: the kept change is not landed; begin afresh", need.attempt_id)
+        request = AnswerRequest(need, "drop: the kept change is not landed; start over", need.attempt_id)
         self.look_ahead(request, ended=lambda _: self.console.refresh_needs())
 
     # --- going there ----------------------------------------------------------------------------------------

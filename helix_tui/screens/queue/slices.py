@@ -88,7 +88,7 @@ class SliceKeys(FilteringScreen):
         choices.append(Choice("S", "S", "save this view", self._described(), self._ask_name))
         kept = [view for view in views if view.saved]
         off = "" if kept else "no view was saved here"
-        choices.append(Choice("D", "D", "remove a view", "one that was saved here", partial(self._remove, kept), off))
+        choices.append(Choice("D", "D", "remove a view", "a view saved here", partial(self._remove, kept), off))
         self.app.push_screen(ChoiceSheet("views of the queue", choices))
 
     def _described(self) -> str:
@@ -107,7 +107,7 @@ class SliceKeys(FilteringScreen):
             return
         book = self.console.view_book
         if any(view.name == name and not view.saved for view in book.views):
-            self.console.say(f"not saved: {name} is written by hand, or comes with the console", "warning")
+            self.console.say(f"not saved: {name} is defined by hand or built in", "warning")
             return
         view = SavedView(name, self.filter.text, self.kind if self.kind in VIEWS else "", self.chosen_columns)
         book.keep(view)

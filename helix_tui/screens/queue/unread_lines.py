@@ -51,9 +51,9 @@ def _rows(tracker: Tracker) -> list[Row]:
     for dropped in tracker.dropped:
         number: Span = (f"{dropped.line:>{digits}}  ", "muted")
         rows.append(Row(f"line:{dropped.line}", (number, (dropped.reason, "error"))))
-        excerpt = (" " * (digits + 2), "text"), (dropped.excerpt or "(nothing legible)", "muted")
+        excerpt = (" " * (digits + 2), "text"), (dropped.excerpt or "(nothing readable)", "muted")
         rows.append(Row(f"line:{dropped.line}/text", excerpt, selectable=False))
     for bead_id, lines in tracker.folded.items():
-        said = f"{bead_id} is on lines {', '.join(map(str, lines[:8]))}; the last one holds, as in DDx"
+        said = f"{bead_id} is on lines {', '.join(map(str, lines[:8]))}; the last one counts, as in DDx"
         rows.append(Row(f"folded:{bead_id}", ((said, "text"),)))
     return rows

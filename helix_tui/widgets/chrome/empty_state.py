@@ -147,7 +147,7 @@ def placard(snapshot: Snapshot) -> list[Line] | None:
             lines[0] = [(f"None of the {count:,} lines of the tracker can be read.", "error bold")]
             lines.append([("!", "running"), ("  lists them with the reason for each", "muted")])
         lines += [
-            [("N", "running"), ("  writes the first bead, judged while you write it", "muted")],
+            [("N", "running"), ("  creates the first bead, checked as you type", "muted")],
             [("i", "running"), ("  asks the repository", "muted")],
             [("?", "running"), ("  every key", "muted")],
         ]

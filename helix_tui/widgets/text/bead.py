@@ -188,7 +188,7 @@ def missing_rows(facts: MissingFacts, width: int) -> list[Row]:
     rows = _Rows(width)
     rows.wrapped([(clean_line(facts.bead_id, 200), "text bold")])
     rows.line([])
-    rows.wrapped([("? ", "error bold"), ("not in the tracker: what waits on it waits forever", "text")])
+    rows.wrapped([("? ", "error bold"), ("not in the tracker: whatever waits on it waits forever", "text")])
     rows.wrapped([("last ", "muted"), (facts.last_seen or "looking …", "text")])
     waiting = facts.world.queue.graph.dependents.get(facts.bead_id, ())
     if waiting:
@@ -343,14 +343,14 @@ def _circle(rows: _Rows, bead: Bead, queue: Queue) -> None:
     circle = mine or circle_ahead(queue, bead.id)
     if circle is None:
         return
-    said = "it is in a circle" if mine else "it waits on a circle"
+    said = "it is in a dependency cycle" if mine else "it waits on a dependency cycle"
     path = circle.path(lambda other: short_id(clean_line(other, 60)))
     rows.wrapped([("ring ", "error"), (f"{said} and can never start: ", "text"), (path, "text bold")])
     for place, cut in enumerate(circle.cuts[:MOST_CUTS]):
         waiter, needed = (short_id(clean_line(other, 60)) for other in (cut.waiter, cut.needed))
         then = f"then {waiter} is ready" if cut.frees else f"{waiter} waits on others too"
         lead = "cut  " if not place else "or   "
-        rows.wrapped([(lead, "muted"), (f"{waiter} needs {needed} no longer", "text"), (f" · {then}", "muted")])
+        rows.wrapped([(lead, "muted"), (f"{waiter} no longer needs {needed}", "text"), (f" · {then}", "muted")])
 
 
 def _run_words(run: Any, now: int) -> Line:

@@ -127,7 +127,7 @@ def _worth(facts: MemoryFacts) -> Iterator[Para]:
     used = "never used" if memory.last_used is None else f"used {_ago(memory.last_used, facts.now)}"
     made = "" if memory.created_at is None else f" · remembered {_ago(memory.created_at, facts.now)}"
     source = f" · from {clean_line(memory.source, 120)}" if memory.source else ""
-    seen = f" · met {memory.seen} times" if memory.seen > 1 else ""
+    seen = f" · seen {memory.seen} times" if memory.seen > 1 else ""
     yield Para("age", ((f"{used}{made}{seen} · recency {row.recency:.2f}{source}", "muted"),))
 
 

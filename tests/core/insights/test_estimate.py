@@ -27,7 +27,7 @@ def attempt(
 def test_of_a_past_without_a_cost_no_cost_is_estimated() -> None:
     found = estimate([attempt(n, None) for n in range(20)], 3)
     assert found.usd is None
-    assert found.describe_usd() == "no estimate: past attempts do not say their cost"
+    assert found.describe_usd() == "no estimate: the cost of past attempts is unknown"
     assert found.seconds is not None
     assert found.seconds.middle == 180
     assert estimate([], 3).describe_usd() == "no estimate: no attempt so far"

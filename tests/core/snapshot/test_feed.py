@@ -205,7 +205,7 @@ def test_without_watches_changes_still_arrive_and_the_feed_says_so(
     write(root / ".ddx", {"id": "a-1"})
     listener.live.start()
     said, _ = listener.until(lambda snapshot: any(one.kind == "watch" for one in snapshot.notices))
-    assert "looked at once a second" in next(one.text for one in said.notices if one.kind == "watch")
+    assert "checked once a second" in next(one.text for one in said.notices if one.kind == "watch")
     write(root / ".ddx", {"id": "a-1"}, {"id": "a-2"})
     listener.until(lambda snapshot: "a-2" in snapshot.tracker.beads)
     bundle = root / ".ddx" / "executions" / "20260820T101010-0000000a"

@@ -148,7 +148,7 @@ def test_what_does_not_hold_is_refused_with_a_sentence(operation: Operation, why
 def test_april_refuses_what_it_does_not_know() -> None:
     for operation, why in (
         (op.cancel("a"), "no status cancelled"),
-        (op.rank("a", top=True), "no order inside a priority"),
+        (op.rank("a", top=True), "no order within a priority"),
         (op.assign("a", {"status": "paused"}), "open, in_progress and closed"),
     ):
         made = planned(operation, dialect=APRIL)
@@ -176,7 +176,7 @@ def test_a_new_bead_always_says_its_priority() -> None:
 def test_many_are_planned_one_on_top_of_the_other() -> None:
     made = planned(op.depend("a", "taken"), op.depend("taken", "a"), op.close("a"), op.close("b"))
     assert made.lines == ("ddx bead dep add a taken",)
-    assert ["circle" in made.refusals[0].why, "waits on" in made.refusals[1].why] == [True, True]
+    assert ["cycle" in made.refusals[0].why, "waits on" in made.refusals[1].why] == [True, True]
     made = planned(op.close("a"), op.close("b"), op.close("c"))
     assert made.lines == ("ddx bead close a", "ddx bead close b", "ddx bead close c")
     made = planned(op.label("a", add=["x"]), op.label("a", add=["y"]))

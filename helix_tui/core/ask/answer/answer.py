@@ -211,7 +211,7 @@ def compose(
 def _nothing_of(words: Sequence[str]) -> str:
     """That nothing speaks of some words, and what follows nevertheless."""
     named = " or ".join(f"“{clean_line(word, 80)}”" for word in words)
-    return f"Nothing that was searched speaks of {named}. What follows is the nearest to the rest of the question."
+    return f"Nothing that was searched mentions {named}. What follows is closest to the rest of the question."
 
 
 def _quoted(passages: Sequence[Passage], most: int) -> Iterator[Passage]:

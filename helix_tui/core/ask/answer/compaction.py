@@ -122,7 +122,7 @@ def compact(
     best = max((entry.relevance for entry in able), default=0.0)
     for entry in able:
         if entry.relevance < WEAK * best and entry.span.key not in choice.taken:
-            dropped[entry.span.key] = "weak beside the best"
+            dropped[entry.span.key] = "weak compared with the best"
         else:
             choice.take(entry, _said(parts[entry.span.key]))
     dropped |= {key: why for key, why in choice.refused.items() if key not in choice.taken}

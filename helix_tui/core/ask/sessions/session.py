@@ -126,7 +126,7 @@ def ask(
         library: the repository, indexed.
         text: the question.
         policy: thresholds and budgets.
-        depth: how much of a tree the walk shows.
+        depth: how much of a tree is shown.
         sense: the sense that the user chose after a clarify.
         model: asks the model once; without one the answer is the evidence's own.
         tell: called with what has just been done.

@@ -206,15 +206,15 @@ def _contradicts(attempt: Attempt) -> bool:
 
 _BY_STATUS = {
     "land_retry": "landing is tried again by the loop",
-    "post_run_check_failed": "see which check failed, correct the preserved change, or try again",
-    "ratchet_failed": "see which measure got worse, correct the preserved change, or try again",
+    "post_run_check_failed": "see which check failed, fix the preserved change, or try again",
+    "ratchet_failed": "see which measure got worse, fix the preserved change, or try again",
     "preserved_needs_review": "review the preserved change, then land it or reject it",
     "push_failed": "push by hand, or correct the remote",
     "push_conflict": "fetch, rebase and push by hand",
     "declined_needs_decomposition": "split the bead",
     "no_evidence_produced": "read the transcript; the agent must commit or say why it changed nothing",
     "no_changes": "read its reason; close the bead if it is done, otherwise sharpen its acceptance",
-    "structural_validation_failed": "give the bead the fields it lacks",
+    "structural_validation_failed": "add the fields that the bead lacks",
     "resource_exhausted": "free disk or memory, then start the loop again",
     "review_request_clarification": "answer the reviewer in the bead, then open it again",
     "review_terminal_block": "read the review; split or rewrite the bead",
@@ -228,7 +228,7 @@ _BY_FAILURE = {
     "auth_error": "sign in to the provider again",
     "worktree_lost": "try again: its work tree was removed",
     "attempt_integrity": "read the result: the attempt did not keep to its contract",
-    "blocked_by_passthrough_constraint": "loosen the pinned harness or model",
+    "blocked_by_passthrough_constraint": "do not pin the harness or model",
     "resource_exhausted": "free disk or memory, then start the loop again",
 }
 
@@ -247,7 +247,7 @@ def _follow_up(attempt: Attempt, now: int) -> str:
         return WHO
     worse = [each.describe() for each in attempt.ratchets if not each.passed]
     if worse:
-        return f"{'; '.join(worse)}: correct the preserved change, or try again"
+        return f"{'; '.join(worse)}: fix the preserved change, or try again"
     if attempt.failure_mode == "auth_error" and _LIMIT.search(f"{attempt.error}\n{attempt.detail}"):
         return "wait until the provider's limit is over, then try again"
     known = _BY_STATUS.get(attempt.status) or _BY_FAILURE.get(attempt.failure_mode)

@@ -305,7 +305,7 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     if known and max(known) < now:
         ago = format_span((now - max(known)) / NS)
         return "dead", f"no heartbeat: the lease ran out {ago} ago" + (
-            f", though process {living[0]} is there" if living else ""
+            f", though process {living[0]} exists" if living else ""
         )
     began = [claim.started_at for claim in claims if claim.started_at is not None]
     began = began or [claim.at for claim in claims if claim.at is not None]
@@ -316,7 +316,7 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     if living and last_event is None and not known and all(claim.source == "row" for claim in claims):
         return "alive", f"process {living[0]} is alive; a claim made by hand sends no heartbeat"
     if seen is None:
-        return "dead", "no file says when it was last seen"
+        return "dead", "no file records when it was last seen"
     if not known and not living and now - seen > HELD:
         return "dead", f"no heartbeat for {format_span((now - seen) / NS)}"
     vouched = bool(known or living)

@@ -1,6 +1,6 @@
 """What can stop a worker that somebody else started, the softest means first, each by its own name.
 
-No release has a word for "end after the bead in hand" (docs/decisions/0026). What every release does: a worker
+No release has a word for "end after the current bead" (docs/decisions/0026). What every release does: a worker
 that finds nothing to pick ends, or idles where it watches. So the softest means is to keep the other beads from
 workers; it cuts no attempt short, reaches workers on other machines, and one undo gives the beads to workers
 again. Next come ddx's own commands for the workers of its server; last a signal, as ctrl+c in its terminal.
@@ -59,7 +59,9 @@ def ways_to_stop(run: Run, queue: Queue, dialect: Dialect, *, here: str) -> tupl
         found.append(StopMeans("command", _shown(words), f"its server cuts the attempt short; {GIVEN_BACK}", words))
     elif desired is not None and managed:
         words = (*desired.words, "--count", "0")
-        effect = "its server ends all its workers here within 30 s, and starts no new ones; an attempt is cut short"
+        effect = (
+            "its server ends all its workers here within 30 s, and starts no new ones; a running attempt is cut short"
+        )
         found.append(StopMeans("command", _shown(words), effect, words))
     if run.pid is not None and not elsewhere and not server:
         effect = GIVEN_BACK if dialect.gives_back else LEFT_CLAIMED
@@ -73,9 +75,9 @@ def hold(queue: Queue, at_work: Collection[str]) -> StopMeans:
     """Keep from workers whatever they could pick after the beads at work."""
     beads = next_picks(queue, at_work)
     count = f"{counted(len(beads), 'bead')}"
-    effect = "workers end after the bead in hand, or idle where they watch; u allows the beads again"
+    effect = "workers end after the current bead, or idle if they watch; u allows the beads again"
     if not beads:
-        return StopMeans("hold", "wait", "nothing else is ready: workers end after the bead in hand")
+        return StopMeans("hold", "wait", "nothing else is ready: workers end after the current bead")
     return StopMeans("hold", f"hold {count} (execution-eligible=false)", effect, beads=beads)
 
 

@@ -396,7 +396,7 @@ class Curator:
                 raise NotUndoable(entry, f"{entry.id} has not been undone")
             undo = history.get(entry.undone_by)
             if undo is None:
-                raise NotUndoable(entry, "the journal no longer holds how it was undone")
+                raise NotUndoable(entry, "the journal no longer records how it was undone")
             self._check_unchanged(undo, queue_state.queue)
             if not entry.operations:
                 return self._take_back(undo, queue_state, lock, "redo", entry, shown)

@@ -38,7 +38,7 @@ def plan_rank(writing: PlanBuilder, operation: Operation) -> None:
     if bead_id not in overlay:
         raise OperationRefused(f"there is no bead {called(bead_id)} in the tracker; look it up with `helix-tui queue`")
     if not writing.dialect.rank:
-        raise OperationRefused("this ddx knows no order inside a priority; change the priority instead")
+        raise OperationRefused("this ddx has no order within a priority; change the priority instead")
     before, after, top = (operation.values[name] for name in ("before", "after", "top"))
     if not (before or after or top):
         if _rank(overlay, bead_id) is not None:
@@ -190,7 +190,7 @@ def plan_depend(writing: PlanBuilder, operation: Operation) -> None:
     path = _path(overlay, on, bead_id)
     if path:
         raise OperationRefused(
-            f"they would wait in a circle: {' → '.join(map(called, (bead_id, *path)))}; remove one of these"
+            f"they would form a dependency cycle: {' → '.join(map(called, (bead_id, *path)))}; remove one of these"
         )
     if not writing.dialect.waits_on_parents and on in _chain(bead_id, overlay.parent):
         raise OperationRefused(
@@ -219,7 +219,7 @@ def plan_parent(writing: PlanBuilder, operation: Operation) -> None:
     if under:
         must_exist(overlay, under)
         if bead_id in _chain(under, overlay.parent):
-            raise OperationRefused(f"{called(under)} is under {called(bead_id)} already; the tree would be a circle")
+            raise OperationRefused(f"{called(under)} is under {called(bead_id)} already; the tree would have a cycle")
     writing.update(bead_id, {"parent": under or None})
 
 
@@ -281,7 +281,7 @@ def plan_unset(writing: PlanBuilder, operation: Operation) -> None:
         if name in ("title", "status", "priority", "issue_type"):
             raise OperationRefused(f"every bead has a {name.replace('_', ' ')}; set another one instead")
         if name == FOCUS_MARK:
-            raise OperationRefused("the focus keeps its own marks; end it with `focus --off`")
+            raise OperationRefused("the focus manages its own marks; end it with `focus --off`")
         fields[name] = None
     writing.update(bead_id, fields)
 

@@ -86,7 +86,7 @@ def way_back(writing: PlanBuilder, goal: Mapping[str, Fields | None], *, reason:
 def _uncreate(writing: PlanBuilder, bead_id: str, findings: _Findings) -> None:
     """A bead cannot be deleted; where there is a status cancelled, it can be cancelled."""
     if not writing.dialect.lifecycle:
-        findings.lost.append(f"{called(bead_id)} was made, and this ddx can neither delete nor cancel a bead")
+        findings.lost.append(f"{called(bead_id)} was created, and this ddx can neither delete nor cancel a bead")
         return
     status = writing.overlay.status(bead_id)
     if status == "cancelled":

@@ -252,10 +252,10 @@ def _turn(entry: JournalEntry, history: JournalHistory, writing: PlanBuilder) ->
         return UndoStep(entry, problem=f"{entry.id} changed nothing that is still there")
     source = entry if entry.standing else history.get(entry.undone_by)
     if source is None:
-        return UndoStep(entry, problem="the journal no longer holds how it was undone")
+        return UndoStep(entry, problem="the journal no longer records how it was undone")
     differing = tuple(differences_in(source.after, writing.overlay))
     if differing:
-        return UndoStep(entry, problem="somebody changed the same since", differences=differing)
+        return UndoStep(entry, problem="somebody changed the same field since", differences=differing)
     mark = len(writing.steps)
     if entry.standing or not entry.operations:
         back = way_back(writing, source.before)

@@ -128,5 +128,5 @@ def _suggestion(source: Memory, other: Memory, alike: float) -> Suggestion:
     elif source.type == other.type:
         ends, kind, reason = (source.name, other.name), "similar", "they say nearly the same"
     else:
-        ends, kind, reason = (source.name, other.name), "co_occurs", "they belong to the same matter"
+        ends, kind, reason = (source.name, other.name), "co_occurs", "they belong to the same topic"
     return Suggestion(*ends, kind, f"{reason} (similarity {alike:.2f})", alike)

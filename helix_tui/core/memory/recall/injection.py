@@ -78,7 +78,7 @@ def inject(base: Base, task: RecallTask, *, screen: Screen | None, record: bool)
 def _why_not(memory: Memory) -> str:
     """Why no agent is shown a memory, as the guard has left it."""
     orders = [mark.removeprefix(ORDER) for mark in memory.marks if mark.startswith(ORDER)]
-    return f"it speaks to the agent: {orders[0]}" if orders else ""
+    return f"it gives the agent orders: {orders[0]}" if orders else ""
 
 
 def in_order(hits: Iterable[Recalled]) -> list[Recalled]:
@@ -322,7 +322,7 @@ def assess(base: Base, task: str, approach: str, history: Sequence[str] | None) 
         if memory.type in ("failure", "systemic"):
             reason = f"Known failure: {memory.name}"
             return Assessment("pivot", reason, attempts, memory.resolution[:_PIVOT])
-    return Assessment("continue", "nothing speaks against it", attempts)
+    return Assessment("continue", "nothing counts against it", attempts)
 
 
 def _recorded(base: Base, name: str) -> list[str]:

@@ -296,13 +296,13 @@ def _refuse_strangers(connection: sqlite3.Connection, path: Path) -> None:
         if lacking := _NEEDS[table] - migration.columns(connection, table):
             what = f"a table {table} without {', '.join(sorted(lacking))}"
             raise DatabaseForeign(
-                f"{path} has {what}: not the plugin's and not ours",
+                f"{path} has {what}: neither the plugin's nor ours",
                 "Nothing was changed. Move it away, or name another file with HELIX_DB_PATH.",
             )
     version = migration.our_version(connection)
     if version > OUR_VERSION:
         raise DatabaseNewer(
-            f"{path} was written by a later helix-tui (version {version}, this one knows {OUR_VERSION})",
+            f"{path} was written by a newer helix-tui (version {version}, this one knows {OUR_VERSION})",
             "Nothing was changed. Update helix-tui.",
         )
 

@@ -3,7 +3,7 @@
 Protocol: the bead as JSON on stdin; exit 0 takes it, 1 refuses it, 2 warns and takes it (docs/formats/ddx.md
 §2). The hook itself is a few lines that call this program by its name; where that is not on PATH they let
 every bead pass, for a project must not stop because a tool is gone. It belongs to the project and is to be
-committed: ddx since May begins no attempt beside a file that nobody committed.
+committed: ddx since May starts no attempt beside a file that nobody committed.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def judge(attempt: Attempt, evidence: AttemptEvidence) -> Judged:
     if attempt.verdict.outcome == "satisfied":
         return Judged(None, "there was nothing to do")
     if attempt.only_its_worker_says and attempt.verdict.outcome in ("landed", "unknown"):
-        return Judged(None, "nothing but its worker's own result says how it ended")
+        return Judged(None, "only its worker's own result says how it ended")
     review = attempt.review.verdict if attempt.review is not None else ""
     if _REFUSED.match(review):
         return Judged("failed", f"review: {clean_line(review, 60)}")

@@ -70,7 +70,7 @@ _RETRY = NeedAction(
     "retry", "retry", "attempts the bead again, with this or another model; costs money", "helix-tui build ID"
 )
 _LAND = NeedAction("land", "land", "merges the kept change into the branch and closes the bead")
-_DROP = NeedAction("reject", "drop", "leaves the kept change at its ref; the next attempt begins afresh")
+_DROP = NeedAction("reject", "drop", "leaves the kept change at its ref; the next attempt starts over")
 _RESOLVE = NeedAction("resolve", "resolve in $EDITOR", "merges with the conflicts in your editor, then closes the bead")
 _HOLD_BACK = NeedAction("reject", "make not eligible", "no worker picks the bead", "helix-tui eligible ID off")
 _UNBLOCK = NeedAction("accept", "reopen", "counts the review as resolved, so that workers may pick the bead")

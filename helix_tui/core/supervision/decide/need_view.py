@@ -187,7 +187,7 @@ class NeedFilter:
 
 
 def _terms(text: str) -> list[str]:
-    """The terms of a filter: parted by blanks, those in quotes kept together."""
+    """The terms of a filter: separated by spaces, those in quotes kept together."""
     terms, open_ = [""], False
     for sign in text:
         open_ = open_ != (sign == '"')

@@ -385,7 +385,7 @@ def _where_kept(attempt: Attempt, bead: Bead, *, lands: bool) -> str:
     known = attempt.detail not in ("", attempt.status)
     lead = f"{clean_line(attempt.detail, 160)}; " if known else ""
     if was_rejected(bead, attempt.result_rev):
-        said += "; ddx was told not to land it: the next attempt begins afresh"
+        said += "; ddx was told not to land it: the next attempt starts over"
     elif lands and not attempt.landed:
         said += "; the next worker may land it as it is, unless it is dropped"
     return clean_line(f"{lead}{attempt.status} of {attempt.attempt_id}: {said}", 600)
@@ -435,7 +435,7 @@ def _left_open(queue: Queue, tried: Iterable[Tried], named: Collection[str]) -> 
 
 def _cycles(queue: Queue) -> Iterable[_Found]:
     for circle in circles(queue):
-        yield "cycle", circle.ids[0], f"waits in a circle: {circle.path()}"
+        yield "cycle", circle.ids[0], f"in a dependency cycle: {circle.path()}"
 
 
 def _starving(queue: Queue, archived: Mapping[str, Archived]) -> Iterable[_Found]:

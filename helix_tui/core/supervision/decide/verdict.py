@@ -233,7 +233,7 @@ def _unready(facts: Facts) -> NextVerdict:
         return NextVerdict("GUIDANCE", tuple(person), "helix-tui stuck", would_change_if="a person decides on them")
     outside = _in_states(facts, ("blocked_external",))
     if outside:
-        return NextVerdict("WAIT", tuple(outside), would_change_if="what they wait for outside has happened")
+        return NextVerdict("WAIT", tuple(outside), would_change_if="the external event they wait for has happened")
     if facts.finished_epics:
         reason = VerdictReason(
             "finished_epic",
@@ -265,7 +265,9 @@ def _mendable(facts: Facts) -> Iterable[VerdictReason]:
             (bead_id, target),
         )
     for cycle in facts.cycles:
-        yield VerdictReason("cycle", f"they wait in a circle: {' → '.join(map(called, (*cycle, cycle[0])))}", cycle)
+        yield VerdictReason(
+            "cycle", f"they form a dependency cycle: {' → '.join(map(called, (*cycle, cycle[0])))}", cycle
+        )
     if facts.hollow:
         detail = f"nothing was split out of {named(facts.hollow)}"
         yield VerdictReason("only_epics", detail, facts.hollow)

@@ -180,7 +180,7 @@ class Booking:
             if known.successful
             else known.meaning
             if known.known
-            else f"ddx calls it “{status}”, which nobody here knows"
+            else f"ddx calls it “{status}”, which HELIX does not know"
         )
         text = f"{called(result.bead_id)}: {what}; {reading.follow_up}"
         if work.autonomy.escalates:
@@ -257,7 +257,7 @@ class Booking:
                 continue
             done = queue.beads.get(result.bead_id)
             if done is not None and injection.injected_type(done) == injection.ACCEPTANCE and done.spec_id == script:
-                text = f"{called(result.bead_id)} was to make {script} pass, succeeded, and it still fails"
+                text = f"{called(result.bead_id)} was meant to make {script} pass and succeeded, but it still fails"
                 self._ask("ambiguous", result.bead_id, text, key=f"acceptance:{script}")
                 continue
             trigger = Trigger("acceptance-failure", work.state.completed_cycles, result.bead_id, "make-the-check-pass")
@@ -326,7 +326,7 @@ def take_over(work: LoopWork, booking: Booking) -> None:
         return
     if "aftermath" in pending:
         results = work.judged(_result(row) for row in pending["aftermath"] if isinstance(row, dict))
-        work.teller.verbose("finishing what the last run began after its last turn")
+        work.teller.verbose("finishing what the last run started after its last turn")
         work.state.pending["recovered"] = True
         booking.follow_up(results, booking.complete(results))
         return

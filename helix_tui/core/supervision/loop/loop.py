@@ -124,7 +124,7 @@ class Loop:
         wish = work.control.wish()
         if wish == "stop":
             request(work.project, "")
-            raise Stopped(Stop("stop_requested", "after the bead in hand"))
+            raise Stopped(Stop("stop_requested", "after the current bead"))
         if wish == "pause":
             work.teller.always("paused")
             work.save("paused")
@@ -143,7 +143,7 @@ class Loop:
         if reached:
             again = "--budget" if reached[0].span == "run" else "--day-budget"
             said = "; ".join(use.spent_words() for use in reached)
-            said += "" if self.work.state.sums.whole.calls else ", and this run has begun nothing"
+            said += "" if self.work.state.sums.whole.calls else ", and this run has started nothing"
             raise Stopped(Stop("budget", said, 0, f"helix-tui run {again} …"))
 
     def _curated(self) -> QueueState:

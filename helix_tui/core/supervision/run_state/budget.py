@@ -1,7 +1,7 @@
 """What a run, and a day, may cost: dollars, tokens, attempts; how much of it is spent, and what is reached.
 
 One grammar wherever a budget is written (settings, ``--budget``, the console): ``$5, 2M tokens, 10 attempts``.
-A run stops once a part of its budget is reached, after the bead in hand. A dollar budget counts what is known:
+A run stops once a part of its budget is reached, after the current bead. A dollar budget counts what is known:
 a call whose cost nobody recorded spends nothing of it, and `BudgetUse.describe` says so (docs/decisions/0025).
 """
 

@@ -1,6 +1,6 @@
 """Starting, pausing and stopping a loop from outside, by files that the loop looks at between two beads.
 
-``.helix/loop-request.json`` holds what somebody wishes: ``stop`` (after the bead in hand) or ``pause``. A
+``.helix/loop-request.json`` holds what somebody wishes: ``stop`` (after the current bead) or ``pause``. A
 signal is the other way: SIGINT or SIGTERM interrupts ddx itself, which ends the attempt (head gives the
 bead back, April leaves its claim to grow old).
 """
@@ -126,7 +126,7 @@ def read_wish(project: Project) -> Wish:
 
 
 def request(project: Project, wish: Wish) -> None:
-    """Ask a running loop to stop after the bead in hand or to pause; ``""`` takes either back.
+    """Ask a running loop to stop after the current bead or to pause; ``""`` takes either back.
 
     Raises:
         OSError: the folder cannot be written.
@@ -183,7 +183,7 @@ def _under_way(project: Project, pid: int) -> bool:
 
 
 def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIENCE_S) -> StopEnding:
-    """Stop the active run: at once by a signal (then by force), or after the bead in hand by a wish.
+    """Stop the active run: at once by a signal (then by force), or after the current bead by a wish.
 
     Raises:
         OSError: the wish cannot be written, or the process is somebody else's.

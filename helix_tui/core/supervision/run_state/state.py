@@ -143,7 +143,7 @@ def load_state(project: Project) -> RunState:
     try:
         document = msgspec.json.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return RunState(problems=[f"{NAME} was unreadable; its counters began anew"])
+        return RunState(problems=[f"{NAME} was unreadable; its counters were reset"])
     return _from_document(document) if isinstance(document, dict) else RunState()
 
 
@@ -216,21 +216,21 @@ def denied_runs(project: Project) -> int:
 
 REASONS = {
     "next_action:BACKFILL": "documents must be reconstructed first",
-    "next_action:WAIT": "what is left is held, cooling down, or blocked from outside",
+    "next_action:WAIT": "what is left is held, cooling down or blocked externally",
     "next_action:GUIDANCE": "a person must decide",
     "next_action:STOP": "no bead is ready, and nothing says what else there is to do",
     "next_action:DESIGN": "a design pass changed nothing and would be the next step again",
     "next_action:POLISH": "a polish pass changed nothing and would be the next step again",
     "next_action:ALIGN": "alignment is the next step, and is switched off or changed nothing",
-    "budget": "its budget is spent; it begins nothing more",
-    "max_cycles": "it did as many cycles as requested",
-    "batch_done": "nothing of the batch is left to run",
+    "budget": "its budget is spent; it starts nothing more",
+    "max_cycles": "it completed as many cycles as requested",
+    "batch_done": "nothing in the batch is left to run",
     "no_selectable": "twice in a row there was work and none of it could be selected",
     "no_progress": "what is left was tried in this run and stays open",
     "planning_without_progress": "planning continues and nothing is built",
-    "question": "what comes next waits for an answer",
+    "question": "the next step waits for an answer",
     "approval": "a person must approve it first",
-    "operator_attention": "ddx wants a person to look",
+    "operator_attention": "ddx asks for a person to look",
     "physics_level": "two requirements cannot both hold",
     "stop_requested": "somebody asked it to stop",
     "interrupted": "it was interrupted",
@@ -246,6 +246,6 @@ REASONS = {
     "curation_failed": "a change to the queue failed",
     "unreadable_tracker": "the queue cannot be read",
     "disk": "its state cannot be written",
-    "died": "its process ended without a word",
+    "died": "its process ended without a message",
 }
 """Stop reason -> what it means, for a person."""

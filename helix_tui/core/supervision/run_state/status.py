@@ -59,7 +59,7 @@ class RunStatus(Struct, frozen=True):
     """A run as one looks at it.
 
     Attributes:
-        condition: ``never`` (nobody ran here), ``active``, ``died`` (its process ended without a word) or
+        condition: ``never`` (nobody ran here), ``active``, ``died`` (its process ended without a message) or
             ``stopped``.
         explanation: one or two sentences for a person: what it does, or why it stopped and what to do.
     """
@@ -135,7 +135,7 @@ def _active(state: RunState, holder: Holder) -> str:
 
 def _died(state: RunState) -> str:
     doing = PHASES.get(state.phase, state.phase)
-    parts = [f"the last run (pid {state.pid}) ended without a word: {doing}"]
+    parts = [f"the last run (pid {state.pid}) ended without a message: {doing}"]
     if "command" in state.pending:
         if ddx_lives(state.pending):
             parts.append(f"its ddx is still running (pid {state.pending.get('pid') or 'unknown'})")

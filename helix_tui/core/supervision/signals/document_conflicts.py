@@ -235,4 +235,4 @@ def _judged(one: Statement, other: Statement, *, certain: bool) -> DocumentFindi
     both = (one.document, other.document)
     if certain:
         return DocumentFinding("physics-level", f"{text} cannot both hold", both, said)
-    return DocumentFinding("resolvable", f"{text} choose differently for one goal", both, said)
+    return DocumentFinding("resolvable", f"{text} make different choices for the same goal", both, said)

@@ -32,12 +32,12 @@ STALE = frozenset({"parent", "spec-id"})
 MAX_SNAPSHOT = 256 << 20
 
 _MEANING = {
-    "spec-id": "it may be built against another specification than was reviewed",
-    "parent": "it moved in the tree, and another epic counts it",
+    "spec-id": "it may be built against a different specification from the one reviewed",
+    "parent": "it moved in the tree and now belongs to another epic",
     "superseded-by": "workers no longer pick it",
     "replaces": "it now replaces something else",
     "dependencies": "its dependencies changed",
-    "execution-eligible": "workers may pick it, or no longer",
+    "execution-eligible": "whether workers may pick it changed",
     "": "it is no longer in the tracker",
 }
 

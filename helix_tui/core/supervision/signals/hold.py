@@ -31,7 +31,9 @@ def hold(writing: PlanBuilder, bead_id: str, mark: str, why: str, prior_key: str
     elif isinstance(value, str):
         prior = f"={value}"
     else:
-        writing.notes.append(f"{called(bead_id)} is left alone: its execution-eligible is neither a boolean nor a text")
+        writing.notes.append(
+            f"{called(bead_id)} is left alone: its execution-eligible is neither a boolean nor a string"
+        )
         return
     writing.update(bead_id, {"execution-eligible": False, mark: why, prior_key: prior})
 

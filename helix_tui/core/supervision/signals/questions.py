@@ -279,7 +279,7 @@ def _looked_at(root: Path, question: OpenQuestion) -> OpenQuestion:
     for name, statement in question.about:
         raw = read_bytes(root / name, MAX_DOCUMENT)
         if raw is None:
-            return replace(question, gone=f"{name} is not there any more")
+            return replace(question, gone=f"{name} no longer exists")
         if _plain(statement) not in _plain(raw.decode("utf-8", "replace")):
             return replace(question, gone=f"{name} no longer says “{clean_line(statement, 80)}”")
     return question

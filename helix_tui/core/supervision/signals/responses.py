@@ -23,9 +23,9 @@ RESPONSES: dict[Response, str] = {
     "nothing": "No cycle and no review: it was done already, or it landed under another word. The run continues.",
     "later": (
         "No cycle. DDx sets its own cooldown; a bead that stays ready is skipped by this run until its record changes. "
-        "A reason that says that the bead contradicts itself stops the run."
+        "If the reason says that the bead contradicts itself, the run stops."
     ),
-    "again": "No cycle. DDx makes the next attempt itself, with what it was told. The run continues.",
+    "again": "No cycle. DDx makes the next attempt itself, with the feedback it got. The run continues.",
     "polish": "No cycle. The run names `helix-tui polish ID` and skips the bead.",
     "ask": (
         "No cycle. Low and medium ask and keep workers from the bead; medium continues with the others. High files an "
@@ -62,7 +62,7 @@ def response_to(attempt: Attempt) -> Response:
 
 
 UNKNOWN_STATUS = "any other word"
-"""How the table names a status that nobody here knows."""
+"""How the table names a status that HELIX does not know."""
 
 
 def table() -> list[tuple[str, str, Response, str]]:

@@ -21,7 +21,7 @@ _NAMED = 5
 
 _DIRTY = ("checkpoint_dirty", "dirty", "uncommitted")
 _FIXES = {
-    "routing_unavailable": "give ddx a harness and a model it can reach: `ddx doctor`",
+    "routing_unavailable": "configure a harness and a model that ddx can reach: `ddx doctor`",
     "budget": "raise --max-cost, or wait for the next day",
     "resource_exhausted": "free disk space or open files, then start a worker again",
     "fatal_config": "correct .ddx/config.yaml: `ddx doctor`",

@@ -79,7 +79,10 @@ ROWS: dict[str, CommandRow] = {
         "write down what the code already decides", "documents, the tracker", ("ddx", "git", "agent"), asks="scope"
     ),
     "review": CommandRow(
-        "look at a change with fresh eyes; exits 10 on findings", "the tracker", ("ddx", "git", "agent"), asks="scope"
+        "review a change with fresh eyes; exits with 10 when it finds something",
+        "the tracker",
+        ("ddx", "git", "agent"),
+        asks="scope",
     ),
     "experiment": CommandRow(
         "change, measure, keep or revert; or run and compare a batch of beads",

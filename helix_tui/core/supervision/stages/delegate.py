@@ -233,7 +233,7 @@ def read_answer(finished: Finished, log: Path | None = None) -> AgentAnswer:
     if finished.timed_out:
         problem = f"no answer after {finished.seconds:.0f} s"
     elif finished.truncated:
-        problem = "it printed more than is kept"
+        problem = "it printed more output than is kept"
     elif rc:
         error = document.get("error")
         told = clean_line(error, 400) if isinstance(error, str) and error else last_error(finished)

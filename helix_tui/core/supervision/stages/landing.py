@@ -170,9 +170,7 @@ def end_resolving(root: Path, files: Sequence[Path]) -> str:
         kept = _put_aside(files)
         call_off(root)
         named = ", ".join(left[:MAX_NAMED])
-        raise OperationRefused(
-            f"{named} still has conflict markers: the merge was called off; your edits are in {kept}"
-        )
+        raise OperationRefused(f"{named} still has conflict markers: the merge was aborted; your edits are in {kept}")
     for words in (("add", "--", *map(str, files)), ("commit", "-q", "--no-edit")):
         done = try_git(root, *words)
         if done.rc != 0:

@@ -161,7 +161,7 @@ def read_turn(finished: Finished, project: Project) -> LoopTurn:
         if finished.timed_out:
             raise _failed(finished, f"ddx gave no answer in {finished.seconds:.0f} s and was ended") from None
         if finished.truncated:
-            raise _failed(finished, "ddx printed more than is kept and was ended") from None
+            raise _failed(finished, "ddx printed more output than is kept and was ended") from None
         if finished.rc < 0:
             raise _failed(finished, f"ddx was ended by {_signal(-finished.rc)} while it was at work") from None
         if finished.rc != 0 and not _begins_json(finished.out):

@@ -183,7 +183,7 @@ def test_what_only_a_test_speaks_of_is_not_found(tmp_path: Path, told_in: str) -
     found = document(write(tmp_path, files), "Where is the spinnaker hoisted?")
     only_in_test = told_in.startswith("tests/")
     assert (found["tier"] == "not found") == only_in_test
-    assert ("Nothing that was searched speaks of “spinnaker”" in found["answer"]) == only_in_test
+    assert ("Nothing that was searched mentions “spinnaker”" in found["answer"]) == only_in_test
     assert (found["tier_selected"] != "Grounded") == only_in_test
 
 

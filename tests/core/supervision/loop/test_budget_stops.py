@@ -1,4 +1,4 @@
-"""A run stops once its budget is spent, after the bead in hand, and says so."""
+"""A run stops once its budget is spent, after the current bead, and says so."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_what_anybody_spent_today_counts_in_the_budget_of_the_day(stage: StageFa
     assert world.executed == []
     assert (outcome.stop.reason, outcome.stop.detail) == (
         "budget",
-        "$21.50 of $20.00 today, and this run has begun nothing",
+        "$21.50 of $20.00 today, and this run has started nothing",
     )
     assert world.run(budget=Budget(day=Limits(usd=100.0))).stop.reason != "budget"
     assert world.executed
