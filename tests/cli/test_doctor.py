@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from helix_tui.cli.setup.agreement import compare
 from helix_tui.core.embedding import find_weights
+from helix_tui.core.ground.time import NS, format_instant, now_ns
 from helix_tui.settings import settings_file
 from tests.cli.conftest import Cli
 from tests.cli.test_queue import ROWS, bead
@@ -71,6 +73,16 @@ def test_the_memory_is_looked_at_without_touching_it(cli: Cli, project: ProjectF
     found = by_name(cli("doctor", "--json", "-C", root).document)["database"]
     assert found["ok"] is False
     assert found["fix"]
+
+
+def test_a_claim_of_a_dead_worker_that_is_free_again_is_no_fault(cli: Cli, project: ProjectFactory) -> None:
+    at = format_instant(now_ns() - 9 * 3_600 * NS)
+    claim = {"claimed-pid": "4194304", "claimed-machine": socket.gethostname(), "claimed-at": at, "owner": "sam"}
+    here = project([bead("demo-a1", status="in_progress", **claim)], git=True)
+    found = by_name(cli("doctor", "--json", "-C", here).document)["workers"]
+    said = "1 claim of workers that are gone, 1 free again"
+    assert (found["ok"], found["detail"]) == (True, f"0 at work; {said}")
+    assert f"{said}: demo-a1" in cli("queue", "-C", here).out
 
 
 def test_what_would_stop_ddx_is_named(cli: Cli, project: ProjectFactory) -> None:

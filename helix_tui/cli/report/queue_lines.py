@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -170,6 +170,12 @@ def _why_in_short(queue: Queue, bead_id: str, standing: Standing) -> str:
     return fit(clean_line(standing.reasons[0].detail), 28).rstrip() if standing.reasons else ""
 
 
+def claims_left(held: Collection[Run], free: Collection[Run]) -> str:
+    """How many workers are gone, as `gone` says, and how many of their beads ddx gives out again."""
+    said = f"{counted(len(held) + len(free), 'claim')} of workers that are gone"
+    return f"{said}, {len(free):,} free again" if free else said
+
+
 def notes(call: Call, present: Present) -> list[str]:
     """What must not pass in silence: what is finished, unread, unknown, missing or in a circle."""
     queue, tracker = present.queue, present.tracker
@@ -196,10 +202,7 @@ def notes(call: Call, present: Present) -> list[str]:
     if held or free:
         left = (*held, *free)
         some = ", ".join(clean_line(short_id(run.bead_id or run.worker_id or "?")) for run in left[:4])
-        said = f"{counted(len(left), 'claim')} of workers that are gone" + (
-            f", {len(free):,} free again" if free else ""
-        )
-        lines.append(call.paint(f"{said}: ", "attention") + some + (", …" if len(left) > 4 else ""))
+        lines.append(call.paint(f"{claims_left(held, free)}: ", "attention") + some + (", …" if len(left) > 4 else ""))
     missing = dict.fromkeys(edge.missing for edge in queue.graph.dangling)
     if missing:
         waiting = len({edge.bead_id for edge in queue.graph.dangling})

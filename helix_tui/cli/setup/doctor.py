@@ -19,10 +19,11 @@ from helix_tui.cli.memory.report import examine_memory
 from helix_tui.cli.report.checks import DoctorCheck
 from helix_tui.cli.report.counts import counts_of
 from helix_tui.cli.report.loading import NO_TRACKER, Present, judge, locate
+from helix_tui.cli.report.queue_lines import claims_left
 from helix_tui.cli.setup.agreement import examine_ddx
 from helix_tui.core.beads.archive import find_archived, read_archive
 from helix_tui.core.beads.tracker import Tracker, read_tracker
-from helix_tui.core.ddx.runs.running import beads_at_work
+from helix_tui.core.ddx.runs.running import beads_at_work, gone
 from helix_tui.core.ddx.uncommitted import implementation_changes, tracked
 from helix_tui.core.ground import process
 from helix_tui.core.ground.project import NAMES, Project
@@ -243,13 +244,12 @@ def _queue(present: Present) -> Iterator[DoctorCheck]:
             f"{counted(len(queue.graph.cycles), 'dependency cycle')}",
             "`helix-tui queue --json` lists them under cycles; take one edge out of each.",
         )
-    dead = [run for run in present.runs if not run.live]
-    if dead:
-        yield DoctorCheck(
-            "workers",
-            False,
-            f"{counted(len(dead), 'claim')} of workers that are gone",
-            "`helix-tui queue --json` lists them under running, with live false.",
-        )
+    held, free = gone(present.runs, queue)
+    at_work = f"{len(beads_at_work(present.runs))} at work"
+    if held:
+        fix = "`helix-tui needs` says which, and what can be done."
+        yield DoctorCheck("workers", False, claims_left(held, free), fix)
+    elif free:
+        yield DoctorCheck("workers", True, f"{at_work}; {claims_left(held, free)}")
     else:
-        yield DoctorCheck("workers", True, f"{len(beads_at_work(present.runs))} at work")
+        yield DoctorCheck("workers", True, at_work)
