@@ -142,7 +142,7 @@ class Settings(Struct, frozen=True):
     """Settings as written, and one sentence for each that could not be read."""
 
     theme: str = ""
-    keymap: Mapping[str, str] = field(default_factory=dict)
+    keymap: Mapping[str, str] = {}
     model_dir: str = ""
     """Where the weights for search by meaning lie; what HELIX_MODEL_DIR says comes before it."""
     problems: tuple[str, ...] = ()
@@ -158,7 +158,7 @@ class Settings(Struct, frozen=True):
     """low, medium, high; what a command line or HELIX_AUTONOMY says comes before it."""
     accept_lessons: str = ""
     """none, failures, patterns, all: the rule by which lessons are taken in without asking each time."""
-    budget_texts: Mapping[str, str] = field(default_factory=dict)
+    budget_texts: Mapping[str, str] = {}
     """What a ``run`` and a ``day`` may cost, as written."""
     views: tuple[SavedView, ...] = ()
     """Slices of the queue, as the file has them."""

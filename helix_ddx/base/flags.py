@@ -13,7 +13,7 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 Kind = Literal["string", "bool", "int", "float", "duration", "strings", "stringArray"]
 
@@ -41,8 +41,8 @@ class Flag(Struct, frozen=True):
 class GivenFlags(Struct):
     """What somebody gave: flag values as texts, and the other words."""
 
-    words: list[str] = field(default_factory=list)
-    values: dict[str, list[str]] = field(default_factory=dict)
+    words: list[str] = []
+    values: dict[str, list[str]] = {}
 
     def has(self, name: str) -> bool:
         """Whether the flag was given at all, even with an empty value."""

@@ -8,12 +8,13 @@ from importlib.resources import files
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 MEDIUM = "simulation-medium"
 """The model of an attempt that names none."""
 
 
-class PastAttempt(msgspec.Struct, frozen=True):
+class PastAttempt(Struct, frozen=True):
     """An attempt of the past: how it ended, how many hours ago, how long, with what, for how much."""
 
     status: str
@@ -25,7 +26,7 @@ class PastAttempt(msgspec.Struct, frozen=True):
     """Dollars; None where nobody knows."""
 
 
-class DemoBead(msgspec.Struct, frozen=True):
+class DemoBead(Struct, frozen=True):
     """One bead of the demo, by a key from which its id is made."""
 
     key: str
@@ -46,7 +47,7 @@ class DemoBead(msgspec.Struct, frozen=True):
     past: tuple[PastAttempt, ...] = ()
 
 
-class DemoQueue(msgspec.Struct, frozen=True):
+class DemoQueue(Struct, frozen=True):
     """All beads, the one in the archive, and a line that a crash cut off."""
 
     malformed: str
@@ -54,7 +55,7 @@ class DemoQueue(msgspec.Struct, frozen=True):
     queue: tuple[DemoBead, ...]
 
 
-class DemoCommit(msgspec.Struct, frozen=True):
+class DemoCommit(Struct, frozen=True):
     """One commit: what it says, who made it how many days ago, and the files it writes."""
 
     message: str
@@ -63,7 +64,7 @@ class DemoCommit(msgspec.Struct, frozen=True):
     author: str = "maren"
 
 
-class DemoCode(msgspec.Struct, frozen=True):
+class DemoCode(Struct, frozen=True):
     """The commits of people, oldest first, and questions that the code answers."""
 
     questions: tuple[str, ...]

@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_ddx.demo.workspace import DemoError, build_demo
 from helix_ddx.simulator.script import ScriptError
@@ -29,7 +29,7 @@ class DrainSummary(Struct):
     """What came of a drain."""
 
     workspace: Path
-    results: list[SimulatedResult] = field(default_factory=list)
+    results: list[SimulatedResult] = []
     seconds: float = 0.0
     cancelled: bool = False
 

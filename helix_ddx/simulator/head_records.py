@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_ddx.base.go_format import stamp
 from helix_ddx.simulator import evidence
@@ -67,12 +67,12 @@ class Cycle(Struct):
 class Course(Struct):
     """What has come of an attempt so far, beyond the agent's own work."""
 
-    cycles: list[Cycle] = field(default_factory=list)
-    state: Json = field(default_factory=dict)
+    cycles: list[Cycle] = []
+    state: Json = {}
     """The run-state as it stands."""
-    record: Json = field(default_factory=dict)
+    record: Json = {}
     """runs/<attempt>/record.json as it stands."""
-    extra: Json = field(default_factory=dict)
+    extra: Json = {}
     """Fields of result.json beyond those that every attempt has."""
 
 

@@ -31,8 +31,8 @@ class VerbCall(Struct, dict=True):
     given: GivenFlags
     clock: Callable[[], int] = now_ns
     env: dict[str, str] = field(default_factory=lambda: dict(os.environ))
-    out: list[bytes] = field(default_factory=list)
-    err: list[str] = field(default_factory=list)
+    out: list[bytes] = []
+    err: list[str] = []
     here: Path = field(default_factory=Path.cwd)
 
     @property

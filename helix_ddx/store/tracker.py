@@ -38,9 +38,9 @@ class Beads(Struct):
 
     tracker: Tracker
     era: str
-    beads: dict[str, Bead] = field(default_factory=dict)
+    beads: dict[str, Bead] = {}
     changed: bool = False
-    after: list[Callable[[], None]] = field(default_factory=list)
+    after: list[Callable[[], None]] = []
     """What is to be done once the file is in place."""
     fresh: set[str] = field(default_factory=set)
     """Ids of this command's own new records."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
+from msgspec import Struct
 
 from helix_ddx.base.go_format import ZERO_TIME, Number, instant_of, loads, plain, second, time_text
 from helix_ddx.store.call import VerbCall
@@ -29,7 +30,7 @@ def _zero_time() -> str:
     return ZERO_TIME
 
 
-class _Edge(msgspec.Struct, omit_defaults=True):
+class _Edge(Struct, omit_defaults=True):
     issue_id: str = msgspec.field(default_factory=str)
     depends_on_id: str = msgspec.field(default_factory=str)
     type: str = msgspec.field(default_factory=str)
@@ -38,7 +39,7 @@ class _Edge(msgspec.Struct, omit_defaults=True):
     metadata: str = ""
 
 
-class _Blocker(msgspec.Struct, omit_defaults=True):
+class _Blocker(Struct, omit_defaults=True):
     kind: str = msgspec.field(default_factory=str)
     next_eligible_at: str = ""
     unclosed_dep_ids: list[str] = []
@@ -47,7 +48,7 @@ class _Blocker(msgspec.Struct, omit_defaults=True):
     reason: str = ""
 
 
-class _Shown(msgspec.Struct, omit_defaults=True):
+class _Shown(Struct, omit_defaults=True):
     """A bead as a list shows it; a default made by a factory is written too, as Go does without omitempty."""
 
     id: str = msgspec.field(default_factory=str)

@@ -43,7 +43,7 @@ class Attempts(Struct):
 NO_ATTEMPT = Attempts()
 
 
-class _Result(msgspec.Struct):
+class _Result(Struct):
     bead_id: str = ""
     tokens: int = 0
     cost_usd: float = 0.0

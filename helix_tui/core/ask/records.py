@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.ground.text import clean_line
 
@@ -40,7 +40,7 @@ class Span(Struct, frozen=True):
     hash: str
     """First 12 hex digits of SHA-256 over the text: the same lines have the same hash on every machine."""
     score: float = 0.0
-    channels: Mapping[str, float] = field(default_factory=dict)
+    channels: Mapping[str, float] = {}
     """Channel -> that channel's part of the score, after its weight; a channel that is silent is absent."""
     role: Role = "source"
 
@@ -161,7 +161,7 @@ class TreeNode(Struct, frozen=True):
     links: tuple[tuple[str, str], ...] = ()
     """(rel, id) of every link, as recorded."""
     node_type: str = "concept"
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = {}
     """What makes it reproducible, as recorded: inputs, outputs, assumptions, validity, deterministic, tolerance,
     environment, dependencies, predictability (docs/knowledge/dag-node-schema.md).
     """

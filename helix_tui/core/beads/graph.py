@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ground.text import clean_line
@@ -31,11 +31,11 @@ class Dangling(Struct, frozen=True):
 class Chains(Struct, frozen=True):
     """The unfinished part of a graph, weighed."""
 
-    holds_up: Mapping[str, int] = field(default_factory=dict)
+    holds_up: Mapping[str, int] = {}
     """Per id that anything waits on: unfinished beads that wait on it, directly or through others."""
-    before: Mapping[str, int] = field(default_factory=dict)
+    before: Mapping[str, int] = {}
     """Per bead with edges: beads in the longest chain that must close before it."""
-    after: Mapping[str, int] = field(default_factory=dict)
+    after: Mapping[str, int] = {}
     """Per bead with edges: beads in the longest chain that waits for it."""
     path: tuple[str, ...] = ()
     """A longest chain, in the order in which its beads must close; empty where nothing waits on anything."""

@@ -22,7 +22,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.record import STATUSES, TERMINAL, Bead
@@ -77,7 +77,7 @@ class Standing(Struct, frozen=True):
 class Claims(Struct, frozen=True):
     """What the world outside the tracker says, gathered by ``core.ddx``."""
 
-    leases: Mapping[str, bool] = field(default_factory=dict)
+    leases: Mapping[str, bool] = {}
     """Per bead with a readable lease file: whether DDx holds it for fresh."""
     running: frozenset[str] = frozenset()
     """Beads that a live worker is on, by any evidence. Shown; it does not change what DDx would pick."""

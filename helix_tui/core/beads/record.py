@@ -15,6 +15,7 @@ import tempfile
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import Struct
 
 from helix_tui.core.ground.errors import HelixError
 
@@ -104,14 +105,14 @@ Buffer = bytes | mmap.mmap | FileBuffer
 """What can hold lines: in one large buffer, or in a file, 3,000 raw lines cost no memory of their own."""
 
 
-class Dependency(msgspec.Struct, frozen=True, gc=False):
+class Dependency(Struct, frozen=True, gc=False):
     """One edge: the bead that carries it waits for ``depends_on_id``. DDx's queue ignores ``type``."""
 
     depends_on_id: str = ""
     type: str = ""
 
 
-class Bead(msgspec.Struct, frozen=True, gc=False):
+class Bead(Struct, frozen=True, gc=False):
     """What queue and list need of a bead; absent fields hold DDx's zero values."""
 
     id: str = ""

@@ -72,10 +72,10 @@ class Image(Struct):
     """One state of a file: where its lines begin, what stands on each, and where their bytes are kept."""
 
     size: int
-    starts: list[int] = field(default_factory=list)
+    starts: list[int] = []
     """Offset of every line in the file, and one more: where the next line would begin."""
-    found: list[Found] = field(default_factory=list)
-    runs: list[LineRun] = field(default_factory=list)
+    found: list[Found] = []
+    runs: list[LineRun] = []
     base: Buffer = b""
     """The large buffer: it may not be written to again."""
     loose: int = 0

@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.beads.readiness import tracker_era
 from helix_tui.core.beads.record import TERMINAL, Bead
@@ -187,7 +187,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     hidden_documents: bool
     """Documents in folders whose name begins with a dot are read too, but for its own, git's and Claude's."""
     gates: tuple[RowGate, ...] = ()
-    verbs: Mapping[str, DdxVerb] = field(default_factory=dict)
+    verbs: Mapping[str, DdxVerb] = {}
     """Per deed the verb that it answered to, with its flags."""
     proven: bool = True
     """A trial proved what its help does not say; else that is a guess, and only its verbs are known."""

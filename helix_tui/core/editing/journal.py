@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ground.errors import HelixError
@@ -80,8 +80,8 @@ class JournalEntry(Struct, frozen=True):
     """The wishes behind the commands, for doing it again."""
     of: str = ""
     """The entry that this one takes back or does again."""
-    before: Values = field(default_factory=dict)
-    after: Values = field(default_factory=dict)
+    before: Values = {}
+    after: Values = {}
     inverse: tuple[tuple[str, ...], ...] = ()
     """The commands of the way back, as they were known at the end."""
     result: Result = "pending"

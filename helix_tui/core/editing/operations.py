@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 
 class Operation(Struct, frozen=True):
@@ -18,7 +18,7 @@ class Operation(Struct, frozen=True):
     kind: str
     bead_id: str = ""
     """The bead it is about; empty for a creation."""
-    values: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, Any] = {}
 
 
 def eligible(bead_id: str, on: bool) -> Operation:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.ddx.dialect import Dialect, Shut
 from helix_tui.core.editing.overlay import Edits, Overlay, same
@@ -51,15 +51,15 @@ class CommandStep(Struct, frozen=True):
 
     args: tuple[str, ...]
     """Words after ``ddx``."""
-    edits: Edits = field(default_factory=dict)
+    edits: Edits = {}
     """What the rows hold afterwards, for certain."""
-    before: Edits = field(default_factory=dict)
+    before: Edits = {}
     """What they held before, the same fields: whoever changed them since is not overwritten."""
     watched: tuple[tuple[str, str], ...] = ()
     """Further (bead, field) pairs that the command may change in a way that only ddx knows."""
-    ripple: Edits = field(default_factory=dict)
+    ripple: Edits = {}
     """What ddx will most likely do to other rows by itself."""
-    leases: Mapping[str, bool] = field(default_factory=dict)
+    leases: Mapping[str, bool] = {}
     """Claims outside the rows that it takes or lets go."""
     creates: str = ""
     """The stand-in for the id of the bead that it makes."""

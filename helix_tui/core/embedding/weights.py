@@ -179,7 +179,7 @@ _MAX_HEADER = 16 << 20
 """Bytes of a header: this model's has 11,000."""
 
 
-class _Entry(msgspec.Struct):
+class _Entry(Struct):
     dtype: str
     shape: tuple[int, ...]
     data_offsets: tuple[int, int]

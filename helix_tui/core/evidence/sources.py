@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ask.corpus.git import TrackedFile
@@ -60,7 +60,7 @@ _SECTION_OF = {"attempt": "Attempt ", "review": "Review o"}
 class WorkRecords(Struct, frozen=True):
     """What a project knows of its work at one moment."""
 
-    beads: Mapping[str, Bead] = field(default_factory=dict)
+    beads: Mapping[str, Bead] = {}
     """The tracker's and the archive's, by id."""
     attempts: Callable[[str], Sequence[Attempt]] = lambda _: ()
     """The attempts of a bead, newest first."""

@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import combinations
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
@@ -213,7 +213,7 @@ class Report(Struct, frozen=True):
     batches: tuple[Batch, ...]
     forecast: Forecast
     measures: tuple[Measure, ...] = ()
-    _behind: dict[str, tuple[Attempt, ...]] = field(default_factory=dict)
+    _behind: dict[str, tuple[Attempt, ...]] = {}
 
     def attempts_behind(self, key: str) -> tuple[Attempt, ...]:
         """The attempts that the row of this key stands for; none where there is no such row."""

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.ground.time import format_instant
 
@@ -139,7 +139,7 @@ class TaskWorkspace(Struct, frozen=True):
     seq: str
     slug: str
     objective: str
-    data: Mapping[str, Any] = field(default_factory=dict)
+    data: Mapping[str, Any] = {}
     """Helix v1's workspace format: delta, verify, budget, failures, patterns, lineage, and what else is
     there."""
     status: str = "active"

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 from numpy.typing import NDArray
 
 from helix_tui.core.ground.text import stem_english
@@ -81,7 +81,7 @@ class Ranked(Struct, frozen=True):
     score: Array
     effectiveness: Array
     recency: Array
-    terms: Mapping[str, Array] = field(default_factory=dict)
+    terms: Mapping[str, Array] = {}
 
 
 Ranker = Callable[[RankingEvidence], Ranked]

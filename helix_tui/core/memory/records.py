@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.ground.shares import Share, share
 from helix_tui.core.ground.time import format_instant
@@ -197,7 +197,7 @@ class Recalled(Struct, frozen=True):
     direct: bool = True
     """Relevant by itself, not only filling a place."""
     ranker: str = "seed"
-    terms: Mapping[str, float] = field(default_factory=dict)
+    terms: Mapping[str, float] = {}
     """Further terms of the ranker: of ``lift`` its ``lift``, ``use`` and ``worth``."""
 
     def document(self) -> dict[str, Any]:
@@ -392,7 +392,7 @@ class Injection(Struct, frozen=True):
     """The block; empty when read back from the ledger."""
     signal: str = ""
     detail: str = ""
-    withheld: Mapping[str, str] = field(default_factory=dict)
+    withheld: Mapping[str, str] = {}
     """Name -> why a memory that matched was not shown."""
     scope: Scope = "task"
 

@@ -48,7 +48,7 @@ class Snapshot(Struct, frozen=True):
     """Instant at which it was put together."""
     written_at: int = 0
     """Instant of the newest write that it rests on; 0 when nothing was read."""
-    archive: Mapping[str, Bead] = field(default_factory=dict)
+    archive: Mapping[str, Bead] = {}
     """Beads that stand in ddx's archive alone: they count for nothing that is ready or waits."""
     dialect: Dialect | None = None
     """What the installed ddx does, whose rule judged the queue if it is proven; None where there is none."""

@@ -9,7 +9,7 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.embedding import load_encoder
 from helix_tui.core.ground.project import Project
@@ -61,7 +61,7 @@ class MemoryViewState(Struct, frozen=True):
     explorations: tuple[Exploration, ...] = ()
     workspaces: tuple[TaskWorkspace, ...] = ()
     path: str = ""
-    names: dict[str, Memory] = field(default_factory=dict)
+    names: dict[str, Memory] = {}
 
 
 class MemorySession:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.widgets.base.line import Span
@@ -59,7 +59,7 @@ class FileDiff(Struct):
     """``new``, ``deleted``, ``renamed``, ``copied``, ``mode``, ``binary``; nothing for a plain change."""
     added: int = 0
     removed: int = 0
-    lines: list[DiffLine] = field(default_factory=list)
+    lines: list[DiffLine] = []
 
 
 class DiffFacts(Struct, frozen=True):

@@ -12,7 +12,7 @@ import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.ask.corpus.git import BlobReader, Git, GitFailed, TrackedFile
 from helix_tui.core.ask.corpus.roles import left_out
@@ -116,8 +116,8 @@ class Listing(Struct):
     commit: str | None
     """The commit that the files are of or stand on; None before the first one and without git."""
     oid_digits: int = 40
-    skipped: list[tuple[str, str]] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
+    skipped: list[tuple[str, str]] = []
+    notes: list[str] = []
 
 
 class Source:

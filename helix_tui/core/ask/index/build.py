@@ -17,6 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 
 import msgspec
+from msgspec import Struct
 
 from helix_tui.core.ask.corpus.listing import unfit
 from helix_tui.core.ask.index.store.segment import Blob, Segment, SegmentBuilder, WordsSaid
@@ -34,7 +35,7 @@ BATCH_TIMEOUT_S = 120.0
 _HEADER = 8
 
 
-class Raw(msgspec.Struct, frozen=True, array_like=True):
+class Raw(Struct, frozen=True, array_like=True):
     """One content to read."""
 
     key: str

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
+from msgspec import Struct
 
 from helix_tui.core.ask.records import Kind
 
 
-class Chunk(msgspec.Struct, frozen=True, array_like=True):
+class Chunk(Struct, frozen=True, array_like=True):
     """A run of lines, both ends counted from 1 and inside; the chunks of a file cover it without overlap."""
 
     start: int
@@ -16,7 +16,7 @@ class Chunk(msgspec.Struct, frozen=True, array_like=True):
     header: str
 
 
-class Defined(msgspec.Struct, frozen=True, array_like=True):
+class Defined(Struct, frozen=True, array_like=True):
     """A definition: its name, what it is, its lines, and its name with what encloses it."""
 
     name: str
@@ -26,7 +26,7 @@ class Defined(msgspec.Struct, frozen=True, array_like=True):
     header: str
 
 
-class Title(msgspec.Struct, frozen=True, array_like=True):
+class Title(Struct, frozen=True, array_like=True):
     """A heading, its level from 1, and the last line of its section."""
 
     level: int
@@ -35,7 +35,7 @@ class Title(msgspec.Struct, frozen=True, array_like=True):
     end: int
 
 
-class Pieces(msgspec.Struct, frozen=True, array_like=True):
+class Pieces(Struct, frozen=True, array_like=True):
     """Everything that one file consists of."""
 
     language: str

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.ask.retrieval.question import Question
 from helix_tui.core.ask.retrieval.search import Action, Pool, Searcher
@@ -51,11 +51,11 @@ class Retrieval(Struct):
     """What the loop found, and how it went."""
 
     pool: Pool
-    steps: list[RetrievalStep] = field(default_factory=list)
+    steps: list[RetrievalStep] = []
     stop: StopReason = "empty"
     detail: str = ""
     """In words: which budget, which slots stay open."""
-    queries: list[str] = field(default_factory=list)
+    queries: list[str] = []
     """Every query that was searched, each once, in order."""
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any, Literal, get_args
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from helix_tui.core.ask.records import Span, Tree, TreeNode
@@ -158,7 +158,7 @@ class WalkNode(Struct, frozen=True):
     """``file:start-end`` of the span that it is bound to."""
     stale: bool = False
     """The tree recorded another content of its evidence than the one that is there."""
-    fields: Mapping[str, Any] = field(default_factory=dict)
+    fields: Mapping[str, Any] = {}
     """What makes it reproducible, as the tree records it; only where it is bound."""
 
 

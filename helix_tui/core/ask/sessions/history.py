@@ -48,7 +48,7 @@ class RunSummary(Struct, frozen=True):
     seconds: float
 
 
-class _Head(msgspec.Struct):
+class _Head(Struct):
     """What the list needs of a file; the rest is passed over while it is decoded."""
 
     question: str = ""

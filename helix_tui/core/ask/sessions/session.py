@@ -105,7 +105,7 @@ class AskRun(Struct):
     """The run that the question follows."""
     kept_of_earlier: int = 0
     """Passages of that run's evidence that still hold."""
-    timings: dict[str, float] = field(default_factory=dict)
+    timings: dict[str, float] = {}
     """Stage -> milliseconds."""
 
 

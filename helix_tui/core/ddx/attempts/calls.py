@@ -37,7 +37,7 @@ _NOT_REACHED = ("ResolveRoute:", "under-specified routing", "no viable routing c
 """How the detail of a call begins or reads for which ddx found no agent; nothing was called then."""
 
 
-class _Row(msgspec.Struct, gc=False, rename="camel"):
+class _Row(Struct, gc=False, rename="camel"):
     """One row; fields of a later schema are left out."""
 
     id: str = ""

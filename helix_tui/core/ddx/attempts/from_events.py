@@ -32,24 +32,24 @@ class EventRow(Struct, frozen=True):
     at: int | None
 
 
-class _Event(msgspec.Struct, gc=False):
+class _Event(Struct, gc=False):
     kind: str = ""
     summary: str = ""
     body: str = ""
     created_at: str = ""
 
 
-class _Row(msgspec.Struct, gc=False):
+class _Row(Struct, gc=False):
     """The fields of a tracker row that tell of attempts and that the queue does not need."""
 
     session_id: str = ""
     closing_commit_sha: str = ""
 
 
-class _Story(msgspec.Struct, gc=False):
+class _Story(Struct, gc=False):
     """The events of a tracker row."""
 
-    events: list[_Event] = msgspec.field(default_factory=list)
+    events: list[_Event] = []
 
 
 _decode_row = msgspec.json.Decoder(_Row).decode

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.attempt import Piece
 from helix_tui.core.ddx.claims import Claim, run_state_claim, run_state_files
@@ -19,7 +20,7 @@ from helix_tui.core.ddx.files import Folder, JsonCache, LineTail, decode_object
 from helix_tui.core.ddx.names import instant, money, text, whole
 
 
-class MetricRow(msgspec.Struct, gc=False):
+class MetricRow(Struct, gc=False):
     """One row; fields of a later schema are left out."""
 
     attempt_id: str = ""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.ddx.names import money, whole
 
@@ -70,7 +70,7 @@ class Amount(Struct, frozen=True):
 class Sums(Struct, frozen=True):
     """What some calls cost together, and each part of it."""
 
-    parts: Mapping[Part, Amount] = field(default_factory=dict)
+    parts: Mapping[Part, Amount] = {}
 
     def __add__(self, other: Sums) -> Sums:
         both = {part: self.part(part) + other.part(part) for part in PARTS}

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.ground.errors import HelixError
 
@@ -26,7 +26,7 @@ class ReviewStamp(Struct, frozen=True):
     """What somebody stamped: the hashes as they were when the document was last reviewed."""
 
     self_hash: str = ""
-    deps: Mapping[str, str] = field(default_factory=dict)
+    deps: Mapping[str, str] = {}
     reviewed_at: str = ""
 
 
@@ -117,7 +117,7 @@ class DocumentGraph(Struct, frozen=True):
     issues: tuple[GraphIssue, ...] = ()
     warnings: tuple[str, ...] = ()
     """What ``ddx doc validate`` warns of beside the issues."""
-    hashes: Mapping[str, str] = field(default_factory=dict)
+    hashes: Mapping[str, str] = {}
     """Content hash, of the documents that somebody's review names."""
     undeclared: tuple[GraphDocument, ...] = ()
     """Markdown files under ``docs`` that are no documents to ddx, for a search: each with its path as its id, or

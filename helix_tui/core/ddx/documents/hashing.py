@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 import yaml
-from msgspec import Struct, field
+from msgspec import Struct
 
 _STEP = 2
 _COMMENT = re.compile(r"(?:(?<=\s)|^)#.*$")
@@ -46,9 +46,9 @@ def _plain(text: str) -> str:
 class _Comments(Struct):
     """Comments by the line (from 0) of what they belong to."""
 
-    head: dict[int, list[str]] = field(default_factory=dict)
-    line: dict[int, str] = field(default_factory=dict)
-    foot: dict[int, list[str]] = field(default_factory=dict)
+    head: dict[int, list[str]] = {}
+    line: dict[int, str] = {}
+    foot: dict[int, list[str]] = {}
 
 
 def _comments(source: str, root: yaml.Node) -> _Comments:

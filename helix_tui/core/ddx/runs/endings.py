@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.loop_log import LoopEntry, parse_entry
 from helix_tui.core.ddx.events import Event, read_event
@@ -172,7 +172,7 @@ class Doing(Struct):
     last_event_at: int | None = None
     phase: str = ""
     message: str = ""
-    tokens_by_session: dict[int, int] = field(default_factory=dict)
+    tokens_by_session: dict[int, int] = {}
     _session: int = 0
 
     @property

@@ -10,7 +10,7 @@ import getpass
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Claims, Queue, classify, tracker_era
@@ -114,7 +114,7 @@ class Result(Struct, frozen=True):
     """What a hook of the project warned of while the commands went through."""
     error: DdxError | None = None
     """The command that failed; what ran before it stands in the entry."""
-    created: Mapping[str, str] = field(default_factory=dict)
+    created: Mapping[str, str] = {}
     """Stand-in -> id of each bead that was made."""
     ran: int = 0
     """How many of the plan's commands succeeded."""

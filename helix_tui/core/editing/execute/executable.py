@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
@@ -43,7 +43,7 @@ class Executable(Struct, frozen=True):
 
     words: tuple[str, ...]
     root: Path
-    env: Mapping[str, str] = field(default_factory=dict)
+    env: Mapping[str, str] = {}
     embedded: bool = False
 
     @property

@@ -36,8 +36,8 @@ class SettledChange(Struct, frozen=True):
     """What some steps really did."""
 
     result: Result
-    before: Values = field(default_factory=dict)
-    after: Values = field(default_factory=dict)
+    before: Values = {}
+    after: Values = {}
     back: WayBack = field(default_factory=WayBack)
     problems: tuple[str, ...] = ()
     """Sentences: what the tracker shows against expectation."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.editing.operations import DROPPED
 from helix_tui.core.editing.overlay import Fields, edge, same, targets
@@ -57,8 +57,8 @@ class WayBack(Struct, frozen=True):
 
 
 class _Findings(Struct):
-    lost: list[str] = field(default_factory=list)
-    traces: list[str] = field(default_factory=list)
+    lost: list[str] = []
+    traces: list[str] = []
 
 
 def way_back(writing: PlanBuilder, goal: Mapping[str, Fields | None], *, reason: str = REASON) -> WayBack:

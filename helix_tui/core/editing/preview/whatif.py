@@ -12,7 +12,7 @@ from __future__ import annotations
 from bisect import insort
 from collections.abc import Iterable, Iterator, Mapping
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.beads.graph import Graph
@@ -112,9 +112,9 @@ class Consequences(Struct, frozen=True):
     cycles: tuple[tuple[str, ...], ...] = ()
     """New circles of waiting, each sorted."""
     orphaned: tuple[StrandedBead, ...] = ()
-    falls: Mapping[str, str] = field(default_factory=dict)
+    falls: Mapping[str, str] = {}
     """Beads that ddx closes or cancels by itself, with the new status."""
-    changed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    changed: Mapping[str, tuple[str, str]] = {}
     """Beads whose state differs: state now, state then."""
     ready: tuple[int, int] = (0, 0)
     """How many are ready now, and then."""

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from msgspec import Struct, field
+from msgspec import Struct
 from numpy.typing import NDArray
 from sqlite_utils import Database
 
@@ -50,7 +50,7 @@ class Base(Struct):
     index: MemoryIndex
     window_days: float = WINDOW_DAYS
     """Days within which three occurrences make a failure systemic (docs/decisions/0013)."""
-    _encoded: dict[str, Vector] = field(default_factory=dict)
+    _encoded: dict[str, Vector] = {}
 
     @property
     def mode(self) -> Mode:

@@ -96,7 +96,7 @@ class Ran(Struct, frozen=True):
 _Form = TypeVar("_Form")
 
 
-class _Message(msgspec.Struct):
+class _Message(Struct):
     """Values stay unread until somebody asks: a host may send any type, of any size, under any name."""
 
     session_id: msgspec.Raw = msgspec.Raw()
@@ -111,7 +111,7 @@ class _Message(msgspec.Struct):
     prompt: msgspec.Raw = msgspec.Raw()
 
 
-class _ToolInput(msgspec.Struct):
+class _ToolInput(Struct):
     file_path: msgspec.Raw = msgspec.Raw()
     notebook_path: msgspec.Raw = msgspec.Raw()
 

@@ -89,13 +89,13 @@ class Concerns(Struct, frozen=True):
     """Beads that were just held back, or given back, to keep the focus as it was wanted."""
     trouble: str = ""
     """Why the focus could not be minded, or the drift not be kept, in one sentence."""
-    archived: Mapping[str, Archived] = field(default_factory=dict)
+    archived: Mapping[str, Archived] = {}
     """Beads of the archive that others wait on."""
     status_summary: StatusSummary = field(default_factory=StatusSummary)
     """Where the work stands and what should come next."""
     lessons: tuple[Proposal, ...] = ()
     """Lessons that nobody has accepted or declined."""
-    snoozes: Mapping[str, Snooze] = field(default_factory=dict)
+    snoozes: Mapping[str, Snooze] = {}
     """What a person has put off."""
 
 

@@ -87,11 +87,11 @@ class Facts(Struct, frozen=True):
     """Documents that changed since beads under them were written, or others were reviewed against them."""
     tried: tuple[Tried, ...] = ()
     """What the last run attempted and left open."""
-    archived: Mapping[str, Archived] = field(default_factory=dict)
+    archived: Mapping[str, Archived] = {}
     """Beads of the archive that others wait on."""
     stoppage: Stoppage | None = None
     """What stopped the last worker, where somebody must mend it."""
-    health: Mapping[str, Any] = field(default_factory=dict)
+    health: Mapping[str, Any] = {}
     shut: Shut | None = None
     """Why the installed ddx refuses every command on this tracker."""
     drain: str = "ddx work"

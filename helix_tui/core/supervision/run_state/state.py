@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import asdict
 
 from helix_tui.core.ddx.attempts.sums import Sums, read_sums
@@ -65,44 +65,44 @@ class RunState(Struct):
     completed_cycles: int = 0
     supervisory_cycles: int = 0
     skipped_count: int = 0
-    outcomes: dict[str, int] = field(default_factory=dict)
+    outcomes: dict[str, int] = {}
     """Result status, verbatim, -> how often."""
     total_tokens: int = 0
     cost_usd: float = 0.0
-    spent: dict[str, Any] = field(default_factory=dict)
+    spent: dict[str, Any] = {}
     """What every call of an agent cost, in parts, as `Sums.record` writes it."""
     ddx_delegation_success_count: int = 0
-    ddx_delegation_failure_count: dict[str, int] = field(default_factory=dict)
+    ddx_delegation_failure_count: dict[str, int] = {}
     parallel_run_denied_count: int = 0
-    supervisory_injection_count: dict[str, int] = field(default_factory=dict)
-    injected: list[dict[str, Any]] = field(default_factory=list)
-    last_results: list[dict[str, Any]] = field(default_factory=list)
-    cycles: list[dict[str, Any]] = field(default_factory=list)
+    supervisory_injection_count: dict[str, int] = {}
+    injected: list[dict[str, Any]] = []
+    last_results: list[dict[str, Any]] = []
+    cycles: list[dict[str, Any]] = []
     """The last turns of the loop: when, how long, tokens, what came."""
-    next_action: dict[str, Any] = field(default_factory=dict)
+    next_action: dict[str, Any] = {}
     """The last check's answer: code, who decided, reasons."""
-    blockers: list[dict[str, Any]] = field(default_factory=list)
+    blockers: list[dict[str, Any]] = []
     """What was stuck when the run ended."""
-    tried: list[dict[str, Any]] = field(default_factory=list)
+    tried: list[dict[str, Any]] = []
     """What this run attempted and left open (`supervision.tried`)."""
     stop_reason: str = ""
     stop_detail: str = ""
     exit_code: int | None = None
     next_eligible: str = ""
     last_run: str = ""
-    budget: dict[str, Any] = field(default_factory=dict)
+    budget: dict[str, Any] = {}
     """What the run may cost, and a day: {run, day}, each {usd, tokens, attempts}."""
     agent: str = ""
     autonomy: str = "medium"
     log: str = ""
-    pending: dict[str, Any] = field(default_factory=dict)
+    pending: dict[str, Any] = {}
     """While ddx works: {command, out, pid, born, started_at, booked}; what is here and not
     booked is booked by the next run.
     """
-    totals: dict[str, int] = field(default_factory=dict)
+    totals: dict[str, int] = {}
     """All runs together: attempted, completed, supervisory, runs, recovered."""
-    problems: list[str] = field(default_factory=list)
-    rest: dict[str, Any] = field(default_factory=dict)
+    problems: list[str] = []
+    rest: dict[str, Any] = {}
 
     def count(self, name: str, number: int = 1) -> None:
         """Add to one of the totals."""

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.files import Stamp, read_bytes, stamp_of
@@ -65,7 +65,7 @@ class Drift(Struct, frozen=True):
 class Baseline(Struct, frozen=True):
     """What was last seen, or acknowledged, of every open bead."""
 
-    beads: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    beads: Mapping[str, Mapping[str, Any]] = {}
     taken_at: int = 0
     journal_seq: int = 0
     """The last of our own changes that is in it."""

@@ -20,7 +20,7 @@ import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from msgspec import Struct, field
+from msgspec import Struct
 
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.editing import operations
@@ -367,7 +367,7 @@ _TEMPLATE = re.compile(r"<[\w ]+>$")
 class Trailers(Struct, frozen=True):
     """The trailers of one answer."""
 
-    values: Mapping[str, str] = field(default_factory=dict)
+    values: Mapping[str, str] = {}
     problems: tuple[str, ...] = ()
     """What the stage's contract asks for and the answer lacks; empty where it holds."""
 

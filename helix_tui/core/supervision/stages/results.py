@@ -17,7 +17,7 @@ import signal
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, merge
@@ -122,7 +122,7 @@ class LoopTurn(Struct, frozen=True):
     tokens: int = 0
     cost_usd: float = 0.0
     seconds: float = 0.0
-    document: Mapping[str, Any] = field(default_factory=dict)
+    document: Mapping[str, Any] = {}
 
     def interrupted(self) -> LoopTurn:
         """The same, of a ddx that was interrupted: what failed then did not fail by itself."""

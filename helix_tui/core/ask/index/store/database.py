@@ -18,6 +18,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
+from msgspec import Struct
 
 from helix_tui.core.ask import tokens
 from helix_tui.core.ask.index.store.segment import NAME, Segment, shifted
@@ -60,7 +61,7 @@ CREATE TABLE IF NOT EXISTS meaning(key TEXT PRIMARY KEY, vector BLOB NOT NULL) W
 """
 
 
-class StoredBlob(msgspec.Struct, frozen=True):
+class StoredBlob(Struct, frozen=True):
     """Where a blob's chunks lie, without what it consists of."""
 
     segment: int
@@ -71,7 +72,7 @@ class StoredBlob(msgspec.Struct, frozen=True):
     size: int
 
 
-class StoredSegment(msgspec.Struct, frozen=True):
+class StoredSegment(Struct, frozen=True):
     """A segment without its postings."""
 
     id: int

@@ -13,7 +13,6 @@ import sys
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 
-import msgspec
 import numpy as np
 from msgspec import Struct
 
@@ -25,7 +24,7 @@ NAME = "\x01"
 _MOST = 255
 
 
-class Blob(msgspec.Struct, frozen=True, array_like=True):
+class Blob(Struct, frozen=True, array_like=True):
     """One content: its key, what it consists of, and why it is not searched where it is not."""
 
     key: str
@@ -33,7 +32,7 @@ class Blob(msgspec.Struct, frozen=True, array_like=True):
     refused: str = ""
 
 
-class Segment(msgspec.Struct, array_like=True):
+class Segment(Struct, array_like=True):
     """Blobs with their posting lists; every number in it is the segment's own."""
 
     blobs: list[Blob]
