@@ -26,7 +26,8 @@ from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.ddx.runs.running import beads_at_work, gone
 from helix_tui.core.ddx.uncommitted import implementation_changes, tracked
 from helix_tui.core.ground import process
-from helix_tui.core.ground.project import NAMES, Project
+from helix_tui.core.ground.files import NAMES
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 
 _MARKS = {True: ("ok   ", "success"), False: ("BAD  ", "error"), None: ("–    ", "muted")}

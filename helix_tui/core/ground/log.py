@@ -25,7 +25,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from helix_tui.core.ground.project import make_folder
+from helix_tui.core.ground.files import make_folder
 from helix_tui.core.ground.secret_rules import secrets
 from helix_tui.core.ground.text import clean_block
 

@@ -102,7 +102,7 @@ def _fields(entry: JournalEntry) -> Iterator[FieldChange]:
 
 
 def _back(entry: JournalEntry, history: JournalHistory) -> tuple[str, ...]:
-    """The commands that took it back, or else those that would."""
+    """The commands that undid it, or else those that would."""
     undo = history.get(entry.undone_by) if entry.undone_by else None
     return tuple(_command(words) for words in (undo.commands if undo is not None else entry.inverse))
 

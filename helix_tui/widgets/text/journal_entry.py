@@ -45,12 +45,12 @@ class ChangeFacts(Struct, frozen=True):
     titles: tuple[tuple[str, str], ...] = ()
     """(bead id, title) of the beads that still are there."""
     back: tuple[str, ...] = ()
-    """The commands that take it back, or took it back."""
+    """The commands that undo it, or undid it."""
     traces: tuple[str, ...] = ()
     since: tuple[FieldChange, ...] = ()
     """What somebody changed since: what this change had left, and what stands there now."""
     links: tuple[tuple[str, str], ...] = ()
-    """(what it is, entry id): the entry that it takes back, that took it back, that changed it later."""
+    """(what it is, entry id): the entry that it undoes, the one that undid it, the one that changed the same later."""
     error: str = ""
     born: tuple[str, ...] = ()
     """Beads that it made."""

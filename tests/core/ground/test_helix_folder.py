@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.ground.files import HEADING, PATTERNS, exclude, make_folder
 from helix_tui.core.ground.git import common_dir_above, configured
-from helix_tui.core.ground.project import HEADING, PATTERNS, exclude, make_folder
 
 
 def git(folder: Path, *words: str) -> str:
@@ -79,7 +79,7 @@ def test_many_at_once_enter_them_once(repository: Path) -> None:
     (repository / ".git" / "info" / "exclude").unlink()
     (repository / ".git" / "info").rmdir()
     code = (
-        "import sys; from pathlib import Path; from helix_tui.core.ground.project import make_folder;"
+        "import sys; from pathlib import Path; from helix_tui.core.ground.files import make_folder;"
         "make_folder(Path(sys.argv[1]))"
     )
     folder = str(repository / ".helix" / "ask")

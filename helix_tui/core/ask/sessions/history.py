@@ -23,8 +23,8 @@ from helix_tui.core.ask.records import Definition, Heading, Kind, RankedFile, Sp
 from helix_tui.core.ask.retrieval.library import Records
 from helix_tui.core.ask.retrieval.question import terms_in
 from helix_tui.core.ask.sessions.envelope import result_of
+from helix_tui.core.ground.files import make_folder
 from helix_tui.core.ground.git import open_nonblocking
-from helix_tui.core.ground.project import make_folder
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from msgspec import Struct
 
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.project import Project, make_folder
+from helix_tui.core.ground.files import make_folder
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.recent import Recent
 
 POLL_S = 0.02

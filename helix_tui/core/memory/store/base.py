@@ -103,6 +103,6 @@ class Base(Struct):
             with writing(self.database):
                 self.index.refresh(self.database)
                 yield self.index
-        except BaseException:
+        except BaseException:  # a ctrl+c rolls the transaction back as well; it is raised again
             self.index.forget()  # it may have read what is now taken back
             raise

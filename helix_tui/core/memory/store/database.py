@@ -18,7 +18,8 @@ from pathlib import Path
 from sqlite_utils import Database
 
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground.project import Project, make_folder
+from helix_tui.core.ground.files import make_folder
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.memory.errors import (
     DatabaseBusy,
@@ -75,7 +76,7 @@ def open_database(path: Path, *, read_only: bool = False, busy_seconds: float = 
         connection = _connect(str(path), busy_seconds)
         try:
             _prepare(connection, path)
-        except BaseException:
+        except BaseException:  # ctrl+c too must not leave the file open; it is raised again
             connection.close()
             raise
         return _database(connection)
@@ -115,7 +116,7 @@ def writing(database: Database) -> Iterator[Database]:
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield database
-    except BaseException:
+    except BaseException:  # ctrl+c too must not leave a transaction open; it is raised again
         if connection.in_transaction:
             connection.execute("ROLLBACK")
         raise
@@ -179,7 +180,7 @@ def _connect(target: str, busy_seconds: float, *, uri: bool = False) -> sqlite3.
     connection = sqlite3.connect(target, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=uri)
     try:
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")  # opens the file
-    except BaseException:
+    except BaseException:  # ctrl+c too must not leave the file open; it is raised again
         connection.close()
         raise
     return connection
@@ -201,7 +202,7 @@ def _open_for_reading(path: Path, busy_seconds: float) -> Database:
                 migration.bring_up_to_date(copy, now_ns())
             connection = copy
         connection.execute("PRAGMA query_only = ON")
-    except BaseException:
+    except BaseException:  # ctrl+c too must not leave the file open; it is raised again
         connection.close()
         raise
     return _database(connection)
@@ -230,7 +231,7 @@ def _probed(connection: sqlite3.Connection) -> sqlite3.Connection:
     """The connection, if something can be read through it: only that opens the files beside the database."""
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-    except BaseException:
+    except BaseException:  # ctrl+c too must not leave the file open; it is raised again
         connection.close()
         raise
     return connection

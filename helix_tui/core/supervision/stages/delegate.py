@@ -21,9 +21,9 @@ from helix_tui.core.ddx.dialect import DdxVerb, Dialect
 from helix_tui.core.ddx.names import BARE, money, whole
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ground.errors import with_who
-from helix_tui.core.ground.files import replace_file
+from helix_tui.core.ground.files import make_folder, replace_file
 from helix_tui.core.ground.process import Finished, run_to_files
-from helix_tui.core.ground.project import Project, find_ddx, find_project, make_folder
+from helix_tui.core.ground.project import Project, find_ddx, find_project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.stages.table import StagePrompt
 

@@ -23,7 +23,7 @@ from msgspec import Struct
 from helix_tui.core.ask import tokens
 from helix_tui.core.ask.index.store.segment import NAME, Segment, shifted
 from helix_tui.core.ask.parse.pieces import Pieces
-from helix_tui.core.ground.project import locked_folder, make_folder
+from helix_tui.core.ground.files import locked_folder, make_folder
 
 FORMAT = 3
 """To be raised with any change of the tables or of what parsing yields."""
@@ -244,7 +244,7 @@ class Database:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
-            except BaseException:
+            except BaseException:  # ctrl+c too must not leave a transaction open; it is raised again
                 self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
