@@ -107,10 +107,11 @@ def _sentence(worker: dict[str, Any]) -> str:
 def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> None:
     """The counters of the run, what came of its attempts, and its last turns."""
     active = document["condition"] == "active"
+    ours = f"{run['supervisory_cycles']} supervisory, " if run["supervisory_cycles"] else ""
     reason = "" if active else f", stop reason {clean_line(document['last_stop_reason'])}"
     call.print(
         f"{'This' if active else 'Last'} run: {run['completed_cycles']} completed of "
-        f"{run['attempted_cycles']} attempted, {run['total_tokens']:,} tokens{reason}, "
+        f"{run['attempted_cycles']} attempted, {ours}{run['total_tokens']:,} tokens{reason}, "
         f"{run['last_run'] or run['updated_at']}"
     )
     if run["outcomes"]:

@@ -535,6 +535,15 @@ def test_status_reports_a_structured_snapshot_from_persisted_state(helix: Any, s
     assert "HELIX Status" in helix(world, "status").out
 
 
+def test_status_names_the_beads_of_the_loop_itself_apart(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("r-1", labels=["helix", "helix-injected:review-finding"])])
+    world.answers("NEXT_ACTION: WAIT")
+    helix(world, "run", "--no-auto-review", "--no-auto-align")
+    run = helix(world, "status", "--json").document["run"]
+    assert (run["attempted_cycles"], run["completed_cycles"], run["supervisory_cycles"]) == (2, 1, 1)
+    assert "Last run: 1 completed of 2 attempted, 1 supervisory, " in helix(world, "status").out
+
+
 def test_stuck_tells_reason_and_what_one_could_do(helix: Any, stage: StageFactory) -> None:
     world = stage(
         [

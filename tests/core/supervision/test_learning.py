@@ -46,6 +46,7 @@ ASIDE = Attempt("a", "b", status="success", on_branch=False)
         (Attempt("a", "b", status="execution_failed"), AttemptEvidence(), "failed"),
         (Attempt("a", "b", status="execution_failed", failure_mode="auth_error"), AttemptEvidence(), None),
         (Attempt("a", "b", status="execution_failed", failure_mode="timeout"), AttemptEvidence(), "failed"),
+        (Attempt("a", "b", status="execution_failed", stopped="context canceled"), AttemptEvidence(), None),
         (Attempt("a", "b", status="post_run_check_failed"), AttemptEvidence(), "failed"),
         (Attempt("a", "b", status="land_conflict"), AttemptEvidence(), None),
         (Attempt("a", "b", status="push_failed"), AttemptEvidence(), None),

@@ -109,6 +109,8 @@ def judge(attempt: Attempt, evidence: AttemptEvidence) -> Judged:
     """The verified outcome of an attempt: passed, failed, or None where the evidence does not tell."""
     if not attempt.finished or attempt.verdict.outcome == "unfinished":
         return Judged(None, "it has not ended")
+    if attempt.verdict.outcome == "interrupted":
+        return Judged(None, "it was interrupted, which says nothing about the work")
     if attempt.verdict.outcome == "satisfied":
         return Judged(None, "there was nothing to do")
     if attempt.only_its_worker_says and attempt.verdict.outcome in ("landed", "unknown"):
