@@ -170,10 +170,12 @@ def _why_in_short(queue: Queue, bead_id: str, standing: Standing) -> str:
     return fit(clean_line(standing.reasons[0].detail), 28).rstrip() if standing.reasons else ""
 
 
-def claims_left(held: Collection[Run], free: Collection[Run]) -> str:
-    """How many workers are gone, as `gone` says, and how many of their beads ddx gives out again."""
-    said = f"{counted(len(held) + len(free), 'claim')} of workers that are gone"
-    return f"{said}, {len(free):,} free again" if free else said
+def claims_left(held: Collection[Run], free: Collection[Run], lost: Collection[Run]) -> str:
+    """How many workers are gone, as `gone` says, and whose beads nothing holds any more."""
+    parts = [f"{counted(len(held) + len(free) + len(lost), 'claim')} of workers that are gone"]
+    parts += [f"{len(free):,} free again"] if free else []
+    parts += [f"{len(lost):,} of beads that the tracker lacks"] if lost else []
+    return ", ".join(parts)
 
 
 def notes(call: Call, present: Present) -> list[str]:
@@ -198,11 +200,11 @@ def notes(call: Call, present: Present) -> list[str]:
         lines.append(
             call.paint(f"{counted(number, 'bead')} with unknown status “{clean_line(status, 40)}”", "attention")
         )
-    held, free = gone(present.runs, queue)
-    if held or free:
-        left = (*held, *free)
+    held, free, lost = gone(present.runs, queue)
+    if left := (*held, *free, *lost):
         some = ", ".join(clean_line(short_id(run.bead_id or run.worker_id or "?")) for run in left[:4])
-        lines.append(call.paint(f"{claims_left(held, free)}: ", "attention") + some + (", …" if len(left) > 4 else ""))
+        said = claims_left(held, free, lost)
+        lines.append(call.paint(f"{said}: ", "attention") + some + (", …" if len(left) > 4 else ""))
     missing = dict.fromkeys(edge.missing for edge in queue.graph.dangling)
     if missing:
         waiting = len({edge.bead_id for edge in queue.graph.dangling})

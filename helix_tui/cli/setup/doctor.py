@@ -245,12 +245,12 @@ def _queue(present: Present) -> Iterator[DoctorCheck]:
             f"{counted(len(queue.graph.cycles), 'dependency cycle')}",
             "`helix-tui queue --json` lists them under cycles; take one edge out of each.",
         )
-    held, free = gone(present.runs, queue)
+    held, free, lost = gone(present.runs, queue)
     at_work = f"{len(beads_at_work(present.runs))} at work"
     if held:
         fix = "`helix-tui needs` says which, and what can be done."
-        yield DoctorCheck("workers", False, claims_left(held, free), fix)
-    elif free:
-        yield DoctorCheck("workers", True, f"{at_work}; {claims_left(held, free)}")
+        yield DoctorCheck("workers", False, claims_left(held, free, lost), fix)
+    elif free or lost:
+        yield DoctorCheck("workers", True, f"{at_work}; {claims_left(held, free, lost)}")
     else:
         yield DoctorCheck("workers", True, at_work)

@@ -11,7 +11,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.core.supervision.decide.need_actions import ActionId, NeedAction, actions_of, shared_actions
-from helix_tui.core.supervision.decide.need_view import GROUPS, NeedGroup, stake
+from helix_tui.core.supervision.decide.need_view import NeedGroup, stake
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.keymap import BY_ID, shown
 from helix_tui.widgets import figures
@@ -71,7 +71,7 @@ SNOOZED = "snoozed"
 REASON_LEAST = 90
 """Cells from which every row says its reason in a column of its own."""
 
-_STAKE, _USD, _AGE, _WHO = 12, 8, 5, 12
+_USD, _AGE, _WHO = 8, 5, 12
 _WORD = 16
 
 RowKind = Literal["group", "need", "fold"]
@@ -138,8 +138,13 @@ class NeedRows(RowSource):
         self._closed = frozenset(closed)
         self._places = {row.key: place for place, row in enumerate(rows)}
         needs = [need for row in rows for need in row.needs]
+        kinds: dict[str, set[str]] = {}
+        for row in rows:
+            kinds.setdefault(row.group, set()).update(need.kind for need in row.needs)
+        self._mixed = {group for group, found in kinds.items() if len(found) > 1} - {"stale claims"}
+        """Groups in which a row says of what kind it is: elsewhere the heading does."""
         self._has_usd = any(need.usd for need in needs)
-        self._has_stake = any(need.waiting for need in needs)
+        self._stake = max((len(stake(need)) for need in needs if need.waiting), default=0)
         self._has_who = any(need.assigned for need in needs)
 
     def __len__(self) -> int:
@@ -186,16 +191,17 @@ class NeedRows(RowSource):
         right = self._figures(need, width)
         room = width - width_of(left) - width_of(right) - 1
         title = title_of(need, self._queue)
-        if width >= 60 and len(GROUPS.get(group, ())) != 1 and group != "stale claims":
+        if width >= 60 and group in self._mixed:
             left.append((column(word, _WORD), ink.removesuffix(" bold")))
             room -= _WORD
         bead = self._queue.beads.get(need.bead_id)
-        if width < REASON_LEAST or bead is None:
+        if width < REASON_LEAST or not need.bead_id:
             left.append((title, "text"))
         else:
             share = max(28, room * 11 // 20)
+            named = clean_line(bead.title, 300) if bead is not None else f"{short_id(need.bead_id)} not in the tracker"
             left += [
-                (column(clean_line(bead.title, 300), share), "text"),
+                (column(named, share), "text" if bead is not None else "muted"),
                 (clean_line(need.reason, 400), "muted"),
             ]
         return spread(left, right, width)
@@ -207,9 +213,9 @@ class NeedRows(RowSource):
         spans: list[Span] = []
         if self._has_who and width >= 100:
             spans.append((clean_line(need.assigned, _WHO - 2).rjust(_WHO), "running"))
-        if self._has_stake and width >= 48:
+        if self._stake and width >= 48:
             words = stake(need) if width >= 72 else (f"▸{need.waiting}" if need.waiting else "")
-            spans.append((words.rjust(_STAKE if width >= 72 else 5), "attention" if need.waiting else "muted"))
+            spans.append((words.rjust(self._stake + 2 if width >= 72 else 5), "attention" if need.waiting else "muted"))
         if self._has_usd and width >= 80:
             spans.append(((figures.money(need.usd) if need.usd else "").rjust(_USD), "text"))
         if width >= 60:

@@ -219,6 +219,7 @@ class FiguredRows(RowSource):
         self.rows = tuple(rows)
         self._title, self._columns, self._empty, self._legend = title, tuple(columns), empty, legend
         self._places = {row.key: place for place, row in enumerate(self.rows, 1)}
+        self._name_cells = max(cell_len(title), *(width_of(row.name) for row in self.rows), 0) + 4
 
     def __len__(self) -> int:
         return len(self.rows) + 1 + bool(self._legend and self.rows)
@@ -264,7 +265,7 @@ class FiguredRows(RowSource):
         return spread([(self._title, "muted")], heads, width)
 
     def _shown(self, width: int) -> list[Column]:
-        return fitting(self._columns, width - min(NAME_CELLS, width // 2))
+        return fitting(self._columns, width - min(NAME_CELLS, width // 2, self._name_cells))
 
 
 def cell(text: str, ink: str = "text") -> Line:

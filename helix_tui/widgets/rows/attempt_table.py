@@ -355,7 +355,7 @@ def _as_wide(column: Column, cells: int) -> Column:
 
 def title_room(width: int) -> int:
     """Cells that a title keeps before a column gives way: the title is what one reads."""
-    return 18 if width < 70 else 22 if width < 80 else 30 if width < 110 else 40
+    return 18 if width < 62 else 26 if width < 80 else 30 if width < 110 else 40
 
 
 def shown_columns(columns: Sequence[Column], width: int, lead: int, chosen: Sequence[str] | None) -> list[Column]:

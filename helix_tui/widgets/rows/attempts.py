@@ -43,7 +43,7 @@ from helix_tui.widgets.rows.attempt_table import (
     shown_columns,
 )
 
-TITLE_CELLS = 40
+TITLE_CELLS = 60
 """Cells that a title keeps before a column gives way: the title is what one reads."""
 
 ACTIONS = 3

@@ -24,7 +24,7 @@ from helix_tui.widgets.chrome.actions import answers, outcome, target_of
 from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.text.pane import FoldPane, Para, Paragraphs
 
-NARROW = 50
+NARROW = 48
 """Cells below which a row saves on time and tool."""
 
 _LOOK_BACK = 64

@@ -47,6 +47,7 @@ def test_needs_are_ranked_by_urgency_then_by_what_waits() -> None:
         Run("lower", verdict="silent", why="no event for 9m"),
         Run("below", verdict="alive"),
         Run("done", verdict="dead", live=False, why="left over"),
+        Run("archived", verdict="dead", live=False, why="left over by a bead that the tracker lacks"),
         Run(None, verdict="dead", live=False),
     )
     needs = needs_of(queue, runs, tracker)

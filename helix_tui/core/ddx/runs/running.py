@@ -101,15 +101,24 @@ def beads_at_work(runs: Iterable[Run]) -> frozenset[str]:
     return frozenset(run.bead_id for run in runs if run.live and run.bead_id is not None)
 
 
-def gone(runs: Iterable[Run], queue: Queue) -> tuple[tuple[Run, ...], tuple[Run, ...]]:
-    """Runs whose worker is gone: those that still keep their bead from others, and those whose bead is ready again."""
-    dead = [run for run in runs if run.verdict == "dead"]
-    free = {
-        run.bead_id
-        for run in dead
-        if run.bead_id and run.bead_id in queue.beads and queue.state(run.bead_id) == "ready"
-    }
-    return tuple(run for run in dead if run.bead_id not in free), tuple(run for run in dead if run.bead_id in free)
+Runs = tuple[Run, ...]
+
+
+def gone(runs: Iterable[Run], queue: Queue) -> tuple[Runs, Runs, Runs]:
+    """Runs whose worker is gone: those that still keep their bead from others, those whose bead is ready again, and
+    those whose bead the tracker lacks: what they left holds nothing.
+    """
+    held, free, lost = [], [], []
+    for run in runs:
+        if run.verdict != "dead":
+            continue
+        if run.bead_id and run.bead_id not in queue.beads:
+            lost.append(run)
+        elif run.bead_id and queue.state(run.bead_id) == "ready":
+            free.append(run)
+        else:
+            held.append(run)
+    return tuple(held), tuple(free), tuple(lost)
 
 
 class _Work(Struct, frozen=True):

@@ -338,14 +338,15 @@ def _rank(queue: Queue, need: Need) -> tuple[int, int, float, int, str]:
 
 def _run_needs(queue: Queue, runs: Iterable[Run]) -> Iterable[_Found]:
     runs = tuple(runs)
-    free = {run.bead_id for run in gone(runs, queue)[1]}  # ddx gives these out again
+    _, again, lost = gone(runs, queue)
+    free = {run.bead_id for run in (*again, *lost)}  # ddx gives these out again, or has nothing to give out
     for run in runs:
         if run.verdict == "alive" or run.bead_id is None or run.bead_id in free:
             continue
         bead = queue.beads.get(run.bead_id)
         if bead is not None and governs_alignment(bead):
             continue
-        if bead is None or bead.status not in TERMINAL:
+        if bead is None or bead.status not in TERMINAL:  # a silent one may still work on what the tracker lacks
             yield ("dead_run" if run.verdict == "dead" else "silent_run"), run.bead_id, run.why
 
 
