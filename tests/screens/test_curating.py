@@ -354,6 +354,14 @@ async def test_an_undo_that_would_run_something_else_by_now_is_shown_once_more(a
         assert rows_of(app)["demo-c"]["priority"] == 0
 
 
+async def test_an_undo_that_comes_at_once_is_of_the_change_that_still_runs(app: Console) -> None:
+    async with app.run_test(size=(120, 30)) as pilot:
+        await press(pilot, "-")
+        await pilot.press("enter", "u")
+        await thought(pilot)
+        assert app.sees("undo op-1"), app.rows()
+
+
 async def test_a_redo_that_would_run_something_else_by_now_runs_nothing(app: Console) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         on(app, "demo-a")

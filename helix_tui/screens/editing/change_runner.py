@@ -54,6 +54,10 @@ class ChangeHost(Protocol):
     def show_pending(self) -> None: ...
 
 
+FOLLOW_S = 5.0
+"""How long an undo waits for the change that runs: what it takes back is that one, not the one before."""
+
+
 class JobQueue:
     """A thread that does jobs in their order and tells what came of each."""
 
@@ -147,6 +151,8 @@ class ChangeRunner:
         shown = self._host.snapshot
 
         def work() -> Preview:
+            if request.follows:
+                self._changes.wait(FOLLOW_S)
             queue_state = QueueState(shown.tracker, shown.queue, shown.runs, shown.dialect)
             if not _stands(shown):
                 queue_state = self._scout.look()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import ClassVar, Literal
 
 from msgspec.structs import replace
 
@@ -31,6 +31,9 @@ LOWEST = 4
 
 class ChangeRequest(ABC):
     """One change that may be made. `plan` and `run` are for worker threads, each with its own curator."""
+
+    follows: ClassVar[bool] = False
+    """What it does depends on the change that runs: it is planned once that has ended."""
 
     @property
     @abstractmethod
@@ -302,6 +305,7 @@ class FocusRequest(ChangeRequest):
 class UndoRequest(ChangeRequest):
     """A change undone, or done again after it was; without an entry, the last one of people."""
 
+    follows = True
     word: Literal["undo", "redo"]
     entry: JournalEntry | None = None
 
