@@ -12,7 +12,7 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.report.counts import counts_of, queue_line
 from helix_tui.cli.report.loading import load, note_unread
 from helix_tui.core.beads.counts import QueueCounts
-from helix_tui.core.ddx.attempts.sums import format_whole, read_sums
+from helix_tui.core.ddx.attempts.sums import format_tokens, format_whole, read_sums
 from helix_tui.core.ddx.dialect import Shut
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
@@ -111,7 +111,7 @@ def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> Non
     reason = "" if active else f", stop reason {clean_line(document['last_stop_reason'])}"
     call.print(
         f"{'This' if active else 'Last'} run: {run['completed_cycles']} completed of "
-        f"{run['attempted_cycles']} attempted, {ours}{run['total_tokens']:,} tokens{reason}, "
+        f"{run['attempted_cycles']} attempted, {ours}{format_tokens(read_sums(run['spent']))}{reason}, "
         f"{run['last_run'] or run['updated_at']}"
     )
     if run["outcomes"]:

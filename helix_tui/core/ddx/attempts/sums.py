@@ -165,6 +165,13 @@ def format_sum(sums: Sums) -> str:
     return f"≥{format_usd(sums.usd)}" if sums.usd else "n/a"
 
 
+def format_tokens(sums: Sums) -> str:
+    """Tokens: ``1,234 tokens``; ``≥`` where a call does not say, ``tokens n/a`` where none does."""
+    if not sums.tokens_complete and not sums.tokens:
+        return "tokens n/a"
+    return f"{'' if sums.tokens_complete else '≥'}{sums.tokens or 0:,} tokens"
+
+
 def format_parts(sums: Sums) -> str:
     """The parts of a sum: ``work $0.25 · reviews $0.38``; empty where there is one part only."""
     spent = [(part, sums.parts[part]) for part in PARTS if part in sums.parts and sums.parts[part].calls]

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.ddx.attempts.sums import format_whole
+from helix_tui.core.ddx.attempts.sums import format_tokens, format_whole
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
@@ -472,7 +472,7 @@ class Loop:
         ours = f"{state.supervisory_cycles} supervisory, " if state.supervisory_cycles else ""
         tell(
             f"═══ run complete: {state.attempted_cycles} attempted, {state.completed_cycles} completed, "
-            f"{ours}{state.skipped_count} skipped, {state.total_tokens} tokens, "
+            f"{ours}{state.skipped_count} skipped, {format_tokens(state.sums)}, "
             f"{format_whole(state.sums)} ═══"
         )
         for line in (*blockers, *filter(None, [uncommitted])):

@@ -10,7 +10,7 @@ import pytest
 
 from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.ddx.attempts.index import AttemptIndex
-from helix_tui.core.ddx.attempts.sums import Amount, Sums, format_sum, format_whole, read_sums, sum_calls
+from helix_tui.core.ddx.attempts.sums import Amount, Sums, format_sum, format_tokens, format_whole, read_sums, sum_calls
 
 FIRST = "20260801T100005-aaaaaaaa"
 SECOND = "20260801T110000-bbbbbbbb"
@@ -143,7 +143,15 @@ def test_where_ddx_found_no_agent_nothing_was_spent(project: Project) -> None:
 def test_where_no_agent_was_called_the_cost_is_known_to_be_nothing(project: Project) -> None:
     project.call(3, cost=None, outcome="failure", exitCode=1, detail="ResolveRoute: no viable routing candidate")
     assert format_whole(project.sums()) == "$0.00"
+    assert format_tokens(project.sums()) == "0 tokens"
     assert format_whole(Sums()) == "$0.00", "a run in which nothing was attempted"
+
+
+def test_tokens_that_nobody_counted_are_not_none() -> None:
+    known, unknown = Amount(0.1, 1940, 1), Amount(0.2, 0, 1, 0, 1)
+    assert format_tokens(Sums({"work": known})) == "1,940 tokens"
+    assert format_tokens(Sums({"work": known, "reviews": unknown})) == "≥1,940 tokens"
+    assert format_tokens(Sums({"work": unknown})) == "tokens n/a"
 
 
 def test_a_total_below_its_parts_is_no_fact(project: Project) -> None:

@@ -373,7 +373,7 @@ def test_summary_produces_one_liners_with_log_line_ranges(stage: StageFactory) -
     assert any("cycle 1: a-1 → COMPLETE (1/1 done, 1234 tokens)" in line for line in lines)
     assert "ready=" not in done.stderr
     assert any("ready=1, cycle=1" in line for line in log)
-    assert "run complete: 1 attempted, 1 completed, 0 skipped, 1234 tokens" in done.stderr
+    assert "run complete: 1 attempted, 1 completed, 0 skipped, 1,234 tokens" in done.stderr
 
 
 def test_run_stops_after_two_consecutive_build_cycles_with_no_selectable_issue_and_names_orphans(
