@@ -118,7 +118,12 @@ def _feedback(parser: argparse.ArgumentParser) -> None:
 def _edge(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--from", dest="from_name", required=True, metavar="NAME|ID")
     parser.add_argument("--to", dest="to_name", required=True, metavar="NAME|ID")
-    parser.add_argument("--type", dest="rel_type", required=True, help="co_occurs, causes, solves or similar")
+    parser.add_argument(
+        "--type",
+        dest="rel_type",
+        required=True,
+        help="co_occurs, causes, solves or similar; led_to and supersedes are taken too",
+    )
     parser.add_argument("--weight", type=float, default=1.0)
 
 

@@ -79,6 +79,15 @@ def test_the_threshold_is_a_setting(world: WorldFactory, dead: int, monkeypatch:
     assert orphans(here) == ()
 
 
+@pytest.mark.parametrize(("age", "orphaned"), [(50, True), (20, False)])
+def test_a_short_threshold_counts_where_nobody_renewed_the_claim(
+    world: WorldFactory, dead: int, monkeypatch: pytest.MonkeyPatch, age: int, orphaned: bool
+) -> None:
+    monkeypatch.setenv("HELIX_ORPHAN_THRESHOLD", "1")
+    here = world([claimed(dead, 50, **{"execute-loop-heartbeat-at": ago(age)})], "april")
+    assert bool(orphans(here)) == orphaned
+
+
 def test_a_lease_without_its_worker_is_an_orphan_though_the_row_is_open(world: WorldFactory, dead: int) -> None:
     here = world([row("a")])
     folder = lease_roots(find_project(here.root))[0]

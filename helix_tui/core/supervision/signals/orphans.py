@@ -29,6 +29,8 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS, format_instant, format_span
 
 THRESHOLD_S = 7200
+AT_ONCE = 2 * NS
+"""A heartbeat so soon after the claim is the claim's own, written by the process that took the bead."""
 
 
 class Orphan(Struct, frozen=True):
@@ -146,7 +148,8 @@ def _judge(bead_id: str, claims: list[Claim], now: int, least: int, here: str) -
         return None  # nobody can tell from here whether it lives
     if any(pid_alive(pid) for pid in pids):
         return None
-    if now - oldest > least and any(claim.at is not None and now - claim.at <= FRESH for claim in claims):
+    beats = [claim.at for claim in claims if claim.at is not None and claim.at - oldest > AT_ONCE]
+    if now - oldest > least and any(now - beat <= FRESH for beat in beats):
         return None  # somebody keeps it alive under another process
     owner = next((claim.owner for claim in held if claim.owner), "")
     machine = next((claim.machine for claim in held if claim.machine), here)
