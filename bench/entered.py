@@ -8,8 +8,8 @@ five times, on another bead each time: a file counts that is entered every time,
 does not. The console runs without its background look at the next action, which is another journey.
 
 A bead in a file: from the write until its new title is on the screen. A key: from `e` until the sheet shows the
-command. Enter: until the tracker has the change and the change runner is done with it; the feed's thread is left out,
-for what it does then is the first step again. The steps of the command line are whole calls of it.
+command. Enter: until the tracker has the change and the change runner is done with it. In these two the feed's thread
+is left out, for what it does is the first step again. The steps of the command line are whole calls of it.
 
 A long way is not slow, it is hard to follow: the bounds hold that down. Speed is ``bench.ratios``'s.
 """
@@ -176,12 +176,12 @@ async def _one_bead(
             touch_row(path, bead_id, f"bench 0 rewritten {turn}")
         await _seen(entered, app, f"rewritten {turn}")
     await asyncio.sleep(PAUSE_S)
+    entered.left_out = next(each.ident for each in threading.enumerate() if each.name == "helix-live")
     with entered.step() as to_plan:
         await pilot.press("e")
         await _seen(entered, app, f"ddx bead update {bead_id}")
     await asyncio.sleep(PAUSE_S)
     was = path.read_bytes()
-    entered.left_out = next(each.ident for each in threading.enumerate() if each.name == "helix-live")
     with entered.step() as to_tracker:
         await pilot.press("enter")
         await _until(entered, lambda: path.read_bytes() != was and app.change_runner.settle(0))

@@ -13,9 +13,8 @@ from helix_ddx.store.call import VerbCall
 from helix_ddx.store.places import TrackerRow
 from helix_ddx.verbs.lists import queue_of, say_ordered
 from helix_ddx.verbs.status import active_work
-from helix_tui.core.beads.readiness import Queue, pick_order
+from helix_tui.core.beads.readiness import HEAD, Queue, pick_order
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.beads.rule import HEAD
 
 _KINDS = {
     "waiting_dependencies": "dependency",

@@ -52,7 +52,7 @@ def quiet_environment() -> dict[str, str]:
 def last_words(text: str) -> str:
     """What a failing program said at the very end."""
     lines = [line.strip() for line in clean_block(text, 20_000).splitlines() if line.strip()]
-    return lines[-1][:300] if lines else "it said nothing"
+    return lines[-1][:300] if lines else "it printed nothing"
 
 
 def finish(command: Sequence[str], *, cwd: Path, env: dict[str, str], timeout: float) -> str:

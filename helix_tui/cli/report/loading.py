@@ -1,27 +1,35 @@
 """The present data of a project, read once, for the commands that print it.
 
 `core.snapshot.take_snapshot` reads more than a queue needs; what one cold process pays counts here.
+
+``--since``: attempts that began at or after an instant.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
 from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.core.beads.archive import describe, only_archived, read_archive
-from helix_tui.core.beads.readiness import Claims, Queue, classify
+from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.beads.rule import Era
 from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.ddx.dialect import Dialect, Shut, remarks, rule_for, shut
 from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NS, parse_now
+
+if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts.attempt import Attempt
 
 
 class UnknownBead(CliError):
@@ -190,3 +198,39 @@ def known_as(error: UnknownBead, project: Project, held: Collection[str]) -> Cli
         return error
     said = f"{clean_line(gone.id, 60)} was {describe(gone).words}: ddx changes no archived bead"
     return CliError(said, f"`helix-tui why {clean_line(gone.id, 60)}` shows it; a new bead can continue it.")
+
+
+_SPAN = re.compile(r"(\d+)([smhdw])\Z")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def add_since(parser: argparse.ArgumentParser) -> None:
+    """The option."""
+    parser.add_argument("--since", metavar="D", help="started since then: 90m, 12h, 3d, or an ISO 8601 time")
+
+
+def since_of(call: Call) -> int | None:
+    """The instant that was asked for, or None.
+
+    Raises:
+        CliError: neither a span nor a time.
+    """
+    text = call.options.since
+    if not text:
+        return None
+    span = _SPAN.match(text)
+    if span:
+        return call.now - int(span.group(1)) * _SECONDS[span.group(2)] * NS
+    try:
+        return parse_now(text)
+    except ValueError:
+        raise CliError(
+            f"--since {clean_line(text, 40)!r} is neither a duration nor a time",
+            "Write 90m, 12h, 3d or 2026-08-21.",
+            2,
+        ) from None
+
+
+def began_since(attempt: Attempt, since: int | None) -> bool:
+    """Whether an attempt began at or after ``since``; one of which no time is known counts as old."""
+    return since is None or (attempt.started_at or attempt.finished_at or 0) >= since

@@ -8,8 +8,7 @@ from typing import Any
 
 from helix_tui.cli.call import Call
 from helix_tui.cli.paint import columns
-from helix_tui.cli.report.loading import Present, archived_bead, find_bead, load
-from helix_tui.cli.report.since import add_since, began_since, since_of
+from helix_tui.cli.report.loading import Present, add_since, archived_bead, began_since, find_bead, load, since_of
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.attempt import count_headings, count_outcomes
 from helix_tui.core.ddx.attempts.evidence import interpret

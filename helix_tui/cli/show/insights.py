@@ -9,8 +9,7 @@ from typing import Any
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.paint import columns
 from helix_tui.cli.report.experiments import count, dollars, per_landed, percent, span, trial_document, trial_lines
-from helix_tui.cli.report.loading import load
-from helix_tui.cli.report.since import add_since, began_since, since_of
+from helix_tui.cli.report.loading import add_since, began_since, load, since_of
 from helix_tui.cli.show.attempts import read_book
 from helix_tui.core.beads.archive import only_archived, read_archive
 from helix_tui.core.beads.readiness import Queue

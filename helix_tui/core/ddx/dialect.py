@@ -23,12 +23,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from helix_tui.core.beads.readiness import tracker_era
+from helix_tui.core.beads.readiness import APRIL as APRIL_RULE
+from helix_tui.core.beads.readiness import HEAD as HEAD_RULE
+from helix_tui.core.beads.readiness import Era as AnyEra
+from helix_tui.core.beads.readiness import Rule, tracker_era
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.beads.rule import APRIL as APRIL_RULE
-from helix_tui.core.beads.rule import HEAD as HEAD_RULE
-from helix_tui.core.beads.rule import Era as AnyEra
-from helix_tui.core.beads.rule import Rule
 from helix_tui.core.ddx.names import BARE, VERBS, Era
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from helix_tui.core.beads.rule import Rule
+from helix_tui.core.beads.readiness import Rule
 from helix_tui.core.ddx.client import MISSING, Ddx, DdxError
 from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, RowGate, Words, read_verbs
 from helix_tui.core.ddx.names import VERBS, Era

@@ -72,7 +72,7 @@ class AuthoringVerdict(Struct, frozen=True):
 
     @property
     def warnings(self) -> tuple[AuthoringFinding, ...]:
-        """What should be mended."""
+        """What should be improved."""
         return tuple(finding for finding in self.findings if finding.level == "warning")
 
     @property
@@ -95,7 +95,7 @@ def vague_items(acceptance: str) -> tuple[str, ...]:
 
 
 def acceptance_items(acceptance: str) -> tuple[str, ...]:
-    """The items of an acceptance text: numbered, bulleted or one a line; an indented line goes on."""
+    """The items of an acceptance text: numbered, bulleted or one a line; an indented line belongs to the item above."""
     items: list[str] = []
     marked = False
     for line in acceptance.split("\n"):

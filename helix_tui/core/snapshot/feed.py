@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from helix_tui.core.beads.archive import only_archived, read_archive
-from helix_tui.core.beads.readiness import Claims, Queue, classify
+from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.beads.rule import Era
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.dialect import Dialect, remarks, rule_for

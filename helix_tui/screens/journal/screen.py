@@ -199,7 +199,7 @@ class JournalScreen(FilteringScreen):
             self.list.select(event.name)
 
     def on_resize(self) -> None:
-        """Whoever reads goes on reading where both no longer fit side by side."""
+        """Keep the detail in view for a reader when list and detail no longer fit side by side."""
         narrow = f"-{self.posture}" in NARROW
         if narrow:
             self.set_class(self.focused is self.detail, "-reading")

@@ -35,7 +35,7 @@ from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.requests import DriftRequest, RecoveryRequest, request_for, upkeep
 from helix_tui.screens.external_editor import open_first_change
 from helix_tui.screens.memory.sheets import MemoryPreviewSheet
-from helix_tui.screens.needs import deeds
+from helix_tui.screens.needs import actions
 from helix_tui.screens.needs.need_list import NeedList
 from helix_tui.screens.needs.question import QuestionSheet, answer_choices
 from helix_tui.screens.needs.requests import AnswerRequest, LandRequest, ResolvedRequest
@@ -121,8 +121,8 @@ class NeedsScreen(NeedList):
             if do_it:
                 project, clock = self.console.snapshot.project, self.console.now
                 self._job(
-                    partial(deeds.settle_lessons, project, needs, accept=yes, clock=clock),
-                    partial(deeds.undo_lessons, project, clock=clock),
+                    partial(actions.settle_lessons, project, needs, accept=yes, clock=clock),
+                    partial(actions.undo_lessons, project, clock=clock),
                 )
 
         self.app.push_screen(sheet, decided)
@@ -171,7 +171,7 @@ class NeedsScreen(NeedList):
         needs = self._able("retry")
         if needs:
             models = Counter((each.harness, each.model) for each in self.console.snapshot.attempts if each.model)
-            self.console.push_screen(deeds.retry_sheet(self.console, needs, models))
+            self.console.push_screen(actions.retry_sheet(self.console, needs, models))
 
     def action_land(self) -> None:
         """Merge what is kept, and close the bead."""
@@ -208,7 +208,7 @@ class NeedsScreen(NeedList):
             super().action_edit()
         elif self.may_change():
             made = lambda sha: self.look_ahead(ResolvedRequest(need, sha)) if sha else None  # noqa: E731
-            deeds.Resolving(self, need, self._attempt(need), made).begin()
+            actions.Resolving(self, need, self._attempt(need), made).begin()
 
     def action_snooze(self) -> None:
         """Put off what is chosen for a while; what is put off comes back."""
@@ -233,7 +233,7 @@ class NeedsScreen(NeedList):
 
             self._job(work, back)
 
-        self.console.push_screen(deeds.snooze_sheet(len(chosen), self.console.now(), until))
+        self.console.push_screen(actions.snooze_sheet(len(chosen), self.console.now(), until))
 
     def action_assign(self) -> None:
         """Name who deals with it."""

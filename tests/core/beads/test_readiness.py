@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from helix_tui.core.beads.counts import count_queue
-from helix_tui.core.beads.readiness import Claims, Queue, classify
-from helix_tui.core.beads.rule import Era
+from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
 from helix_tui.core.beads.tracker import parse_rows, read_tracker
 from helix_tui.core.ground.time import parse_now
 

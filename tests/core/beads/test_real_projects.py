@@ -17,8 +17,7 @@ from msgspec.structs import replace
 from helix_tui.core.beads.archive import find_archived, only_archived, read_archive
 from helix_tui.core.beads.counts import count_queue
 from helix_tui.core.beads.query import matching, parse_query
-from helix_tui.core.beads.readiness import Queue, classify
-from helix_tui.core.beads.rule import APRIL, HEAD, Rule
+from helix_tui.core.beads.readiness import APRIL, HEAD, Queue, Rule, classify
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ground.time import parse_now
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.editing.execute.curator import QueueState
-from helix_tui.core.supervision.decide.check import take_bearing, undecided
+from helix_tui.core.supervision.decide.check import take_status_summary, undecided
 from helix_tui.core.supervision.decide.facts import Facts, gather_facts
 from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.decide.verdict import decide
@@ -114,4 +114,4 @@ def test_what_governs_an_alignment_holds_up_nobody(world: WorldFactory) -> None:
     assert facts.left == ()
     assert decide(facts).next_action == ""
     assert find_stuck(queue_state.queue) == ()
-    assert take_bearing(queue_state, made.curator.project).verdict.next_action == "STOP"
+    assert take_status_summary(queue_state, made.curator.project).verdict.next_action == "STOP"

@@ -56,7 +56,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 class Citation(Struct, frozen=True):
-    """A source as it is cited: the span, and the lines of it that are told."""
+    """A source as it is cited: the span, and the lines of it that are quoted."""
 
     number: int
     span: Span

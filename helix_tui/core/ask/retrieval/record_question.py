@@ -167,7 +167,7 @@ class RecordsAsked(Struct, frozen=True):
 
 
 def records_asked(text: str) -> RecordsAsked:
-    """Read a question for what it wants of the records."""
+    """What a question asks of the records."""
     head = text.strip().split("\n", 1)[0]
     ids = tuple(dict.fromkeys(found for found in _ID.findall(head) if any(map(str.isdigit, found.rpartition("-")[2]))))
     if len(head.split()) > 40:

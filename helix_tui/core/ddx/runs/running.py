@@ -482,7 +482,7 @@ def _facts(work: _Work, bundle: Bundle | None, now: int) -> tuple[Fact, ...]:
         if claim.expires_at is not None and claim.expires_at > 0:
             late = " (past)" if claim.expires_at < now else ""
             until = format_instant(claim.expires_at) + late
-            facts.append(Fact("good until", until, claim.source, claim.path, claim.at))
+            facts.append(Fact("valid until", until, claim.source, claim.path, claim.at))
     if bundle is not None:
         value = f"{bundle.attempt_id}{', result written' if bundle.finished else ''}"
         facts.append(Fact("evidence", value, "bundle", bundle.folder, bundle.started_at))

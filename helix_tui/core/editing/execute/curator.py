@@ -13,8 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.beads.readiness import Claims, Queue, classify, tracker_era
-from helix_tui.core.beads.rule import Era, Rule
+from helix_tui.core.beads.readiness import Claims, Era, Queue, Rule, classify, tracker_era
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.ddx.client import Ddx, DdxError, hook_warnings, last_error
 from helix_tui.core.ddx.dialect import Dialect, Remark, Shut, difference, rule_for, shut

@@ -29,7 +29,7 @@ from helix_tui.core.editing.undo.undo_plan import Conflict, Unreadable
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.threads import keep_at
 from helix_tui.core.ground.time import now_ns
-from helix_tui.core.supervision.decide.check import DocumentFacts, StatusSummary, take_bearing
+from helix_tui.core.supervision.decide.check import DocumentFacts, StatusSummary, take_status_summary
 from helix_tui.core.supervision.decide.need_view import Snooze, SplitNeeds, read_snoozes, split_snoozed
 from helix_tui.core.supervision.decide.needs import asked_of, needs_of, waiting_lessons
 from helix_tui.core.supervision.run_state.budget import NO_BUDGET, Budget
@@ -221,7 +221,7 @@ class BackgroundMonitor:
             unminded, trouble = (() if minded else unminded), why or trouble
         dead = find_dead_claims(queue_state, self.project, env=self._env, now=self._clock())
         self._governing.dialect = queue_state.dialect
-        status_summary = take_bearing(
+        status_summary = take_status_summary(
             queue_state,
             self.project,
             drift=drift,

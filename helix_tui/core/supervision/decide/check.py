@@ -345,7 +345,7 @@ def _facts_of(
     )
 
 
-def take_bearing(
+def take_status_summary(
     queue_state: QueueState,
     project: Project,
     *,

@@ -24,8 +24,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import MEMORY_CLASSES, Attempt, Piece, memory_class
-from helix_tui.core.ddx.attempts.branch import BranchHistory, merge_report
 from helix_tui.core.ddx.attempts.calls import IndexedCall, SessionIndex
+from helix_tui.core.ddx.attempts.index import BranchHistory, merge_report
 from helix_tui.core.ddx.attempts.loop_log import LoopEntry, LoopLogs
 from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
 from helix_tui.core.ddx.files import decode_object, read_bytes, stamp_of

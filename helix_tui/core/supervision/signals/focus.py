@@ -21,9 +21,8 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
-from helix_tui.core.beads.readiness import looks_like_epic
+from helix_tui.core.beads.readiness import Rule, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.beads.rule import Rule
 from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan.fields import FOCUS_MARK, must_live
 from helix_tui.core.editing.plan.inverse import FOCUS_ON

@@ -10,8 +10,7 @@ import pytest
 
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.branch import BranchHistory
-from helix_tui.core.ddx.attempts.index import AttemptIndex
+from helix_tui.core.ddx.attempts.index import AttemptIndex, BranchHistory
 from helix_tui.core.ddx.attempts.verdict import OUTCOMES
 from helix_tui.core.ground.project import find_project
 from tests.core.ddx.attempts.test_attempts import FIRST, SECOND, Place, event

@@ -121,7 +121,7 @@ def test_one_run_of_four_sources_is_one_run(place: Place) -> None:
     assert (run.harness, run.model, run.phase, run.message) == ("claude", "sonnet", "running", "at it")
     assert (run.live, run.verdict, run.age_s) == (True, "alive", 70), "since its worker took the bead"
     assert {fact.source for fact in run.facts} == {"run-state", "lease", "sidecar", "row"}
-    assert {fact.name for fact in run.facts} >= {"attempt", "process", "owner", "good until", "worker"}
+    assert {fact.name for fact in run.facts} >= {"attempt", "process", "owner", "valid until", "worker"}
 
 
 @pytest.fixture
