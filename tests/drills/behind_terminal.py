@@ -21,6 +21,12 @@ from pathlib import Path
 from bench.console import Terminal, console_argv
 from tests.drills.actions import Action, Case, sent
 
+REST_S = 0.5
+"""Seconds that a rest takes at most: where something runs, a sign turns on the screen and it is never still."""
+
+STILL_S = 10.0
+"""Seconds in which a console that was pressed fast is waited for to be still, before it is asked for another size."""
+
 LIMIT_S = 180.0
 """Seconds that a console may take for anything, as `lived` counts them: on a busy machine what it waits for gets
 no turn either."""
@@ -87,7 +93,7 @@ class Session:
             self.size = value
             fcntl.ioctl(self.terminal.fd, termios.TIOCSWINSZ, struct.pack("HHHH", value[1], value[0], 0, 0))
         elif kind == "rest":
-            self.drain(0.1 if value else 0.0, 5.0)
+            self.drain(0.1 if value else 0.0, REST_S)
         else:
             self.write(sent(action, self.size).encode("utf-8", "surrogateescape"))
 
@@ -111,6 +117,10 @@ class Session:
             self.check(limit, "does not end")
         return any_came
 
+    def _hears(self, seconds: float) -> bool:
+        """Whether anything comes within so many seconds."""
+        return bool(select.select([self.terminal.fd], [], [], seconds)[0]) and self._read()
+
     def _lived(self) -> float:
         return lived(f"{self.terminal.pid}/task/{self.terminal.pid}")
 
@@ -130,11 +140,11 @@ class Session:
 
     def answers(self) -> None:
         """Raise where it draws nothing on another size."""
-        self.drain(0.5, LIMIT_S)  # keys come in faster than they are dealt with
+        self.drain(0.5, STILL_S)  # keys come in faster than they are dealt with
         for size in ((100, 30), (101, 31)):
             self.act(("size", size))
             until = self._lived() + LIMIT_S
-            while not self.drain(0.5, LIMIT_S):
+            while not self._hears(0.5):
                 self.check(until, "draws nothing")
 
     def end(self) -> int:
@@ -145,7 +155,7 @@ class Session:
                 if self.took:
                     self.took, until = False, self._lived() + LIMIT_S
                     self.write(b"\x1b[27u\x11")
-                self.drain(0.2, LIMIT_S)
+                self.drain(0.2, REST_S)
                 self.check(until, "does not leave")
         except Ended as ended:
             return ended.code
