@@ -59,7 +59,7 @@ class FilteringScreen(PanedScreen):
         if self.prompt is None:
             from helix_tui.widgets.chrome.prompt import Prompt
 
-            self.prompt = Prompt(self.FILTER_LEAD, self.ways_on, text=self.filter_text, id="filter")
+            self.prompt = Prompt(self.FILTER_LEAD, self.ways_on, text=self.filter_text)
             await self.mount(self.prompt)
             self.say_count()
 

@@ -15,6 +15,7 @@ from helix_tui.core.evidence.sources import WorkReader
 from helix_tui.screens.ask.screen import AskScreen
 from helix_tui.screens.external_editor import editor_command
 from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.widgets.chrome.prompt import Prompt
 from tests.core.ask.sessions.solar import AMBIGUOUS, QUESTIONS, write
 from tests.core.evidence.work import ATTEMPT, BEADS, LATER
 from tests.screens.conftest import Console, MakeConsole
@@ -332,3 +333,15 @@ async def test_the_answer_with_a_model_is_compared_with_the_one_without(
         await settled(pilot)
         for part in ("with the model", "without it", "left out: Pirates of 1871", "in both 1 · only with the model 0"):
             assert app.sees(part), part
+
+
+async def test_a_line_opens_while_the_one_before_still_goes(app: Console) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await settled(pilot)
+        await pilot.press("i")
+        before = screen.prompt
+        assert before is not None
+        screen.prompt, going = None, before.remove()
+        await screen.begin("")
+        await going
+        assert list(screen.query(Prompt)) == [screen.prompt]

@@ -276,7 +276,7 @@ class AskScreen(PanedScreen):
             from helix_tui.widgets.chrome.prompt import Prompt
 
             self.line.follows = follows
-            self.prompt = Prompt("follow up" if follows else "ask", self._ways_on, text=text, id="question")
+            self.prompt = Prompt("follow up" if follows else "ask", self._ways_on, text=text)
             await self.mount(self.prompt)
 
     def _ways_on(self, text: str, cursor: int) -> list[Completion]:
