@@ -175,12 +175,12 @@ class Session:
         return f"a trace on the terminal: {written[-2000:]}" if "Traceback" in written else ""
 
     def stacks(self) -> str:
-        """End it; where each of its threads was."""
+        """End it and what it started, a tour for one; where each of their threads was."""
         self.tail = b""
-        os.kill(self.terminal.pid, signal.SIGABRT)
+        os.killpg(self.terminal.pid, signal.SIGABRT)
         with contextlib.suppress(Ended):
             self.drain(1.0, 10.0)
-        return self.tail.decode("utf-8", "replace").rpartition("Fatal Python error")[2]
+        return self.tail.decode("utf-8", "replace").partition("Fatal Python error")[2]
 
     def traces(self) -> str:
         """The first trace in any log; empty where there is none."""
