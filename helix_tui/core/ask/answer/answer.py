@@ -171,9 +171,10 @@ def compose(
     sources = _Sources()
     required = [slot for slot in slots if slot.required]
     there = {one.entry.span.key for one in kept}
-    answering = [one for one in passages if one.span.key in there]
+    answering = [one for one in passages if one.span.key in there and not one.tests]
+    tests = [one for one in passages if one.span.key in there and one.tests]
     quoted = list(_quoted(answering, _MOST_QUOTES.get(question.kind, MOST_QUOTES)))
-    rest = [one for one in kept if one.entry.span.key not in {passage.span.key for passage in answering}]
+    rest = [one for one in kept if one.entry.span.key not in {passage.span.key for passage in (*answering, *tests)}]
     told = _telling(question, kept, required)
     lead: list[str] = []
     if question.kind == "usage" or (question.kind == "location" and not quoted):
@@ -184,6 +185,8 @@ def compose(
     sections = [Section("", (_nothing_of(unsaid),))] if unsaid else []
     sections += [Section("", tuple(lead))] if lead else []
     sections += [_quote(one, sources) for one in quoted]
+    if tests:
+        sections.append(Section("Tests that name it", tuple(_further(one, sources) for one in tests)))
     shown = "\n".join(one.span.text for one in quoted)
     more = [_told(span, said, sources) for span, said in told[first:] if not quoted or not _stands_in(said.text, shown)]
     if more:

@@ -17,12 +17,13 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
+from helix_tui.core.ask.answer.branches import Branch, branches_for, is_condition, test_of
 from helix_tui.core.ask.answer.quoting import cut_code, cut_document
 from helix_tui.core.ask.answer.sentences import sentences_of
 from helix_tui.core.ask.records import Span, text_hash
 from helix_tui.core.ask.retrieval.library import Library
 from helix_tui.core.ask.retrieval.subject import Asks, QuestionSubject
-from helix_tui.core.ask.retrieval.wording import Wording
+from helix_tui.core.ask.retrieval.wording import Wording, union
 from helix_tui.core.ask.tokens import parts
 
 WINDOW = 8
@@ -39,6 +40,8 @@ ALIKE = 0.6
 """Share of its lines from which a passage is a copy of another one: manuals are kept once a version."""
 LONG_LINE = 400
 
+MOST_TESTED = 2
+"""Branches whose tests are looked for."""
 MOST_BLAMED = 2
 """Passages whose lines are looked up in the history where a reason is asked for: a tenth of a second each."""
 MOST_COMMITS = 8
@@ -49,7 +52,6 @@ NEAR_BEST = 3
 FARTHER = 0.5
 """What the commit of another line of the passage is worth beside that of a neighbour."""
 
-_WORD = re.compile(r"\w+")
 _ITEM = re.compile(r"\s*(?:\||[-+•]\s|\*\s+\S.*[*`_]|\d+[.)]\s)")
 """A row of a table or an item of a list; a star begins one only where the line has marks, for comments have stars."""
 _NUMBER = re.compile(r"\d")
@@ -76,6 +78,10 @@ _FORMS: dict[Asks, str] = {
 """What a line has that answers a question of a kind."""
 
 
+BRANCH = 1.4
+"""What a branch whose condition is asked about counts for, beside what is found by its words."""
+BRANCH_SAID = 0.5
+"""Share of the subject from which a branch speaks of it, though it writes the condition with other signs."""
 SETS = 1.0
 SETS_ONCE = 0.4
 """What a document gains where it shows the very line that sets what somebody wants to set; an option sets it once."""
@@ -140,6 +146,10 @@ class Passage(Struct, frozen=True):
     """The share that a line with a number says alone."""
     stated: float = 0.0
     """The share that one sentence of prose says; looked for where the question wants a yes or no."""
+    branch: Branch | None = None
+    """The branch that was looked for, where the question names a condition."""
+    tests: str = ""
+    """The place of the branch that this covers, where it is a test."""
 
 
 def passages_for(
@@ -168,6 +178,13 @@ def passages_for(
         held = judged.get(one.span.key)
         if held is None or one.score > held.score:
             judged[one.span.key] = one
+    if subject.asks == "what happens":
+        for one in _of_branches(library, branches_for(library, spans, wording), wording):
+            held = judged.get(one.span.key)
+            if held is None or one.score > held.score:
+                judged[one.span.key] = one
+        best = tuple(_distinct(_in_order(judged.values())))
+        return _with_tests(library, best, spans, wording)
     if subject.asks == "why":
         best = tuple(_distinct(_in_order(judged.values())))
         told = []
@@ -177,6 +194,32 @@ def passages_for(
         for one in _in_order(told)[:MOST_COMMITS_TOLD]:
             judged.setdefault(one.span.key, one)
     return tuple(_distinct(_in_order(judged.values())))
+
+
+def _of_branches(library: Library, branches: Iterable[Branch], wording: Wording) -> Iterator[Passage]:
+    """Branches as they would be quoted, within the definition that holds them where it is short."""
+    for branch in branches:
+        lines = library.span_at(branch.file, branch.guard, branch.end)
+        if lines is not None:
+            yield replace(_judge(library, lines, 0, wording, BRANCH * branch.score), branch=branch)
+
+
+def _with_tests(
+    library: Library, passages: Sequence[Passage], spans: Sequence[Span], wording: Wording
+) -> tuple[Passage, ...]:
+    """The passages, and the tests of the branches that are quoted first, each once and last."""
+    branches = [one.branch for one in passages[:MOST_TELLING] if one.branch is not None]
+    tests: list[Passage] = []
+    for branch in branches[:MOST_TESTED]:
+        span = test_of(library, branch, spans, wording)
+        if span is not None and not any(_overlap(span, one.span) for one in tests):
+            found = _judge(library, span, 0, wording, 0.0)
+            tests.append(replace(found, span=span, line=span.start, score=0.0, tests=f"{branch.file}:{branch.guard}"))
+    return (*(one for one in passages if not any(_overlap(one.span, test.span) for test in tests)), *tests)
+
+
+def _overlap(one: Span, other: Span) -> bool:
+    return one.file == other.file and one.start <= other.end and other.start <= one.end
 
 
 def _in_order(judged: Iterable[Passage]) -> list[Passage]:
@@ -223,10 +266,10 @@ def _found(library: Library, subject: QuestionSubject) -> list[Span]:
 def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]:
     """What a span is worth and where its best lines begin, from 0; 0.0 where it says nothing of the subject."""
     lines = span.text.split("\n")
-    said = [said_in(line, wording) for line in lines]
-    everything = _union(said)
+    said = [wording.in_text(line[:LONG_LINE]) for line in lines]
+    everything = union(said)
     around = _around(span, wording)
-    whole = wording.covered(_union((everything, around)))
+    whole = wording.covered(union((everything, around)))
     if whole <= 0:
         return 0.0, 0
     form, setting = _form(wording.subject.asks), _setting(wording.subject) if span.role == "doc" else None
@@ -238,7 +281,7 @@ def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]
         if at and not (window[0] or window[-1]):
             continue
         together = _said_together(window, lines[at : at + WINDOW], wording)
-        own, with_head = wording.covered(together), wording.covered(_union((together, around)))
+        own, with_head = wording.covered(together), wording.covered(union((together, around)))
         score = 0.5 * own + 0.5 * with_head + 0.25 * with_head * sum(formed[at : at + WINDOW]) / WINDOW
         score += max(sets[at : at + WINDOW])
         if score > best + 1e-9:
@@ -282,26 +325,37 @@ def _judge(library: Library, found: Span, at: int, wording: Wording, near: float
     """A span cut as it would be quoted, and judged by what is then left of it."""
     span = _cut(library, found, at, wording)
     lines = span.text.split("\n")
-    said = [said_in(line, wording) for line in lines]
+    said = [wording.in_text(line[:LONG_LINE]) for line in lines]
     each = [wording.covered(one) for one in said]
     best = max(range(len(lines)), key=lambda number: (each[number], -number))
     around = _around(span, wording)
     together = max(
         wording.covered(
-            _union((_said_together(said[first : first + WINDOW], lines[first : first + WINDOW], wording), around))
+            union((_said_together(said[first : first + WINDOW], lines[first : first + WINDOW], wording), around))
         )
         for first in range(max(1, len(lines) - WINDOW + 1))
     )
     form = _form(wording.subject.asks)
     formed = sum(bool(form and form.search(line[:LONG_LINE])) for line in lines) / len(lines)
     worth = _worth(span, wording.subject.asks)
-    score = near + (0.3 * wording.covered(_union((*said, around))) + 0.3 * each[best]) * worth + 0.3 * formed
+    score = near + (0.3 * wording.covered(union((*said, around))) + 0.3 * each[best]) * worth + 0.3 * formed
     named = wording.covered(wording.in_text(re.split(r" > |\.", span.header)[-1]))
     valued = max((each[at] for at, line in enumerate(lines) if _NUMBER.search(line)), default=0.0)
     prose = sentences_of(span) if wording.subject.asks == "whether" else ()
-    stated = max((wording.covered(said_in(sentence.text, wording)) for sentence in prose), default=0.0)
-    figures = (round(figure, 4) for figure in (each[best], formed, named, valued, stated))
-    return Passage(span, round(score, 6), round(together, 4), span.start + best, *figures)
+    stated = max((wording.covered(wording.in_text(sentence.text)) for sentence in prose), default=0.0)
+    shares = (round(share, 4) for share in (each[best], formed, named, valued, stated))
+    best_line, form_share, name_share, value_share, stated_share = shares
+    return Passage(
+        span,
+        round(score, 6),
+        round(together, 4),
+        span.start + best,
+        best_line,
+        form_share,
+        name_share,
+        value_share,
+        stated_share,
+    )
 
 
 def _cut(library: Library, found: Span, at: int, wording: Wording) -> Span:
@@ -320,9 +374,10 @@ def _cut(library: Library, found: Span, at: int, wording: Wording) -> Span:
     if found.role == "doc" or found.kind == "section":
         start, end = cut_document(lines, first, last)
     else:
-        best = max(
-            range(first, last + 1), key=lambda number: (wording.covered(said_in(lines[number], wording)), -number)
-        )
+        said = {
+            number: wording.covered(wording.in_text(lines[number][:LONG_LINE])) for number in range(first, last + 1)
+        }
+        best = max(said, key=lambda number: (said[number], -number))
         around = [one for one in library.definitions_in(found.file) if one.start <= best + 1 <= one.end > one.start]
         around.sort(key=lambda one: one.end - one.start)
         start, end = cut_code(lines, first, last, [(one.start - 1, one.end - 1) for one in around])
@@ -339,9 +394,7 @@ def _distinct(ordered: Iterable[Passage]) -> Iterator[Passage]:
     for one in ordered:
         span = one.span
         lines = frozenset(line.strip() for line in span.text.split("\n") if len(line.strip()) > 3)
-        overlaps = any(
-            o.span.file == span.file and o.span.start <= span.end and span.start <= o.span.end for o in taken
-        )
+        overlaps = any(_overlap(other.span, span) for other in taken)
         copied = any(len(lines & other) >= ALIKE * max(1, len(lines)) for other in said)
         if overlaps or copied:
             continue
@@ -352,16 +405,6 @@ def _distinct(ordered: Iterable[Passage]) -> Iterator[Passage]:
             return
 
 
-def said_in(line: str, wording: Wording) -> dict[int, float]:
-    """How much of each word of the subject a line says."""
-    best: dict[int, float] = {}
-    for word in _WORD.findall(line[:LONG_LINE]):
-        for at, strength in wording.said_by(word):
-            if strength > best.get(at, 0.0):
-                best[at] = strength
-    return best
-
-
 def _said_together(said: Sequence[Mapping[int, float]], lines: Sequence[str], wording: Wording) -> dict[int, float]:
     """What neighbouring lines say as one: rows and items each for themselves with what leads to them, else all."""
     groups: list[list[Mapping[int, float]]] = [[]]
@@ -369,17 +412,8 @@ def _said_together(said: Sequence[Mapping[int, float]], lines: Sequence[str], wo
         if _ITEM.match(line):
             groups.append([])
         groups[-1].append(one)
-    lead, *items = map(_union, groups)
-    return max((_union((lead, item)) for item in items or [{}]), key=wording.covered)
-
-
-def _union(rows: Sequence[Mapping[int, float]]) -> dict[int, float]:
-    best: dict[int, float] = {}
-    for row in rows:
-        for at, strength in row.items():
-            if strength > best.get(at, 0.0):
-                best[at] = strength
-    return best
+    lead, *items = map(union, groups)
+    return max((union((lead, item)) for item in items or [{}]), key=wording.covered)
 
 
 # --- how sure an answer is --------------------------------------------------------------------------------
@@ -399,6 +433,10 @@ NAMED = 0.8
 """Share that the name of a definition or a heading must say, for what a thing is and how it works."""
 SURE = 1.8
 """Score from which a passage answers whatever is asked: a branch and a place are told by nothing else; 6 of 7 right."""
+SURE_BRANCH, BRANCH_TOGETHER = 1.95, 0.75
+"""The same, and the share of the subject that one place must say, where the best passage is a branch that was looked
+for: 12 of 13 right on the questions of bench/ask.md, where the second was read off all of them.
+"""
 BOTH = 0.95
 """Share of the subject that one place must say where two things are asked for: with less of it, one of them is left;
 and one sentence for a yes or no, which that sentence gives.
@@ -425,7 +463,7 @@ def lacking(library: Library, subject: QuestionSubject, passages: Sequence[Passa
     wording = Wording(subject, library.share)
     said: set[int] = set()
     made_up: set[int] = set()
-    for one in passages:
+    for one in (one for one in passages if not one.tests):
         into = made_up if one.span.role in ("test", "data") and not any(map(_TESTS.match, subject.terms)) else said
         into.update(wording.in_text(f"{one.span.header}\n{one.span.text}"))
     found = [
@@ -433,6 +471,7 @@ def lacking(library: Library, subject: QuestionSubject, passages: Sequence[Passa
         for at, one in enumerate(subject.words)
         if one.weight == 1
         and not one.word.endswith("ed")
+        and not (subject.asks == "what happens" and is_condition(one.word))
         and at not in said
         and (at in made_up or not wording.known[at])
     ]
@@ -464,13 +503,16 @@ def told_of(asks: Asks, passages: Sequence[Passage], *, two_things: bool = False
         passages: the passages, best first.
         two_things: whether the question asks for something else too.
     """
-    telling = passages[:MOST_TELLING]
+    telling = [one for one in passages if not one.tests][:MOST_TELLING]
     if not telling or max(one.together for one in telling) < LEAST:
         return "not found"
     if two_things and max(one.together for one in telling) < BOTH:
         return "evidence found"
     if asks == "list" and telling[0].form < ITEMS:
         return "evidence found"
+    if telling[0].branch is not None:
+        sure = telling[0].score >= SURE_BRANCH and telling[0].together >= BRANCH_TOGETHER
+        return "answered" if sure else "evidence found"
     if telling[0].score >= SURE:
         return "answered"
     if asks in _BY_FORM:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import pairwise
 
 from helix_tui.core.ask.retrieval.subject import QuestionSubject
@@ -49,6 +49,7 @@ def _short_forms() -> dict[str, frozenset[str]]:
 
 
 _SHORTS = _short_forms()
+_WORD = re.compile(r"\w+")
 _NEGATED = re.compile(r"^(?:un|in|non|dis)(?=[a-z]{5})")
 
 Hit = tuple[int, float]
@@ -117,7 +118,7 @@ class Wording:
     def in_text(self, text: str) -> dict[int, float]:
         """How much of each word a text says."""
         best: dict[int, float] = {}
-        for word in re.findall(r"\w+", text):
+        for word in _WORD.findall(text):
             for at, strength in self.said_by(word):
                 if strength > best.get(at, 0.0):
                     best[at] = strength
@@ -126,6 +127,16 @@ class Wording:
     def covered(self, said: Mapping[int, float]) -> float:
         """The share of the subject, by weight, that some words say."""
         return sum(self.weights[at] * strength for at, strength in said.items()) / self.total
+
+
+def union(rows: Iterable[Mapping[int, float]]) -> dict[int, float]:
+    """What several texts say together: of each word as much as the one that says most of it."""
+    best: dict[int, float] = {}
+    for row in rows:
+        for at, strength in row.items():
+            if strength > best.get(at, 0.0):
+                best[at] = strength
+    return best
 
 
 def _form_of(word: str, asked: str, term: str) -> float:

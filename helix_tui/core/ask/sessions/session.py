@@ -28,7 +28,7 @@ from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, 
 from helix_tui.core.ask.answer.items import Item, in_order, prompt, tool_results, walk_line
 from helix_tui.core.ask.answer.model import ModelReply
 from helix_tui.core.ask.answer.model_answer import ModelAnswer, model_items, read_answer
-from helix_tui.core.ask.answer.passages import Passage, Told, lacking, passages_for, told_of
+from helix_tui.core.ask.answer.passages import BRANCH_SAID, Passage, Told, lacking, passages_for, told_of
 from helix_tui.core.ask.answer.record_answer import RecordAnswer, answer_records
 from helix_tui.core.ask.records import RankedFile, Span
 from helix_tui.core.ask.retrieval.alignment import Alignment, align
@@ -293,6 +293,7 @@ class _Asking:
         docs = [one.entry.span for one in compaction.kept if one.entry.is_doc]
         walked = walk(searcher.trees, docs, self._depth, self._library.lines)
         anything = any(covered_by.values()) or not any(slot.required for slot in slots)
+        anything = anything or any(one.branch is not None and one.branch.said >= BRANCH_SAID for one in passages)
         split = retrieval.stop == "dominance_split"
         unsaid = lacking(self._library, self._subject, passages) if told is None and passages else ()
         if told is not None:
