@@ -51,8 +51,8 @@ def add_dry_run(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dry-run", action="store_true", help="print the commands and their effect; change nothing")
 
 
-def curator_of(call: Call) -> Curator:
-    """The curator of this call's project, with the ddx that ``--ddx`` names."""
+def curator_of(call: Call, *, who: str = "cli") -> Curator:
+    """The curator of this call's project, with the ddx that ``--ddx`` names; ``who`` makes its changes."""
     project = locate(call)
 
     def find(era: Era) -> Executable:
@@ -65,7 +65,7 @@ def curator_of(call: Call) -> Curator:
     def waits(holder: str) -> None:
         call.note(f"helix-tui: waiting for {holder}, which is changing the queue; ctrl+c stops waiting")
 
-    return Curator(project, find, read_only=call.read_only, as_of=as_of, waits=waits)
+    return Curator(project, find, who=who, read_only=call.read_only, as_of=as_of, waits=waits)
 
 
 @contextmanager

@@ -337,7 +337,7 @@ def _marks(curator: Curator) -> Mapping[str, Mark]:
 
 def _line(entry: JournalEntry, mark: Mark) -> str:
     age = format_age((now_ns() - entry.at) / NS)
-    who = clean_line(entry.who.user or entry.who.kind, 20)
+    who = clean_line(entry.who.name, 20)
     tail = {"final": "  no way back", "conflicted": "  changed since"}.get(mark.state, "")
     word = _WORDS.get(mark.state, mark.state)
     return f"{entry.id:<8} {age:>4}  {who:<10} {word:<10} {clean_line(entry.title, 160)}{tail}"

@@ -117,7 +117,7 @@ def options_of(call: Call) -> RunOptions:
 def _run(call: Call) -> int:
     wanted = options_of(call)
     with explained():
-        curator = curator_of(call)
+        curator = curator_of(call, who="loop")
         queue_state = curator.look()
         refuse_shut(queue_state)
         note_difference(call, queue_state)

@@ -55,9 +55,14 @@ class Who(Struct, frozen=True):
     """Who made a change."""
 
     kind: str
-    """``human`` at the console, ``cli`` at the command line, ``agent`` for a program."""
+    """``human`` at the console, ``cli`` at the command line, ``agent`` for a program, ``loop`` for a run of ours."""
     user: str = ""
     pid: int = 0
+
+    @property
+    def name(self) -> str:
+        """Who it was, in a word."""
+        return "loop" if self.kind == "loop" else self.user or self.kind
 
     @property
     def person(self) -> bool:

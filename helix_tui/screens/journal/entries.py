@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 MOST_FIELDS = 2_000
 """Fields of one change that are shown; a bulk change may touch more."""
 
-_WHO = {"human": "the console", "cli": "the command line", "agent": "an agent"}
+_WHO = {"human": "the console", "cli": "the command line", "agent": "an agent", "loop": "the loop"}
 
 
 def change_row(entry: JournalEntry, mark: Mark) -> ChangeRow:
@@ -33,7 +33,7 @@ def change_row(entry: JournalEntry, mark: Mark) -> ChangeRow:
         entry.at,
         clean_line(entry.title, 300),
         mark.state,
-        clean_line(entry.who.user or entry.who.kind, 30),
+        clean_line(entry.who.name, 30),
         entry.kind if entry.of else "",
         beads,
         words.lower(),
@@ -77,6 +77,8 @@ def _who(entry: JournalEntry) -> str:
     where = _WHO.get(entry.who.kind, clean_line(entry.who.kind, 30))
     user = clean_line(entry.who.user, 40)
     settled = "; its process died, and its outcome was read from the files" if entry.recovered else ""
+    if entry.who.kind == "loop":
+        return f"{where}, started by {user}{settled}" if user else where + settled
     return (f"{user} at {where}" if user and entry.who.person else user or where) + settled
 
 

@@ -544,6 +544,18 @@ def test_status_names_the_beads_of_the_loop_itself_apart(helix: Any, stage: Stag
     assert "Last run: 1 completed of 2 attempted, 1 supervisory, " in helix(world, "status").out
 
 
+def test_undo_takes_back_what_a_person_did_and_not_what_the_loop_did_since(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1"), row("a-2", priority=4, **{"execution-eligible": False})])
+    assert helix(world, "set", "a-2", "notes=mine").code == 0
+    world.answers("NEXT_ACTION: WAIT")
+    helix(world, "run", "--no-auto-align", "--review-threshold", "0")
+    *since, mine = helix(world, "journal", "--json").document["operations"]
+    assert "create" in {each["kind"] for each in since}
+    assert ({each["who"]["kind"] for each in since}, mine["who"]["kind"]) == ({"loop"}, "cli")
+    assert helix(world, "undo").code == 0
+    assert "notes" not in world.rows()["a-2"]
+
+
 def test_stuck_tells_reason_and_what_one_could_do(helix: Any, stage: StageFactory) -> None:
     world = stage(
         [
