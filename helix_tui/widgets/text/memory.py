@@ -95,7 +95,7 @@ def _head(facts: MemoryFacts) -> Iterator[Para]:
 def _worth(facts: MemoryFacts) -> Iterator[Para]:
     memory, row = facts.memory, facts.row
     uses = memory.helped + memory.failed
-    yield section("worth", f"n {count(uses)}", key="worth")
+    yield section("effectiveness", f"n {count(uses)}", key="worth")
     if not memory.tried:
         said = "no outcome for or against it" if facts.outcomes else "no outcome yet"
         yield Para("unproven", ((f"unproven: {said}", "muted"),))
