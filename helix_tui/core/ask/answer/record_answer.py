@@ -68,7 +68,7 @@ def answer_records(asked: RecordsAsked, spans: Sequence[Span], records: Records 
         return None
     title = records.title if records is not None else lambda _: ""
     state = records.state if records is not None else lambda _: ""
-    named = [span for span in spans if span.file == spans[0].file and _has_id(spans, asked.ids)]
+    named = [span for span in spans if span.file == spans[0].file and (asked.one_bead or _has_id(spans, asked.ids))]
     if named and asked.shape != "list":
         return tell_record(named, title=title(named[0].file), state=state(named[0].file.partition(":")[2]))
     if asked.ids and asked.shape == "account":

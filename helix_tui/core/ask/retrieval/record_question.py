@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ask.records import Span
-from helix_tui.core.ask.retrieval.library import Library
+from helix_tui.core.ask.retrieval.library import Library, Records
 from helix_tui.core.ask.retrieval.question import terms_in
 from helix_tui.core.ask.retrieval.search import Pool
 from helix_tui.core.ask.retrieval.trees import Policy
@@ -95,6 +95,13 @@ _ACCOUNT = re.compile(
     r"|\b(?:has\s+any(?:one|body)|have\s+we)\s+(?:ever\s+)?(?:tried|attempted)\b",
     re.IGNORECASE,
 )
+_MADE_BY = re.compile(
+    r"^\W*(?:which|what)\s+(?:model|harness|agent)\s+(?:has\s+|had\s+)?"
+    r"(?:landed|did|made|wrote|closed|tried|attempted|finished|implemented|built|worked\s+(?:on|at)|failed(?:\s+(?:at|on|in|with))?)"
+    r"\s+(?P<it>.+)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""Who worked on a bead: its attempts say so."""
 _WHY = re.compile(
     r"\bwhy\s+(?:was|were|did|has|have|is|are|do|does)\b.{0,100}\b(?:chang|remov|add|renam|mov|drop|delet|replac|introduc|rais"
     r"|lower|revert|switch|split|merg|increas|decreas|bump|deprecat|rewrit|rewrot|mad|disabl|enabl|limit)\w*"
@@ -154,6 +161,8 @@ class RecordsAsked(Struct, frozen=True):
     """How the attempts ended that a list wants; empty where any will do."""
     cause: str = ""
     """Why they ended so, in the question's words."""
+    one_bead: bool = False
+    """Whether the one bead that says all of the subject is asked about."""
 
     @property
     def all_in_state(self) -> bool:
@@ -185,6 +194,9 @@ def records_asked(text: str) -> RecordsAsked:
     known = _REMEMBERED.search(head)
     if known is not None:
         return RecordsAsked("list", ("memory",), ids, _plain(known["rest"] or known["more"]))
+    made = _MADE_BY.search(head)
+    if made is not None:
+        return RecordsAsked("account", ("bead",), ids, _plain(made["it"]), one_bead=not ids)
     if _ACCOUNT.search(head):
         subject = _SUBJECT_OF_ACCOUNT.search(head)
         return RecordsAsked("account", _kinds_in(head), ids, _plain(subject["it"] if subject else head))
@@ -243,6 +255,8 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
     if records is not None:
         if asked.ended:
             return list(records.ended(asked.ended))
+        if asked.one_bead:
+            return _one_bead(records, asked.subject)
         for word in asked.ids:
             found += records.named(word)
         if not found and asked.shape == "list":
@@ -253,6 +267,15 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
     if asked.shape == "why":
         found += _commits(library, asked.subject, WHY_SPANS)
     return found
+
+
+def _one_bead(records: Records, subject: str) -> list[Span]:
+    """All passages of the bead whose title says all of a subject; empty where none does."""
+    wanted = terms_in(subject)
+    for span in records.search(subject, spans=RECORD_SPANS, kinds=("bead",)) if wanted else ():
+        if wanted <= terms_in(records.title(span.file)):
+            return list(records.named(span.file.partition(":")[2]))
+    return []
 
 
 def _commits(library: Library, subject: str, most: int, least: float = 0.51) -> list[Span]:
