@@ -202,7 +202,7 @@ def _what_is_claimed_is_ready_by_the_counts(patch: Patch) -> None:
         held = tuple(bead.id for bead in queue.beads.values() if bead.status == "in_progress")
         return replace(found, ready=(*found.ready, *held))
 
-    patch.setattr("helix_tui.cli.report.counts.count_queue", counted)
+    patch.setattr("helix_tui.cli.report.queue_lines.count_queue", counted)
 
 
 @mutant

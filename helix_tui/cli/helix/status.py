@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.report.counts import counts_of, queue_line
 from helix_tui.cli.report.loading import load, note_unread
+from helix_tui.cli.report.queue_lines import counts_of, queue_line
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.ddx.attempts.sums import format_tokens, format_whole, read_sums
 from helix_tui.core.ddx.dialect import Shut

@@ -1,4 +1,7 @@
-"""The queue in lines for people."""
+"""The queue in lines for people.
+
+The numbers of a queue in one line, the same in every command.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,15 @@ from itertools import islice
 
 from helix_tui.cli.call import Call
 from helix_tui.cli.paint import ROLES
-from helix_tui.cli.report.counts import counts_of
 from helix_tui.cli.report.loading import Present
-from helix_tui.core.beads.archive import describe, read_archive
+from helix_tui.core.beads.archive import describe, only_archived, read_archive
+from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.graph import circles
 from helix_tui.core.beads.readiness import NOT_ELIGIBLE, STATES, Queue, Standing
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.views import build_view
 from helix_tui.core.ddx.runs.running import Run, gone
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import cell_width, clean_line, counted, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
 
@@ -215,3 +219,25 @@ def notes(call: Call, present: Present) -> list[str]:
         path = circle.path(lambda bead_id: clean_line(short_id(bead_id)))
         lines.append(call.paint("dependency cycle: ", "error") + path)
     return lines
+
+
+def counts_of(project: Project, queue: Queue) -> QueueCounts:
+    """The numbers of a whole queue; reads the questions that HELIX keeps, and ddx's archive."""
+    from helix_tui.core.supervision.signals.questions import beads_in_question, read_questions
+
+    asked = beads_in_question(read_questions(project.helix_dir / "questions.json"))
+    return count_queue(queue, asked, archive=only_archived(read_archive(project.archive_file), queue.beads))
+
+
+def queue_line(counts: QueueCounts) -> str:
+    """``12 beads · 8 ready, 6 for workers: q-1 and q-2 wait for you · 1 running · 2 waiting for
+    others · 0 blocked outside · 1 closed, 8 more archived (9 closed in all)``."""
+    parts = (
+        counted(counts.total, "bead"),
+        str(counts),
+        f"{counts.running:,} running",
+        f"{counts.waiting:,} waiting for others",
+        f"{counts.outside:,} blocked outside",
+        ", ".join(filter(None, (f"{counts.closed:,} closed", counts.put_away))),
+    )
+    return " · ".join(parts)

@@ -17,9 +17,8 @@ from helix_tui import __version__
 from helix_tui.cli.call import Call
 from helix_tui.cli.memory.report import examine_memory
 from helix_tui.cli.report.checks import DoctorCheck
-from helix_tui.cli.report.counts import counts_of
 from helix_tui.cli.report.loading import NO_TRACKER, Present, judge, locate
-from helix_tui.cli.report.queue_lines import claims_left
+from helix_tui.cli.report.queue_lines import claims_left, counts_of
 from helix_tui.cli.setup.agreement import examine_ddx
 from helix_tui.core.beads.archive import find_archived, read_archive
 from helix_tui.core.beads.tracker import Tracker, read_tracker

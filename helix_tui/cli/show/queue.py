@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.report.counts import counts_of
 from helix_tui.cli.report.loading import Present, load
+from helix_tui.cli.report.queue_lines import counts_of
 from helix_tui.core.beads.archive import describe, only_archived, read_archive
 from helix_tui.core.beads.query import matching, parse_query
 from helix_tui.core.beads.readiness import Queue, Standing, classify, tracker_era

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import asdict
 
 from helix_tui.core.memory.records import Memory, Mode, Verdict, count
 
@@ -258,15 +259,4 @@ class Proposal(Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """The JSON shape of a proposal."""
-        return {
-            "id": self.id,
-            "attempt": self.attempt,
-            "bead": self.bead,
-            "type": self.type,
-            "trigger": self.trigger,
-            "resolution": self.resolution,
-            "reason": self.reason,
-            "state": self.state,
-            "at": self.at,
-            "memory": self.memory,
-        }
+        return asdict(self)
