@@ -21,10 +21,9 @@ from helix_tui.core.editing.execute.executable import Executable, find_executabl
 from helix_tui.core.editing.execute.reconciliation import renamed
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.overlay import Edits, Overlay
 from helix_tui.core.editing.plan.planner import Plan, plan, values_before
 from helix_tui.core.editing.preview.whatif import Consequences, foresee
-from helix_tui.core.editing.steps import CommandStep, PlanBuilder
+from helix_tui.core.editing.steps import CommandStep, Edits, Overlay, PlanBuilder
 from helix_tui.core.editing.undo.undo_plan import Conflict, NotUndoable, Unreadable
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_block, clean_line, counted

@@ -13,7 +13,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.authoring import AuthoringVerdict, judge
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.overlay import edge
+from helix_tui.core.editing.steps import edge
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.agents.hooks import SKIP
 

@@ -127,7 +127,7 @@ def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> Non
 
 def _stuck(call: Call) -> int:
     from helix_tui.cli.helix.shared import curator_of, explained, note_difference
-    from helix_tui.core.editing.overlay import Overlay
+    from helix_tui.core.editing.steps import Overlay
     from helix_tui.core.supervision.decide.stuck import find_stuck
     from helix_tui.core.supervision.run_state.state import load_state
     from helix_tui.core.supervision.signals.drift import DriftWatch

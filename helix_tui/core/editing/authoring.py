@@ -13,8 +13,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from helix_tui.core.editing.overlay import targets
-from helix_tui.core.editing.steps import called
+from helix_tui.core.editing.steps import called, targets
 
 PHASES = ("frame", "design", "test", "build", "deploy", "iterate", "review")
 

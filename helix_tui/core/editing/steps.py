@@ -1,16 +1,282 @@
-"""One ddx command with all that is known about it before it runs, and how its words are written."""
+"""One ddx command with all that is known about it before it runs, and how its words are written.
+
+Rows with planned changes on top, without touching anything.
+
+A change is a mapping of field to value, None standing for an absent field: DDx writes neither null nor an
+empty text, list or parent (docs/formats/ddx.md §1).
+
+Two values of a field in words, so that one sees where they differ however long they are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import Bead, Dependency
 from helix_tui.core.ddx.dialect import Dialect, Shut
-from helix_tui.core.editing.overlay import Edits, Overlay, same
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
+
+Fields = Mapping[str, Any]
+"""Field -> value; None: the field is absent."""
+
+Edits = Mapping[str, Fields]
+"""Bead id -> the fields of it that change, with their values."""
+
+OMITTED_WHEN_EMPTY = frozenset(
+    {"parent", "description", "acceptance", "notes", "owner", "labels", "dependencies", "created_by"}
+)
+"""Fields that DDx leaves out of the row when they are empty."""
+
+_STRUCT = {field.encode_name: field for field in msgspec.structs.fields(Bead) if field.name != "where"}
+
+
+def canonical(field: str, value: Any) -> Any:
+    """The one form in which a value is compared: an empty known field is absent, edges have no order."""
+    if field == "dependencies":
+        return tuple(sorted(targets(value))) or None
+    if field in OMITTED_WHEN_EMPTY and not value:
+        return None
+    return value
+
+
+def same(field: str, one: Any, other: Any) -> bool:
+    """Whether two values of a field mean the same; ``true`` is not ``1``, and ``5`` not ``"5"``."""
+    one, other = canonical(field, one), canonical(field, other)
+    return type(one) is type(other) and bool(one == other)
+
+
+def targets(value: Any) -> tuple[str, ...]:
+    """Ids that a row's ``dependencies`` name, each once, in order."""
+    found = [
+        edge["depends_on_id"]
+        for edge in value or ()
+        if isinstance(edge, dict) and isinstance(edge.get("depends_on_id"), str) and edge["depends_on_id"]
+    ]
+    return tuple(dict.fromkeys(found))
+
+
+def edge(bead_id: str, target: str) -> dict[str, str]:
+    """An edge as ``dep add`` writes it, but for its time."""
+    return {"issue_id": bead_id, "depends_on_id": target, "type": "blocks"}
+
+
+def amend(bead: Bead, fields: Fields) -> Bead:
+    """The record with some fields changed, for judging; what judging does not look at is left out."""
+    changes: dict[str, Any] = {}
+    for name, value in fields.items():
+        known = _STRUCT.get(name)
+        if known is None:
+            continue
+        if name == "dependencies":
+            changes[known.name] = tuple(Dependency(target, "blocks") for target in targets(value))
+        elif name == "labels":
+            changes[known.name] = tuple(value or ())
+        else:
+            changes[known.name] = _converted(value, known)
+    return msgspec.structs.replace(bead, **changes) if changes else bead
+
+
+def _converted(value: Any, known: msgspec.structs.FieldInfo) -> Any:
+    if value is None:
+        return known.default
+    try:
+        return msgspec.convert(value, known.type)
+    except msgspec.ValidationError:
+        return known.default  # as a row with that value would be read
+
+
+_REPLACED = "superseded-by:"
+
+_NAMES_REPLACEMENT = frozenset({"superseded-by", "labels"})
+
+
+def replacements(bead: Bead) -> list[str]:
+    """The beads that replace one, as its field and its labels name them."""
+    named = [bead.superseded_by.strip()] if bead.superseded_by else []
+    named += [label.removeprefix(_REPLACED) for label in bead.labels if label.startswith(_REPLACED)]
+    return [by for by in named if by]
+
+
+class Overlay:
+    """The beads of a queue as planned changes leave them.
+
+    Attributes:
+        queue: the queue underneath; it stays as it is.
+        edits: what was changed so far, by bead.
+        leases: claims that were taken or let go so far.
+        added: ids of beads that do not exist yet.
+    """
+
+    def __init__(self, queue: Queue) -> None:
+        self.queue = queue
+        self.edits: dict[str, dict[str, Any]] = {}
+        self.leases: dict[str, bool] = {}
+        self.added: list[str] = []
+        self._documents: dict[str, dict[str, Any]] = {}
+        self._replaced: dict[str, list[str]] | None = None
+
+    def __contains__(self, bead_id: object) -> bool:
+        return bead_id in self.queue.beads or bead_id in self.edits
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self.queue.beads
+        yield from self.added
+
+    def value(self, bead_id: str, field: str) -> Any:
+        """A field as it stands after the changes; None where it is absent."""
+        changed = self.edits.get(bead_id)
+        if changed is not None and field in changed:
+            return changed[field]
+        if field == "queue-rank" and bead_id in self.queue.beads:
+            return self.queue.beads[bead_id].raw_rank  # asked of a whole priority: no need to decode its rows
+        return canonical_absent(field, self._document(bead_id).get(field))
+
+    def values(self, bead_id: str, fields: Iterable[str]) -> dict[str, Any]:
+        """Several fields of a bead."""
+        return {field: self.value(bead_id, field) for field in fields}
+
+    def row(self, bead_id: str) -> dict[str, Any]:
+        """Every field that the row has after the changes."""
+        whole = {**self._document(bead_id), **self.edits.get(bead_id, {})}
+        return {field: value for field, value in whole.items() if value is not None}
+
+    def status(self, bead_id: str) -> str:
+        """The status after the changes; empty for a bead that is not there."""
+        changed = self.edits.get(bead_id)
+        if changed is not None and "status" in changed:
+            return str(changed["status"])
+        bead = self.queue.beads.get(bead_id)
+        return bead.status if bead is not None else ""
+
+    def depends_on(self, bead_id: str) -> tuple[str, ...]:
+        """Ids it waits for after the changes."""
+        changed = self.edits.get(bead_id)
+        if changed is not None and "dependencies" in changed:
+            return targets(changed["dependencies"])
+        bead = self.queue.beads.get(bead_id)
+        return bead.depends_on if bead is not None else ()
+
+    def parent(self, bead_id: str) -> str:
+        """The parent after the changes."""
+        changed = self.edits.get(bead_id)
+        if changed is not None and "parent" in changed:
+            return str(changed["parent"] or "")
+        bead = self.queue.beads.get(bead_id)
+        return bead.parent if bead is not None else ""
+
+    def children(self, bead_id: str) -> list[str]:
+        """Ids whose parent it is after the changes."""
+        stayed = [child for child in self.queue.graph.children.get(bead_id, ()) if self.parent(child) == bead_id]
+        known = set(stayed)
+        came = [other for other in self.edits if self.edits[other].get("parent") == bead_id and other not in known]
+        return stayed + came
+
+    def replaced_by(self, bead_id: str) -> list[str]:
+        """Ids that may name it as what replaces them, before the changes or after."""
+        if self._replaced is None:
+            self._replaced = {}
+            for other, bead in self.queue.beads.items():
+                for by in replacements(bead):
+                    self._replaced.setdefault(by, []).append(other)
+        changed = (
+            other
+            for other, fields in self.edits.items()
+            if not _NAMES_REPLACEMENT.isdisjoint(fields) and bead_id in replacements(self.bead(other))
+        )
+        return list(dict.fromkeys((*self._replaced.get(bead_id, ()), *changed)))
+
+    def bead(self, bead_id: str) -> Bead:
+        """The record after the changes.
+
+        Raises:
+            KeyError: there is no such bead.
+        """
+        base = self.queue.beads.get(bead_id)
+        if base is None:
+            if bead_id not in self.edits:
+                raise KeyError(bead_id)
+            base = Bead(id=bead_id)
+        return amend(base, self.edits.get(bead_id, {}))
+
+    def apply(self, edits: Edits, leases: Mapping[str, bool] | None = None) -> None:
+        """Change fields on top of what was changed before."""
+        for bead_id, fields in edits.items():
+            if bead_id not in self:
+                self.added.append(bead_id)
+            self.edits.setdefault(bead_id, {}).update(fields)
+        self.leases.update(leases or {})
+
+    def _document(self, bead_id: str) -> dict[str, Any]:
+        known = self._documents.get(bead_id)
+        if known is None:
+            bead = self.queue.beads.get(bead_id)
+            known = self._documents[bead_id] = bead.document() if bead is not None else {}
+        return known
+
+
+def canonical_absent(field: str, value: Any) -> Any:
+    """None for a known field that holds nothing, else the value as it is."""
+    return None if field in OMITTED_WHEN_EMPTY and not value else value
+
+
+MOST = 60
+"""Characters of a value in a sentence."""
+
+
+def apart(field: str, one: Any, other: Any, most: int = MOST) -> tuple[str, str]:
+    """Both values for a sentence: whole where they are short, else the part in which they differ."""
+    if isinstance(one, str) and isinstance(other, str):
+        pairs = enumerate(zip(one, other, strict=False))
+        first = next((place for place, (mine, yours) in pairs if mine != yours), min(len(one), len(other)))
+        start = max(0, first - most // 3) if max(len(one), len(other)) > most else 0
+        return _part(one, start, most), _part(other, start, most)
+    ours, theirs = _items(field, one), _items(field, other)
+    if ours is not None and theirs is not None:
+        whole = [", ".join(items) for items in (ours, theirs)]
+        if max(map(len, whole)) > most:
+            return _against(ours, theirs, most), _against(theirs, ours, most)
+    return shown(field, one, most), shown(field, other, most)
+
+
+def shown(field: str, value: Any, most: int = MOST) -> str:
+    """One value for a sentence."""
+    items = _items(field, value)
+    if items is not None:
+        return clean_line(", ".join(items), most) if items else "none"
+    if value is None:
+        return "absent"
+    return f"“{clean_line(value, most)}”" if isinstance(value, str) else clean_line(str(value), most)
+
+
+def _items(field: str, value: Any) -> list[str] | None:
+    """The items of a list: labels, or what a bead waits on."""
+    if value is None and field in ("labels", "dependencies"):
+        return []
+    if not isinstance(value, list | tuple):
+        return None
+    if any(isinstance(item, dict) for item in value):
+        return list(targets(value)) if field == "dependencies" else None
+    return [str(item) for item in value]
+
+
+def _against(mine: list[str], yours: list[str], most: int) -> str:
+    """What a list has that the other has not, and lacks that the other has."""
+    more = [item for item in mine if item not in yours]
+    less = [item for item in yours if item not in mine]
+    parts = [f"{word} {', '.join(items)}" for word, items in (("with", more), ("without", less)) if items]
+    return clean_line(", ".join(parts) or "in another order", most)
+
+
+def _part(text: str, start: int, most: int) -> str:
+    end = "…" if len(text) > start + most else ""
+    return f"“{'…' if start else ''}{clean_line(text[start : start + most], most)}{end}”"
+
 
 NEW = "(new)"
 """Stands for the id of a bead that does not exist yet; in a later command ddx's answer takes its place."""

@@ -12,7 +12,7 @@ from textual.binding import BindingType
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.authoring import PHASES, REQUIRED_LABEL, AuthoringFinding, Level, judge, judge_text
-from helix_tui.core.editing.overlay import edge
+from helix_tui.core.editing.steps import edge
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.editing.change_runner import Trouble

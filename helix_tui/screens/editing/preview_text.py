@@ -24,9 +24,9 @@ from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import Result
 from helix_tui.core.editing.execute.gate import WritesForbidden
 from helix_tui.core.editing.execute.reconciliation import unread_warning
-from helix_tui.core.editing.overlay import shown
 from helix_tui.core.editing.plan.planner import Plan
 from helix_tui.core.editing.preview.whatif import Consequences
+from helix_tui.core.editing.steps import shown
 from helix_tui.core.editing.undo.undo_plan import Conflict, Difference, NotUndoable, PlanChanged
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_block, clean_line, counted, short_id

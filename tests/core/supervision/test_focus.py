@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect
-from helix_tui.core.editing.overlay import Overlay
-from helix_tui.core.editing.steps import CommandStep, OperationRefused, PlanBuilder
+from helix_tui.core.editing.steps import CommandStep, OperationRefused, Overlay, PlanBuilder
 from helix_tui.core.supervision.signals.focus import (
     ON,
     PRIOR,

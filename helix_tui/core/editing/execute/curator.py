@@ -44,10 +44,8 @@ from helix_tui.core.editing.execute.reconciliation import (
 )
 from helix_tui.core.editing.journal import Journal, JournalEntry, JournalHistory, Values, Who, edits_of
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.overlay import Overlay
-from helix_tui.core.editing.plan.inverse import way_back
-from helix_tui.core.editing.plan.planner import Plan, agree, plan, plan_back, values_before
-from helix_tui.core.editing.steps import CommandStep, OperationRefused, PlanBuilder, called
+from helix_tui.core.editing.plan.planner import Plan, agree, plan, plan_back, values_before, way_back
+from helix_tui.core.editing.steps import CommandStep, OperationRefused, Overlay, PlanBuilder, called
 from helix_tui.core.editing.undo.undo_plan import (
     Conflict,
     Difference,

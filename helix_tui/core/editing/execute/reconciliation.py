@@ -17,9 +17,8 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.editing.journal import JournalEntry, Result, Values
-from helix_tui.core.editing.overlay import Overlay, same
-from helix_tui.core.editing.plan.inverse import TRACES, WayBack, way_back
-from helix_tui.core.editing.steps import CommandStep, PlanBuilder, called
+from helix_tui.core.editing.plan.planner import TRACES, WayBack, way_back
+from helix_tui.core.editing.steps import CommandStep, Overlay, PlanBuilder, called, same
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_instant
 

@@ -16,16 +16,18 @@ from typing import Any
 
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.editing.operations import DROPPED, Operation
-from helix_tui.core.editing.overlay import Overlay, edge, targets
 from helix_tui.core.editing.steps import (
     CLAIM_FIELDS,
     FLAGS,
     OperationRefused,
+    Overlay,
     PlanBuilder,
     called,
+    edge,
     named,
     option,
     stored,
+    targets,
 )
 from helix_tui.core.ground.time import NEVER, parse_instant
 

@@ -24,7 +24,6 @@ from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.editing.operations import Operation, assign
-from helix_tui.core.editing.overlay import Overlay, edge, replacements
 from helix_tui.core.editing.plan.fields import (
     KEPT_BY_DDX,
     OWN_COMMAND,
@@ -39,10 +38,13 @@ from helix_tui.core.editing.steps import (
     FLAGS,
     NEW,
     OperationRefused,
+    Overlay,
     PlanBuilder,
     called,
+    edge,
     named,
     option,
+    replacements,
     stored,
 )
 from helix_tui.core.ground.time import format_instant

@@ -1,7 +1,13 @@
-"""From wishes to commands: what runs, what it rests on, what it leads to, and the way back.
+"""From operations to commands: what runs, what it rests on, what it leads to, and the way back.
 
 A plan is made on one state of the tracker and changes nothing. Many operations are planned one on top of the
 other, so that the third knows what the first two will have done.
+
+The way back is commands that give rows the values they had, and what no command can give back.
+
+Built from the values before, never from the operation, so that it is right whatever the operation did. Rules
+of the commands: docs/formats/ddx.md §2; what is protected from ``--unset``: the claim fields, which only
+letting go of the bead takes away.
 """
 
 from __future__ import annotations
@@ -14,13 +20,252 @@ from msgspec import Struct, field
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect, shut
-from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.overlay import Fields, Overlay
+from helix_tui.core.editing.operations import DROPPED, Operation
 from helix_tui.core.editing.plan import fields as deeds
 from helix_tui.core.editing.plan import lifecycle
-from helix_tui.core.editing.plan.inverse import TRACES, WayBack, way_back
-from helix_tui.core.editing.plan.lifecycle import plan_create
-from helix_tui.core.editing.steps import CommandStep, OperationRefused, PlanBuilder, called
+from helix_tui.core.editing.plan.lifecycle import (
+    BLOCKER_FIELDS,
+    add_close,
+    add_reopen,
+    add_status,
+    add_unclaim,
+    plan_create,
+    unclosed,
+)
+from helix_tui.core.editing.steps import (
+    CLAIM_FIELDS,
+    FLAGS,
+    CommandStep,
+    Fields,
+    OperationRefused,
+    Overlay,
+    PlanBuilder,
+    called,
+    edge,
+    named,
+    same,
+    stored,
+    targets,
+)
+
+REASON = "undo in helix-tui"
+"""What a reopen event says that an undo left."""
+
+TRACES = frozenset({"events", "events_attachment", "updated_at"})
+"""Fields that keep a trace of what was done; nothing takes that away, and nothing should."""
+
+FOCUS_ON = "helix-focus"
+"""Says in an epic's row that the focus is on it. It changes before any row that is held back for it, so that
+a process that dies half-way leaves rows that tell what to do."""
+
+_NOT_SETTABLE = frozenset({"id", "created_at", "created_by", "schema_version", "session_id"})
+
+
+class WayBack(Struct, frozen=True):
+    """How rows get their values back."""
+
+    steps: tuple[CommandStep, ...] = ()
+    lost: tuple[str, ...] = ()
+    """Sentences: what no command brings back. With any of these there is no undo."""
+    traces: tuple[str, ...] = ()
+    """Sentences: what stays behind though the values come back."""
+
+
+class _Findings(Struct):
+    lost: list[str] = []
+    traces: list[str] = []
+
+
+def way_back(writing: PlanBuilder, goal: Mapping[str, Fields | None], *, reason: str = REASON) -> WayBack:
+    """Plan the commands that lead every bead of ``goal`` to its values there.
+
+    Args:
+        writing: planned on the rows as they are (or as a plan will leave them).
+        goal: bead -> field -> value; None in place of the fields: the bead did not exist.
+    """
+    findings = _Findings()
+    latest_first = list(goal.items())[::-1]
+    latest_first.sort(key=lambda pair: FOCUS_ON not in (pair[1] or ()))
+    for bead_id, fields in latest_first:
+        try:
+            if fields is None:
+                _uncreate(writing, bead_id, findings)
+            else:
+                _restore(writing, bead_id, fields, findings, reason)
+        except OperationRefused as error:
+            findings.lost.append(f"{called(bead_id)}: {error}")
+    steps = () if findings.lost else tuple(writing.steps)
+    return WayBack(steps, tuple(dict.fromkeys(findings.lost)), tuple(dict.fromkeys(findings.traces)))
+
+
+def _uncreate(writing: PlanBuilder, bead_id: str, findings: _Findings) -> None:
+    """A bead cannot be deleted; where there is a status cancelled, it can be cancelled."""
+    if not writing.dialect.lifecycle:
+        findings.lost.append(f"{called(bead_id)} was created, and this ddx can neither delete nor cancel a bead")
+        return
+    status = writing.overlay.status(bead_id)
+    if status == "cancelled":
+        return
+    if status not in ("open", "blocked", "proposed"):
+        findings.lost.append(f"{called(bead_id)} is {called(status)} now and can no longer be cancelled")
+        return
+    findings.traces.append(f"{called(bead_id)} stays as a cancelled bead: ddx deletes none")
+    add_status(writing, bead_id, "cancelled")
+
+
+def _restore(writing: PlanBuilder, bead_id: str, goal: Fields, findings: _Findings, reason: str) -> None:
+    overlay = writing.overlay
+    wanted = {name: value for name, value in goal.items() if name not in TRACES}
+    status = str(wanted.pop("status", overlay.status(bead_id)))
+    dropped = overlay.value(bead_id, DROPPED)
+    if writing.dialect.lands_kept and dropped and wanted.get(DROPPED, dropped) != dropped:
+        findings.traces.append(
+            f"the history of {called(bead_id)} keeps the rejection: ddx does not land that change by itself any more"
+        )
+    held = overlay.values(bead_id, ("owner", *CLAIM_FIELDS))
+    _leave_status(writing, bead_id, status, wanted, findings, reason)
+    for name, value in held.items():
+        wanted.setdefault(name, value)  # reopening and letting go take more away than they should here
+    fields = _settable(writing, bead_id, wanted, findings)
+    _edges(writing, bead_id, wanted, findings)
+    _reach_status(writing, bead_id, status, fields, findings)
+    writing.update(bead_id, fields)
+    if status == "closed" and overlay.status(bead_id) != "closed" and writing.dialect.lifecycle:
+        _close_again(writing, bead_id, findings)
+
+
+def _leave_status(
+    writing: PlanBuilder, bead_id: str, status: str, wanted: Fields, findings: _Findings, reason: str
+) -> None:
+    """Commands that must come before fields are set: reopening, letting go."""
+    overlay, checked = writing.overlay, writing.dialect.lifecycle
+    have = overlay.status(bead_id)
+    if have == "cancelled" and status != "cancelled":
+        findings.lost.append(f"{called(bead_id)} is cancelled, and a cancelled bead stays cancelled")
+        return
+    reopens = have == "closed" and status != "closed" and checked
+    if reopens:
+        add_reopen(writing, bead_id, reason)
+    if reopens or (have != "closed" and status == "closed"):
+        findings.traces.append(f"the history of {called(bead_id)} keeps the reopening")
+    released = have == "in_progress" and status in ("open", "cancelled") and checked
+    gone = [
+        name
+        for name in CLAIM_FIELDS
+        if name in wanted and wanted[name] is None and overlay.value(bead_id, name) is not None
+    ]
+    if released or any(name.startswith("claimed-") for name in gone):
+        add_unclaim(writing, bead_id)
+    if writing.dialect.leases and status == "in_progress" and have != "in_progress":
+        findings.traces.append(f"the lease of {called(bead_id)} is not written again: nobody holds it")
+
+
+def _settable(writing: PlanBuilder, bead_id: str, wanted: Fields, findings: _Findings) -> dict[str, Any]:
+    """The fields that differ and that ``bead update`` can set back."""
+    fields: dict[str, Any] = {}
+    for name, value in wanted.items():
+        if name == "dependencies" or same(name, writing.overlay.value(bead_id, name), value):
+            continue
+        as_text = writing.dialect.rank and not writing.dialect.rank_is_number
+        if name == "queue-rank" and isinstance(value, int) and as_text:
+            fields[name] = str(value)
+            findings.traces.append(f"the rank of {called(bead_id)} is kept as text, which ddx reads the same way")
+        elif _can_set(writing, name, value):
+            fields[name] = value
+        else:
+            findings.lost.append(f"{called(bead_id)}: no command sets {called(name)} back to what it was")
+    return fields
+
+
+def _can_set(writing: PlanBuilder, name: str, value: Any) -> bool:
+    if name in _NOT_SETTABLE:
+        return False
+    if name == "labels":
+        return value is None or all(isinstance(text, str) and "," not in text and text for text in value)
+    if name == "priority":
+        return isinstance(value, int)
+    if name in FLAGS:
+        return value is None or isinstance(value, str)
+    if name == "issue_type":
+        return isinstance(value, str) and bool(value)
+    if value is None:
+        return name not in CLAIM_FIELDS or not name.startswith("claimed-")
+    if isinstance(value, bool):
+        return True
+    if name == "queue-rank" and isinstance(value, int):
+        return writing.dialect.rank_is_number
+    return isinstance(value, str) and same(name, stored(name, value, writing.dialect), value)
+
+
+def _edges(writing: PlanBuilder, bead_id: str, wanted: Fields, findings: _Findings) -> None:
+    """Dependencies by ``dep remove`` and ``dep add``: those that must go first, lest there be a circle."""
+    if "dependencies" not in wanted:
+        return
+    overlay = writing.overlay
+    have, want = set(overlay.depends_on(bead_id)), targets(wanted["dependencies"])
+    for target in sorted(have - set(want)):
+        left = [each for each in overlay.value(bead_id, "dependencies") or () if target not in targets([each])]
+        writing.add(("bead", "dep", "remove", bead_id, target), {bead_id: {"dependencies": left or None}})
+    known = {each["depends_on_id"]: each for each in wanted["dependencies"] or () if targets([each])}
+    for target in want:
+        if target in have:
+            continue
+        if target not in overlay:
+            findings.lost.append(
+                f"{called(bead_id)} waited on {called(target)}, which the tracker no longer holds: "
+                "ddx takes no such edge"
+            )
+            continue
+        kind, *more = (known[target].get(name) for name in ("type", "created_by", "metadata"))
+        if kind != "blocks":
+            findings.traces.append(f"the edge to {called(target)} was of type {called(str(kind))}; it is “blocks” now")
+        if any(more):
+            findings.traces.append(f"who made the edge to {called(target)}, and its notes, are not kept")
+        findings.traces.append(
+            f"the edge from {called(bead_id)} to {called(target)} is restored as the last one, with a new date"
+        )
+        edges = [*(overlay.value(bead_id, "dependencies") or ()), edge(bead_id, target)]
+        writing.add(("bead", "dep", "add", bead_id, target), {bead_id: {"dependencies": edges}})
+
+
+def _reach_status(writing: PlanBuilder, bead_id: str, status: str, fields: dict[str, Any], findings: _Findings) -> None:
+    """The status itself, in the same command as the fields where ddx allows it."""
+    overlay = writing.overlay
+    have = overlay.status(bead_id)
+    if have in (status, "cancelled"):
+        return
+    if not writing.dialect.lifecycle:
+        if status in ("open", "in_progress", "closed"):
+            fields["status"] = status
+        else:
+            findings.lost.append(f"{called(bead_id)} was {called(status)}, which this ddx does not know")
+    elif status == "proposed":
+        findings.lost.append(f"{called(bead_id)} was proposed, and no command parks a bead again")
+    elif status == "blocked":
+        reason = str(fields.pop(BLOCKER_FIELDS[0], "") or "")
+        if reason.strip():
+            add_status(writing, bead_id, "blocked", reason)
+        else:
+            findings.lost.append(f"{called(bead_id)} was blocked without a reason, which ddx no longer accepts")
+    elif status == "cancelled":
+        add_status(writing, bead_id, "cancelled")
+    elif status in ("open", "in_progress"):
+        fields["status"] = status
+    elif status != "closed":
+        findings.lost.append(f"{called(bead_id)} was {called(status)}, a status that no command sets")
+
+
+def _close_again(writing: PlanBuilder, bead_id: str, findings: _Findings) -> None:
+    """Undo of a reopening where closing is a command, which must not close anything else on the way."""
+    waits = unclosed(writing.overlay, bead_id)
+    if waits:
+        findings.lost.append(f"{called(bead_id)} was closed, but waits on {named(waits)} now")
+        return
+    add_close(writing, bead_id)
+    falls = writing.steps[-1].ripple
+    if falls:
+        findings.lost.append(f"closing {called(bead_id)} again would also close {named(falls)}")
+
 
 PLANNERS = {**deeds.PLANNERS, **lifecycle.PLANNERS, "create": plan_create}
 

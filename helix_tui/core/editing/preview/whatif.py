@@ -18,8 +18,7 @@ from msgspec.structs import replace
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.readiness import Claims, Queue, Standing, pick_order, rule_of
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.editing.overlay import Overlay
-from helix_tui.core.editing.steps import CommandStep, called
+from helix_tui.core.editing.steps import CommandStep, Overlay, called
 
 
 class PickPlace(Struct, frozen=True):

@@ -18,10 +18,18 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.dialect import Dialect, shut
 from helix_tui.core.editing.journal import JournalEntry, JournalHistory
 from helix_tui.core.editing.operations import VALUES, Operation
-from helix_tui.core.editing.overlay import Edits, Overlay, apart, canonical_absent, same
-from helix_tui.core.editing.plan.inverse import way_back
-from helix_tui.core.editing.plan.planner import PLANNERS
-from helix_tui.core.editing.steps import CommandStep, OperationRefused, PlanBuilder, called
+from helix_tui.core.editing.plan.planner import PLANNERS, way_back
+from helix_tui.core.editing.steps import (
+    CommandStep,
+    Edits,
+    OperationRefused,
+    Overlay,
+    PlanBuilder,
+    apart,
+    called,
+    canonical_absent,
+    same,
+)
 from helix_tui.core.ground.errors import HelixError
 
 

@@ -23,8 +23,7 @@ from helix_tui.core.ddx.files import Folder, stamp_of
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WriteGate, WritesForbidden
 from helix_tui.core.editing.journal import JournalHistory
-from helix_tui.core.editing.overlay import Overlay
-from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
+from helix_tui.core.editing.steps import OperationRefused, Overlay, PlanBuilder, called
 from helix_tui.core.editing.undo.undo_plan import Conflict, Unreadable
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.threads import keep_at

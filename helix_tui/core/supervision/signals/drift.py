@@ -17,8 +17,7 @@ from helix_tui.core.ddx.files import Stamp, read_bytes, stamp_of
 from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.editing.execute.reconciliation import told
 from helix_tui.core.editing.journal import JournalHistory
-from helix_tui.core.editing.overlay import canonical, same
-from helix_tui.core.editing.steps import called
+from helix_tui.core.editing.steps import called, canonical, same
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant

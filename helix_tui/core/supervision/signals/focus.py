@@ -23,10 +23,9 @@ from msgspec import Struct, field
 
 from helix_tui.core.beads.readiness import Rule, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan.fields import FOCUS_MARK, must_live
-from helix_tui.core.editing.plan.inverse import FOCUS_ON
-from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
+from helix_tui.core.editing.plan.planner import FOCUS_ON
+from helix_tui.core.editing.steps import OperationRefused, Overlay, PlanBuilder, called
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.signals.hold import hold, release
 

@@ -10,8 +10,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.editing.overlay import Overlay
-from helix_tui.core.editing.steps import PlanBuilder, called, stored
+from helix_tui.core.editing.steps import Overlay, PlanBuilder, called, stored
 from helix_tui.core.supervision.signals.drift import STALE, Drift
 from helix_tui.core.supervision.signals.eligibility_hold import DRIFTED, UNDECIDED
 

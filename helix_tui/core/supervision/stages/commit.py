@@ -26,10 +26,9 @@ from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.overlay import Overlay
 from helix_tui.core.editing.plan.lifecycle import unclosed
 from helix_tui.core.editing.plan.planner import plan
-from helix_tui.core.editing.steps import called, named
+from helix_tui.core.editing.steps import Overlay, called, named
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_line
