@@ -10,6 +10,7 @@ from tests.real.stranger import Stranger
 from tests.screens.conftest import Console, HandFeed
 
 
+@pytest.mark.usefixtures("lands")
 async def test_o_lands_what_a_review_refused_only_after_a_second_yes(
     stranger: Stranger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
