@@ -119,6 +119,11 @@ class JournalEntry(Struct, frozen=True):
         return self.result in ACTING and not (self.kind == "undo" and self.result == "partial")
 
     @property
+    def why_empty(self) -> str:
+        """Why there is nothing to give back, of a change that no row shows; empty where one does."""
+        return "" if self.before else self.why_not
+
+    @property
     def standing(self) -> bool:
         """It changed something, and has not been undone."""
         return self.result in ACTING and not self.undone_by

@@ -12,13 +12,14 @@ import pytest
 
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.execute.gate import WritesForbidden
+from helix_tui.core.editing.undo.undo_plan import NotUndoable
 from helix_tui.core.ground.project import find_project, lease_roots, machine_name
 from helix_tui.core.ground.time import NS, format_instant, now_ns
 from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.needs import needs_of
 from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.decide.verdict import decide
-from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans, recover
+from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans, letting_go, recover
 from tests.core.supervision.conftest import World, WorldFactory, row
 
 
@@ -98,6 +99,14 @@ def test_a_lease_without_its_worker_is_an_orphan_though_the_row_is_open(world: W
     )
     (orphan,) = orphans(here)
     assert orphan.sources == ("lease",)
+    planned = here.curator.plan_steps("unclaim", "release", letting_go([orphan], find_project(here.root)))
+    assert not planned.undoable
+    entry = recover(here.curator, [orphan]).entry
+    assert entry is not None
+    assert (entry.undoable, entry.why_not) == (False, "; ".join(planned.back.lost))
+    assert here.curator.foretell([entry])[0].turns[0].problem == entry.why_not
+    with pytest.raises(NotUndoable, match="the lease of a"):
+        here.curator.undo()
 
 
 def test_recovery_lets_go_and_can_be_taken_back(world: WorldFactory, dead: int) -> None:

@@ -461,6 +461,8 @@ class Curator:
         """Give the rows that an entry changed their values of before."""
         if not entry.standing:
             raise NotUndoable(entry, f"{entry.id} changed nothing that is still there")
+        if entry.why_empty:
+            raise NotUndoable(entry, entry.why_empty)
         self._check_unchanged(entry, queue_state.queue)
         if queue_state.shut is not None:
             raise NotUndoable(entry, str(queue_state.shut))

@@ -17,7 +17,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.editing.journal import JournalEntry, Result, Values
-from helix_tui.core.editing.plan.planner import TRACES, WayBack, way_back
+from helix_tui.core.editing.plan.planner import TRACES, WayBack, leases_lost, way_back
 from helix_tui.core.editing.steps import CommandStep, Overlay, PlanBuilder, called, same
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_instant
@@ -71,7 +71,8 @@ def settle(
         if kept:
             goal[bead_id], after[bead_id] = {name: old.get(name) for name in kept}, kept
     if not after:
-        return SettledChange("failed" if ran < len(steps) or problems else "done", problems=problems)
+        back = WayBack(lost=leases_lost(steps[:ran]))
+        return SettledChange("failed" if ran < len(steps) or problems else "done", back=back, problems=problems)
     whole = not _against(steps, before, overlay) if unsure else ran >= len(steps) and not _unmoved(problems)
     back = way_back(PlanBuilder(overlay, dialect), goal)
     return SettledChange("done" if whole else "partial", goal, after, back, problems)

@@ -98,6 +98,18 @@ def way_back(writing: PlanBuilder, goal: Mapping[str, Fields | None], *, reason:
     return WayBack(steps, tuple(dict.fromkeys(findings.lost)), tuple(dict.fromkeys(findings.traces)))
 
 
+def leases_lost(steps: Iterable[CommandStep]) -> tuple[str, ...]:
+    """What no command brings back of claims that stood in no row: ddx wrote such a lease for its worker."""
+    steps = tuple(steps)
+    changed = {bead_id for step in steps for edits in (step.edits, step.ripple) for bead_id in edits if edits[bead_id]}
+    freed = {bead_id: None for step in steps for bead_id, held in step.leases.items() if not held}
+    return tuple(
+        f"the lease of {called(bead_id)} was its worker's, and no command writes it again"
+        for bead_id in freed
+        if bead_id not in changed
+    )
+
+
 def _uncreate(writing: PlanBuilder, bead_id: str, findings: _Findings) -> None:
     """A bead cannot be deleted; where there is a status cancelled, it can be cancelled."""
     if not writing.dialect.lifecycle:
@@ -357,7 +369,9 @@ def plan_back(steps: Sequence[CommandStep], queue: Queue, dialect: Dialect) -> W
         after.apply(step.edits, step.leases)
         after.apply(step.ripple)
     goal = {bead_id: fields for bead_id, fields in values_before(steps, queue).items() if bead_id in after.edits}
-    return way_back(PlanBuilder(after, dialect), goal)
+    back = way_back(PlanBuilder(after, dialect), goal)
+    lost = leases_lost(steps)
+    return WayBack((), (*back.lost, *lost), back.traces) if lost else back
 
 
 def agree(made: Plan, shown: Plan) -> bool:

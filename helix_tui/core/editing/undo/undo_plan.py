@@ -264,6 +264,8 @@ def _turn(entry: JournalEntry, history: JournalHistory, writing: PlanBuilder) ->
     differing = tuple(differences_in(source.after, writing.overlay))
     if differing:
         return UndoStep(entry, problem="somebody changed the same field since", differences=differing)
+    if entry.standing and entry.why_empty:
+        return UndoStep(entry, problem=entry.why_empty)
     mark = len(writing.steps)
     if entry.standing or not entry.operations:
         back = way_back(writing, source.before)
