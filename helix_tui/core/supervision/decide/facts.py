@@ -138,11 +138,7 @@ def gather_facts(
     ready = tuple(bead_id for bead_id in queue.ready if bead_id in chosen)
     judged = [queue.beads[bead_id] for bead_id in ready[:MOST_JUDGED] if not looks_like_epic(queue.beads[bead_id])]
     acceptance = {bead.id: str(bead.document().get("acceptance") or "") for bead in judged}
-    cooling = [
-        (bead.id, until)
-        for bead in left
-        if queue.state(bead.id) == "retry_cooldown" and (until := queue.standing(bead.id).until) is not None
-    ]
+    cooling = _cooling(queue, left)
     epics = [bead for bead in left if looks_like_epic(bead)]
     dying = {each.bead_id: each for each in dead}
     every = tuple(questions)
@@ -157,7 +153,7 @@ def gather_facts(
         archived=find_archived(archive, {edge.missing for edge in queue.graph.dangling}) if archive else {},
         left=tuple(bead.id for bead in left),
         ready=ready,
-        cooling=tuple(sorted(cooling, key=lambda pair: pair[1])),
+        cooling=tuple(cooling),
         moving=tuple(
             bead.id for bead in left if queue.state(bead.id) in ("running", "claimed") and bead.id not in dying
         ),
@@ -194,6 +190,16 @@ def gather_facts(
         outside=tuple(bead_id for bead_id in queue.ready if bead_id not in chosen),
         unread=queue_state.tracker.unread,
     )
+
+
+def _cooling(queue: Queue, left: Iterable[Bead]) -> list[tuple[str, int]]:
+    """(bead, instant in ns until which ddx does not try it again), the first to end first."""
+    found = [
+        (bead.id, until)
+        for bead in left
+        if queue.state(bead.id) == "retry_cooldown" and (until := queue.standing(bead.id).until) is not None
+    ]
+    return sorted(found, key=lambda pair: pair[1])
 
 
 def _health(
