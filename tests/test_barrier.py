@@ -24,6 +24,7 @@ from helix_tui.screens.memory.screen import MemoryScreen
 from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.chrome.prompt import Prompt
 from helix_tui.widgets.forms.form import Page
 from tests.planting import _hear, _log, lines, plant, sees, surviving, trace
 from tests.screens.conftest import Console, MakeConsole, console
@@ -409,7 +410,7 @@ async def test_chosen_command(console: MakeConsole, monkeypatch: pytest.MonkeyPa
         monkeypatch.setattr(Console, "action_help", plant)
         await pilot.press("colon", *"keys", "enter")
         await pilot.pause()
-        assert not app.screen.query("#go-to")
+        assert not app.screen.query(Prompt)
 
 
 async def test_result_of_a_sheet(console: MakeConsole) -> None:

@@ -61,6 +61,8 @@ def is_stale(pump: MessagePump, message: Message) -> bool:
     given = isinstance(message, GIVEN)
     if not given and not isinstance(message, CAUSED):
         return False
+    if pump.app._exit:
+        return True  # the console leaves: a screen opened now would change what Textual is closing
     if isinstance(pump, App):
         return not pump.screen_stack or (given and _is_stale_for_app(pump, message))
     if not isinstance(pump, Widget) or in_view(pump):

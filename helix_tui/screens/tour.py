@@ -104,7 +104,7 @@ class TourCard(Widget):
     DEFAULT_CSS = "TourCard { height: auto; width: 1fr; background: $helix-ground; }"
 
     def __init__(self) -> None:
-        super().__init__(id="tour")
+        super().__init__()
         self._said: tuple[str, str, str] = ("", "", "")
 
     def show(self, title: str, right: str, text: str) -> None:

@@ -15,7 +15,7 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
 
-from helix_tui.screens.dismissal import HelixPalette
+from helix_tui.screens.dismissal import Commands, HelixPalette
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet, Pick, PickSheet
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.help import HelpScreen
@@ -27,6 +27,7 @@ from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen
 from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.screens.queue.unread_lines import UnreadScreen
+from helix_tui.widgets.chrome.prompt import Prompt
 from helix_tui.widgets.chrome.tabs import Tabs
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_queue import queue
@@ -366,3 +367,34 @@ async def test_brackets_in_a_command_are_text(
         await pilot.pause()
         assert app.sees("ask: what is [/x] in [red]")
         assert app.sees("a [/y] of [bold]")
+
+
+async def test_what_opens_again_while_it_still_goes_is_another_one(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.push_screen(first := HelixPalette([Commands]))
+        await pilot.pause()
+        going = first.dismiss()
+        app.action_command_palette()  # the first one has not been removed yet
+        await going
+        await pilot.pause()
+        assert isinstance(app.screen, HelixPalette)
+        assert app.screen is not first
+        await pilot.press("escape")
+        await until(pilot, lambda: isinstance(app.screen, QueueScreen))
+        await app.action_go_to()
+        line = app.screen.query_one(Prompt)
+        app._line, removed = None, line.remove()
+        await app.action_go_to()
+        await removed
+        assert app.screen.query_one(Prompt) is not line
+
+
+async def test_keys_that_come_while_the_console_leaves_open_nothing(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.pause()
+        modes = set(app._screen_stacks)
+        app._exit = True  # what leaving notes first; Textual closes the screens after it
+        await queued(pilot, ["3", "5"])
+        assert set(app._screen_stacks) == modes

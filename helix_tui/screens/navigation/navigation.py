@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from helix_tui.core.supervision.decide.needs import Need
     from helix_tui.screens.tour import Tour
     from helix_tui.settings import Layout, ViewBook
+    from helix_tui.widgets.chrome.prompt import Prompt
 
     FirstNews = tuple[Snapshot, Change, SplitNeeds]
 
@@ -161,6 +162,8 @@ class Traveller(App[int]):
     _home = False
     """Whether to begin on what waits for its user."""
     _first_news: FirstNews | None = None
+    _line: Prompt | None = None
+    """The line on which somebody types where to go."""
     _unknown_key = ""
     """The last key that did nothing: held down, it says so once."""
 
@@ -269,7 +272,7 @@ class Traveller(App[int]):
         from helix_tui.screens.dismissal import Commands, HelixPalette
 
         if not isinstance(self.screen, HelixPalette):
-            self.push_screen(HelixPalette([Commands], id="--command-palette"))
+            self.push_screen(HelixPalette([Commands]))
 
     def _lay_on(self, kind: Callable[..., HelixScreen], *about: str) -> None:
         """Lay a screen on the present one, unless it lies there already."""
@@ -343,14 +346,15 @@ class Traveller(App[int]):
     async def action_go_to(self) -> None:
         """Ask where to go."""
         screen = self.screen
-        if not isinstance(screen, HelixScreen) or screen.query("#go-to"):
+        if not isinstance(screen, HelixScreen) or (self._line is not None and self._line.parent is screen):
             return
         from helix_tui.widgets.chrome.prompt import Prompt
 
         queue, commands = self.snapshot.queue, self._commands(screen)
         archive = self.snapshot.archive.values()
         ways = lambda text, at: ways_to(text, queue, commands, archive)  # noqa: E731
-        await screen.mount(Prompt(":", ways, must_choose=True, id="go-to"))
+        self._line = Prompt(":", ways, must_choose=True)
+        await screen.mount(self._line)
 
     async def on_prompt_done(self, event: Message) -> None:
         """Go where the prompt says; a screen's own prompts never come here."""
@@ -358,6 +362,7 @@ class Traveller(App[int]):
 
         if not isinstance(event, Prompt.Done):
             return
+        self._line = None
         if isinstance(self.screen, HelixScreen):
             self.screen.focus_first()
         await event.prompt.remove()

@@ -85,7 +85,7 @@ class Along:
         world, width = self._screen.world, max(8, self._screen.size.width - 3)
         rows = [Row(bead_id, tuple(bead_line(world.queue.beads[bead_id], world, width, lead=()))) for bead_id in ways]
         caption = _CAPTIONS[direction].format(len(ways), short_id(clean_line(here, 60)))
-        await self._screen.mount(Chooser(caption, rows, id="ways"))
+        await self._screen.mount(Chooser(caption, rows))
 
     def look(self, bead_id: str) -> None:
         """Show a way while it is not chosen yet; what a filter or fold hides stays hidden."""
