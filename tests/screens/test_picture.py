@@ -35,4 +35,4 @@ async def test_the_screenshot_command_says_where_the_picture_is(console: MakeCon
         app.action_screenshot(path=str(blocked))
         await app.workers.wait_for_complete()
         await pilot.pause()
-        assert any("no screenshot" in note.message for note in app._notifications)
+        assert any("was not saved" in note.message for note in app._notifications)

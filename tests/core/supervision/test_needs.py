@@ -171,7 +171,7 @@ def test_a_budget_that_is_reached_and_a_lesson_to_review_are_needs() -> None:
 def test_a_kept_change_may_be_landed_by_the_next_worker_until_it_is_rejected() -> None:
     kept = _tried("a", 2, "repair-cycle-exhausted", result_rev="c0ffee" + "0" * 34, preserve_ref="refs/ddx/a/x")
     book = AttemptBook([kept])
-    for rev, said in ((kept.result_rev, "begins afresh"), ("b" * 40, "the next worker may land it")):
+    for rev, said in ((kept.result_rev, "starts over"), ("b" * 40, "the next worker may land it")):
         event = {"kind": "preserved-result-rejected", "body": f"result_rev={rev}\nreason=x"}
         told = {"kind": "execute-bead", "body": f"done\nresult_rev={kept.result_rev}"}
         tracker = parse_rows(json.dumps({"id": "a", "title": "t", "events": [told, event]}).encode())
