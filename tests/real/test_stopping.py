@@ -7,11 +7,10 @@ import pytest
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.probe import dialect_of
-from helix_tui.core.ddx.runs.running import Run, find_running
+from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.stopping import StopMeans, ways_to_stop
 from helix_tui.core.ground import process_session as session
 from helix_tui.core.ground.project import find_project, machine_name
-from helix_tui.core.ground.time import now_ns
 from helix_tui.core.snapshot.feed import Gatherer
 from tests.real.stranger import Stranger
 from tests.real.test_ends import wait_for
@@ -21,19 +20,20 @@ def means_of(stranger: Stranger) -> tuple[Run, dict[str, StopMeans]]:
     """The worker at work, and what can stop it."""
     project = find_project(stranger.project, env=stranger.env)
     snapshot = Gatherer(project, env=stranger.env).gather()
-    (run,) = [run for run in find_running(project, snapshot.queue.beads, now_ns(), env=stranger.env) if run.live]
+    (run,) = [run for run in snapshot.runs if run.live]
     queue: Queue = snapshot.queue
     dialect: Dialect = dialect_of(stranger.release.path, stranger.project, env=stranger.env)
     return run, {means.kind: means for means in ways_to_stop(run, queue, dialect, here=machine_name())}
 
 
 def begun(stranger: Stranger) -> None:
-    """A worker on the first of three beads, which takes some seconds."""
+    """Three beads, of which a worker takes some seconds each; what this ddx is has been asked before one works."""
     for number in range(3):
         stranger.bead(f"Write {number}")
     stranger.commit("beads")
     (stranger.home / "pace").write_text("8")
     stranger.mode("slow")
+    dialect_of(stranger.release.path, stranger.project, env=stranger.env)
 
 
 @pytest.mark.usefixtures("lands")
