@@ -234,17 +234,20 @@ async def test_a_bead_that_is_done_or_at_work_is_not_carried_through(
     assert not (app.root / "called").exists()
 
 
+@pytest.mark.parametrize("failed_since", [False, True])
 async def test_a_change_that_a_review_refused_is_landed_only_after_a_second_yes(
-    console: MakeConsole, no_ddx: None
+    console: MakeConsole, no_ddx: None, failed_since: bool
 ) -> None:
     app = console(BEADS, look_out="once")
     attempt = "20260821T101112-0123abcd"
-    bundle = app.root / ".ddx" / "executions" / attempt
-    bundle.mkdir(parents=True)
     result = {"bead_id": "x-1", "attempt_id": attempt, "status": "repair-cycle-exhausted"}
     result |= {"outcome": "preserved", "base_rev": "a" * 40, "result_rev": "b" * 40}
     result |= {"preserve_ref": f"refs/ddx/iterations/x-1/{attempt}-aaaaaaaaaaaa"}
-    (bundle / "result.json").write_text(json.dumps(result))
+    later = {"bead_id": "x-1", "attempt_id": "20260821T201112-0123abcd", "status": "execution_failed"}
+    for each in (result, later) if failed_since else (result,):
+        bundle = app.root / ".ddx" / "executions" / each["attempt_id"]
+        bundle.mkdir(parents=True)
+        (bundle / "result.json").write_text(json.dumps(each))
     app.feed.look()
     async with app.run_test(size=(140, 34)) as pilot:
         await pilot.press("L")

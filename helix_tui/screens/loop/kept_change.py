@@ -15,10 +15,12 @@ if TYPE_CHECKING:
 
 
 def kept_changes(console: Console, bead_ids: Sequence[str]) -> list[Attempt]:
-    """The last attempt on each bead whose change is kept aside; none where this ddx executes beads anew."""
+    """The attempts whose change ddx may land as it is, of these beads; none where this ddx executes beads anew."""
     dialect, beads = console.loop_controls.dialect, console.snapshot.queue.beads
-    last = (console.snapshot.attempts.of_bead(bead_id)[:1] for bead_id in bead_ids)
-    return [attempt for found in last for attempt in found if may_land(dialect, attempt, beads.get(attempt.bead_id))]
+    made = (console.snapshot.attempts.deciding(bead_id) for bead_id in bead_ids)
+    return [
+        attempt for attempt in made if attempt is not None and may_land(dialect, attempt, beads.get(attempt.bead_id))
+    ]
 
 
 def carry_through(console: Console, bead_ids: Sequence[str], do: Callable[[], object]) -> None:

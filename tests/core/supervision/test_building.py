@@ -79,23 +79,30 @@ def test_git_decides_whether_what_ddx_calls_a_success_has_landed(world: WorldFac
         assert (built.code == 0, "not landed" in built.detail) == (landed, not landed)
 
 
+def attempted(root: Path, day: int, **outcome: str) -> None:
+    """The record of an attempt on ``a`` that ended on a day of August."""
+    attempt = f"202608{day:02}T101112-0123abcd"
+    bundle = root / ".ddx" / "executions" / attempt
+    bundle.mkdir(parents=True)
+    result = {"bead_id": "a", "attempt_id": attempt, "base_rev": "a" * 40}
+    (bundle / "result.json").write_text(json.dumps(result | outcome))
+
+
 @pytest.mark.parametrize(("preserved", "kept"), [(REF, "b" * 40), ("", "")])
 def test_what_ddx_may_land_without_an_agent_is_known_before(
     world: WorldFactory, tmp_path: Path, preserved: str, kept: str
 ) -> None:
     here = world([row("a")])
-    attempt = "20260821T101112-0123abcd"
-    bundle = here.root / ".ddx" / "executions" / attempt
-    bundle.mkdir(parents=True)
-    result = {"bead_id": "a", "attempt_id": attempt, "base_rev": "a" * 40}
-    outcome = {"status": "repair-cycle-exhausted", "outcome": "preserved", "result_rev": "b" * 40}
-    outcome = outcome | {"preserve_ref": preserved} if preserved else {"status": "execution_failed"}
-    (bundle / "result.json").write_text(json.dumps(result | outcome))
+    aside = {"status": "repair-cycle-exhausted", "outcome": "preserved", "result_rev": "b" * 40}
+    attempted(here.root, 21, **(aside | {"preserve_ref": preserved} if preserved else {"status": "execution_failed"}))
     dialect = saying(tmp_path, here.root, SUCCESS).dialect
     curator = make_curator(here.root, "head")
     queue = curator.look().queue
     found = kept_change(curator.project, queue, dialect, "a")
     assert (found.result_rev if found else "") == kept
+    attempted(here.root, 22, status="execution_failed")
+    found = kept_change(curator.project, queue, dialect, "a")
+    assert (found.result_rev if found else "") == kept, "one that fails leaves what is kept where it is"
     assert kept_change(curator.project, queue, replace(dialect, verbs={}), "a") is None
     if kept:
         with (here.root / ".ddx" / "beads.jsonl").open("w") as file:

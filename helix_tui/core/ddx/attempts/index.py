@@ -191,6 +191,14 @@ class _Gathered(Struct, frozen=True):
     reviews: dict[str, list[Review]]
 
 
+def _deciding(made: Sequence[Attempt]) -> Attempt | None:
+    """Of the attempts on a bead, newest first, the latest; but one that failed or was ended leaves what an earlier
+    one kept aside, or landed, where it was.
+    """
+    told = (attempt for attempt in made if attempt.verdict.outcome not in ("failed", "interrupted"))
+    return next(told, None) or next(iter(made), None)
+
+
 class AttemptIndex:
     """All attempts, newest first, merged from bundles, metrics, events and loop logs."""
 
@@ -252,6 +260,10 @@ class AttemptIndex:
     def by_bead(self, bead_id: str) -> tuple[Attempt, ...]:
         """The attempts of one bead, newest first."""
         return self._by_bead.get(bead_id, ())
+
+    def deciding(self, bead_id: str) -> Attempt | None:
+        """The attempt that says how a bead stands."""
+        return _deciding(self.by_bead(bead_id))
 
     def get(self, attempt_id: str) -> Attempt | None:
         """One attempt by its id."""
@@ -542,12 +554,8 @@ class AttemptBook:
         return self._by_bead.get(bead_id, ())
 
     def deciding(self, bead_id: str) -> Attempt | None:
-        """The attempt that says how a bead stands: the latest, but one that failed or was ended leaves what an
-        earlier one kept aside, or landed, where it was.
-        """
-        made = self.of_bead(bead_id)
-        told = (attempt for attempt in made if attempt.verdict.outcome not in ("failed", "interrupted"))
-        return next(told, None) or next(iter(made), None)
+        """The attempt that says how a bead stands."""
+        return _deciding(self.of_bead(bead_id))
 
     def spent_since(self, start: int) -> Sums:
         """What every call of an agent cost since an instant: `LONGEST_DAY` before it the search ends."""

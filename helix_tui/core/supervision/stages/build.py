@@ -102,21 +102,21 @@ def undone(dialect: Dialect) -> tuple[str, ...]:
     )
 
 
-def may_land(dialect: Dialect, last: Attempt | None, bead: Bead | None = None) -> bool:
-    """Whether the verb for one bead may land what the last attempt has left aside, as it is and without an agent."""
-    if last is None or not last.preserved or not dialect.carries_through:
+def may_land(dialect: Dialect, made: Attempt | None, bead: Bead | None = None) -> bool:
+    """Whether the verb for one bead may land what an attempt has left aside, as it is and without an agent."""
+    if made is None or not made.preserved or not dialect.carries_through:
         return False
-    return bead is None or not was_rejected(bead, last.result_rev)
+    return bead is None or not was_rejected(bead, made.result_rev)
 
 
 def kept_change(project: Project, queue: Queue, dialect: Dialect, bead_id: str) -> Attempt | None:
-    """The last attempt on a bead, where its change may be landed so."""
+    """The attempt that says how a bead stands, where its change may be landed so."""
     if not dialect.carries_through:
         return None
     records = AttemptIndex.of(project)
     records.refresh(queue.beads)
-    last = next(iter(records.by_bead(bead_id)), None)
-    return last if may_land(dialect, last, queue.beads.get(bead_id)) else None
+    made = records.deciding(bead_id)
+    return made if may_land(dialect, made, queue.beads.get(bead_id)) else None
 
 
 def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: AgentChoice) -> Built:
