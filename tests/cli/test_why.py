@@ -39,6 +39,12 @@ def test_people_read_the_reason_and_the_names(cli: Cli, project: ProjectFactory)
     assert "\x1b" not in waiting
 
 
+def test_a_bead_that_waits_on_a_cancelled_one_is_said_to_wait_in_vain(cli: Cli, project: ProjectFactory) -> None:
+    root = project([bead("demo-a1", status="cancelled"), bead("demo-b2", "demo-a1")])
+    assert "waits on demo-a1, cancelled and never closed" in cli("why", "b2", "-C", root).out
+    assert "waits on demo-a1 (cancelled)" in cli("queue", "-C", root).out
+
+
 def test_a_missing_target_is_looked_for_in_git(cli: Cli, project: ProjectFactory) -> None:
     root = project([bead("demo-a1"), bead("demo-b2", "demo-a1")], git=True)
     tracker = root / ".ddx" / "beads.jsonl"

@@ -151,7 +151,8 @@ def _why_in_short(queue: Queue, bead_id: str, standing: Standing) -> str:
     """What a list has room for: what it waits for, or what waits for it."""
     if standing.state == "waiting_dependencies":
         first, *others = standing.reasons[0].refs
-        gone = " (missing)" if first not in queue.beads else ""
+        bead = queue.beads.get(first)
+        gone = " (missing)" if bead is None else " (cancelled)" if bead.status == "cancelled" else ""
         return f"waits on {clean_line(short_id(first))}{gone}" + (f" +{len(others)}" if others else "")
     if standing.state == "running":
         return ""  # the line under it tells

@@ -438,24 +438,29 @@ def _beat(text: str) -> int:
 def _waits(queue: Queue, bead: Bead, closed: str) -> Reason | None:
     if not bead.dependencies:
         return None
-    open_ids, missing = [], []
+    open_ids: list[str] = []
+    missing: list[str] = []
+    cancelled: list[str] = []
     for target in bead.depends_on:
         other = queue.beads.get(target)
         if other is None:
             missing.append(target)
         elif other.status != "closed" and target != closed:
-            open_ids.append(target)
+            (cancelled if other.status == "cancelled" else open_ids).append(target)
     nameless = any(not edge.depends_on_id for edge in bead.dependencies)
-    if not open_ids and not missing and not nameless:
+    kept = {*open_ids, *missing, *cancelled}
+    if not kept and not nameless:
         return None
     parts = []
     if open_ids:
         parts.append(f"waits on {', '.join(open_ids)}")
+    if cancelled:
+        parts.append(f"waits on {', '.join(cancelled)}, cancelled and never closed")
     if missing:
         parts.append(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in the tracker")
     if nameless:  # what DDx looks up for it is no bead, and what is no bead is not closed
         parts.append("a dependency names no bead, so DDx never counts it as closed")
-    unclosed = tuple(target for target in bead.depends_on if target in open_ids or target in missing)
+    unclosed = tuple(target for target in bead.depends_on if target in kept)
     return Reason("waiting_dependencies", "; ".join(parts), unclosed)
 
 

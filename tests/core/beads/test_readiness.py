@@ -142,9 +142,14 @@ def test_only_closed_satisfies_a_dependent() -> None:
         {"id": "dropped", "status": "cancelled"},
         {"id": "a", "dependencies": [{"depends_on_id": "done"}]},
         {"id": "b", "dependencies": [{"depends_on_id": "dropped"}]},
+        {"id": "c", "dependencies": [{"depends_on_id": name} for name in ("dropped", "a", "gone", "done")]},
     )
     assert queue.ready == ("a",)
-    assert queue.standing("b").reasons[0].refs == ("dropped",)
+    (why,) = queue.standing("b").reasons
+    assert (why.refs, why.detail) == (("dropped",), "waits on dropped, cancelled and never closed")
+    (why,) = queue.standing("c").reasons
+    assert why.refs == ("dropped", "a", "gone")
+    assert why.detail == "waits on a; waits on dropped, cancelled and never closed; gone is not in the tracker"
 
 
 def test_an_epic_is_a_container_only_with_children_in_head() -> None:
