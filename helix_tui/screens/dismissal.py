@@ -50,14 +50,18 @@ _AIM = "_helix_aim"
 
 
 def is_stale(pump: MessagePump, message: Message) -> bool:
-    """Whether a message is input that is not for this pump: for a screen no longer in view, or one gone to.
+    """Whether a message is input that is not for this pump, for a screen no longer in view or one gone to, or a size
+    that the terminal no longer has.
 
-    What was typed ahead of the screen gone to is handed on to it by way of the app, in its order.
+    What was typed ahead of the screen gone to is handed on to it by way of the app, in its order. Of two sizes that
+    wait at a screen of Textual 8.2.8 each is laid out and told to the screen once more, for ever.
 
     Args:
         pump: the app, screen or widget that is about to handle it.
         message: any message.
     """
+    if isinstance(message, events.Resize):
+        return isinstance(pump, Screen) and message.size != pump.app.size
     given = isinstance(message, GIVEN)
     if not given and not isinstance(message, CAUSED):
         return False

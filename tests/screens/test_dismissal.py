@@ -11,6 +11,7 @@ import pytest
 from rich.style import Style
 from textual import events
 from textual.command import CommandList
+from textual.geometry import Size
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
@@ -398,3 +399,28 @@ async def test_keys_that_come_while_the_console_leaves_open_nothing(console: Mak
         app._exit = True  # what leaving notes first; Textual closes the screens after it
         await queued(pilot, ["3", "5"])
         assert set(app._screen_stacks) == modes
+
+
+async def test_of_sizes_that_came_at_once_the_last_one_holds(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[Size] = []
+    lay_out = Screen._screen_resized
+
+    def resized(screen: Screen[Any], size: Size) -> None:
+        told.append(size)
+        if len(told) < 100:  # without an end where each asks for the other
+            lay_out(screen, size)
+
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("4")
+        await pilot.pause()
+        monkeypatch.setattr(Screen, "_screen_resized", resized)
+        app._size = last = Size(60, 24)
+        for size in (Size(8, 3), last, Size(8, 3)):
+            app.screen.post_message(events.Resize(size, size))
+            app.screen.call_later(lambda: None)
+        await asyncio.sleep(0.5)
+        assert len(told) < 5
+        assert set(told) == {last}
