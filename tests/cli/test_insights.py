@@ -63,6 +63,23 @@ def test_people_read_what_keeps_failing_and_that_nothing_was_spent_lately(progra
     assert "and nothing since" in out
 
 
+def test_a_sum_and_an_unknown_status_are_written_as_attempts_writes_them(program: Cli, project: ProjectFactory) -> None:
+    root = project(['{"id": "x-1", "title": "one", "issue_type": "bug"}'])
+    (root / ".ddx/metrics").mkdir()
+    rows = [metric(1, "no_changes", cost_usd=0.1), metric(2, "failed", cost_usd=0.2)]
+    (root / ".ddx/metrics/attempts.jsonl").write_text("\n".join(rows) + "\n")
+    left = root / ".ddx/executions/20260512T005700-ba01709e"
+    left.mkdir(parents=True)
+    kept = {"attempt_id": left.name, "bead_id": "x-1", "preserve_ref": "refs/ddx/iterations/x-1/20260801T013909Z-582cb"}
+    (left / "result.json").write_text(json.dumps(kept))
+    document = json.loads(program("insights", "--json", "--by", "bead", "-C", str(root)).out)
+    newest = json.loads(program("attempts", "--json", "-C", str(root)).out)["attempts"][0]
+    (row,), (failing,) = document["rows"], document["failing"]
+    assert row["cost_usd"] == row["spent"]["usd"] == failing["cost_usd"] == 0.3, "0.1 + 0.2, to the millionth"
+    assert failing["last_attempt_id"] == newest["attempt_id"] == left.name
+    assert failing["last_status"] is newest["status"] is None
+
+
 def test_nothing_attempted_is_said(program: Cli, project: ProjectFactory) -> None:
     assert "nothing was attempted yet" in program("insights", "-C", str(project([]))).out
 

@@ -156,7 +156,7 @@ def failing_document(each: Failing) -> dict[str, Any]:
         "cost_complete": cell.cost_complete,
         "tokens_total": cell.tokens_total,
         "duration_ms": cell.duration_ms,
-        "last_status": each.last.status,
+        "last_status": each.last.status or None,
         "last_attempt_id": each.last.attempt_id,
         "last_at": _instant(each.last.at),
     }

@@ -87,9 +87,11 @@ class Sums(Struct, frozen=True):
 
     @property
     def usd(self) -> float | None:
-        """Dollars that are known to have been spent, 0 where no agent was called; None where no cost is known."""
+        """Dollars that are known to have been spent, to the millionth: 0 where no agent was called, None where no
+        cost is known.
+        """
         whole_ = self.whole
-        return whole_.usd if whole_.known or not whole_.calls else None
+        return round(whole_.usd, 6) if whole_.known or not whole_.calls else None
 
     @property
     def tokens(self) -> int | None:
@@ -110,7 +112,7 @@ class Sums(Struct, frozen=True):
         """As JSON."""
         whole_ = self.whole
         return {
-            "usd": None if self.usd is None else round(self.usd, 6),
+            "usd": self.usd,
             "complete": self.complete,
             "tokens": self.tokens,
             "tokens_complete": self.tokens_complete,
