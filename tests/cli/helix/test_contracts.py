@@ -429,8 +429,8 @@ def test_a_wish_that_this_ddx_has_no_option_for_is_told(helix: Any, stage: Stage
     )
     ran = helix(world, "check", "--agent", "codex", "--effort", "high")
     assert "NEXT_ACTION: WAIT" in ran.out
-    assert "takes no --harness: codex is not asked for" in ran.err
-    assert "takes no --effort: high is not asked for" in ran.err
+    assert "does not take --harness: codex is not asked for" in ran.err
+    assert "does not take --effort: high is not asked for" in ran.err
     assert "takes no" not in helix(world, "frame").err
 
 
@@ -454,7 +454,7 @@ def test_an_answer_is_foretold_and_nothing_written(helix: Any, stage: StageFacto
     ran = helix(world, "input", "--answer", asked.id, "the second", "--dry-run")
     assert ran.out.startswith("ddx bead update a-1")
     assert "the second" in ran.out
-    assert "no ddx command runs" in helix(world, "input", "--answer", other.id, "on", "--dry-run").err
+    assert "no ddx command would run" in helix(world, "input", "--answer", other.id, "on", "--dry-run").err
     assert helix(world, "input", "--answer", "q-99", "on", "--dry-run").code == 1
     assert tree(world.root) == before
 
