@@ -241,7 +241,7 @@ def _queue(present: Present) -> Iterator[DoctorCheck]:
         yield DoctorCheck(
             "cycles",
             False,
-            f"{counted(len(queue.graph.cycles), 'dependency cycle')}",
+            counted(len(queue.graph.cycles), "dependency cycle"),
             "`helix-tui queue --json` lists them under cycles; take one edge out of each.",
         )
     held, free, lost = gone(present.runs, queue)

@@ -65,7 +65,7 @@ def index_words(state: State, *, narrow: bool) -> str:
             return f"{progress.done / progress.total:.0%} · {rate}"
         cells = progress.done * BAR_CELLS // progress.total
         return f"{'█' * cells}{'░' * (BAR_CELLS - cells)} {progress.done:,} of {progress.total:,} · {rate}"
-    files = f"{counted(state.files, 'file')}" if state.files else "no files"
+    files = counted(state.files, "file") if state.files else "no files"
     return "reading …" if progress is not None else files
 
 

@@ -102,7 +102,7 @@ def read_on(tail: TranscriptTail) -> list[Event]:
     events = tail.poll()
     left_out = tail.skipped - before
     if left_out:
-        lines = f"{counted(left_out, 'line')}"
+        lines = counted(left_out, "line")
         said = f"{lines} of more than {size_of(MAX_POLL)} not shown, see {tail.path}"
         events.append(Event(None, "error", summary=clean_line(said, 300)))
     return events

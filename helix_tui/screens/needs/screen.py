@@ -113,7 +113,7 @@ class NeedsScreen(NeedList):
             self.look_ahead(request_for(wanted))
 
     def _lessons(self, needs: Sequence[Need], yes: bool) -> None:
-        count = f"{counted(len(needs), 'lesson')}"
+        count = counted(len(needs), "lesson")
         lines: list[Line] = [[(clean_line(need.reason, 600), "text")] for need in needs]
         sheet = MemoryPreviewSheet(f"{'accept' if yes else 'decline'} {count}", lines, "u undoes it.")
 

@@ -74,7 +74,7 @@ def ways_to_stop(run: Run, queue: Queue, dialect: Dialect, *, here: str) -> tupl
 def hold(queue: Queue, at_work: Collection[str]) -> StopMeans:
     """Keep from workers whatever they could pick after the beads at work."""
     beads = next_picks(queue, at_work)
-    count = f"{counted(len(beads), 'bead')}"
+    count = counted(len(beads), "bead")
     effect = "workers end after the current bead, or idle if they watch; u allows the beads again"
     if not beads:
         return StopMeans("hold", "wait", "nothing else is ready: workers end after the current bead")

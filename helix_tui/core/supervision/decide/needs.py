@@ -189,7 +189,7 @@ def needs_of(
     found += [("orphaned_claim", bead_id, str(orphan)) for bead_id, orphan in left.items()]
     found += [*_drifted(drift), *escalated(queue), *_unlanded(queue, attempts, lands=lands_kept)]
     if unminded:
-        count = f"{counted(len(unminded), 'bead')}"
+        count = counted(len(unminded), "bead")
         found.append(("focus", epic, f"the focus is out of date on {count}"))
     needs = [Need(kind, bead_id, reason, _waiting(queue, bead_id)) for kind, bead_id, reason in found]
     needs += [

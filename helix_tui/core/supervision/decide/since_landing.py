@@ -54,7 +54,7 @@ class SinceLanding(Struct, frozen=True):
             return "nothing was attempted" + ("" if self.landed is None else " since")
         counts = count_outcomes(self.attempts).items()
         ends = ", ".join(f"{count:,} {OUTCOME_WORDS[outcome]}" for outcome, count in counts)
-        number = f"{counted(len(self.attempts), 'attempt')}"
+        number = counted(len(self.attempts), "attempt")
         return f"{number}, {format_sum(self.sums)}: {ends}{self._most_often()}"
 
     def _most_often(self) -> str:
@@ -123,7 +123,7 @@ def explain_landings(
 def _running(summary: StatusSummary, running: int) -> Iterator[str]:
     """What runs; where nothing does, how the loop and the last worker ended."""
     if running:
-        yield f"{counted(running, 'worker')}"
+        yield counted(running, "worker")
         return
     yield "nothing"
     if summary.run.condition != "never":

@@ -51,7 +51,7 @@ class Limits(Struct, frozen=True):
         parts = [
             f"${self.usd:,.2f}" if self.usd is not None else "",
             f"{format_count(self.tokens)} tokens" if self.tokens is not None else "",
-            f"{counted(self.attempts, 'attempt')}" if self.attempts is not None else "",
+            counted(self.attempts, "attempt") if self.attempts is not None else "",
         ]
         return ", ".join(filter(None, parts)) or "none"
 
