@@ -10,6 +10,7 @@ import pytest
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.supervision.decide.notify import NewsWatch
+from helix_tui.screens.needs.actions import BesideQueue
 from helix_tui.screens.needs.question import QuestionSheet
 from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.screens.notifier import Notifier
@@ -68,7 +69,7 @@ async def test_job_of_needs_me(console: MakeConsole, monkeypatch: pytest.MonkeyP
         with monkeypatch.context() as patched:
             if not in_thread:
                 patched.setattr(NeedsScreen, "_did", plant)
-            screen._job(plant if in_thread else lambda: "done")
+            screen._job(BesideQueue(plant if in_thread else lambda: "done", plant))
             await rests(app, pilot)
         await pilot.press("escape")
 

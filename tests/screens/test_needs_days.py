@@ -489,9 +489,29 @@ async def test_what_is_snoozed_is_apart_and_undo_brings_it_back(days: Console) -
         assert isinstance(days.screen, NeedsScreen)
         assert len(days.screen._rows["group:snoozed"].needs) == 1
         assert days.sees(f"{before - 1} need you")
+        for key, left in (("u", 0), ("U", 1), ("u", 0), ("U", 1)):
+            await pilot.press(key)
+            await at_rest(pilot)
+            assert (len(days.needs), len(days.snoozed)) == (before - left, left), key
+
+
+async def test_what_is_brought_back_is_snoozed_again_by_undo(days: Console) -> None:
+    async with days.run_test(size=SIZE) as pilot:
+        await opened(days, pilot, "kept_aside:k-land")
+        await pilot.press("Z", "2")
+        await at_rest(pilot)
+        until = (days.root / ".helix/snoozed.json").read_bytes()
+        assert isinstance(days.screen, NeedsScreen)
+        days.screen.list.select("group:snoozed")
+        await pilot.press("Z")
+        await at_rest(pilot)
+        assert days.snoozed == ()
         await pilot.press("u")
         await at_rest(pilot)
-        assert (len(days.needs), days.snoozed) == (before, ())
+        assert (days.root / ".helix/snoozed.json").read_bytes() == until
+        await pilot.press("u")
+        await at_rest(pilot)
+        assert days.snoozed == ()
 
 
 async def test_the_evidence_of_a_question_lies_beside_its_choices(days: Console) -> None:

@@ -9,12 +9,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
 from textual.app import SuspendNotSupported
 
 from helix_tui.core.editing.steps import OperationRefused
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS
-from helix_tui.core.supervision.decide.need_view import HOUR_S, MORNING, next_morning
+from helix_tui.core.supervision.decide.need_view import HOUR_S, MORNING, Snooze, Snoozes, next_morning, set_snoozes
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.core.supervision.stages.landing import MergeOutcome, call_off, end_resolving, kept_ref, merge_kept
@@ -27,12 +28,20 @@ if TYPE_CHECKING:
     from collections import Counter
 
     from helix_tui.core.ddx.attempts.attempt import Attempt
+    from helix_tui.core.editing.execute.gate import WriteGate
     from helix_tui.core.ground.project import Project
     from helix_tui.core.memory import MemoryStore
     from helix_tui.core.memory.lessons.changes import MemoryChanges
     from helix_tui.screens.base import Console, HelixScreen
 
 MOST_MODELS = 8
+
+
+class BesideQueue(Struct, frozen=True):
+    """One thing done beside the queue, in a worker thread: each way does it and says what came of it."""
+
+    do: Callable[[], str]
+    undo: Callable[[], str]
 
 
 # --- put off ----------------------------------------------------------------------------------------------
@@ -53,6 +62,28 @@ def snooze_sheet(count: int, now: int, until: Callable[[int | None], object]) ->
         ),
     ]
     return ChoiceSheet(f"snooze {whom}", choices)
+
+
+def snoozing(project: Project, gate: WriteGate, put: Callable[[], Snoozes], said: str) -> BesideQueue:
+    """Putting needs off, or bringing them back; undo leaves each as it stood.
+
+    Args:
+        project: whose needs they are.
+        gate: what lets the list of them be written.
+        put: does it; how each stood before.
+        said: what was done, in words.
+    """
+    stood: dict[str, Snooze | None] = {}
+
+    def do() -> str:
+        stood.update(put())
+        return f"{said} · u undoes it"
+
+    def undo() -> str:
+        set_snoozes(project, gate, stood)
+        return f"undone: {said}"
+
+    return BesideQueue(do, undo)
 
 
 # --- lessons ----------------------------------------------------------------------------------------------

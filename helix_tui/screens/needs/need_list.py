@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from textual import on
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from helix_tui.core.beads.query import Completion
     from helix_tui.core.ddx.attempts.attempt import Attempt
     from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.screens.needs.actions import BesideQueue
 
 REASON_SHARE = 3
 """What is said of the selected row takes at most one part of so many of the screen, below the list."""
@@ -55,8 +56,10 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         self._unfolded: set[str] = set()
         self._filter = NeedFilter("")
         self._rows: dict[str, NeedRow] = {}
-        self._undo: list[Callable[[], object]] = []
-        """How to undo what was done here beside the queue, the latest last."""
+        self._undo: list[BesideQueue] = []
+        """What was done here beside the queue, the latest last."""
+        self._redo: list[BesideQueue] = []
+        """What of it was undone since, the latest last."""
         self._begun = False
         """Everything was looked at once, so that the cursor is its user's."""
         self._placed = ""
@@ -259,6 +262,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         self._anchor = None
         self.mark(self.marked - gone)
         self._undo.clear()
+        self._redo.clear()
 
     def action_fold(self) -> None:
         """Fold the group under the cursor."""

@@ -24,10 +24,7 @@ from helix_tui.core.supervision.decide.need_actions import (
     assign_to,
     operations_for,
 )
-from helix_tui.core.supervision.decide.need_view import (
-    bring_back,
-    put_off,
-)
+from helix_tui.core.supervision.decide.need_view import bring_back, put_off
 from helix_tui.core.supervision.decide.needs import OF_ITS_ATTEMPT, Need
 from helix_tui.core.supervision.stages.landing import kept_ref
 from helix_tui.keymap import BY_ID, bindings, names, shown
@@ -120,29 +117,32 @@ class NeedsScreen(NeedList):
         def decided(do_it: bool | None) -> None:
             if do_it:
                 project, clock = self.console.snapshot.project, self.console.now
-                self._job(
-                    partial(actions.settle_lessons, project, needs, accept=yes, clock=clock),
-                    partial(actions.undo_lessons, project, clock=clock),
-                )
+                settle = partial(actions.settle_lessons, project, needs, accept=yes, clock=clock)
+                self._new(actions.BesideQueue(settle, partial(actions.undo_lessons, project, clock=clock)))
 
         self.app.push_screen(sheet, decided)
 
-    def _job(self, work: Callable[[], str], undo: Callable[[], str] | None = None) -> None:
-        """Do something beside the queue in a thread, say what came of it, and look again."""
+    def _new(self, step: actions.BesideQueue) -> None:
+        """A step that nothing was undone before; what was, is not done again after it."""
+        self._redo.clear()
+        self._job(step)
+
+    def _job(self, step: actions.BesideQueue, *, back: bool = False) -> None:
+        """Do something beside the queue in a thread, or take it back; say what came of it, and look again."""
 
         def do() -> None:
             try:
-                said, severity = work(), "information"
+                said, severity = (step.undo if back else step.do)(), "information"
             except (OperationRefused, OSError, WritesForbidden, GateBusy) as error:
                 said, severity = clean_line(str(error), 300), "warning"
-            self.app.call_from_thread(self._did, said, severity, undo if severity == "information" else None)
+            self.app.call_from_thread(self._did, said, severity, step, self._redo if back else self._undo)
 
         self.run_worker(do, thread=True, group="needs")
 
-    def _did(self, said: str, severity: str, undo: Callable[[], str] | None) -> None:
+    def _did(self, said: str, severity: str, step: actions.BesideQueue, way: list[actions.BesideQueue]) -> None:
         self.console.say(said, severity)
-        if undo is not None:
-            self._undo.append(partial(self._job, undo))
+        if severity == "information":
+            way.append(step)
         self.marked = frozenset()
         self.console.refresh_needs()
 
@@ -217,21 +217,14 @@ class NeedsScreen(NeedList):
         if not chosen or not self.may_change():
             return
         project, gate, keys = self.console.snapshot.project, self.console.change_runner.curator.gate, _keys(chosen)
-
-        def back() -> str:
-            bring_back(project, gate, keys)
-            return f"brought back {len(keys):,}"
-
         if keys <= away:
-            self._job(back)
+            wake = partial(bring_back, project, gate, keys)
+            self._new(actions.snoozing(project, gate, wake, f"brought back {len(keys):,}"))
             return
 
         def until(instant: int | None) -> None:
-            def work() -> str:
-                put_off(project, gate, chosen, until=instant, by=self._me, now=self.console.now())
-                return f"snoozed {len(chosen):,} · u undoes it"
-
-            self._job(work, back)
+            put = partial(put_off, project, gate, chosen, until=instant, by=self._me, now=self.console.now())
+            self._new(actions.snoozing(project, gate, put, f"snoozed {len(keys):,}"))
 
         self.console.push_screen(actions.snooze_sheet(len(chosen), self.console.now(), until))
 
@@ -259,9 +252,16 @@ class NeedsScreen(NeedList):
     def action_undo(self) -> None:
         """Undo what was done last: here beside the queue, else in the queue."""
         if self._undo:
-            self._undo.pop()()
+            self._job(self._undo.pop(), back=True)
         else:
             super().action_undo()
+
+    def action_redo(self) -> None:
+        """Do again what was undone last: here beside the queue, else in the queue."""
+        if self._redo:
+            self._job(self._redo.pop())
+        else:
+            super().action_redo()
 
     # --- asking ---------------------------------------------------------------------------------------------
 

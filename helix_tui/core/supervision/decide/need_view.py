@@ -340,8 +340,14 @@ def next_morning(now: int) -> int:
     return int(day.replace(hour=MORNING, minute=0, second=0, microsecond=0).timestamp()) * NS
 
 
-def put_off(project: Project, gate: WriteGate, needs: Iterable[Need], *, until: int | None, by: str, now: int) -> None:
-    """Put some needs off until an instant, or with None until they change.
+Snoozes = Mapping[str, Snooze | None]
+"""Key of a need -> how it is put off; None: it is not."""
+
+
+def put_off(
+    project: Project, gate: WriteGate, needs: Iterable[Need], *, until: int | None, by: str, now: int
+) -> Snoozes:
+    """Put some needs off until an instant, or with None until they change; how each stood before.
 
     Raises:
         WritesForbidden: --read-only.
@@ -349,21 +355,28 @@ def put_off(project: Project, gate: WriteGate, needs: Iterable[Need], *, until: 
     """
     end = format_instant(until) if until is not None else ""
     made = {need.key: Snooze(need.key, end, need.mark, by, format_instant(now)) for need in needs}
-    _rewrite(project, gate, lambda have: have | made)
+    return set_snoozes(project, gate, made)
 
 
-def bring_back(project: Project, gate: WriteGate, keys: Collection[str]) -> None:
-    """Put some needs off no longer.
+def bring_back(project: Project, gate: WriteGate, keys: Collection[str]) -> Snoozes:
+    """Put some needs off no longer; how each stood before.
 
     Raises:
         WritesForbidden: --read-only.
         OSError: it cannot be written down.
     """
-    _rewrite(project, gate, lambda have: {key: each for key, each in have.items() if key not in keys})
+    return set_snoozes(project, gate, dict.fromkeys(keys))
 
 
-def _rewrite(project: Project, gate: WriteGate, change: Callable[[dict[str, Snooze]], dict[str, Snooze]]) -> None:
+def set_snoozes(project: Project, gate: WriteGate, wanted: Snoozes) -> Snoozes:
+    """Have some needs put off as is wanted; how each stood before.
+
+    Raises:
+        WritesForbidden: --read-only.
+        OSError: it cannot be written down.
+    """
     with gate.open():
-        kept = change(read_snoozes(project))
-        document = {"schema": "snoozed/1", "snoozed": list(kept.values())}
-        replace_file(snooze_file(project), msgspec.json.encode(document) + b"\n")
+        have = read_snoozes(project)
+        kept = [each for each in {**have, **wanted}.values() if each is not None]
+        replace_file(snooze_file(project), msgspec.json.encode({"schema": "snoozed/1", "snoozed": kept}) + b"\n")
+    return {key: have.get(key) for key in wanted}
