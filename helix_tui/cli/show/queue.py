@@ -146,7 +146,7 @@ def document(present: Present, shown: Sequence[str], archived: Sequence[str] | N
         "refused": present.shut.record() if present.shut is not None else None,
         "ready": [bead_id for bead_id in queue.ready if bead_id in wanted],
         "beads": _rows(queue, shown),
-        "running": [as_running(run) for run in present.runs],
+        "running": [as_running(run, present.queue.as_of) for run in present.runs],
         "dropped": [{"line": line.line, "reason": line.reason, "excerpt": line.excerpt} for line in tracker.dropped],
         "folded": [{"id": bead_id, "lines": lines} for bead_id, lines in tracker.folded.items()],
         "unknown_statuses": queue.unknown_statuses(),
@@ -192,14 +192,15 @@ def _rows(queue: Queue, shown: Iterable[str]) -> list[dict[str, Any]]:
     return rows
 
 
-def as_running(run: Run) -> dict[str, Any]:
-    """One piece of work that some file calls running."""
+def as_running(run: Run, now: int) -> dict[str, Any]:
+    """One piece of work that some file calls running, with its age at ``now``."""
+    age = run.age_s(now)
     return {
         "bead_id": run.bead_id,
         "attempt_id": run.attempt_id or None,
         "worker_id": run.worker_id or None,
         "source": run.source,
-        "age_s": None if run.age_s is None else round(run.age_s, 3),
+        "age_s": None if age is None else round(age, 3),
         "phase": run.phase or None,
         "live": run.live,
         "verdict": run.verdict,

@@ -75,7 +75,7 @@ def _data(snapshot: Snapshot, screen: str) -> dict[str, Any]:
     """What the screen shows, as the command of the same name prints it."""
     if screen == "loop":
         return {
-            "running": [queue_command.as_running(run) for run in snapshot.runs],
+            "running": [queue_command.as_running(run, snapshot.taken_at) for run in snapshot.runs],
             "attempts": [
                 evidence.as_document(attempt, snapshot.taken_at, snapshot.queue.parked(attempt.bead_id))
                 for attempt in snapshot.attempts

@@ -172,7 +172,7 @@ def test_a_clock_that_is_an_hour_off_loses_no_work_of_this_machine(name: str, ho
             runs = reader.find(record.beads(), replay.now(step.t) + hours * 3600 * NS)
             found = {run.bead_id for run in runs if run.bead_id}
             assert found >= record.running(record.beads())
-            assert all((run.age_s or 0) >= 0 and run.why for run in runs)
+            assert all((run.age_s(replay.now(step.t)) or 0) >= 0 and run.why for run in runs)
             if hours < 0:
                 assert all(run.live for run in runs)
 

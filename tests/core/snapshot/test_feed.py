@@ -18,6 +18,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.core.snapshot import Change, Live, Snapshot, take_snapshot
 from helix_tui.core.snapshot.feed import Gatherer
+from helix_tui.core.snapshot.snapshot import compare
 from helix_tui.core.snapshot.watch import folders_to_watch
 
 pytestmark = [pytest.mark.realtime, pytest.mark.long]
@@ -166,6 +167,8 @@ def test_a_worker_that_dies_without_a_word_is_noticed(root: Path) -> None:
     snapshot = gatherer.gather()
     assert [run.verdict for run in snapshot.runs] == ["dead"]
     assert snapshot.queue.state("a") == "ready"
+    now[0] += NS
+    assert not compare(snapshot, gatherer.gather()), "that it grew older is no news"
 
 
 def test_bad_lines_and_unknown_statuses_are_notices(root: Path) -> None:

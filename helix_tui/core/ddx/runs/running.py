@@ -31,7 +31,7 @@ from helix_tui.core.ddx.runs.endings import Activities, Doing, Session, Sessions
 from helix_tui.core.ddx.runs.transcript import transcript_folders
 from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project, worktree_roots
-from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
+from helix_tui.core.ground.time import NS, format_age, format_instant
 
 __all__ = ["Fact", "Run", "RunReader", "Verdict", "find_running", "fresh_claims"]
 
@@ -67,7 +67,6 @@ class Run(Struct, frozen=True):
     last_tool: str = ""
     last_event_at: int | None = None
     started_at: int | None = None
-    age_s: float | None = None
     harness: str = ""
     model: str = ""
     pid: int | None = None
@@ -85,6 +84,10 @@ class Run(Struct, frozen=True):
     facts: tuple[Fact, ...] = ()
     folders: tuple[Path, ...] = ()
     """Where its transcripts appear: what `transcript.TranscriptTail` follows."""
+
+    def age_s(self, now: int) -> float | None:
+        """Seconds from its start to ``now``; no field, because two looks at one run are equal."""
+        return None if self.started_at is None else max(0, now - self.started_at) / NS
 
 
 def holds(runs: Iterable[Run]) -> dict[str, Hold]:
@@ -233,7 +236,6 @@ class RunReader:
             last_tool=doing.last_tool if doing else "",
             last_event_at=last_event,
             started_at=started,
-            age_s=max(0, now - started) / NS if started is not None else None,
             harness=work.first("harness"),
             model=work.first("model"),
             pid=next(iter(work.pids), None),
@@ -292,6 +294,8 @@ def find_running(
 def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int, *, here: str) -> tuple[Verdict, str]:
     """Alive, silent or dead, and the one sentence that says why (docs/formats/ddx.md §4).
 
+    Its ages have one unit, so that it stays the same from one look to the next.
+
     Dead: its process is gone from this host, its loop has ended the attempt, or every time until which a
     file vouches lies in the past. A process of another host cannot be asked. Silent: an event, then none for
     ``stall``, however fresh the heartbeat; one of which there never was any is not called so. What was told
@@ -312,7 +316,7 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     expiries = [_vouched_until(claim, now, here) for claim in claims]
     known = [expiry for expiry in expiries if expiry is not None]
     if known and max(known) < now:
-        ago = format_span((now - max(known)) / NS)
+        ago = format_age((now - max(known)) / NS)
         return "dead", f"no heartbeat: the lease ran out {ago} ago" + (
             f", though process {living[0]} exists" if living else ""
         )
@@ -327,11 +331,11 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     if seen is None:
         return "dead", "no file records when it was last seen"
     if not known and not living and now - seen > HELD:
-        return "dead", f"no heartbeat for {format_span((now - seen) / NS)}"
+        return "dead", f"no heartbeat for {format_age((now - seen) / NS)}"
     vouched = bool(known or living)
     if now - seen > stall and not (vouched and last_event is None):
         beat = "its heartbeat is fresh, but it" if known else "it"
-        return "silent", f"{beat} has done nothing for {format_span((now - seen) / NS)}"
+        return "silent", f"{beat} has done nothing for {format_age((now - seen) / NS)}"
     if last_event is None:  # some releases write none while an agent works
         what = f"process {living[0]} runs" if living else "its heartbeat is fresh"
         return "alive", f"{what}; started {format_age((now - seen) / NS)} ago, no event of it so far"

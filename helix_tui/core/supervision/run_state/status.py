@@ -157,11 +157,12 @@ def _stopped(state: RunState) -> str:
 def _running(queue: Queue, runs: Iterable[Run]) -> dict[str, Any] | None:
     for run in runs:
         if run.live and run.bead_id:
+            age = run.age_s(queue.as_of)
             return {
                 "id": run.bead_id,
                 "worker": run.worker_id,
                 "harness": run.harness or None,
-                "claim_age_seconds": None if run.age_s is None else round(run.age_s),
+                "claim_age_seconds": None if age is None else round(age),
                 "started_at": None if run.started_at is None else format_instant(run.started_at),
                 "source": run.source,
             }

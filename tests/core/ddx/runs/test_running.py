@@ -119,7 +119,7 @@ def test_one_run_of_four_sources_is_one_run(place: Place) -> None:
     assert (run.bead_id, run.attempt_id, run.worker_id) == ("a-1", "20260801T115900-aaaaaaaa", "agent-loop-1")
     assert (run.source, run.pid, run.machine) == ("run-state", me, HERE)
     assert (run.harness, run.model, run.phase, run.message) == ("claude", "sonnet", "running", "at it")
-    assert (run.live, run.verdict, run.age_s) == (True, "alive", 70), "since its worker took the bead"
+    assert (run.live, run.verdict, run.age_s(NOW)) == (True, "alive", 70), "since its worker took the bead"
     assert {fact.source for fact in run.facts} == {"run-state", "lease", "sidecar", "row"}
     assert {fact.name for fact in run.facts} >= {"attempt", "process", "owner", "valid until", "worker"}
 
