@@ -359,6 +359,13 @@ class TrackerReader:
         self._last = tracker
         return tracker
 
+    def stands(self) -> bool:
+        """Whether the file is as it was when it was read last."""
+        try:
+            return self._stat() == self._stamp
+        except OSError:
+            return self._stamp is None
+
     def _stat(self) -> tuple[int, int, int]:
         status = os.stat(self.path)
         _insist_on_file(status.st_mode)

@@ -167,6 +167,11 @@ class ClaimReader:
                 claims.append(known[1])
         return claims
 
+    def stands(self) -> bool:
+        """Whether no claim was made, changed or given back since they were read."""
+        folders = (self._run_states, self._workers, *self._leases.values())
+        return all(folder.stands() for folder in folders) and self.documents.stands()
+
     def fresh_leases(self, now: int) -> dict[str, bool]:
         """Per bead with a readable lease: whether DDx holds it for fresh as of ``now``."""
         return {claim.bead_id: lease_is_fresh(claim, now, self.here) for claim in self.leases()}

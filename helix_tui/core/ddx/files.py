@@ -121,6 +121,10 @@ class JsonCache:
         self._known[key] = (stamp, document)
         return document
 
+    def stands(self) -> bool:
+        """Whether every file that was looked at is as it was then."""
+        return all(stamp_of(key) == stamp for key, (stamp, _) in self._known.items())
+
     def sweep(self) -> None:
         """Let go of files that nobody has looked at since the last sweep: they are gone."""
         for key in self._known.keys() - self._looked_at:
@@ -169,6 +173,14 @@ class Folder:
                 self._names = names
             self._stamp = stamp
         return self._names
+
+    def stands(self) -> bool:
+        """Whether the folder is as it was when its names were read last."""
+        try:
+            found = os.stat(self.path)
+        except (OSError, ValueError):
+            return self._stamp is None
+        return (found.st_mtime_ns, found.st_ino) == self._stamp
 
 
 class LineTail:

@@ -61,6 +61,8 @@ class Estimate(Struct, frozen=True):
     """It rests on attempts by the harness and model that are asked for; else on those by all."""
     past: int
     """Past attempts that were looked at."""
+    priced: int = 0
+    """Those of them that say what they cost."""
     usd: Interval | None = None
     """None where too few past attempts say what they cost."""
     tokens: Interval | None = None
@@ -69,8 +71,16 @@ class Estimate(Struct, frozen=True):
     def describe_usd(self) -> str:
         """``$4.10 ($2.20–$7.90)``; why there is none where there is none."""
         if self.usd is None:
-            return "no estimate: " + ("no attempt so far" if not self.past else "the cost of past attempts is unknown")
+            return f"no estimate: {self._why_none}"
         return f"{format_usd(self.usd.middle)} ({format_usd(self.usd.low)}–{format_usd(self.usd.high)})"
+
+    @property
+    def _why_none(self) -> str:
+        if not self.past:
+            return "no attempt so far"
+        if not self.priced:
+            return "the cost of past attempts is unknown"
+        return f"what it cost is known of {counted(self.priced, 'past attempt')}, and {FEWEST} are needed"
 
     def describe_time(self) -> str:
         """``1h 20m (50m 00s–2h 10m)``; empty where it is not known."""
@@ -109,7 +119,7 @@ def estimate(attempts: Iterable[Attempt], count: int, *, harness: str = "", mode
     tokens = [sums.tokens for sums in (each.sums for each in past) if sums.tokens is not None]
     seconds = [each.duration_ms / 1000 for each in past if each.duration_ms]
     usd, used, took = (_sum_of(count, values) for values in (costs, tokens, seconds))
-    return Estimate(count, of_model, len(past), usd, used, took)
+    return Estimate(count, of_model, len(past), len(costs), usd, used, took)
 
 
 def _is_by(attempt: Attempt, harness: str, model: str) -> bool:

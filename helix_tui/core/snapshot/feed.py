@@ -51,6 +51,9 @@ REST_S = 0.02
 
 LONGEST_REST_S = 0.25
 
+READS = 3
+"""How often one snapshot reads rows and claims at most, while they change under its hands."""
+
 OnChange = Callable[[Snapshot, Change], None]
 
 
@@ -91,9 +94,8 @@ class Gatherer:
                 everything looked at.
         """
         last, now = self.snapshot, self.clock()
-        tracker = self._tracker.read()
+        tracker, runs, claims = self._of_one_instant(now)
         self._seen = self._seen or not tracker.missing
-        runs, claims = self._running(tracker, now)
         dialect = self._at_hand()
         queue = self._queue(last, tracker, claims, now, dialect)
         book = self._book(last, tracker, changed, runs) if attempts else last.attempts
@@ -136,6 +138,15 @@ class Gatherer:
             generation=last.generation + 1,
         )
         return self.snapshot
+
+    def _of_one_instant(self, now: int) -> tuple[Tracker, tuple[Run, ...], Claims]:
+        """Rows and who holds them, read again where a bead ended or was taken between the first and the last file."""
+        for _ in range(READS):
+            tracker = self._tracker.read()
+            runs, claims = self._running(tracker, now)
+            if self._tracker.stands() and self._runs.stands():
+                break
+        return tracker, runs, claims
 
     def _running(self, tracker: Tracker, now: int) -> tuple[tuple[Run, ...], Claims]:
         edits = edits_of(self._journal.look())

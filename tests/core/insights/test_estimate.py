@@ -31,6 +31,8 @@ def test_of_a_past_without_a_cost_no_cost_is_estimated() -> None:
     assert found.seconds is not None
     assert found.seconds.middle == 180
     assert estimate([], 3).describe_usd() == "no estimate: no attempt so far"
+    few = estimate([attempt(1, 0.5), attempt(2, None), attempt(3, None)], 3)
+    assert few.describe_usd() == "no estimate: what it cost is known of 1 past attempt, and 3 are needed"
 
 
 def test_equal_attempts_cost_what_they_cost() -> None:

@@ -171,6 +171,40 @@ def test_a_worker_that_dies_without_a_word_is_noticed(root: Path) -> None:
     assert not compare(snapshot, gatherer.gather()), "that it grew older is no news"
 
 
+def test_a_bead_that_ends_while_files_are_read_is_not_shown_beside_the_next_one(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker ends one bead and takes the next after its run record was read and before leases are."""
+    ddx, leases = root / ".ddx", root / "leases"
+    now = "2026-08-21T22:00:00Z"
+
+    def taken(bead_id: str) -> None:
+        """Replace what says that a bead is worked on, in each of its places."""
+        held = {"bead_id": bead_id, "pid": os.getpid(), "started_at": now, "refreshed_at": now, "updated_at": now}
+        for folder in (ddx / "run-state", leases):
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            (folder / f"{bead_id}.json").write_text(
+                json.dumps({**held, "attempt_id": f"20260821T215500-0000000{bead_id}"})
+            )
+
+    def roots(*_: Any) -> tuple[Path, ...]:
+        if pending:
+            pending.pop()
+            taken("b")
+            write(ddx, {"id": "a", "status": "closed"}, {"id": "b", "status": "in_progress"})
+        return (leases,)
+
+    pending = ["b"]
+    write(ddx, {"id": "a", "status": "in_progress"}, {"id": "b"})
+    taken("a")
+    monkeypatch.setattr("helix_tui.core.ddx.claims.lease_roots", roots)
+    snapshot = Gatherer(Project(root, ddx), clock=lambda: parse_now(now)).gather()
+    assert not pending
+    assert [run.bead_id for run in snapshot.runs] == ["b"]
+    assert (snapshot.tracker.beads["a"].status, snapshot.queue.state("b")) == ("closed", "running")
+
+
 def test_bad_lines_and_unknown_statuses_are_notices(root: Path) -> None:
     write(root / ".ddx", {"id": "a", "status": "paused"})
     with open(root / ".ddx/beads.jsonl", "a") as file:

@@ -182,6 +182,10 @@ class RunReader:
         """Files that could not be read at the last look, and why."""
         return self._claims.documents.problems
 
+    def stands(self) -> bool:
+        """Whether no claim was made, changed or given back since the last look."""
+        return self._claims.stands()
+
     def fresh_leases(self, now: int) -> dict[str, bool]:
         """Per bead with a readable lease: whether DDx holds it for fresh; what readiness asks for."""
         return self._claims.fresh_leases(now)
