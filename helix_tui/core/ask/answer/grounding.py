@@ -90,9 +90,14 @@ def _foreign(claim: str, there: str, sources: Sequence[Span]) -> str:
         if name.lower() not in folded and name.rpartition(".")[2].lower() not in words:
             return name
     for ticked in _TICKED.findall(claim):
-        if ticked.strip("()").lower() not in folded and not names_in(ticked):
+        if ticked.strip("()").lower() not in folded and not names_in(ticked) and _bare(ticked) not in _bare(there):
             return str(ticked)
     return next((name for name in _proper(claim) if name.lower() not in words), "")
+
+
+def _bare(text: str) -> str:
+    """A text whose blanks and quotes count alike, and whose cut end counts for nothing: so a line is quoted."""
+    return " ".join(text.replace("`", "'").lower().split()).removesuffix("…").strip("()")
 
 
 def _are_lines(found: re.Match[str], sources: Sequence[Span]) -> bool:
@@ -170,6 +175,8 @@ _NO_CLAIM = re.compile(
 )
 _HEADING = re.compile(r"^[^.!?]{1,60}:?$")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=(?:\[\d)|[A-Z0-9`“\"(])")
+_AS_IT_STANDS = re.compile(r"`[^`]*`")
+"""Words that are quoted as they stand: a heading such as ``3. Scope. Limits`` is no end of a sentence."""
 _DENIAL = re.compile(
     r"\b(?:no|not enough|insufficient|lacks?|without)\s+(?:[\w-]+\s+){0,3}"
     r"(?:evidence|information|context|results?|sources?)\b"
@@ -239,10 +246,17 @@ def claims_of(answer: str) -> Iterator[str]:
             continue
         if _HEADING.match(text) and not _CITED.search(text):
             continue
-        for sentence in _joined(_SENTENCE.split(text)):
+        for sentence in _joined(_pieces(text)):
             words = terms_in(_CITED.sub(" ", sentence))
             if len(words) >= LEAST_WORDS and not sentence.rstrip().endswith("?") and not _NO_CLAIM.match(sentence):
                 yield sentence
+
+
+def _pieces(text: str) -> list[str]:
+    """A text cut where its sentences end, never within what is quoted as it stands."""
+    ends = [found.span() for found in _SENTENCE.finditer(_AS_IT_STANDS.sub(lambda one: "`" * len(one[0]), text))]
+    begins, stops = [0, *(last for _, last in ends)], [*(first for first, _ in ends), len(text)]
+    return [text[begin:stop] for begin, stop in zip(begins, stops, strict=True)]
 
 
 def _joined(pieces: Sequence[str]) -> Iterator[str]:

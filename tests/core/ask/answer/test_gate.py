@@ -70,6 +70,14 @@ def test_what_claims_nothing_is_not_counted() -> None:
     assert judge("", SOURCES, 0.0).passes is False
 
 
+def test_a_heading_or_a_line_that_is_quoted_as_it_stands_is_one_claim_and_is_found_in_its_source() -> None:
+    source = Span("a.md", 1, 2, "section", "Guide > 3. Scope. Limits", "x\nIt looks for   `a.toml`. Then for it.", "")
+    line = "a.md:2 `Guide > 3. Scope. Limits`: `It looks for 'a.toml'. Then for …` [1]"
+    assert list(claims_of(f"See also:\n- {line}")) == [line]
+    assert judge(f"- {line}", {1: source}, 0.8).ratio == 1.0
+    assert judge("- It looks for `an a.yaml` in the guide's scope [1]", {1: source}, 0.8).ratio == 0.0
+
+
 def test_only_what_was_really_not_found_may_be_called_not_found() -> None:
     missing = [Slot("gpa", "GPa", "name", True, ("gpa",))]
     assert denies("There is no evidence in the repository.", missing)
