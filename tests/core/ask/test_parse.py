@@ -97,6 +97,9 @@ def test_spellings_of_a_name_meet() -> None:
         ("pkg/contest/main.go", "source"),
         ("changelog/1.2/issue-7", "doc"),
         ("lib/mock/agent.js", "source"),
+        ("templates/fish.txt", "source"),
+        ("docs/templates/guide.txt", "doc"),
+        ("ci/requirements-dev.txt", "config"),
     ],
 )
 def test_a_path_tells_the_role(path: str, role: str) -> None:
@@ -110,11 +113,16 @@ def test_a_path_tells_the_role(path: str, role: str) -> None:
         ("pkg/core.pyi", True),
         ("CHANGELOG-2.0.md", True),
         ("HISTORY", True),
+        ("contrib/completions/_tool", True),
+        ("completions/tool.fish", True),
+        ("contrib/completions/README.md", False),
+        ("src/shell_completion.py", False),
+        ("src/completions/engine.py", False),
         ("src/history.py", False),
         ("lib/agent.ts", False),
     ],
 )
-def test_a_declaration_and_a_changelog_count_for_less(path: str, counts_less: bool) -> None:
+def test_a_declaration_a_completion_and_a_changelog_count_for_less(path: str, counts_less: bool) -> None:
     assert (standing(path) < 1.0) == counts_less
 
 

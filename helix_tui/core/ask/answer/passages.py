@@ -20,6 +20,7 @@ from msgspec.structs import replace
 from helix_tui.core.ask.answer.branches import Branch, branches_for, is_condition, test_of
 from helix_tui.core.ask.answer.quoting import cut_code, cut_document
 from helix_tui.core.ask.answer.sentences import sentences_of
+from helix_tui.core.ask.corpus.roles import completes_for_a_shell
 from helix_tui.core.ask.records import Span, text_hash
 from helix_tui.core.ask.retrieval.library import Library
 from helix_tui.core.ask.retrieval.subject import Asks, QuestionSubject
@@ -123,6 +124,9 @@ _NEWS = re.compile(
 )
 NEWS = 0.6
 """What a list of changes is worth beside a document that explains; of a reason it may be the only witness."""
+COMPLETION, _COMPLETION = 0.4, "complet"
+"""What a shell's list of options is worth, where the question is not about completing: it names them and tells nothing.
+"""
 _TESTS = re.compile(r"test|fixtur|mock|exampl|data")
 _TESTING = re.compile(r"^(?:tests?|mod tests?|spec)\b|\btest_", re.IGNORECASE)
 
@@ -287,7 +291,7 @@ def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]
         if score > best + 1e-9:
             best, begin = score, at
     score = 0.6 * best + 0.25 * whole + 0.15 * wording.covered(wording.in_text(span.header)) + 0.35 * standing
-    return score * _worth(span, wording.subject.asks), begin
+    return score * _worth(span, wording.subject), begin
 
 
 @lru_cache(8)
@@ -307,9 +311,12 @@ def _sets(line: str, setting: re.Pattern[str] | None) -> float:
     return 0.0 if found is None else SETS_ONCE if found["once"] else SETS
 
 
-def _worth(span: Span, asks: Asks) -> float:
+def _worth(span: Span, subject: QuestionSubject) -> float:
+    asks = subject.asks
     role = "test" if span.role == "source" and _TESTING.search(span.header) else span.role
     worth = _ROLES.get(role, {}).get(asks, _OTHER_ROLE.get(role, _ELSE))
+    if completes_for_a_shell(span.file) and not any(term.startswith(_COMPLETION) for term in subject.terms):
+        return worth * COMPLETION
     return worth * (NEWS if asks != "why" and _NEWS.search(span.file) else 1.0)
 
 
@@ -337,7 +344,7 @@ def _judge(library: Library, found: Span, at: int, wording: Wording, near: float
     )
     form = _form(wording.subject.asks)
     formed = sum(bool(form and form.search(line[:LONG_LINE])) for line in lines) / len(lines)
-    worth = _worth(span, wording.subject.asks)
+    worth = _worth(span, wording.subject)
     score = near + (0.3 * wording.covered(union((*said, around))) + 0.3 * each[best]) * worth + 0.3 * formed
     named = wording.covered(wording.in_text(re.split(r" > |\.", span.header)[-1]))
     valued = max((each[at] for at, line in enumerate(lines) if _NUMBER.search(line)), default=0.0)

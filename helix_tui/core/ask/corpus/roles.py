@@ -66,6 +66,11 @@ _BINARY = re.compile(
     re.IGNORECASE,
 )
 _DECLARATION = re.compile(r"\.d\.[cm]?ts$|\.pyi$|\.h(?:h|pp|xx)?$", re.IGNORECASE)
+_SHELL_COMPLETION = re.compile(
+    r"(?:^|/)(?:shell[-_])?complet(?:ions?|es?)/(?:.*/)?(?:_[\w.-]+|[\w-]+(?:\.(?:bash|zsh|fish|ps1|elv|nu|sh|bash-completion))?)$"
+    r"|(?:^|/)contrib/completions?/.*(?<!\.md)$|\.bash-completion$",
+    re.IGNORECASE,
+)
 _STANDING = (
     # declares what another file does; a header of C may well do it itself
     (re.compile(r"\.d\.[cm]?ts$|\.pyi$", re.IGNORECASE), 0.7),
@@ -78,6 +83,8 @@ _STANDING = (
         ),
         0.4,
     ),
+    # names every option for a shell and explains none; most are made by a program
+    (_SHELL_COMPLETION, 0.6),
     # speaks of everything that ever changed
     (
         re.compile(
@@ -115,6 +122,8 @@ _DOC = re.compile(
     r"|code_of_conduct|security)(?:\.[^/.]*)?$",
     re.IGNORECASE,
 )
+_TEMPLATE = re.compile(r"^(?!docs?/).*?(?:^|/)templates?/(?:.*/)?[^/]+\.txt$", re.IGNORECASE)
+"""Text that a program fills in: part of what it does, though it is written as a document is."""
 _CODE_IN_DOCS = re.compile(r"\.(?:py|go|rs|[cm]?[jt]sx?|java|c|cc|cpp|h|hpp|rb|php|cs|kt|swift|scala)$", re.IGNORECASE)
 _DATA = re.compile(
     r"\.(?:json|jsonl|ndjson|json5|csv|tsv|svg|xml|html?|xhtml|po|pot|ipynb|geojson|lock|log|sql|sum|plist|xlf|resx|srt"
@@ -123,7 +132,7 @@ _DATA = re.compile(
 )
 _CONFIG = re.compile(
     r"\.(?:ya?ml|toml|ini|cfg|conf|properties|env|editorconfig|gradle|cmake|mk|bazel|bzl|nix|tf|hcl)$"
-    r"|(?:^|/)(?:makefile|dockerfile[^/]*|jenkinsfile|vagrantfile|procfile|justfile|cmakelists\.txt|build|workspace"
+    r"|(?:^|/)(?:requirements|constraints)[^/]*\.txt$|(?:^|/)(?:makefile|dockerfile[^/]*|jenkinsfile|vagrantfile|procfile|justfile|cmakelists\.txt|build|workspace"
     r"|package\.json|tsconfig[^/]*\.json|setup\.py|go\.mod|[^/]*\.config\.[cm]?[jt]s|\.[^/]*rc(?:\.[^/]*)?)$"
     r"|(?:^|/)\.(?:github|gitlab|circleci|vscode|husky|devcontainer)/",
     re.IGNORECASE,
@@ -152,6 +161,11 @@ def is_declaration(path: str) -> bool:
 def standing(path: str) -> float:
     """What a file counts for beside others of its role, above 0 to 1."""
     return min((share for pattern, share in _STANDING if pattern.search(path)), default=1.0)
+
+
+def completes_for_a_shell(path: str) -> bool:
+    """Whether a file only tells a shell which options there are."""
+    return _SHELL_COMPLETION.search(path) is not None
 
 
 def successors(path: str) -> Iterator[tuple[str, str]]:
@@ -187,6 +201,6 @@ def role_of(path: str) -> Role:
         return "config"
     if _EXAMPLE.search(path):
         return "example"
-    if _DOC.search(path) and not (_CODE_IN_DOCS.search(path)):
+    if _DOC.search(path) and not _CODE_IN_DOCS.search(path) and not _TEMPLATE.match(path):
         return "doc"
     return "data" if _DATA.search(path) else "source"

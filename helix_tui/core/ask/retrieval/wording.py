@@ -27,7 +27,7 @@ _SHORT_FORMS = """
 argument arg args | attribute attr | authentication auth | authorization auth | background bg | button btn | buffer
 buf | character char chr | command cmd | configuration cfg conf config | connection conn | constant const | context
 ctx | count cnt | current cur | database db | definition def | destination dst dest | developer dev | dictionary dict
-| difference diff | directory dir | document doc | element elem | environment env | error err | evaluate eval |
+| difference diff | directory dir folder | document doc | element elem | environment env | error err | evaluate eval |
 exception exc | execute exec | expression expr | extension ext | foreground fg | function fn func | header hdr |
 identifier id ident | image img | implementation impl | index idx | information info | initialize init | integer int |
 iteration iter | length len | library lib | maximum max | memory mem | message msg | minimum min | number num nr |
