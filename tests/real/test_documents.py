@@ -57,6 +57,9 @@ BLOCKS = (
     "ddx: {id: M6, parking_lot: !x , execution: {required: 1, cwd: [x]}}",
     "ddx: {id: '  M7 ', depends_on: ['  A08  ']}",
     "ddx:\n  id: !!binary TTg=",
+    "ddx:\n  id: S1\n  status: [draft, x]",
+    "ddx: {id: S2, prompt: [x], execution: {env: [x], artifact_ids: x, active: 5}}",
+    "ddx: {id: S3, execution: {metric: {metric_id: MET-9}}}",
     "ddx:\n  id: !!str ~\n  depends_on: [!!str null, ~]",
 )
 """Frontmatter as nobody should write it."""
@@ -120,7 +123,7 @@ def test_our_own_reader_answers_as_ddx(release: Release, tmp_path: Path, tree: s
     env |= {"DDX_SERVER_URL": "http://127.0.0.1:9"}
     ddx = Ddx(release.path, root, env)
     dialect = dialect_of(release.path, root, env=env)
-    own = read_graph(root, root / ".ddx", hidden=dialect.hidden_documents)
+    own = read_graph(root, root / ".ddx", rule=dialect.documents)
     assert own.graph_json() == ddx.json("doc", "graph", "--json")
     assert own.audit_json() == json.loads(ddx.attempt("doc", "audit", "--json").stdout)
     stale: Any = ddx.json("doc", "stale", "--json")

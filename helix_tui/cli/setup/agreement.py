@@ -87,7 +87,7 @@ def _documents(project: Project, ddx: Ddx, dialect: Dialect) -> DoctorCheck:
     except DocumentsUnreadable as error:
         return DoctorCheck("documents", False, str(error), "Correct the file; `ddx doc audit` fails on it too.")
     counted = f"{len(documents.all)} documents"
-    if dialect.hidden_documents:
+    if dialect.documents.hidden:
         counted += " (hidden folders too, as this ddx reads them)"
     if documents.source != "ddx":
         return DoctorCheck("documents", True, f"{counted}; {documents.note}")

@@ -154,6 +154,17 @@ class RowGate(Struct, frozen=True):
     """What DDx names as the way out."""
 
 
+class DocumentRule(Struct, frozen=True):
+    """What a ddx takes into its document graph."""
+
+    hidden: bool
+    """Documents in folders whose name begins with a dot are read too, but for its own, git's and Claude's."""
+    status: bool
+    """``ddx.status`` is a field of its own: what is no text there is an error."""
+    gates: bool
+    """A gate whose metric no document defines is an issue."""
+
+
 class Dialect(Struct, frozen=True, kw_only=True):
     """What one ddx does with a queue."""
 
@@ -183,8 +194,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """… and what is above that."""
     cancelled_counts: bool
     """A cancelled child counts as finished there."""
-    hidden_documents: bool
-    """Documents in folders whose name begins with a dot are read too, but for its own, git's and Claude's."""
+    documents: DocumentRule
+    """What its document graph takes in."""
     gates: tuple[RowGate, ...] = ()
     verbs: Mapping[str, DdxVerb] = {}
     """Per deed the verb that it answered to, with its flags."""
@@ -280,7 +291,7 @@ APRIL = Dialect(
     closes_epics=False,
     climbs=False,
     cancelled_counts=False,
-    hidden_documents=True,
+    documents=DocumentRule(hidden=True, status=False, gates=False),
     verbs=_APRIL_VERBS,
 )
 """The releases of April 2026, and the embedded tracker where it plays them."""
@@ -299,7 +310,7 @@ AUGUST = Dialect(
     closes_epics=True,
     climbs=True,
     cancelled_counts=True,
-    hidden_documents=False,
+    documents=DocumentRule(hidden=False, status=True, gates=True),
     verbs=_AUGUST_VERBS,
 )
 """The releases of August 2026, and the embedded tracker where it plays them."""

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Rule
 from helix_tui.core.ddx.client import MISSING, Ddx, DdxError
-from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, RowGate, Words, read_verbs
+from helix_tui.core.ddx.dialect import FAMILIES, NO_TRIAL, Dialect, DocumentRule, RowGate, Words, read_verbs
 from helix_tui.core.ddx.names import VERBS, Era
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_line
@@ -33,6 +33,12 @@ HELP_TIMEOUT_S = 20.0
 """How long a help text may take; a ddx that does not even give that is not asked to write."""
 
 _LATER = "2099-01-01T00:00:00Z"
+_DOCUMENTS = {
+    ".kept/t-hidden.md": "depends_on: [t-nowhere]",
+    "t-status.md": "status: [draft]",
+    "t-gate.md": "execution: {metric: {metric_id: t-nowhere}}",
+}
+"""What is wrong in a document for a ddx that looks there: in a hidden folder, at its status, at its gate."""
 _GATED = (
     ("label", "needs_human"),
     ("label", "triage:needs-investigation"),
@@ -139,7 +145,7 @@ class _Trial:
             closes_epics="t-parent" in closed,
             climbs="t-upper" in closed,
             cancelled_counts="t-halved" in closed,
-            hidden_documents=self._hidden_documents(rule.name),
+            documents=self._documents(rule.name),
             gates=self._gates(),
         )
 
@@ -175,13 +181,21 @@ class _Trial:
                 found.append(RowGate(kind, word, code[1], clean_line(command, 120)))
         return tuple(found)
 
-    def _hidden_documents(self, family: Era) -> bool:
-        """Whether it finds a document in a hidden folder; as its family does, where it is not asked for documents."""
-        path = self.folder / ".kept" / "document.md"
-        path.parent.mkdir(exist_ok=True)
-        path.write_text("---\nddx:\n  id: t-hidden\n---\n")
-        finished = self._answer("doc", "graph", "--json")
-        return "t-hidden" in finished.out if finished.rc == 0 else FAMILIES[family].hidden_documents
+    def _documents(self, family: Era) -> DocumentRule:
+        """What its audit finds in three documents; its family's rule, where it has no answer."""
+        for name, more in _DOCUMENTS.items():
+            path = self.folder / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(f"---\nddx:\n  id: {path.stem}\n  {more}\n---\n")
+        try:
+            listed = msgspec.json.decode(self._answer("doc", "audit", "--json").stdout)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            listed = None
+        if not isinstance(listed, list):
+            return FAMILIES[family].documents
+        found = {str(issue.get("path")) for issue in listed if isinstance(issue, dict)}
+        hidden, status, gates = (name in found for name in _DOCUMENTS)
+        return DocumentRule(hidden, status, gates)
 
     def _run(self, *words: str) -> bool:
         finished = self._bead(*words)

@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.ddx.dialect import AUGUST, Dialect
 from helix_tui.core.ddx.documents.builder import read_graph
 from helix_tui.core.ddx.documents.graph import DocumentsUnreadable
 from helix_tui.core.ddx.measures import (
@@ -143,9 +143,9 @@ def read_measures(project: Project, attempts: Iterable[Attempt], dialect: Dialec
 
 def _defined(project: Project, dialect: Dialect | None) -> Iterable[Measure]:
     """The metrics that documents define, with the ratchets of the documents that measure them."""
-    hidden = dialect is not None and dialect.hidden_documents
+    rule = (dialect or AUGUST).documents
     try:
-        documents = read_graph(project.root, project.ddx_dir, hidden=hidden).documents
+        documents = read_graph(project.root, project.ddx_dir, rule=rule).documents
     except DocumentsUnreadable:
         return
     gates = {each.execution.metric_id: each.execution for each in documents.values() if each.execution is not None}

@@ -10,7 +10,7 @@ import pytest
 
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import parse_rows
-from helix_tui.core.ddx.dialect import Dialect, rule_for
+from helix_tui.core.ddx.dialect import Dialect, DocumentRule, rule_for
 from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
@@ -55,6 +55,10 @@ if words[:2] == ["bead", "ready"]:
     print(json.dumps(sorted(ready, key=lambda row: (row["priority"], row["created_at"], row["id"]))))
 elif words[:2] == ["bead", "status"]:
     print(json.dumps({{"ready": 0, "blocked": 0}}))
+elif words[:2] == ["doc", "audit"]:
+    # of three documents it reads the hidden one and misses the metric of the gate; a status may be a list
+    print(json.dumps([{{"path": path}} for path in (".kept/t-hidden.md", "t-gate.md") if os.path.exists(path)]))
+    sys.exit(1)
 elif words[:2] == ["bead", "update"]:
     row = next(row for row in rows if row["id"] == words[2])
     if "--claim" in words:
@@ -96,6 +100,7 @@ def test_it_gets_what_its_help_and_a_trial_prove(fourth: Path) -> None:
         True,
     )
     assert (found.closes_waiting, found.closes_epics, found.gives_out_waiting) == (False, False, True)
+    assert found.documents == DocumentRule(hidden=True, status=False, gates=True)
     assert (found.rank, found.depends_on, found.blocker_reason) == (False, True, False)
     assert (found.drain, found.carries_through, found.gives_back) == (("work",), True, False)
     row = {

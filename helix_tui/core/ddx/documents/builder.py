@@ -16,6 +16,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.beads.graph import components
+from helix_tui.core.ddx.dialect import AUGUST, DocumentRule
 from helix_tui.core.ddx.documents.frontmatter import (
     FrontmatterError,
     NodeDecoder,
@@ -47,30 +48,31 @@ _HISTORICAL = frozenset(("superseded", "archived", "historical", "deprecated"))
 _DONE = frozenset(("published", "complete", "implemented", "converged"))
 
 
-def read_graph(root: Path, ddx_dir: Path, *, hidden: bool = False) -> DocumentGraph:
+def read_graph(root: Path, ddx_dir: Path, *, rule: DocumentRule = AUGUST.documents) -> DocumentGraph:
     """The graph of a project's documents.
 
     Args:
         root: the folder under which documents are looked for.
         ddx_dir: where ``graphs/*.yaml`` may narrow that down.
-        hidden: whether folders whose name begins with a dot are looked at too (`Dialect.hidden_documents`).
+        rule: what is taken in.
 
     Raises:
         DocumentsUnreadable: a file under ``graphs`` is broken.
     """
     configs, roots = _configured(root, ddx_dir)
-    made = _Making(Path(os.path.normpath(root)))
-    made.read(_markdown_files(made.root, roots or [made.root], hidden=hidden))
+    made = _Making(Path(os.path.normpath(root)), rule)
+    made.read(_markdown_files(made.root, roots or [made.root], hidden=rule.hidden))
     made.resolve_links()
     made.find_missing()
     made.find_cycles()
-    made.find_metrics()
+    if rule.gates:
+        made.find_metrics()
     if roots:
         made.apply(configs)
     return made.graph()
 
 
-def read_stamps(root: Path, ddx_dir: Path, *, hidden: bool = False) -> Stamps:
+def read_stamps(root: Path, ddx_dir: Path, *, rule: DocumentRule = AUGUST.documents) -> Stamps:
     """What tells whether `read_graph` would read anything else: the stamp of each of its files.
 
     Raises:
@@ -80,7 +82,7 @@ def read_stamps(root: Path, ddx_dir: Path, *, hidden: bool = False) -> Stamps:
     start = Path(os.path.normpath(root))
     beside = [os.path.normpath(start / path) for config in configs for path in config.id_to_path.values()]
     own = map(str, _config_files(ddx_dir / "graphs"))
-    texts = _markdown_files(start, roots or [start], hidden=hidden)
+    texts = _markdown_files(start, roots or [start], hidden=rule.hidden)
     return {path: stamp_of(path) for path in (*own, *texts, *beside)}
 
 
@@ -103,8 +105,9 @@ class _Config(Struct, frozen=True):
 class _Making:
     """A graph while it is made."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, rule: DocumentRule) -> None:
         self.root = root
+        self._rule = rule
         self.documents: dict[str, GraphDocument] = {}
         self.issues: list[GraphIssue] = []
         self.warnings: list[str] = []
@@ -140,7 +143,7 @@ class _Making:
             return None
         try:
             node = read_node(parts[0])
-            fields = read_fields(node)
+            fields = read_fields(node, status=self._rule.status)
         except FrontmatterError as error:
             raise FrontmatterError(f"parse frontmatter: {error}") from None
         if not fields.id:

@@ -115,8 +115,11 @@ def _problem(error: yaml.MarkedYAMLError, text: str) -> str:
     return where + _WORDS.get(problem, problem)
 
 
-def read_fields(node: yaml.Node | None) -> Fields:
+def read_fields(node: yaml.Node | None, *, status: bool = True) -> Fields:
     """The fields under ``ddx``, or under the older ``dun`` where ``ddx`` names no id.
+
+    Args:
+        status: whether a status that is no text is an error (`DocumentRule.status`), or none.
 
     Raises:
         FrontmatterError: a value is of another kind than ddx expects.
@@ -124,7 +127,7 @@ def read_fields(node: yaml.Node | None) -> Fields:
     for name, owner in (("ddx", "DDx"), ("dun", "Dun")):
         decoder = NodeDecoder()
         kind = f'struct {{ {owner} docgraph.DocFrontmatter "yaml:\\"{name}\\"" }}'
-        fields = decoder.fields(decoder.mapping(node, kind).get(name))
+        fields = decoder.fields(decoder.mapping(node, kind).get(name), status=status)
         decoder.check()
         if fields.id:
             return fields
@@ -171,13 +174,15 @@ class NodeDecoder:
             )
             raise FrontmatterError(f"yaml: unmarshal errors:\n{said}")
 
-    def fields(self, node: yaml.Node | None) -> Fields:
+    def fields(self, node: yaml.Node | None, *, status: bool) -> Fields:
         found = self.mapping(node, "docgraph.DocFrontmatter")
         execution = found.get("execution")
-        self.texts(found.get("inputs"))  # not kept, but what is no list is an error
+        # not kept, but of another kind they are an error
+        self.texts(found.get("inputs"))
+        self.text(found.get("prompt"))
         return Fields(
             id=self.text(found.get("id")),
-            status=self.text(found.get("status")),
+            status=self.text(found.get("status")) if status else text_at(found.get("status")),
             depends_on=self.texts(found.get("depends_on")),
             review=self._review(found.get("review")),
             parking_lot=self.truth(found.get("parking_lot")),
@@ -186,10 +191,9 @@ class NodeDecoder:
 
     def _review(self, node: yaml.Node | None) -> ReviewStamp:
         found = self.mapping(node, "docgraph.DocReview")
-        deps = self.mapping(found.get("deps"), "map[string]string")
         return ReviewStamp(
             self_hash=self.text(found.get("self_hash")),
-            deps={name: self.text(value) for name, value in deps.items()},
+            deps=self._texts_by_name(found.get("deps")),
             reviewed_at=self.text(found.get("reviewed_at")),
         )
 
@@ -197,6 +201,9 @@ class NodeDecoder:
         found = self.mapping(node, "docgraph.DocExecDef")
         limits = self.mapping(found.get("thresholds"), "docgraph.DocThresholds")
         metric = self.mapping(found.get("metric"), "docgraph.DocMetricSpec")
+        self._texts_by_name(found.get("env"))  # these three are not kept either
+        self.texts(found.get("artifact_ids"))
+        self.truth(found.get("active"))
         return ExecutionDefinition(
             kind=self.text(found.get("kind")),
             command=self.texts(found.get("command")),
@@ -267,6 +274,9 @@ class NodeDecoder:
             self._refuse(node, "[]string")
             return ()
         return tuple(self.text(each) for each in node.value)
+
+    def _texts_by_name(self, node: yaml.Node | None) -> dict[str, str]:
+        return {name: self.text(value) for name, value in self.mapping(node, "map[string]string").items()}
 
     def truth(self, node: yaml.Node | None) -> bool:
         if _is_null(node):

@@ -20,7 +20,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.client import Ddx, DdxError
-from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.ddx.dialect import AUGUST, Dialect, DocumentRule
 from helix_tui.core.ddx.documents.graph import (
     BUCKETS,
     DocumentGraph,
@@ -280,8 +280,7 @@ class GoverningDocuments:
         from helix_tui.core.ddx.documents.builder import read_stamps  # as in `read_documents`
 
         try:
-            hidden = _hidden_too(self.dialect)
-            stamps = read_stamps(self._project.root, self._project.ddx_dir, hidden=hidden)
+            stamps = read_stamps(self._project.root, self._project.ddx_dir, rule=_rule(self.dialect))
             asked = self._known is not None and (self._ddx is None or self._known.source == "ddx")
             if not asked or stamps != self._stamps:
                 sure = all(map(settled, stamps.values()))  # else a change may yet leave the same stamp
@@ -305,7 +304,7 @@ def read_documents(project: Project, ddx: Ddx | None = None, dialect: Dialect | 
     """
     from helix_tui.core.ddx.documents.builder import read_graph  # YAML is for whoever asks for documents
 
-    ours = read_graph(project.root, project.ddx_dir, hidden=_hidden_too(dialect))
+    ours = read_graph(project.root, project.ddx_dir, rule=_rule(dialect))
     if ddx is None:
         return Documents("files", OWN_READER, ours, ours.stale())
     try:
@@ -317,8 +316,8 @@ def read_documents(project: Project, ddx: Ddx | None = None, dialect: Dialect | 
     return Documents("ddx", "", graph, tuple(_bucketed(theirs, merged)), tuple(_differences(ours, theirs)))
 
 
-def _hidden_too(dialect: Dialect | None) -> bool:
-    return dialect is not None and dialect.hidden_documents
+def _rule(dialect: Dialect | None) -> DocumentRule:
+    return (dialect or AUGUST).documents
 
 
 class _Answers:

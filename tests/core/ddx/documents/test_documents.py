@@ -43,7 +43,7 @@ def test_our_reader_answers_what_four_releases_answered(
     tree: tuple[Path, list[dict[str, Any]]], dialect: Dialect, releases: set[str]
 ) -> None:
     root, recorded = tree
-    graph = read_graph(root, root / ".ddx", hidden=dialect.hidden_documents)
+    graph = read_graph(root, root / ".ddx", rule=dialect.documents)
     compared = 0
     for answer in recorded:
         verb, *words = answer["argv"][2:]
@@ -294,6 +294,22 @@ def test_hidden_folders_are_read_where_the_ddx_at_hand_reads_them(project: Proje
     assert read_documents(project, ddx).differences == (
         "IN-.kept is a document for ddx alone: it is in a hidden folder",
     )
+
+
+def test_a_status_and_a_gate_are_judged_as_the_ddx_at_hand_judges_them(project: Project) -> None:
+    write(project.root, "docs/a.md", "  id: A\n  status: [draft]")
+    write(project.root, "docs/b.md", "  id: B\n  status: draft\n  execution: {metric: {metric_id: MET-1}}")
+    write(project.root, "docs/c.md", "  id: C\n  execution: {env: [a], artifact_ids: x, active: 5}\n  prompt: {}")
+    old, new = (read_documents(project, None, dialect) for dialect in (APRIL, AUGUST))
+    kinds = {
+        name: {issue.path: issue.kind for issue in found.graph.issues} for name, found in (("old", old), ("new", new))
+    }
+    assert kinds["old"] == {"docs/c.md": "parse_error"}
+    assert kinds["new"] == kinds["old"] | {"docs/a.md": "parse_error", "docs/b.md": "missing_metric_artifact"}
+    assert (old.all["A"].status, old.all["B"].status, "A" in new.all) == ("", "draft", False)
+    (said,) = (issue.message for issue in old.graph.issues)
+    expected = ("string", "bool", "map[string]string", "[]string")
+    assert all(f"into {kind}" in said for kind in expected)
 
 
 def test_a_ddx_without_the_verb_is_stood_in_for_and_that_is_said(project: Project, tmp_path: Path) -> None:
