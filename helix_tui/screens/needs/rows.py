@@ -182,7 +182,7 @@ class NeedRows(RowSource):
         usd = sum(need.usd or 0 for need in row.needs)
         most = max((need.waiting for need in row.needs), default=0)
         said = [f"blocks up to {most:,}"] if most else []
-        said += [figures.money(usd)] if usd else []
+        said += [_money(usd, all(need.usd_complete for need in row.needs))] if usd else []
         return [(f"  {' · '.join(said)}", "muted")] if said else []
 
     def _need(self, need: Need, width: int, group: str) -> Line:
@@ -217,7 +217,7 @@ class NeedRows(RowSource):
             words = stake(need) if width >= 72 else (f"▸{need.waiting}" if need.waiting else "")
             spans.append((words.rjust(self._stake + 2 if width >= 72 else 5), "attention" if need.waiting else "muted"))
         if self._has_usd and width >= 80:
-            spans.append(((figures.money(need.usd) if need.usd else "").rjust(_USD), "text"))
+            spans.append((_money(need.usd, need.usd_complete).rjust(_USD), "text"))
         if width >= 60:
             spans.append((f"P{bead.priority}".rjust(4) if bead is not None else "    ", "muted"))
         spans.append((age.rjust(_AGE), "muted"))
@@ -230,6 +230,11 @@ class NeedRows(RowSource):
         if width < 48 or not row.needs[0].bead_id:
             lead = "  "
         return fit([(lead, "muted"), *keys_beside(row, self._keymap, self._without)], width)
+
+
+def _money(usd: float | None, complete: bool) -> str:
+    """Dollars, or nothing where none are known to have been spent; ``≥`` where the cost of a call is unknown."""
+    return ("" if complete else "≥") + figures.money(usd) if usd else ""
 
 
 def keys_beside(row: NeedRow, keymap: Mapping[str, str], without: Without) -> list[Span]:

@@ -20,6 +20,7 @@ from helix_tui.core.supervision.run_state.budget import BudgetUse
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.orphans import Orphan
 from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried
+from helix_tui.screens.needs.rows import NeedRow, NeedRows
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 
@@ -154,6 +155,26 @@ def test_what_the_last_run_tried_and_left_open_is_a_need_once() -> None:
     assert needs.keys() == {("tried", "a"), ("proposed", "c")}
     assert "skipped it: execution_failed: exit status 1" in needs["tried", "a"].reason
     assert needs["tried", "a"].waiting == 1
+
+
+def test_what_a_bead_has_cost_at_least_is_told_from_what_it_has_cost() -> None:
+    tracker = parse_rows(b'{"id":"a","status":"proposed"}\n{"id":"b","status":"proposed"}')
+    book = AttemptBook(
+        [
+            _tried("a", 2, "execution_failed", cost_usd=0.25),
+            _tried("a", 1, "execution_failed"),
+            _tried("b", 1, "execution_failed", cost_usd=0.5),
+        ]
+    )
+    queue = classify(tracker.beads, now=NOW)
+    needs = {need.bead_id: need for need in needs_of(queue, (), tracker, attempts=book)}
+    assert (needs["a"].usd, needs["a"].usd_complete) == (0.25, False)
+    assert (needs["b"].usd, needs["b"].usd_complete) == (0.5, True)
+    found = (needs["a"], needs["b"])
+    rows = (NeedRow("group", "proposals", found), *(NeedRow("need", "proposals", (need,)) for need in found))
+    source = NeedRows(rows, queue, now=NOW, keymap={}, closed=(), without=lambda need: frozenset())
+    painted = ["".join(text for text, _ in source.paint(index, 120)) for index in range(3)]
+    assert [[word for word in line.split() if "$" in word] for line in painted] == [["≥$0.75"], ["≥$0.25"], ["$0.50"]]
 
 
 def test_a_budget_that_is_reached_and_a_lesson_to_review_are_needs() -> None:

@@ -116,6 +116,8 @@ class Need(Struct, frozen=True):
     """The commit that this attempt left."""
     usd: float | None = None
     """What the attempts on its bead have cost, as far as that is known."""
+    usd_complete: bool = True
+    """Whether that is known of all of them; else ``usd`` is the least."""
     assigned: str = ""
     """Who is to deal with it."""
     ref: str = ""
@@ -142,6 +144,7 @@ class Need(Struct, frozen=True):
             "since": format_instant(self.since) if self.since is not None else None,
             "attempt_id": self.attempt_id or None,
             "usd": self.usd,
+            "usd_complete": self.usd_complete,
             "assigned": self.assigned or None,
         }
 
@@ -276,12 +279,14 @@ def _completed(queue: Queue, attempts: AttemptBook, need: Need, begun: Mapping[s
         since = _parked_since(bead) or parse_instant(bead.updated_at) or parse_instant(bead.created_at)
     about = need.attempt_id or (attempt.attempt_id if attempt is not None else "")
     stood = bead.updated_at if bead is not None else ""
+    spent = made if need.kind != "lesson" else ()
     return replace(
         need,
         since=since,
         attempt_id=about,
         kept_rev=attempt.result_rev if attempt is not None and attempt.attempt_id == about else "",
-        usd=_spent(made) if need.kind != "lesson" else None,
+        usd=_spent(spent),
+        usd_complete=all(each.sums.complete for each in spent),
         assigned=clean_line(text(bead.document(), ASSIGNED), 60) if bead is not None and _names(bead) else "",
         mark="|".join((stood, about, need.question_id, _NO_AGE.sub("", need.reason))),
     )
