@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +51,11 @@ class Scene:
             code = main([*words, "-C", str(self.root), "--now", self.now, "--no-color", "--read-only"])
             sys.stdout.flush()
         return code, raw.getvalue().decode() + (aside.getvalue() if code else "")
+
+
+def facts(kind: str, name: str, record: dict[str, Any], *fields: str) -> Iterator[Statement]:
+    """What a record says in some of its fields: two surfaces that show the record must say the same."""
+    yield from (((f"{field} of the {kind}", name), record[field]) for field in fields if field in record)
 
 
 Surface = Callable[[Scene], Iterable[Statement]]

@@ -14,7 +14,7 @@ from typing import Any
 
 from helix_tui.core.ddx.names import ATTEMPT_ID
 from helix_tui.core.supervision.decide.need_view import GROUPS
-from tests.consistency.scene import Scene, Statement, Surface
+from tests.consistency.scene import Scene, Statement, Surface, facts
 from tests.consistency.told import compared, days, documents, listed, notified, served
 
 MOST_ASKED = 12
@@ -87,6 +87,8 @@ def _of_queue(document: dict[str, Any]) -> Iterator[Statement]:
         yield ("state of", row["id"]), row["state"]
         yield ("is running", row["id"]), row["running"]
         yield ("has a place", row["id"]), row["id"] in document["ready"]
+        yield from _of_bead(row, row["unblocks"])
+    yield from facts("queue", "", document, "era", "tracker_era", "judged_by", "critical_path", "as_of")
     counts = document["counts"]
     for state in set(states) | counts.keys():
         yield ("count in state", state), counts.get(state, 0)
@@ -99,9 +101,23 @@ def _of_queue(document: dict[str, Any]) -> Iterator[Statement]:
     yield ("left out", ""), document["left_out"]
     yield ("next", ""), next(iter(document["ready"]), None)
     for run in document["running"]:
+        yield from _of_run(run)
         if run["live"] and run["bead_id"]:
             yield ("is running", run["bead_id"]), True
     yield ("runs", ""), _runs(document["running"])
+
+
+def _of_bead(row: dict[str, Any], unblocks: int) -> Iterator[Statement]:
+    """What a list or a sheet says of one bead."""
+    yield from facts("bead", row["id"], row, "title", "status", "priority", "holds_up", "chain", "on_critical_path")
+    yield from facts("bead", row["id"], row, "dependents")
+    yield ("unblocks of the bead", row["id"]), unblocks
+    yield ("reasons of the bead", row["id"]), [(reason["kind"], reason["detail"]) for reason in row["reasons"]]
+
+
+def _of_run(run: dict[str, Any]) -> Iterator[Statement]:
+    name = f"{run['bead_id']} {run['attempt_id']}"  # several attempts of one bead may be called running
+    yield from facts("run", name, run, "source", "phase", "live", "why", "pid", "age_s")
 
 
 def _runs(rows: Iterable[dict[str, Any]]) -> list[tuple[Any, ...]]:
@@ -116,6 +132,10 @@ def _why(overlay: Scene) -> Iterator[Statement]:
         if said["position"] == 1:
             yield ("next", ""), row["id"]
         yield ("has a place", row["id"]), said["position"] is not None
+        yield from _of_bead(said, len(said["unblocks"]))
+        if said["position"] is not None:
+            yield ("place of the bead", row["id"]), said["position"]
+            yield ("place of the bead", row["id"]), overlay.ask("queue")["ready"].index(row["id"]) + 1
         yield ("has a place", row["id"]), said["state"] == "ready"
 
 
@@ -126,9 +146,27 @@ def _attempts(overlay: Scene) -> Iterator[Statement]:
         yield ("count of outcome", outcome), number
     yield ("count", "attempts"), len(document["attempts"])
     yield ("count", "landed"), document["counts"]["landed"]
+    yield ("count", "attempts"), sum(document["counts"].values())
+    yield ("count", "preserved"), document["counts"]["preserved"]
+    yield ("count", "preserved"), sum(row["preserved"] for row in document["attempts"])
+    yield ("calls of agents", ""), document["spent"]["calls"]
+    of_attempts = sum(row["spent"]["calls"] for row in document["attempts"])  # a question's call is of no attempt
+    yield ("the sum holds the calls of its attempts", ""), True
+    yield ("the sum holds the calls of its attempts", ""), document["spent"]["calls"] >= of_attempts
     last = document["since_landing"]
     if last["landed_attempt"]:
         yield ("landed", last["landed_attempt"]), True
+        yield ("newest landing", ""), last["landed_attempt"]
+        landed = [row for row in document["attempts"] if row["landed"]]
+        yield ("newest landing", ""), max(landed, key=lambda row: row["finished_at"] or "")["attempt_id"]
+    yield ("attempts since a landing", ""), last["attempts"]
+    yield ("attempts since a landing", ""), sum(last["outcomes"].values())
+    yield ("attempts since a landing", ""), sum(last["statuses"].values())
+
+
+def _cents(spent: dict[str, Any]) -> int:
+    """Hundredths of a cent, so that sums are exact."""
+    return round((spent["usd"] or 0.0) * 10_000)
 
 
 def _of_attempts(rows: list[dict[str, Any]]) -> Iterator[Statement]:
@@ -137,6 +175,10 @@ def _of_attempts(rows: list[dict[str, Any]]) -> Iterator[Statement]:
         name = row["attempt_id"]
         yield ("outcome of", name), outcome
         yield ("is known", name), True
+        yield from facts("attempt", name, row, "bead_id", "status", "started_at", "finished_at", "cost_usd", "spent")
+        yield from facts("attempt", name, row, "interpretation", "follow_up", "context", "memories", "sources")
+        yield from facts("attempt", name, row["verdict"], "proof", "why")
+        yield from facts("attempt", name, row, "outcome", "detail", "candidate_ref")
         yield ("landed", name), row["landed"]
         yield ("landed", name), outcome == "landed"
         yield ("kept beside the branch", name), row["preserved"]
@@ -155,9 +197,16 @@ def _insights(overlay: Scene) -> Iterator[Statement]:
     sums: dict[str, int] = {}
     for cell in document["rows"]:
         yield ("count landed in status", cell["key"]["status"]), cell["landed"]
+        yield from _of_cell(cell)
         for outcome, number in cell["outcomes"].items():
             sums[outcome] = sums.get(outcome, 0) + number
     yield ("count", "landed"), sums.get("landed", 0)
+    for row in document["failing"]:
+        yield ("status of the attempt", row["last_attempt_id"]), row["last_status"]
+        yield ("bead_id of the attempt", row["last_attempt_id"]), row["bead_id"]
+        yield ("title of the bead", row["bead_id"]), row["title"]
+    for cell in (*document["burn"]["days"], document["burn"]["last_24h"], document["burn"]["recent"]):
+        yield from _of_cell(cell)
     for outcome, number in sums.items():
         if outcome != "interrupted":  # those that left no result are in no table of ended attempts
             yield ("count of outcome", outcome), number
@@ -166,6 +215,29 @@ def _insights(overlay: Scene) -> Iterator[Statement]:
         sum(cell["landed"] for cell in overlay.ask("insights", "--by", "day")["rows"]),
     )
     yield ("count landed of day", "all"), sums.get("landed", 0)
+
+
+def _of_cell(cell: dict[str, Any]) -> Iterator[Statement]:
+    """A row of a table is the sum of its parts."""
+    name = " ".join(map(str, cell["key"].values()))
+    known = ("landed", "preserved", "failed", "no_changes", "other")
+    yield ("attempts in the cell", name), cell["n"]
+    yield ("attempts in the cell", name), sum(cell["outcomes"].values())
+    yield ("attempts in the cell", name), sum(cell[each] for each in known)
+    yield ("landed in the cell", name), cell["landed"]
+    yield ("landed in the cell", name), cell["outcomes"].get("landed", 0)
+    yield ("share of the cell", name), round(cell["rate"] or 0.0, 6)
+    yield ("share of the cell", name), round(cell["landed"] / cell["n"], 6) if cell["n"] else 0.0
+    yield ("cost of the cell", name), cell["cost_usd"] or 0.0
+    yield ("cost of the cell", name), cell["spent"]["usd"] or 0.0
+
+
+_HEALTH = ("open", "in_progress", "closed", "archived", "closed_in_all", "blocked", "waiting", "cooling", "states")
+
+
+def _of_next(document: dict[str, Any]) -> Iterator[Statement]:
+    """What the sheet and the command say of the next action."""
+    yield from facts("next step", "", document, "decided_by", "reasons", "recommended_command", "would_change_if")
 
 
 def _check(overlay: Scene) -> Iterator[Statement]:
@@ -177,6 +249,13 @@ def _check(overlay: Scene) -> Iterator[Statement]:
     yield ("count", "beads"), health["total"]
     yield ("count", "ddx's ready"), health["ready"]
     yield ("left out", ""), health["left_out"]
+    yield from facts("tracker", "", health, *_HEALTH)
+    for state, number in health["states"].items():
+        yield ("count in state", state), number
+    yield from _of_next(document)
+    yield ("open questions", ""), sorted(question["id"] for question in document["questions"])
+    for question in document["questions"]:
+        yield from facts("question", question["id"], question, "kind", "text", "bead_id")
     yield ("next action", ""), document["next_action"]
     if document["next_action"] == "STOP":
         yield ("count", "ready"), 0
@@ -193,15 +272,18 @@ def _status(overlay: Scene) -> Iterator[Statement]:
     yield ("count", "beads"), tracker["total"]
     yield ("count", "ddx's ready"), tracker["ready"]
     yield ("left out", ""), tracker["left_out"]
+    yield from facts("tracker", "", tracker, *_HEALTH)
     yield ("open questions", ""), sorted(question["id"] for question in document["questions"])
     for question in document["questions"]:
         yield ("asked about", repr(question["bead_id"])), True
+        yield from facts("question", question["id"], question, "kind", "text", "bead_id")
     if document["running_bead"]:
         yield ("is running", document["running_bead"]["id"]), True
 
 
 def _stuck(overlay: Scene) -> Iterator[Statement]:
     for row in overlay.ask("stuck")["stuck"]:
+        yield from facts("bead", row["bead_id"], row, "title")
         if row["reason"] in ("dep-blocked", "retry-parked", "operator-attention", "not-eligible"):
             yield ("has a place", row["bead_id"]), False
 
@@ -209,6 +291,8 @@ def _stuck(overlay: Scene) -> Iterator[Statement]:
 def _next(overlay: Scene) -> Iterator[Statement]:
     document = overlay.ask("next")
     yield ("next", ""), document["id"]
+    if document["id"]:
+        yield from facts("bead", document["id"], document, "title")
     yield ("count", "ready"), document["ready"]
 
 
@@ -332,6 +416,8 @@ def _screen(name: str) -> Surface:
             yield from _of_attempts(data["attempts"])
             yield ("count", "attempts"), len(data["attempts"])
             yield ("runs", ""), _runs(data["running"])
+            for run in data["running"]:
+                yield from _of_run(run)
             yield from _rows_of(document["lines"], data["attempts"])
         elif "beads" in data:
             yield from _of_queue(data)
@@ -339,6 +425,7 @@ def _screen(name: str) -> Surface:
             yield from _of_screen(data["needs"], document["lines"])
         elif "next_action" in data:
             yield ("next action", ""), data["next_action"]
+            yield from _of_next(data)
             yield from _why_next(data["reasons"])
 
     return said
@@ -377,6 +464,9 @@ def _of_needs(needs: list[dict[str, Any]]) -> Iterator[Statement]:
     yield ("open questions", ""), sorted(need["question_id"] for need in needs if need["question_id"])
     for need in needs:
         kind, bead = need["kind"], need["bead_id"]
+        yield from facts(
+            "need", need["key"], need, "kind", "bead_id", "reason", "waiting", "since", "attempt_id", "usd"
+        )
         if kind in ("proposed", "preserved_review_blocked", "unknown_status"):
             yield ("state of", bead), kind
         if kind in ("dead_run", "silent_run", "orphaned_claim"):

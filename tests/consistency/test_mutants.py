@@ -8,14 +8,17 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from helix_tui.cli.helix.needs import NeedsReader
 from helix_tui.cli.report import loading
 from helix_tui.cli.show import attempts as evidence
+from helix_tui.cli.show import why
 from helix_tui.core.beads import counts, readiness
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.readiness import Queue, Standing
 from helix_tui.core.ddx.attempts import verdict
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.from_events import BeadEvents
+from helix_tui.core.ddx.attempts.sums import sum_calls
 from helix_tui.core.ground.time import NS, format_day
 from helix_tui.core.insights import cells
 from helix_tui.core.insights.cells import Cell
@@ -23,6 +26,7 @@ from helix_tui.core.supervision.agents import learning
 from helix_tui.core.supervision.decide import check as status_summary
 from helix_tui.core.supervision.decide import facts, needs, notify
 from helix_tui.core.supervision.decide import verdict as check_verdict
+from helix_tui.core.supervision.decide.since_landing import SinceLanding
 from helix_tui.core.supervision.run_state import status as run_status
 from helix_tui.screens import status_bar_model as pulse
 from helix_tui.widgets.outcomes import LOOKS
@@ -300,6 +304,50 @@ def _agents_are_answered_without_the_queue(patch: Patch) -> None:
 @mutant
 def _a_changed_document_is_passed_over_by_check(patch: Patch) -> None:
     patch.setattr(check_verdict, "_changed_documents", lambda changes: ())
+
+
+@mutant
+def _why_gives_no_reasons(patch: Patch) -> None:
+    patch.setattr(why, "reasons", lambda standing: [])
+
+
+@mutant
+def _why_counts_otherwise_what_a_bead_holds_up(patch: Patch) -> None:
+    weighed = why.weight_document
+    patch.setattr(why, "weight_document", lambda queue, bead_id: {**weighed(queue, bead_id), "holds_up": 99})
+
+
+@mutant
+def _the_loop_screen_gives_other_advice_than_attempts(patch: Patch) -> None:
+    shown = evidence.as_document
+
+    def told(attempt: Attempt, *rest: Any) -> dict[str, Any]:
+        return {**shown(attempt, *rest), "follow_up": "try again"}
+
+    patch.setattr("helix_tui.cli.show.snapshot.evidence", _Patched(evidence, as_document=told))
+
+
+@mutant
+def _what_is_kept_aside_is_in_no_column_of_the_table(patch: Patch) -> None:
+    counted = Cell.__dict__["counts"]
+    patch.setattr(Cell, "counts", property(lambda cell: {**counted.__get__(cell, Cell), "preserved": 0}))
+
+
+@mutant
+def _one_attempt_since_the_landing_is_left_out(patch: Patch) -> None:
+    recorded = SinceLanding.record
+    patch.setattr(SinceLanding, "record", lambda last: {**recorded(last), "attempts": len(last.attempts) - 1})
+
+
+@mutant
+def _a_need_waits_since_another_day_by_command(patch: Patch) -> None:
+    told = NeedsReader.document
+    patch.setattr(NeedsReader, "document", lambda reader, need: {**told(reader, need), "since": "2020-01-01T00:00:00Z"})
+
+
+@mutant
+def _the_sum_of_the_attempts_leaves_a_call_out(patch: Patch) -> None:
+    patch.setattr(evidence, "sum_calls", lambda calls: sum_calls([*calls][1:]))
 
 
 def _stuck_of(stuck: Any, bead: Any, standing: Standing) -> Any:

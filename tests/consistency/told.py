@@ -24,7 +24,7 @@ from helix_tui.widgets.outcomes import LOOKS
 from helix_tui.widgets.rows.attempt_table import day_name
 from helix_tui.widgets.text.comparison import ComparisonFacts, _beside
 from helix_tui.widgets.text.patch import DiffFacts
-from tests.consistency.scene import Scene, Statement
+from tests.consistency.scene import Scene, Statement, facts
 
 MOST_COMPARED = 4
 """Beads of which the last two attempts are compared."""
@@ -162,6 +162,9 @@ def listed(scene: Scene) -> Iterator[Statement]:
     if count:
         yield ("count", "attempts"), int(count[1].replace(",", ""))
     sheet = scene.ask("snapshot", "--screen", "controls", "--format", "json", "--size", "200x40")["lines"]
+    step = scene.ask("snapshot", "--screen", "controls", "--format", "json", "--size", "200x40")["data"]
+    yield from facts("next step", "", step, "decided_by", "reasons", "recommended_command", "would_change_if")
+    yield ("next action", ""), step["next_action"]
     budget = [line for line in sheet[1:] if "budget" in line]
     for line in (lines[0], *budget):
         told = _SPENT.search(line)
