@@ -230,6 +230,15 @@ def test_a_memory_of_a_file_surfaces_when_the_file_may_be_changed(memory: Memory
         ("the triangle module", "src/geometry/triangle.py", True),
         ("order_rules", "core/order_rules.py", True),
         ("a triangle", "src/geometry/triangle.py", False),
+        ("src.geometry.triangle", "src/geometry/triangle.py", True),
+        ("src.geometry.triangle", "src/geometry/circle.py", False),
+        ("src.geometry.triangle", "src/geometry/__init__.py", True),
+        ("triangle.py in src/geometry/", "src/geometry/triangle.py", True),
+        ("triangle.py in src/geometry/", "src/geometry/circle.py", False),
+        ("src/geometry: triangle.py", "src/geometry/circle.py", False),
+        ("the `triangle` helper in `geometry`", "src/geometry/circle.py", False),
+        ("the geometry module", "src/geometry/circle.py", True),
+        ("all files in src/api/", "src/api/users.py", True),
     ],
 )
 def test_files_are_matched_as_paths(memory: MemoryStore, mention: str, file: str, meets: bool) -> None:

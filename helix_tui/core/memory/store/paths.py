@@ -1,7 +1,8 @@
 """Files that memories speak of, compared step by step as paths, never as substrings.
 
 ``auth.py`` in a memory is met by the file ``src/auth.py``; ``src/auth.py`` is not met by ``lib/auth.py`` nor
-by ``src/oauth.py``. A folder in a memory (``src/auth/``) is met by every file under it.
+by ``src/oauth.py``. A folder in a memory (``src/auth/``) is met by every file under it, unless it only says where
+a file is that is named beside it: "``triangle.py`` in ``src/geometry/``" speaks of one file.
 """
 
 from __future__ import annotations
@@ -51,12 +52,37 @@ _COMMON = frozenset(
     )
 )
 """Words before "module" that name none."""
+MODULE = ".*"
+"""Ends a mention of a module: a file with any ending, but not everything in a folder of that name."""
+_WHOLE = frozenset(("__init__", "mod", "index"))
+"""Names of the file that is the module of its folder."""
 _WILD = re.compile(r"[*?\[]")
 _MOST = 64
 
 
+_QUOTES = "`'\"\u2018\u2019\u201c\u201d"
+_IN = rf"[{_QUOTES}]*(?: \w+)? (?:in|of|from|under|inside|within|at) (?:the )?(?:folder |package |module )?[{_QUOTES}]*"
+_LISTED = rf"[{_QUOTES}]*(?: (?:folder|package|module))?(?: ?[:,(] ?|'s )(?:the )?(?:file |module )?[{_QUOTES}]*"
+_FILE = r"(?<![\w./-])[A-Za-z_][\w-]*\.[A-Za-z]\w{0,9}(?![\w/])"
+_NAME = r"`[A-Za-z_]\w{2,}(?=`)"
+_PLACE = r"(?<![\w./-])(?:[\w.@+-]+/)*[\w@+-]+/?(?![\w/])"
+_PLACED = (
+    re.compile(rf"(?P<file>{_FILE}|{_NAME}){_IN}(?P<place>{_PLACE})"),
+    re.compile(rf"(?P<place>{_PLACE}){_LISTED}(?P<file>{_FILE})"),
+)
+"""A file without folders beside the folder that it is in."""
+
+
 def mentioned(text: str) -> list[str]:
-    """Paths that a text speaks of, cleaned of their trailing punctuation; folders end in ``/``."""
+    """Paths that a text speaks of, cleaned of their trailing punctuation; folders end in ``/``, and what is a
+    module but no folder ends in ``.*``."""
+    found = _paths(text) + _modules(text)
+    places = {match["place"].rstrip("/") for pattern in _PLACED for match in pattern.finditer(text)}
+    told = [f"{path.rstrip('/')}{MODULE}" if path.rstrip("/") in places else path for path in found]
+    return list(dict.fromkeys(told))[:_MOST]
+
+
+def _paths(text: str) -> list[str]:
     found = []
     for match in _MENTION.finditer(text):
         path = match[0].rstrip(".")
@@ -70,8 +96,7 @@ def mentioned(text: str) -> list[str]:
             found.append("/".join(steps) + "/")
         elif len(steps) > 1:
             found.append("/".join(steps))
-    found += _modules(text)
-    return list(dict.fromkeys(found))[:_MOST]
+    return found
 
 
 def _modules(text: str) -> list[str]:
@@ -81,7 +106,7 @@ def _modules(text: str) -> list[str]:
         steps = match[0].split(".")
         if steps[-1].lower() in _KNOWN and len(steps) == 2:
             continue  # a file
-        found += ["/".join(steps), *(["/".join(steps[:-1])] if len(steps) > 2 else [])]
+        found += ["/".join(steps), *(["/".join(steps[:-1]) + MODULE] if len(steps) > 2 else [])]
     for match in _NAMED.finditer(text):
         name = match[match.lastindex or 0]
         if name not in _COMMON:
@@ -94,6 +119,10 @@ def meets(mention: str, file: str) -> bool:
     said, asked = _steps(mention), _steps(file)
     if not said or not asked:
         return False
+    if mention.endswith(MODULE):
+        said, stem = _steps(mention.removesuffix(MODULE)), asked[-1].partition(".")[0]
+        module = asked[:-1] if stem in _WHOLE else [*asked[:-1], stem]
+        return module[-len(said) :] == said
     if _WILD.search(file):
         if len(said) == 1 and not mention.endswith("/"):
             return fnmatchcase(said[0], asked[-1])
@@ -103,8 +132,8 @@ def meets(mention: str, file: str) -> bool:
         return True
     if mention.endswith("/"):
         return False
-    if "." not in said[-1] and [*asked[:-1], asked[-1].partition(".")[0]][-len(said) :] == said:
-        return True  # a module
+    if "." not in said[-1] and meets(mention + MODULE, file):
+        return True
     short, long = (said, asked) if len(said) <= len(asked) else (asked, said)
     return long[-len(short) :] == short
 
@@ -124,7 +153,7 @@ def remember(database: Database, memory_id: int, texts: Iterable[str], listed: I
     paths = dict.fromkeys([*(path for text in texts for path in mentioned(text)), *listed])
     database.conn.executemany(
         "INSERT OR IGNORE INTO memory_path (memory_id, last, path) VALUES (?, ?, ?)",
-        [(memory_id, _steps(path)[-1], path) for path in paths if _steps(path)],
+        [(memory_id, _steps(path)[-1].removesuffix(MODULE), path) for path in paths if _steps(path)],
     )
 
 
