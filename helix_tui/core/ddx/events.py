@@ -113,7 +113,7 @@ def _progress(data: dict[str, Any]) -> dict[str, Any]:
     fields: dict[str, Any] = {
         "phase": phase,
         "duration_ms": _count(data.get("duration_ms")),
-        "tokens": _count(data.get("total_tokens")),
+        "tokens": _count(data.get("total_tokens")) or None,
         "call_id": _word(data.get("tool_call_id")),
     }
     if phase == "tool":
@@ -315,13 +315,14 @@ def _route_words(data: dict[str, Any]) -> str:
 
 
 def _total(data: dict[str, Any]) -> int | None:
+    """Tokens that are told; 0 is what a harness writes that does not count them."""
     for key in ("tokens", "usage"):
         counts = data.get(key)
         if isinstance(counts, dict):
             total = _count(counts.get("total", counts.get("total_tokens")))
             parts = [_count(counts.get(part)) for part in ("input", "output")]
-            return total if total is not None else sum(part or 0 for part in parts) or None
-    return _count(data.get("total_tokens", data.get("tokens")))
+            return total or sum(part or 0 for part in parts) or None
+    return _count(data.get("total_tokens", data.get("tokens"))) or None
 
 
 def _cost(data: dict[str, Any]) -> float | None:

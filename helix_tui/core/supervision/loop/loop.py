@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.ddx.attempts.sums import format_tokens, format_whole
+from helix_tui.core.ddx.attempts.sums import format_tokens, format_whole, read_sums
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
@@ -226,16 +226,16 @@ class Loop:
         if review and any(result.bead_id != review for result in turn.results):
             work.teller.always(f"ddx executed another bead than {called(review)}, with {wishes.harness}")
         first, last = work.teller.block("ddx output", finished, work.clock())
-        who = next((result.harness for result in turn.results if result.harness), "ddx")
-        work.teller.brief(
-            f"{who} complete (rc={finished.rc}, {finished.seconds:.0f}s, {turn.tokens} tokens) — "
-            f"log L{first}–L{last} in {work.teller.path}"
-        )
         before = work.state.completed_cycles
         completed = self.booking.count(turn)
+        who = next((result.harness for result in turn.results if result.harness), "ddx")
+        work.teller.brief(
+            f"{who} complete (rc={finished.rc}, {finished.seconds:.0f}s, {self._tokens()}) — "
+            f"log L{first}–L{last} in {work.teller.path}"
+        )
         _tidy(finished, turn_out)
         for result in turn.results:
-            self._tell(number, result, turn)
+            self._tell(number, result)
         self.booking.follow_up(turn.results, completed)
         self.booking.on_completed(before, completed)
         if work.control.cut or turn.signalled:
@@ -350,7 +350,11 @@ class Loop:
         detail = f"nothing else is ready; tried once, {stays} open: {said}{more}"
         raise Stopped(Stop("no_progress", detail, 0, f"helix-tui why {called(next(iter(tried)))}"))
 
-    def _tell(self, number: int, result: LoopResult, turn: LoopTurn) -> None:
+    def _tokens(self) -> str:
+        """The tokens of the turn that was booked last, as all its records tell them."""
+        return format_tokens(read_sums(self.work.state.cycles[-1]["spent"]))
+
+    def _tell(self, number: int, result: LoopResult) -> None:
         work = self.work
         state = work.state
         if result.success:
@@ -360,7 +364,7 @@ class Loop:
                     f"cycle {number}: {called(result.bead_id)} → success, but the bead is still {bead.status}"
                 )
                 return
-            done = f"{state.completed_cycles}/{state.attempted_cycles} done, {turn.tokens} tokens"
+            done = f"{state.completed_cycles}/{state.attempted_cycles} done, {self._tokens()}"
             work.teller.brief(f"cycle {number}: {called(result.bead_id)} → COMPLETE ({done})")
             work.teller.verbose(f"cycle {number}: {called(result.bead_id)} → success")
             return

@@ -147,6 +147,7 @@ ROUTE = {"phase": "route", "message": "a-1 route x/y", "task_id": "a-1"}
         (line("llm.response", 1, error="no model", latency_ms=9), "error", "", "no model"),
         (line("error", 1, message="boom"), "error", "", "boom"),
         (line("progress", 1, **ROUTE), "route", "", "route x/y"),
+        (line("session.end", 1, status="success", tokens={"total": 0}), "session", "", "session ended: success"),
         (line("final", 1, status="failed", error="\x1b[2Jgone"), "error", "", "session ended: failed, gone"),
     ],
 )

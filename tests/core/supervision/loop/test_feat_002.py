@@ -97,6 +97,14 @@ def test_run_captures_codex_token_usage_even_on_stderr(stage: StageFactory, turn
     assert world.run(max_cycles=1).state.total_tokens == tokens
 
 
+def test_a_turn_whose_tokens_nobody_told_says_so(stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    world.turns({"results": [{}]})
+    done = world.process("run", "--summary", "--max-cycles", "1", "--no-auto-review")
+    assert "cycle 1: a-1 → COMPLETE (1/1 done, tokens n/a)" in done.stderr
+    assert "0 tokens" not in done.stderr
+
+
 def test_tokens_of_checks_and_planning_count_too(stage: StageFactory) -> None:
     world = stage([row("a-1", status="closed")])
     world.answers(
@@ -370,7 +378,7 @@ def test_summary_produces_one_liners_with_log_line_ranges(stage: StageFactory) -
     block = log[int(span[0]) : int(span[1])]
     assert block[0].startswith("--- ddx output [")
     assert block[-1] == "--- end ddx output ---"
-    assert any("cycle 1: a-1 → COMPLETE (1/1 done, 1234 tokens)" in line for line in lines)
+    assert any("cycle 1: a-1 → COMPLETE (1/1 done, 1,234 tokens)" in line for line in lines)
     assert "ready=" not in done.stderr
     assert any("ready=1, cycle=1" in line for line in log)
     assert "run complete: 1 attempted, 1 completed, 0 skipped, 1,234 tokens" in done.stderr
