@@ -347,7 +347,7 @@ def _a_need_waits_since_another_day_by_command(patch: Patch) -> None:
 
 @mutant
 def _the_sum_of_the_attempts_leaves_a_call_out(patch: Patch) -> None:
-    patch.setattr(evidence, "sum_calls", lambda calls: sum_calls([*calls][1:]))
+    patch.setattr(evidence, "sum_calls", lambda calls, *rest: sum_calls([*calls][1:], *rest))
 
 
 def _stuck_of(stuck: Any, bead: Any, standing: Standing) -> Any:
