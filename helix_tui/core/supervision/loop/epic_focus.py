@@ -273,15 +273,22 @@ class Curating:
                 self.work.change([operations.close(epic)], f"close the epic {called(epic)}")
                 self.work.teller.always(f"epic {called(epic)} has no remaining open children — closing epic")
                 closed.add(epic)
-        for epic in sorted(self._unfinished - closed):
-            done = epic in queue.beads and queue.beads[epic].status == "closed"
-            if done and descendants(overlay, epic) & self.work.executed and not self._was_reviewed(queue, epic):
-                self.review_epic(epic)
+        self._unfinished -= closed
+        self.review_closed()
         self._unfinished = {
             each.id
             for each in queue.beads.values()
             if each.status not in TERMINAL and each.id not in closed and looks_like_epic(each)
         }
+
+    def review_closed(self) -> None:
+        """Have those reviewed that ddx closed by itself since the last look, after a bead of this run."""
+        queue = self.work.look().queue
+        overlay = Overlay(queue)
+        for epic in sorted(self._unfinished):
+            done = epic in queue.beads and queue.beads[epic].status == "closed"
+            if done and descendants(overlay, epic) & self.work.executed and not self._was_reviewed(queue, epic):
+                self.review_epic(epic)
 
 
 def epic_of(queue: Queue, bead_id: str) -> str:

@@ -447,6 +447,8 @@ class Loop:
         work = self.work
         stop = self._without_fault(stop, self.curating.take_context_back)
         stop = self._without_fault(stop, self.curating.give_back)
+        if not stop.code:
+            stop = self._without_fault(stop, self.curating.review_closed)
         stop = self._without_fault(stop, self.curating.end)
         uncommitted = self._tracker.end(work.state.run_id)
         blockers: list[str] = []

@@ -20,6 +20,14 @@ def test_an_epic_whose_last_child_an_earlier_run_closed_is_closed_and_reviewed(s
     assert [each["helix-trigger-bead"] for each in after.values() if "helix-trigger-bead" in each] == ["e-1"]
 
 
+def test_an_epic_that_ddx_closed_with_the_last_bead_of_a_run_is_reviewed(stage: StageFactory) -> None:
+    world = stage([row("e-1", issue_type="epic"), row("a-1", parent="e-1"), row("a-2")])
+    world.run(auto_review=True, max_cycles=1, focus="e-1")
+    after = world.rows()
+    assert (after["e-1"]["status"], after["a-2"]["status"]) == ("closed", "open")
+    assert {each["helix-trigger-bead"] for each in after.values() if "helix-trigger-bead" in each} == {"a-1", "e-1"}
+
+
 def test_an_epic_that_somebody_set_aside_or_that_is_only_cancelled_stays_open(stage: StageFactory) -> None:
     world = stage(
         [
