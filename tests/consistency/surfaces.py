@@ -133,6 +133,7 @@ def _why(overlay: Scene) -> Iterator[Statement]:
             yield ("next", ""), row["id"]
         yield ("has a place", row["id"]), said["position"] is not None
         yield from _of_bead(said, len(said["unblocks"]))
+        yield from facts("bead", row["id"], said, "causes")
         if said["position"] is not None:
             yield ("place of the bead", row["id"]), said["position"]
             yield ("place of the bead", row["id"]), overlay.ask("queue")["ready"].index(row["id"]) + 1
@@ -292,7 +293,7 @@ def _next(overlay: Scene) -> Iterator[Statement]:
     document = overlay.ask("next")
     yield ("next", ""), document["id"]
     if document["id"]:
-        yield from facts("bead", document["id"], document, "title")
+        yield from facts("bead", document["id"], document, "title", "causes")
     yield ("count", "ready"), document["ready"]
 
 

@@ -199,17 +199,20 @@ def _recover(call: Call) -> int:
 
 def _next(call: Call) -> int:
     from helix_tui.core.supervision.decide.facts import siblings
+    from helix_tui.core.supervision.decide.needs import asked_of
+    from helix_tui.core.supervision.signals.eligibility_hold import causes
 
     present = load(call)
     # What ddx refuses to give out is next for nobody.
     ready = present.queue.ready if present.shut is None else ()
     first = ready[0] if ready else None
     together = siblings(present.queue, first)[1:] if first else ()
+    waits = causes(present.queue.beads[first], asked_of(present.project)) if first else ()
     note_unread(call, present.tracker)
     if call.json:
         title = present.queue.beads[first].title if first else None
         call.emit(
-            {"id": first, "title": title, "ready": len(ready), "siblings": together}
+            {"id": first, "title": title, "ready": len(ready), "siblings": together, "causes": waits}
             | {"unread_lines": len(present.tracker.dropped)}
             | {"refused": present.shut.record() if present.shut is not None else None}
         )
@@ -220,6 +223,8 @@ def _next(call: Call) -> int:
     else:
         call.print(clean_line(first))
         call.note(clean_line(present.queue.beads[first].title, 200))
+        for each in waits:
+            call.note(clean_line(each, 400))
         if together:
             call.note(f"belongs with {', '.join(clean_line(each, 60) for each in together)}")
     return 0

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from helix_tui.cli.call import Call
-from helix_tui.cli.report.loading import Present, archived_bead, find_bead, load
+from helix_tui.cli.report.loading import Present, archived_bead, find_bead, load, note_unread
 from helix_tui.cli.report.queue_lines import run_line, title_of
 from helix_tui.cli.show.queue import reasons, weight_document
 from helix_tui.core.beads.archive import describe
@@ -47,6 +47,7 @@ def run(call: Call) -> int:
     bead_id = find_bead(queue, call.options.id)
     bead, standing = queue.beads[bead_id], queue.standing(bead_id)
     missing = _missing(present, bead_id)
+    note_unread(call, present.tracker)
     if call.json:
         call.emit(
             {

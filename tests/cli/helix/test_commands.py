@@ -313,6 +313,23 @@ def test_next_prints_the_first_ready_id(helix: Any, stage: StageFactory) -> None
     assert helix(world, "next").out == "no ready issues\n"
 
 
+def test_next_says_that_the_bead_waits_for_an_answer(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    world.store.ask("ambiguous", "which of both?", key="k", bead_id="a-1")
+    ran = helix(world, "next")
+    assert (ran.out, "waits for your answer to q-1: which of both?" in ran.err) == ("a-1\n", True)
+    causes = [helix(world, *words, "--json").document["causes"] for words in (("next",), ("why", "a-1"))]
+    assert causes == [["waits for your answer to q-1: which of both?"]] * 2
+
+
+def test_a_cut_off_line_is_told_of_by_what_judges_a_bead(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    with open(world.root / ".ddx" / "beads.jsonl", "a") as tracker:
+        tracker.write('{"id": "a-2", "sta\n')
+    for words in (("next",), ("why", "a-1"), ("stuck",), ("status",)):
+        assert "line 2 of beads.jsonl cannot be read" in helix(world, *words).err, words
+
+
 def test_triage_makes_only_valid_beads(helix: Any, stage: StageFactory) -> None:
     world = stage()
     base = ("triage", "Parse it", "--labels", "helix,phase:build,kind:build", "--spec-id", "FEAT-1")
