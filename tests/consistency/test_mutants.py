@@ -12,6 +12,7 @@ from helix_tui.cli.helix.needs import NeedsReader
 from helix_tui.cli.report import loading
 from helix_tui.cli.show import attempts as evidence
 from helix_tui.cli.show import why
+from helix_tui.cli.show.queue import weight_document
 from helix_tui.core.beads import counts, readiness
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.readiness import Queue, Standing
@@ -313,7 +314,7 @@ def _why_gives_no_reasons(patch: Patch) -> None:
 
 @mutant
 def _why_counts_otherwise_what_a_bead_holds_up(patch: Patch) -> None:
-    weighed = why.weight_document
+    weighed = weight_document
     patch.setattr(why, "weight_document", lambda queue, bead_id: {**weighed(queue, bead_id), "holds_up": 99})
 
 
