@@ -165,11 +165,6 @@ def _attempts(overlay: Scene) -> Iterator[Statement]:
     yield ("attempts since a landing", ""), sum(last["statuses"].values())
 
 
-def _cents(spent: dict[str, Any]) -> int:
-    """Hundredths of a cent, so that sums are exact."""
-    return round((spent["usd"] or 0.0) * 10_000)
-
-
 def _of_attempts(rows: list[dict[str, Any]]) -> Iterator[Statement]:
     outcomes = [row["verdict"]["outcome"] for row in rows]
     for row, outcome in zip(rows, outcomes, strict=True):
