@@ -249,7 +249,7 @@ _ADVICE = (
         "this status cannot follow that one; see `ddx bead --help` for the allowed steps",
     ),
     (r"dirty_project_root|uncommitted", "commit or stash the changes in the work tree first"),
-    (r"unknown (command|flag|shorthand)", "this ddx does not know it; a newer ddx does"),
+    (r"unknown (command|flag|shorthand)", "this ddx does not have it; another release may"),
     (r"lifecycle_migration", "run `ddx bead migrate --lifecycle --apply`, then try again"),
     (r"migrat", "run the migration that ddx names, then try again"),
     (UNROUTED, WHO),

@@ -200,7 +200,9 @@ class Dialect(Struct, frozen=True, kw_only=True):
     verbs: Mapping[str, DdxVerb] = {}
     """Per deed the verb that it answered to, with its flags."""
     proven: bool = True
-    """A trial proved what its help does not say; else that is a guess, and only its verbs are known."""
+    """A trial proved by what rule it picks; else that is a guess."""
+    doubt: str = ""
+    """Why a trial could not prove that, in ddx's own words; empty where it did, or where nothing was tried."""
 
     @property
     def drain(self) -> tuple[str, ...]:
@@ -400,6 +402,20 @@ def shut(beads: Mapping[str, Bead], dialect: Dialect | None) -> Shut | None:
     return None
 
 
+def untried(dialect: Dialect | None) -> Remark | None:
+    """One line where the installed ddx could not be tried; else None."""
+    if dialect is None or not dialect.doubt:
+        return None
+    return Remark(
+        f"the installed ddx could not be tried ({dialect.doubt}): ready is judged by the rules of the DDx that wrote"
+        " this tracker; run `helix-tui doctor`",
+        (
+            "the installed ddx could not be tried, ready follows the tracker: run `helix-tui doctor`",
+            "ddx could not be tried: run `helix-tui doctor`",
+        ),
+    )
+
+
 def difference(beads: Mapping[str, Bead], dialect: Dialect | None) -> Remark | None:
     """One line where another release wrote the tracker than the one at hand; else None."""
     if dialect is None or not dialect.proven or not beads:
@@ -439,4 +455,5 @@ def remarks(beads: Mapping[str, Bead], dialect: Dialect | None) -> tuple[Remark,
     """What a person must know of the installed ddx before believing a queue."""
     refused = shut(beads, dialect)
     said = Remark(str(refused), refused.forms) if refused else None
-    return tuple(remark for remark in (said, difference(beads, dialect)) if remark is not None)
+    others = (untried(dialect), difference(beads, dialect))
+    return tuple(remark for remark in (said, *others) if remark is not None)

@@ -17,10 +17,12 @@ from helix_tui.core.ddx.names import Era
 from helix_tui.core.ground.project import find_ddx, user_cache_dirs
 from helix_tui.core.ground.recent import Recent
 
-_VERSION = 5
+_VERSION = 6
 """Of the kept file; another one is written anew."""
 _MAX_SCRIPT = 1 << 20
 _EMBEDDED = b"helix_ddx"
+_LACKS = re.compile(r"unknown (command|flag|shorthand)")
+"""A trial that ended so ends so as long as the binary is the same; another failure may pass."""
 
 
 def dialect_of(path: Path, root: Path, *, env: Mapping[str, str] | None = None, fallback: Era = "head") -> Dialect:
@@ -42,7 +44,7 @@ def dialect_of(path: Path, root: Path, *, env: Mapping[str, str] | None = None, 
 
         found = examine(path, root, env, fallback)
         book = _book(path, env)
-        if found.proven and book is not None:
+        if (found.proven or _LACKS.search(found.doubt)) and book is not None:
             _write(book, found)
     _seen[key] = found
     return found
@@ -51,8 +53,8 @@ def dialect_of(path: Path, root: Path, *, env: Mapping[str, str] | None = None, 
 def at_hand(explicit: str | None, root: Path, *, env: Mapping[str, str] | None = None) -> Dialect | None:
     """What the ddx of this machine does; None where there is none, or it does not answer.
 
-    Where no trial has ``proven`` it, its verbs are known and nothing else: then, as where there is none, the
-    tracker's own era decides how its rows are judged (`rule_for`).
+    Where no trial has ``proven`` its rule, the tracker's own era decides, as where there is none, how its rows are
+    judged (`rule_for`).
     """
     env = os.environ if env is None else env
     path = find_ddx(explicit, env)

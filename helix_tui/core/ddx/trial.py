@@ -73,28 +73,33 @@ def examine(path: Path, root: Path, env: Mapping[str, str], fallback: Era) -> Di
     with ThreadPoolExecutor(4) as pool:
         helps |= zip(wanted, pool.map(ask, wanted), strict=True)
     verbs = read_verbs(helps.__getitem__)
-    tried = None if env.get(NO_TRIAL) == "off" else try_out(path, env)
-    if tried is not None:
-        return replace(tried, verbs=verbs)
     told = "update" in verbs and bool(verbs["update"].flags)
     newer = "lifecycle status" in (helps["bead", "update"] or "") or "operator_attention" in verbs
     family: Era = fallback if not told else "head" if newer else "april"
-    return replace(FAMILIES[family], verbs=verbs, proven=False)
+    guess = replace(FAMILIES[family], proven=False)
+    found = guess if env.get(NO_TRIAL) == "off" else try_out(path, env, guess)
+    return replace(found, verbs=verbs)
 
 
-def try_out(ddx: Path, env: Mapping[str, str], *, ask: Callable[..., Finished] = run) -> Dialect | None:
-    """Try a ddx; None where it does not answer as one would.
+def try_out(ddx: Path, env: Mapping[str, str], guess: Dialect, *, ask: Callable[..., Finished] = run) -> Dialect:
+    """Try a ddx.
 
     Args:
         ddx: the executable.
         env: the environment to take ``PATH`` and the like from.
+        guess: what it does where it cannot be tried; nothing is refused for that (`_open`).
         ask: what runs a program.
     """
     try:
         with tempfile.TemporaryDirectory(prefix="helix-trial-", ignore_cleanup_errors=True) as folder:
-            return _Trial(Path(folder), ddx, env, ask).findings()
-    except OSError:
-        return None
+            return _Trial(Path(folder), ddx, env, ask).findings(guess)
+    except OSError as error:
+        return _open(guess, f"no throw-away folder: {error.strerror or error}")
+
+
+def _open(guess: Dialect, doubt: str) -> Dialect:
+    """A guess for which nothing is refused beforehand: ddx itself says what it does not do."""
+    return replace(guess, gives_out_waiting=True, closes_waiting=True, waits_on_parents=True, doubt=doubt)
 
 
 class _Trial:
@@ -107,11 +112,13 @@ class _Trial:
         quiet = {"DDX_DISABLE_UPDATE_CHECK": "1", "NO_COLOR": "1", "DDX_SERVER_URL": "http://127.0.0.1:9"}
         self._env = kept | own | quiet
 
-    def findings(self) -> Dialect | None:
-        ready = self._ready()
-        if "t-plain" not in ready:
-            return None
-        rule = _rule(ready)
+    def findings(self, guess: Dialect) -> Dialect:
+        """What it does; the rule of readiness is the guess where it does not list what is ready for a worker."""
+        ready, doubt = self._ready()
+        proven = "t-plain" in ready
+        if not proven and '"t-plain"' not in self._bead("list", "--json").out:
+            return _open(guess, doubt)
+        rule = _rule(ready) if proven else guess.rule
         counts = self._counts()
         self._run("update", "t-idle", "--set", "queue-rank=3")
         rank = self._row("t-idle").get("queue-rank")
@@ -130,7 +137,7 @@ class _Trial:
             rule=replace(
                 rule,
                 leases=leases,
-                plain_ready=counts.get("ready", len(ready)) > len(ready),
+                plain_ready=counts.get("ready", len(ready)) > len(ready) if proven else rule.plain_ready,
                 waiting_is_blocked=counts.get("blocked", 0) > 0,
             ),
             rank_is_number=rank == 3,
@@ -147,17 +154,22 @@ class _Trial:
             cancelled_counts="t-halved" in closed,
             documents=self._documents(rule.name),
             gates=self._gates(),
+            proven=proven,
+            doubt="" if proven else doubt,
         )
 
-    def _ready(self) -> list[str]:
+    def _ready(self) -> tuple[list[str], str]:
+        """What it gives to a worker, in order, and what it says where it lists nothing."""
         self._write(_rows())
         finished = self._bead("ready", "--execution", "--json")
+        said = next((line for line in finished.err.splitlines() if line.strip()), "") or "it lists no ready bead"
         try:
             listed = msgspec.json.decode(finished.stdout)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return []
+            listed = None
         rows = listed if isinstance(listed, list) else []
-        return [str(row.get("id")) for row in rows if isinstance(row, dict)]
+        doubt = "no answer in time" if finished.timed_out else clean_line(said.removeprefix("Error: "), 80)
+        return [str(row.get("id")) for row in rows if isinstance(row, dict)], doubt
 
     def _counts(self) -> dict[str, int]:
         """What it counts; no row has the status blocked."""

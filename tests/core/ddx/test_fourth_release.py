@@ -10,7 +10,7 @@ import pytest
 
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import parse_rows
-from helix_tui.core.ddx.dialect import Dialect, DocumentRule, rule_for
+from helix_tui.core.ddx.dialect import Dialect, DocumentRule, remarks, rule_for
 from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
@@ -41,7 +41,11 @@ if os.environ.get("FOURTH") == "mute":
 file = ".ddx/beads.jsonl"
 rows = [json.loads(line) for line in open(file)]
 closed = {{row["id"] for row in rows if row["status"] == "closed"}}
-if words[:2] == ["bead", "ready"]:
+if words[:2] == ["bead", "ready"] and os.environ.get("FOURTH") == "lacks":
+    sys.exit("Error: unknown flag: --execution")
+elif words[:2] == ["bead", "list"]:
+    print(json.dumps(rows))
+elif words[:2] == ["bead", "ready"]:
     # old keys pause, childless epics are work, a title makes no epic, a claim in the row holds
     parents = {{row.get("parent") for row in rows}}
     ready = [
@@ -128,3 +132,21 @@ def test_where_no_trial_succeeds_only_its_verbs_are_known(fourth: Path, monkeypa
     assert not found.proven
     assert found.drain == ("work",)
     assert rule_for(found) == "auto", "the tracker's own era decides, and nobody says it is this ddx's rule"
+    assert (found.closes_waiting, found.gives_out_waiting, found.waits_on_parents) == (True, True, True)
+    (said,) = remarks({}, found)
+    assert "could not be tried" in said.text, "what nobody knows is no ground to refuse, and is said"
+    monkeypatch.delenv("FOURTH")
+    monkeypatch.setattr("helix_tui.core.ddx.probe._seen", {})
+    assert known(fourth).proven, "what may pass is tried again"
+
+
+def test_what_it_lacks_leaves_the_rest_of_the_trial(fourth: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOURTH", "lacks")
+    found = known(fourth)
+    assert (found.proven, rule_for(found)) == (False, "auto")
+    assert (found.closes_waiting, found.gives_out_waiting, found.rank_is_number) == (False, True, True)
+    (said,) = remarks({}, found)
+    assert "unknown flag: --execution" in said.text
+    monkeypatch.setenv("FOURTH", "mute")
+    monkeypatch.setattr("helix_tui.core.ddx.probe._seen", {})
+    assert known(fourth) == found, "kept by its content: it is not asked again"
