@@ -16,7 +16,6 @@ from __future__ import annotations
 import re
 import sys
 import threading
-import unicodedata
 from functools import cache
 from importlib.util import find_spec, module_from_spec
 from typing import Any
@@ -74,18 +73,12 @@ def clean_block(text: object, limit: int = 400_000, tab: int = 4) -> str:
 
 
 def cell_width(text: str) -> int:
-    """Terminal cells that cleaned text takes: wide East Asian and emoji 2, combining marks 0."""
+    """Terminal cells that cleaned text takes: wide East Asian and emoji 2, combining marks 0 (wcwidth's tables)."""
     if text.isascii():
         return len(text)
-    return sum(_char_width(char) for char in text)
+    import wcwidth  # only for text that needs its tables: most titles do not
 
-
-def _char_width(char: str) -> int:
-    if char < "\u0300":
-        return 1
-    if unicodedata.combining(char):
-        return 0
-    return 2 if unicodedata.east_asian_width(char) in "WF" else 1
+    return max(0, wcwidth.wcswidth(text))
 
 
 def fit(text: str, width: int) -> str:
@@ -95,17 +88,12 @@ def fit(text: str, width: int) -> str:
     if text.isascii():
         return text.ljust(width) if len(text) <= width else text[: width - 1] + "…"
     have = cell_width(text)
-    if have <= width:
-        return text + " " * (width - have)
-    out: list[str] = []
-    used = 0
-    for char in text:
-        cells = _char_width(char)
-        if used + cells > width - 1:
-            break
-        out.append(char)
-        used += cells
-    return "".join(out) + "…" + " " * (width - 1 - used)
+    if have > width:
+        import wcwidth
+
+        text = wcwidth.clip(text, 0, width - 1) + "…"
+        have = cell_width(text)
+    return text + " " * (width - have)
 
 
 def short_id(bead_id: str, width: int = 12) -> str:

@@ -7,6 +7,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.cells import cell_len
 
 from helix_tui.core.ground.text import cell_width, clean_block, clean_line, fit, short_id
 
@@ -56,6 +57,13 @@ def test_nothing_that_moves_a_cursor_comes_through(text: str) -> None:
 @given(st.text(max_size=40), st.integers(0, 30))
 def test_fit_takes_exactly_its_cells(text: str, width: int) -> None:
     assert cell_width(fit(clean_line(text), width)) == width
+
+
+@pytest.mark.parametrize(
+    "text", ["naïve", "東京の天気", "क्षि", "🇩🇪", "각", "\u0612\u0788\u07a6", "e\u0301 \u20dd", "👩👧 🚀"]
+)
+def test_a_list_takes_the_cells_that_a_screen_gives_it(text: str) -> None:
+    assert cell_width(text) == cell_len(text) == cell_width(fit(text, cell_width(text)))
 
 
 def test_ids_are_shortened_where_they_tell_least() -> None:
