@@ -38,7 +38,7 @@ from helix_tui.app import HelixApp
 from helix_tui.cli.app_factory import clock_of, make_app
 from helix_tui.cli.call import Call
 from helix_tui.cli.console import EarlyFeed
-from helix_tui.cli.parsers import load
+from helix_tui.cli.program import load
 from helix_tui.cli.program import main as helix_tui
 from helix_tui.core.ground.project import find_project
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from helix_tui.core.embedding import MODEL_ID
 from helix_tui.core.memory import MemoryStore, open_memory
-from helix_tui.core.memory.store.base import Base
+from helix_tui.core.memory.store.database import Base
 from helix_tui.core.memory.store.indexing import Draft, index_texts
 from helix_tui.core.memory.store.rows import as_text
 

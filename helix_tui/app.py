@@ -37,7 +37,7 @@ from helix_tui.screens import MODES, SCREENS, SHEETS
 from helix_tui.screens.background import Workers
 from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
 from helix_tui.screens.memory.loop_closer import Closed, LoopCloser
-from helix_tui.screens.navigation.navigation import Traveller
+from helix_tui.screens.navigation import Traveller
 from helix_tui.settings import Layout, Settings, ViewBook
 from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES
 
@@ -101,7 +101,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
     ALLOW_SELECT = False  # of text, by the mouse: Textual 8.2.8 fails at a widget that goes away meanwhile
     CSS_PATH: ClassVar[list[str | PurePath]] = [
         _HERE / "themes" / "app.tcss",
-        *sorted(_HERE.glob("screens/*/*.tcss")),
+        *sorted(_HERE.glob("screens/**/*.tcss")),
     ]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *bindings("tour")]
     HORIZONTAL_BREAKPOINTS = list(POSTURES)

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from helix_tui.core.ground import log as logs
-from helix_tui.screens.journal.screen import JournalScreen
+from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.queue.screen import QueueScreen
 from tests.screens.conftest import Console, MakeConsole, console
 

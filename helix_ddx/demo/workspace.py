@@ -1,21 +1,108 @@
-"""The demo: a throw-away git project whose queue shows every state, with a past, ready to be drained."""
+"""The demo: a throw-away git project whose queue (``queue.toml``) shows every state, with a past (``code.toml``),
+ready to be drained.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import tomllib
+from functools import cache
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+import msgspec
 from msgspec import Struct
 
 from helix_ddx.base.files import Disk, go_json
 from helix_ddx.base.go_format import attempt_id, second, stamp
-from helix_ddx.demo.demo_data import DemoBead, PastAttempt, demo_code, demo_queue
 from helix_ddx.simulator import evidence
 from helix_ddx.simulator.script import HARNESS
 from helix_ddx.store.git import commit, git, head, init
 from helix_ddx.store.tracker import Row, Store, event
 from helix_tui.core.ground.time import NS, now_ns
+
+MEDIUM = "simulation-medium"
+"""The model of an attempt that names none."""
+
+
+class PastAttempt(Struct, frozen=True):
+    """An attempt of the past: how it ended, how many hours ago, how long, with what, for how much."""
+
+    status: str
+    hours_ago: float
+    minutes: float
+    model: str = MEDIUM
+    tokens: int = 38_000
+    cost: float | None = None
+    """Dollars; None where nobody knows."""
+
+
+class DemoBead(Struct, frozen=True):
+    """One bead of the demo, by a key from which its id is made."""
+
+    key: str
+    title: str
+    priority: int
+    area: str
+    description: str = ""
+    acceptance: tuple[str, ...] = ()
+    waits_on: tuple[str, ...] = ()
+    status: str = "open"
+    issue_type: str = "task"
+    parent: str = ""
+    labels: tuple[str, ...] = ()
+    days_ago: float = 6.0
+    fields: dict[str, Any] = {}
+    act: dict[str, Any] | str | None = None
+    """What the simulated agent does with it (`simulator.script`)."""
+    past: tuple[PastAttempt, ...] = ()
+
+
+class DemoQueue(Struct, frozen=True):
+    """All beads, the one in the archive, and a line that a crash cut off."""
+
+    malformed: str
+    archived: DemoBead
+    queue: tuple[DemoBead, ...]
+
+
+class DemoCommit(Struct, frozen=True):
+    """One commit: what it says, who made it how many days ago, and the files it writes."""
+
+    message: str
+    days_ago: float
+    files: dict[str, str] = {}
+    author: str = "maren"
+
+
+class DemoCode(Struct, frozen=True):
+    """The commits of people, oldest first, and questions that the code answers."""
+
+    questions: tuple[str, ...]
+    commits: tuple[DemoCommit, ...]
+
+
+@cache
+def demo_queue() -> DemoQueue:
+    """The queue of the demo."""
+    document = _read("queue.toml")
+    for bead in document["queue"]:
+        act = bead.get("act")
+        if isinstance(act, dict) and act.get("cost_usd") == "none":
+            act["cost_usd"] = None  # TOML has no null
+    return msgspec.convert(document, DemoQueue)
+
+
+@cache
+def demo_code() -> DemoCode:
+    """The code base of the demo."""
+    return msgspec.convert(_read("code.toml"), DemoCode)
+
+
+def _read(name: str) -> dict[str, Any]:
+    return tomllib.loads(files("helix_ddx.demo").joinpath(name).read_text(encoding="utf-8"))
+
 
 PREFIX = "ferry"
 DAY = 86_400 * NS
@@ -106,14 +193,14 @@ class _Builder:
         ]
         past += [(days, f"feat: {seed.title[0].lower()}{seed.title[1:]}", {}, "", seed.key) for days, seed in landed]
         changes = "# Changes\n\n"
-        for days, message, files, author, key in sorted(past, key=lambda item: -item[0]):
+        for days, message, written, author, key in sorted(past, key=lambda item: -item[0]):
             if key:
                 changes += f"- {message.removeprefix('feat: ')} ({bead_id(key)})\n"
-                files = {"CHANGES.md": changes}
-            for path, text in files.items():
+                written = {"CHANGES.md": changes}
+            for path, text in written.items():
                 self.disk.replace(self.project / path, text)
             at = self.now - round(days * DAY)
-            rev = commit(self.project, message, *files, at=at, **({"author": author} if author else {}))
+            rev = commit(self.project, message, *written, at=at, **({"author": author} if author else {}))
             self.commits[key] = rev
 
     def _row(self, seed: DemoBead) -> Row:

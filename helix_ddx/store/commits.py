@@ -57,7 +57,7 @@ def commit(call: VerbCall, deed: str) -> None:
     prefix = call.workspace.setting("git", "commit_prefix") or "docs"
     ddx = call.workspace.ddx
     paths = [path for path in (ddx / "beads.jsonl", ddx / "lifecycle-schema.json") if path.exists()]
-    from helix_ddx.base.external_tools import OtherError, git  # only where commits are wanted
+    from helix_ddx.base.files import OtherError, git  # only where commits are wanted
 
     try:
         git(ddx, "add", "--", *map(os.fspath, paths))
@@ -78,7 +78,7 @@ def resolve_commit(call: VerbCall, name: str) -> str:
     full = len(name) == 40 and all(letter in "0123456789abcdefABCDEF" for letter in name)
     if full and call.workspace.project.git_dir is None:
         return name
-    from helix_ddx.base.external_tools import OtherError, ask  # only where a commit is named
+    from helix_ddx.base.files import OtherError, ask  # only where a commit is named
 
     try:
         argv = ["git", "rev-parse", "--verify", f"{name}^{{commit}}"]

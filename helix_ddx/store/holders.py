@@ -1,19 +1,12 @@
-"""Who says that they are at work here: run records, leases and workers' status files, as they stand on disk.
-
-The stand-in has its own readers: with the client's, neither could show the other's fault.
-Formats and the times for which each counts: docs/formats/ddx.md §1 (lease), §4.1 (run record), §4.2 (worker).
-
-Head's claims beside the tracker: one small file a bead, in a folder that is named after the project.
-
-Formats: docs/formats/ddx.md §1 (lease) and §4.3. What counts as fresh is decided in `holders`.
-
-A change of one record: the time, the checks and the hook that go with every change.
+"""Who says that they are at work here: run records, leases and workers' status files, as they stand on disk; and the
+project's own say in what may be written (``.ddx/hooks/validate-bead-create`` and ``-update``).
 """
 
 from __future__ import annotations
 
 import json
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal
@@ -25,7 +18,6 @@ from helix_ddx.base.files import go_json
 from helix_ddx.base.flags import Refused
 from helix_ddx.base.go_format import stamp
 from helix_ddx.store.call import VerbCall
-from helix_ddx.store.hooks import run_hook
 from helix_ddx.store.lifecycle import check_row
 from helix_ddx.store.places import TrackerRow, lease_folder
 from helix_ddx.store.tracker import Beads
@@ -35,6 +27,39 @@ from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project, lease_roots, machine_name
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_instant
+
+TIMEOUT_S = 60
+
+
+def run_hook(call: VerbCall, name: str, record: bytes) -> None:
+    """Ask a hook, where the project has one.
+
+    Raises:
+        Refused: it says no, cannot be started or does not answer.
+    """
+    path = call.workspace.ddx / "hooks" / name
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise Refused(f"bead: hook stat: {error}") from None
+    if stat.S_ISDIR(mode) or not mode & 0o111:
+        return
+    from helix_ddx.base.files import OtherError, hook  # only where there is a hook
+
+    try:
+        code, said = hook(path, record, timeout=TIMEOUT_S)
+    except OtherError as problem:
+        raise Refused(f"bead: hook {name}: {problem}") from None
+    said = said or "validation failed"
+    if code == 2:
+        call.warn(f"bead: hook {name} warning: {said}")
+    elif code == 1:
+        raise Refused(f"bead: hook {name}: {said}")
+    elif code:
+        raise Refused(f"bead: hook {name} exit {max(code, -1)}: {said}")
+
 
 FRESH = 90 * NS
 """How long a sign of life counts, in both eras."""

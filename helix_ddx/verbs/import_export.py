@@ -95,7 +95,7 @@ def _from_anywhere(call: VerbCall, path: Path | None) -> int:
 
 
 def _from_tool(call: VerbCall, tool: str) -> int:
-    from helix_ddx.base.external_tools import OtherError, ask  # only where another tool is asked
+    from helix_ddx.base.files import OtherError, ask  # only where another tool is asked
 
     try:
         code, out, _ = ask([tool, "list", "--json"], call.here, timeout=TIMEOUT_S)

@@ -11,7 +11,7 @@ from helix_ddx.store.call import VerbCall
 from helix_ddx.store.holders import read_lease
 from helix_ddx.store.places import KNOWN, TrackerRow
 from helix_ddx.store.tracker import Beads
-from helix_ddx.verbs.metrics import NO_ATTEMPT, attempts_by_bead
+from helix_ddx.verbs.status import NO_ATTEMPT, attempts_by_bead
 
 _CLAIM_LABELS = (
     ("claimed-at", "Claimed", "started_at"),

@@ -1,6 +1,5 @@
-"""``work focus`` of head: what the loop will not take by itself, and whether a worker is called for.
-
-Formats: docs/formats/ddx.md §7. It only reads.
+"""``work focus``, ``work plan`` and ``work status`` of head, ``agent workers`` of April: what the loop would take
+next, what it will not take by itself, and whether a worker is called for.
 """
 
 from __future__ import annotations
@@ -8,13 +7,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from helix_ddx.base.go_format import instant_of, second
+from helix_ddx.base.flags import Refused
+from helix_ddx.base.go_format import ZERO_TIME, instant_of, second, stamp, time_text
 from helix_ddx.store.call import VerbCall
+from helix_ddx.store.commits import writing
+from helix_ddx.store.events import add_inline, new_event
+from helix_ddx.store.holders import ActiveWork, change_row, read_run_records, read_workers
 from helix_ddx.store.places import TrackerRow
 from helix_ddx.verbs.lists import queue_of, say_ordered
 from helix_ddx.verbs.status import active_work
 from helix_tui.core.beads.readiness import HEAD, Queue, pick_order
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.ground.pids import pid_alive
+from helix_tui.core.ground.time import format_age
 
 _KINDS = {
     "waiting_dependencies": "dependency",
@@ -149,3 +154,167 @@ def _tell(call: VerbCall, report: Mapping[str, Any]) -> None:
 def _say_none(call: VerbCall, items: object) -> None:
     if not items:
         call.say("  (none)")
+
+
+def plan(call: VerbCall) -> None:
+    """``work plan``: the queue in the order in which the loop would pick."""
+    beads = call.store.read().beads
+    limit = call.given.number("limit") if call.given.has("limit") else 10
+    ready = queue_of(call, beads).ready
+    rows = [_row(place, beads[bead_id]) for place, bead_id in enumerate(ready[: limit or None], 1)]
+    if call.given.on("json"):
+        say_ordered(call, rows)
+        return
+    if not rows:
+        call.say("No ready beads.")
+    for row in rows:
+        call.say(f"{row['position']:>3}  {row['id']}  P{row['priority']}  {row['title']}  ({row['why']})")
+
+
+def _row(place: int, bead: Bead) -> dict[str, Any]:
+    row: dict[str, Any] = {"position": place, "id": bead.id, "title": bead.title, "priority": bead.priority}
+    if bead.queue_rank is not None:
+        row["queue_rank"] = bead.queue_rank
+    decision = "next claim" if place == 1 else "eligible"
+    why = decision if place == 1 else f"eligible (rank {place})"
+    row |= {"updated_at": time_text(bead.updated_at), "status": bead.status}
+    return row | {"filter_decision": decision, "why": why}
+
+
+def status(call: VerbCall) -> None:
+    """``work status``: live workers of this project."""
+    beads = call.store.read().beads
+    workers = _workers(call)
+    if call.given.on("json"):
+        report = {"project_root": str(call.workspace.root), "scope": "project", "workers": workers}
+        say_ordered(call, report | {"active_work": active_work(call, beads)})
+        return
+    if not workers:
+        call.say("No live workers in this project.")
+    for worker in workers:
+        call.say(f"pid {worker['pid']}  {worker.get('bead_id', '-')}  {worker.get('phase', '')}")
+
+
+def _workers(call: VerbCall) -> list[dict[str, Any]]:
+    now, found = call.clock(), []
+    for claim in read_workers(call.workspace.project):
+        if claim.pid is None or not claim.is_fresh(now):
+            continue
+        worker: dict[str, Any] = {"pid": claim.pid}
+        if claim.started_at is not None:
+            age = (now - claim.started_at) // 1_000_000_000
+            worker |= {"started_at": stamp(claim.started_at), "age_seconds": age}
+        worker["project_root"] = str(call.workspace.root)
+        told = {
+            "bead_id": claim.bead_id,
+            "attempt_id": claim.attempt_id,
+            "phase": claim.phase,
+            "message": claim.message,
+        }
+        worker |= {name: text for name, text in told.items() if text}
+        found.append(worker | {"last_activity_at": stamp(claim.at or 0)})
+    return found
+
+
+def workers(call: VerbCall) -> None:
+    """``agent workers``: attempts at work in this project; there is no server here that could have others."""
+    call.here /= call.given.text("project")
+    beads = call.store.read().beads
+    records = read_run_records(call.workspace.project)
+    rows = [_at_work(call, each, beads) for each in records if each.attempt_id and _is_live(each, call.clock())]
+    if call.given.on("json"):
+        say_ordered(call, rows)
+        return
+    if not rows:
+        call.say("no active workers")
+    for row in rows:
+        told = (row["state"], row["bead_id"], row.get("bead_title", "-"), row.get("harness", "-"))
+        call.say("  ".join((*told, row.get("model", "-"), format_age(row.get("elapsed_ms", 0) / 1000))))
+
+
+def _is_live(record: ActiveWork, now: int) -> bool:
+    """Whether the process of a run record lives, or, where it names none, its own time has not run out."""
+    if record.pid is not None:
+        return pid_alive(record.pid)
+    return record.expires_at is None or record.expires_at > now
+
+
+def _at_work(call: VerbCall, record: ActiveWork, beads: Mapping[str, Bead]) -> dict[str, Any]:
+    row: dict[str, Any] = {"id": f"local-{record.attempt_id}", "kind": "local", "state": "running"}
+    bead = beads.get(record.bead_id)
+    told = {"bead_id": record.bead_id, "bead_title": bead.title if bead else ""}
+    told |= {"harness": record.harness, "model": record.model}
+    row |= {name: text for name, text in told.items() if text}
+    row["started_at"] = stamp(record.started_at) if record.started_at is not None else ZERO_TIME
+    age_ms = (call.clock() - record.started_at) // 1_000_000 if record.started_at is not None else 0
+    row |= {"elapsed_ms": age_ms} if age_ms > 0 else {}
+    return row | ({"pid": record.pid} if record.pid is not None else {})
+
+
+_FIELDS = ("work-retry-after", "work-last-status", "work-last-detail")
+
+
+def show(call: VerbCall) -> None:
+    """``bead cooldown show``."""
+    row = call.store.read().shown(call.id)
+    until, status, detail = (row.text(name) for name in _FIELDS)
+    if call.given.on("json"):
+        named = {"retry_after": until, "last_status": status, "last_detail": detail, "parked_until": until}
+        say_ordered(call, {"bead_id": call.id} | {name: text for name, text in named.items() if text})
+        return
+    if not until:
+        call.say(f"{call.id}: no cooldown set")
+        return
+    call.say(f"bead:        {call.id}")
+    for label, text in (("retry_after", until), ("last_status", status), ("last_detail", detail)):
+        if text:
+            call.say(f"{label + ':':<13}{text}")
+
+
+def clear(call: VerbCall) -> None:
+    """``bead cooldown clear``."""
+    with writing(call, f"cooldown clear {call.id}") as beads:
+        cleared = any(name in beads.row(call.id) for name in _FIELDS)
+        change_row(call, beads, call.id, lambda row: row.drop(*_FIELDS))
+    call.say(f"Cleared cooldown on {call.id}" if cleared else f"{call.id}: no cooldown set")
+
+
+def clear_many(call: VerbCall) -> None:
+    """``bead clear-cooldown``: of every bead, or of those that failed in one way."""
+    reason = call.given.text("reason")
+    if not call.given.on("all") and not reason:
+        raise Refused("requires --all or --reason <value>")
+    ids = _clear(call, reason)
+    call.say(f"{len(ids)} cooldowns cleared")
+    for bead_id in ids:
+        call.say(f"  {bead_id}")
+
+
+def clear_for_work(call: VerbCall) -> None:
+    """``work clear-cooldowns``: the same, and it can be tried first."""
+    status = call.given.text("status")
+    if not call.given.on("all") and not status:
+        raise Refused("requires --all or --status <value>")
+    if call.given.on("dry-run"):
+        count = sum(_is_meant(bead, status) for bead in call.store.read().beads.values())
+        call.say(f"would clear {count} cooldown(s)")
+    else:
+        call.say(f"cleared {len(_clear(call, status))} cooldown(s)")
+
+
+def _is_meant(bead: Bead, status: str) -> bool:
+    return bool(bead.work_retry_after) and (not status or bead.work_last_status == status)
+
+
+def _clear(call: VerbCall, status: str) -> list[str]:
+    """End the pause of every bead, or of those with one last status; their ids."""
+    with call.store.change() as beads:
+        ids = [bead.id for bead in beads.beads.values() if _is_meant(bead, status)]
+        for bead_id in ids:
+            row, now = beads.row(bead_id), call.clock()
+            row.drop(*_FIELDS, "work-cooldown-base-rev")
+            source = "ddx work clear-cooldowns"
+            add_inline(row, new_event("cooldown-cleared", now, summary="operator-bulk-clear", source=source))
+            row.put("updated_at", stamp(now))
+            beads.put(row)
+    return ids

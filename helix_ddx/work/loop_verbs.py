@@ -79,11 +79,11 @@ LOOP_VERBS = (
     Verb(
         ("work", "plan"),
         "What the loop would take next",
-        "work.work_plan:plan",
+        "work.focus:plan",
         flags=(JSON, Flag("limit", "int", "so many at most, 0 for all", default="10")),
         eras=HEAD,
     ),
-    Verb(("work", "status"), "Live workers of this project", "work.work_plan:status", flags=(JSON,), eras=HEAD),
+    Verb(("work", "status"), "Live workers of this project", "work.focus:status", flags=(JSON,), eras=HEAD),
     Verb(
         ("work", "focus"),
         "What the loop will not take, and why",
@@ -94,7 +94,7 @@ LOOP_VERBS = (
     Verb(
         ("work", "clear-cooldowns"),
         "End the pause of many beads",
-        "work.work_plan:clear_for_work",
+        "work.focus:clear_for_work",
         flags=(
             Flag("all", "bool", "of every bead that has one"),
             Flag("status", about="of those whose last status is this"),
@@ -132,6 +132,6 @@ LOOP_VERBS = (
         _APRIL_ONE,
         eras=APRIL,
     ),
-    Verb(("agent", "workers"), "Attempts at work", "work.work_plan:workers", flags=(JSON, _PROJECT), eras=APRIL),
+    Verb(("agent", "workers"), "Attempts at work", "work.focus:workers", flags=(JSON, _PROJECT), eras=APRIL),
     *(refused("agent", name, eras=APRIL) for name in _AGENT.split()),
 )

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from helix_tui.cli import programs
 from helix_tui.cli.app_factory import OnChange, add_arguments, clock_of, make_app
 from helix_tui.cli.call import Call
-from helix_tui.cli.report.loading import locate
+from helix_tui.cli.loading import locate
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.process import allow_reads
 from helix_tui.core.ground.project import Project

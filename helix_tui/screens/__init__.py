@@ -35,8 +35,8 @@ SCREENS: Mapping[str, ScreenEntry] = {
         ScreenEntry("2", "loop", "Loop", "helix_tui.screens.loop.screen", "LoopScreen"),
         ScreenEntry("3", "memory", "Memory", "helix_tui.screens.memory.screen", "MemoryScreen"),
         ScreenEntry("4", "ask", "Ask", "helix_tui.screens.ask.screen", "AskScreen"),
-        ScreenEntry("5", "insights", "Insights", "helix_tui.screens.insights.screen", "InsightsScreen"),
-        ScreenEntry("6", "journal", "Journal", "helix_tui.screens.journal.screen", "JournalScreen"),
+        ScreenEntry("5", "insights", "Insights", "helix_tui.screens.insights", "InsightsScreen"),
+        ScreenEntry("6", "journal", "Journal", "helix_tui.screens.journal", "JournalScreen"),
     )
 }
 

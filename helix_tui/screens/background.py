@@ -17,8 +17,7 @@ from textual.worker import Worker, WorkerState
 from textual.worker_manager import WorkerManager
 
 from helix_tui.core.editing.execute.curator import Curator, QueueState
-from helix_tui.core.editing.execute.executable import find_executable
-from helix_tui.core.editing.execute.gate import WriteGate
+from helix_tui.core.editing.execute.gate import WriteGate, find_executable
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.decide.background_monitor import BackgroundMonitor, Concerns, needs_now

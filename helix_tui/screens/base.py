@@ -17,9 +17,7 @@ from helix_tui.screens.status_bar_model import notice_forms, pulse_facts
 from helix_tui.widgets.base.line import Line, SpanLine, fit
 from helix_tui.widgets.chrome.empty_state import Failure
 from helix_tui.widgets.chrome.footer import KeyLine
-from helix_tui.widgets.chrome.notice_line import NoticeLine
-from helix_tui.widgets.chrome.status_bar import StatusBar
-from helix_tui.widgets.chrome.tabs import Tabs
+from helix_tui.widgets.chrome.header import NoticeLine, StatusBar, Tabs
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot

@@ -35,7 +35,7 @@ from textual.system_commands import SystemCommandsProvider
 from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList
 
-from helix_tui.widgets.gesture import Gesture
+from helix_tui.widgets.base.row_source import Gesture
 
 GIVEN: tuple[type[Message], ...] = (events.InputEvent, events.Paste)
 """What comes from the terminal."""

@@ -16,7 +16,7 @@ from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.themes.roles import SIGNS
 from helix_tui.widgets.base.line import Span, rule, wrap_spans
 from helix_tui.widgets.base.row_source import Row, Rows
-from helix_tui.widgets.rows.attempt_filter import AttemptFilter
+from helix_tui.widgets.rows.attempt_table import AttemptFilter
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot

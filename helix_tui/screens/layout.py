@@ -15,7 +15,7 @@ from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Column
-from helix_tui.widgets.forms.form import Page
+from helix_tui.widgets.form import Page
 
 STEP = 10
 """Hundredths by which a key moves the split."""

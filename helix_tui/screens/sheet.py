@@ -17,8 +17,8 @@ from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW, HelixScreen, TooSmall
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Rows
-from helix_tui.widgets.chrome.notice_line import Caption
-from helix_tui.widgets.forms.form import Page
+from helix_tui.widgets.chrome.header import Caption
+from helix_tui.widgets.form import Page
 
 SHARE = 0.75
 """How much of the screen a sheet takes at most, where it does not take all."""

@@ -15,7 +15,7 @@ from helix_tui.core.ground.time import NS, midnight
 from helix_tui.core.supervision.decide.need_view import group_of
 from helix_tui.core.supervision.signals.questions import beads_in_question
 from helix_tui.widgets import figures
-from helix_tui.widgets.chrome.status_bar import PulseFacts
+from helix_tui.widgets.chrome.header import PulseFacts
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.sums import Sums

@@ -16,8 +16,8 @@ from typing import Any
 
 import pytest
 
-from helix_tui.core.editing.execute import executable
-from helix_tui.core.editing.execute.executable import EMBEDDED
+from helix_tui.core.editing.execute import gate as executable
+from helix_tui.core.editing.execute.gate import EMBEDDED
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.editing.preview_text import HalfWaySheet, TroubleSheet
 from tests.cli.conftest import Cli

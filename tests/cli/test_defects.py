@@ -10,8 +10,7 @@ import pytest
 
 from helix_tui.cli.call import Call
 from helix_tui.cli.commands import COMMANDS, CONSOLE, MODULES
-from helix_tui.cli.parsers import CommandParser
-from helix_tui.cli.program import main
+from helix_tui.cli.program import CommandParser, main
 from helix_tui.cli.show import queue
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.errors import HelixError

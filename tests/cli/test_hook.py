@@ -12,7 +12,7 @@ import pytest
 
 import helix_tui
 from helix_tui.core.memory import MemoryStore, open_memory
-from helix_tui.core.memory.lessons.proposals import Proposals
+from helix_tui.core.memory.lessons import Proposals
 
 pytestmark = pytest.mark.long
 

@@ -19,7 +19,7 @@ import pytest
 
 from helix_ddx.__main__ import main as helix_ddx
 from helix_tui.core.ddx.client import DdxError, last_error
-from helix_tui.core.editing.execute.executable import Executable
+from helix_tui.core.editing.execute.gate import Executable
 from helix_tui.core.ground.process import Finished
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from helix_tui.cli import loading
 from helix_tui.cli.helix.needs import NeedsReader
-from helix_tui.cli.report import loading
 from helix_tui.cli.show import attempts as evidence
 from helix_tui.cli.show import why
 from helix_tui.cli.show.queue import weight_document
@@ -207,7 +207,7 @@ def _what_is_claimed_is_ready_by_the_counts(patch: Patch) -> None:
         held = tuple(bead.id for bead in queue.beads.values() if bead.status == "in_progress")
         return replace(found, ready=(*found.ready, *held))
 
-    patch.setattr("helix_tui.cli.report.queue_lines.count_queue", counted)
+    patch.setattr("helix_tui.cli.queue_lines.count_queue", counted)
 
 
 @mutant

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_ddx.demo.demo_data import demo_queue
-from helix_ddx.demo.workspace import DemoError, bead_id, build_demo
+from helix_ddx.demo.workspace import DemoError, bead_id, build_demo, demo_queue
 from helix_ddx.simulator.script import HARNESS, act_for
 from helix_ddx.simulator.worker import HUMAN_PACE_S
 from helix_ddx.store.git import git

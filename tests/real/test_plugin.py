@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helix_tui.core.memory import open_memory
-from helix_tui.core.supervision.agents.claude_settings import PLUGIN_FOLDER
+from helix_tui.core.supervision.agents.hooks import PLUGIN_FOLDER
 from helix_tui.core.supervision.stages.commands import ROWS
 from tests.real.model import serving
 from tests.real.stranger import Stranger

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from helix_tui.core.ddx.uncommitted import implementation_changes
+from helix_tui.core.ddx.git_state import implementation_changes
 from tests.real.stranger import Stranger
 from tests.real.test_sums import agrees
 

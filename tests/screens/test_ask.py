@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from textual.pilot import Pilot
 
-from helix_tui.core.ask.sessions.index_keeper import IndexKeeper
+from helix_tui.core.ask.index.index import IndexKeeper
 from helix_tui.core.evidence.sources import WorkReader
 from helix_tui.screens.ask.screen import AskScreen
 from helix_tui.screens.external_editor import editor_command

@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import pytest
 from textual.pilot import Pilot
 
-from helix_tui.core.ask.sessions.index_keeper import IndexKeeper
-from helix_tui.widgets.chrome import status_bar as pulse
+from helix_tui.core.ask.index.index import IndexKeeper
+from helix_tui.widgets.chrome import header as pulse
 from tests.core.ask.sessions.solar import AMBIGUOUS, QUESTIONS, write
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_ask import asked, settled

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.comparison import compare, previous_attempt, touched
+from helix_tui.core.ddx.attempts.evidence import compare, previous_attempt, touched
 from tests.screens.loop_host import Attempts, open_loop, settled
 
 

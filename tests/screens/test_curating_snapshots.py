@@ -13,7 +13,7 @@ import pytest
 from textual.pilot import Pilot
 
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.editing.undo.undo_plan import Conflict, Difference
+from helix_tui.core.editing.undo import Conflict, Difference
 from helix_tui.screens.editing.preview_text import TroubleSheet
 from helix_tui.screens.editing.requests import UndoRequest
 from helix_tui.screens.queue.screen import QueueScreen

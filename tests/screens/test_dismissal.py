@@ -20,16 +20,16 @@ from helix_tui.screens.dismissal import Commands, HelixPalette
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet, Pick, PickSheet
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.help import HelpScreen
-from helix_tui.screens.journal.screen import JournalScreen
+from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.loop.sheets import LoopSheet, NextSheet
 from helix_tui.screens.memory.sheets import MemoryAction, MemoryActionSheet, MemoryPreviewSheet
-from helix_tui.screens.navigation.navigation import Command
+from helix_tui.screens.navigation import Command
 from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen
 from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.screens.queue.unread_lines import UnreadScreen
+from helix_tui.widgets.chrome.header import Tabs
 from helix_tui.widgets.chrome.prompt import Prompt
-from helix_tui.widgets.chrome.tabs import Tabs
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_queue import queue
 

@@ -10,7 +10,7 @@ import pytest
 from textual.pilot import Pilot
 
 from helix_tui.core.snapshot import Change
-from helix_tui.screens.insights.screen import InsightsScreen
+from helix_tui.screens.insights import InsightsScreen
 from tests.screens.conftest import Console, MakeConsole
 
 Compare = Callable[..., bool]

@@ -14,7 +14,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-from helix_tui.widgets.chrome import status_bar as pulse
+from helix_tui.widgets.chrome import header as pulse
 from tests.screens.loop_host import Attempts, Busy, LoopConsole, open_loop, settled
 
 Compare = Callable[..., bool]

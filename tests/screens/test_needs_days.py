@@ -23,7 +23,7 @@ from textual.pilot import Pilot
 from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.memory import database_path, open_memory
-from helix_tui.core.memory.lessons.proposals import Proposals
+from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.signals.questions import OpenQuestions, read_questions
 from helix_tui.core.supervision.stages.delegate import AgentChoice

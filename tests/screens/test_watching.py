@@ -15,7 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.execute.executable import find_executable
+from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.signals.focus import plan_focus

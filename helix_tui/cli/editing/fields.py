@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import add_dry_run, add_ids, change, resolve
-from helix_tui.cli.report.loading import find_bead
+from helix_tui.cli.loading import find_bead
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.operations import Operation

@@ -6,7 +6,7 @@ import argparse
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import add_dry_run, change_steps, curator_of, some, told
-from helix_tui.cli.report.loading import find_bead
+from helix_tui.cli.loading import find_bead
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.editing.steps import Overlay
 from helix_tui.core.ground.text import clean_line

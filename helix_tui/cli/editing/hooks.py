@@ -12,20 +12,22 @@ from pathlib import Path
 import helix_tui
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import told
-from helix_tui.cli.report.loading import locate
-from helix_tui.core.ddx.uncommitted import uncommitted
+from helix_tui.cli.loading import locate
+from helix_tui.core.ddx.git_state import uncommitted
 from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.supervision.agents.claude_settings import EVENTS, UnreadableSettings, merge
 from helix_tui.core.supervision.agents.hooks import (
     BY_NAME,
+    EVENTS,
     MAX_BEAD,
     ForeignHook,
+    UnreadableSettings,
     hook_path,
     hook_text,
     install,
     judge_stdin,
+    merge,
     remove,
     would_change,
 )

@@ -14,9 +14,9 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import add_dry_run, consequence_lines, curator_of, how_far, some, told
 from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.editing.journal import JournalEntry
-from helix_tui.core.editing.preview.whatif import foresee
+from helix_tui.core.editing.preview import foresee
 from helix_tui.core.editing.steps import apart
-from helix_tui.core.editing.undo.undo_plan import (
+from helix_tui.core.editing.undo import (
     Appraiser,
     Conflict,
     Difference,

@@ -19,7 +19,7 @@ from helix_tui.cli.helix.shared import (
     tell_unheard,
     wishes_of,
 )
-from helix_tui.cli.report.loading import note_unread
+from helix_tui.cli.loading import note_unread
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.text import clean_line

@@ -17,7 +17,7 @@ from helix_tui.cli.helix.shared import (
     tell_unheard,
     wishes_of,
 )
-from helix_tui.cli.report.queue_lines import queue_line
+from helix_tui.cli.queue_lines import queue_line
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.text import clean_block, clean_line

@@ -6,7 +6,7 @@ import argparse
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.shared import curator_of, explained, refuse_in_attempt, show_dry_run
-from helix_tui.cli.report.loading import find_bead
+from helix_tui.cli.loading import find_bead
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.stages.commit import CommitError, commands_of, commit
 

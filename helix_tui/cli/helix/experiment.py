@@ -18,14 +18,14 @@ from helix_tui.cli.helix.shared import (
     wishes_of,
 )
 from helix_tui.cli.helix.stage import known_of, report
-from helix_tui.cli.report.experiments import trial_document, trial_lines
 from helix_tui.cli.show.attempts import read_attempts
+from helix_tui.cli.show.insights import trial_document, trial_lines
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.insights.report import batch_of, trials
-from helix_tui.core.supervision.loop.options import RunOptions
-from helix_tui.core.supervision.run_state.account import with_told
+from helix_tui.core.supervision.loop.work import RunOptions
+from helix_tui.core.supervision.run_state.budget import with_told
 from helix_tui.core.supervision.signals.focus import named_beads
 from helix_tui.core.supervision.stages.commit import CommitError, clean_tree
 from helix_tui.core.supervision.stages.stage_run import command_of, perform

@@ -9,7 +9,7 @@ from pathlib import Path
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.commands import COMMANDS, HEADINGS, ROWS, grouped
 from helix_tui.cli.helix import help_topics
-from helix_tui.cli.parsers import load, sentences
+from helix_tui.cli.program import load, sentences
 from helix_tui.core.ground.text import clean_line
 
 _KEY_OPTIONS = (

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from helix_tui.cli.call import Call
-from helix_tui.core.supervision.signals.autonomy import DEFAULT, LEVELS, RULES, SHORT
-from helix_tui.core.supervision.signals.responses import RESPONSES, table
+from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, RESPONSES, RULES, SHORT, table
 
 TOPICS = {
     "outcomes": "what HELIX does with each result of ddx",

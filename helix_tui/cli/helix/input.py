@@ -25,10 +25,9 @@ from helix_tui.cli.helix.stage import conclude, known_of
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.plan.planner import plan
-from helix_tui.core.editing.undo.undo_plan import Unreadable
+from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns
-from helix_tui.core.supervision.signals.autonomy import ApprovalNeeded, Autonomy
 from helix_tui.core.supervision.signals.questions import (
     UnknownQuestion,
     decide_escalation,
@@ -37,6 +36,7 @@ from helix_tui.core.supervision.signals.questions import (
     escalated,
     still_asked,
 )
+from helix_tui.core.supervision.signals.responses import ApprovalNeeded, Autonomy
 from helix_tui.core.supervision.stages.results import answer_question
 from helix_tui.core.supervision.stages.stage_run import command_of, perform
 from helix_tui.core.supervision.stages.table import STAGES

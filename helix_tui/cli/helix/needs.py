@@ -12,7 +12,7 @@ import msgspec
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.shared import curator_of, explained
-from helix_tui.cli.report.queue_lines import title_of
+from helix_tui.cli.queue_lines import title_of
 from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
 from helix_tui.core.ddx.runs.running import holds
 from helix_tui.core.editing.execute.curator import QueueState

@@ -29,18 +29,18 @@ from helix_tui.cli.helix.shared import (
     show_dry_run,
     wishes_of,
 )
-from helix_tui.cli.report.loading import locate
+from helix_tui.cli.loading import locate
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import parse_instant
-from helix_tui.core.supervision.loop.options import RunOptions
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
+from helix_tui.core.supervision.loop.work import RunOptions
 from helix_tui.core.supervision.run_state.budget import NO_LIMITS, Budget, Limits, parse_limits
 from helix_tui.core.supervision.run_state.control import Control, active_run, start_run, stop_run
 from helix_tui.core.supervision.run_state.mutex import AlreadyRunning, Holder
 from helix_tui.core.supervision.stages.delegate import Delegate, environment_options
-from helix_tui.core.supervision.stages.governing import agent_context
 from helix_tui.core.supervision.stages.injection import THRESHOLD
+from helix_tui.core.supervision.stages.stage_run import agent_context
 from helix_tui.settings import load_settings
 
 

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import curator_of, told
-from helix_tui.cli.report.loading import locate
+from helix_tui.cli.loading import locate
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.supervision.signals.autonomy import DEFAULT, LEVELS, Level, level_of
 from helix_tui.core.supervision.signals.questions import OpenQuestions
+from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, Level, level_of
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, chosen, environment_options
-from helix_tui.core.supervision.stages.governing import AlignmentActive
+from helix_tui.core.supervision.stages.stage_run import AlignmentActive
 from helix_tui.settings import load_settings
 
 __all__ = ["curator_of", "told"]

@@ -27,12 +27,19 @@ from helix_tui.core.editing.plan.planner import plan
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.decide.check import Checker, facts_text
 from helix_tui.core.supervision.decide.verdict import decide
-from helix_tui.core.supervision.signals.autonomy import Level
 from helix_tui.core.supervision.signals.focus import WORD, missing_bead, read_scope
+from helix_tui.core.supervision.signals.responses import Level
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate
-from helix_tui.core.supervision.stages.governing import acquire, context_text, hand_back, plan_governing
 from helix_tui.core.supervision.stages.results import raise_from
-from helix_tui.core.supervision.stages.stage_run import StageOutcome, command_of, perform
+from helix_tui.core.supervision.stages.stage_run import (
+    StageOutcome,
+    acquire,
+    command_of,
+    context_text,
+    hand_back,
+    perform,
+    plan_governing,
+)
 from helix_tui.core.supervision.stages.table import STAGES, Stage, render
 
 _ROUNDS = {"design": 5, "polish": 6}
@@ -95,7 +102,7 @@ def run(call: Call) -> int:
 
 def _refuse_missing(curator: Curator, stage: Stage, word: str) -> None:
     """Pay no agent for a look at a bead that does not exist."""
-    from helix_tui.core.editing.undo.undo_plan import Unreadable
+    from helix_tui.core.editing.undo import Unreadable
 
     try:
         queue = curator.look().queue
@@ -203,7 +210,7 @@ def about_of(call: Call, stage: Stage) -> str:
 def known_of(curator: Curator, about: str = "") -> dict[str, str]:
     """What is known of queue and documents, and the context of it as it is now, as values of a prompt; a repository
     without a queue is no obstacle to planning."""
-    from helix_tui.core.editing.undo.undo_plan import Unreadable
+    from helix_tui.core.editing.undo import Unreadable
 
     try:
         facts = Checker(curator, questions_of(curator)).facts()

@@ -9,8 +9,8 @@ from contextlib import suppress
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.report.loading import load, note_unread
-from helix_tui.cli.report.queue_lines import counts_of, queue_line
+from helix_tui.cli.loading import load, note_unread
+from helix_tui.cli.queue_lines import counts_of, queue_line
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.ddx.attempts.sums import format_tokens, format_whole, read_sums
 from helix_tui.core.ddx.dialect import Shut
@@ -200,7 +200,7 @@ def _recover(call: Call) -> int:
 def _next(call: Call) -> int:
     from helix_tui.core.supervision.decide.facts import siblings
     from helix_tui.core.supervision.decide.needs import asked_of
-    from helix_tui.core.supervision.signals.eligibility_hold import causes
+    from helix_tui.core.supervision.signals.questions import causes
 
     present = load(call)
     # What ddx refuses to give out is next for nobody.

@@ -12,7 +12,7 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.shared import curator_of, explained, show_dry_run
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.undo.undo_plan import Unreadable
+from helix_tui.core.editing.undo import Unreadable
 
 TIMEOUT_S = 600.0
 """How long one command may take; a migration rewrites the whole tracker."""

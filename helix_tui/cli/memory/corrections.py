@@ -8,7 +8,7 @@ from typing import Any
 from helix_tui.cli.call import Call, CliError
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.memory import MemoryEdit, MemoryStore
-from helix_tui.core.memory.lessons.changes import MemoryChange, MemoryChanges
+from helix_tui.core.memory.changes import MemoryChange, MemoryChanges
 
 
 def edit(call: Call, memory: MemoryStore) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import curator_of, told
-from helix_tui.cli.report.loading import find_bead
+from helix_tui.cli.loading import find_bead
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator

@@ -8,14 +8,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.report.loading import add_since, locate, since_of
+from helix_tui.cli.loading import add_since, locate, since_of
 from helix_tui.cli.show.attempts import read_attempts
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.runs.running import find_running
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.memory import MemoryStore
-from helix_tui.core.memory.lessons.changes import MemoryChanges
-from helix_tui.core.memory.lessons.proposals import Proposals
+from helix_tui.core.memory.changes import MemoryChanges
+from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.plans import Plans, propose
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.agents.learning import Learner

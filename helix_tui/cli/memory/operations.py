@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.loading import locate
 from helix_tui.cli.memory import corrections, lessons
 from helix_tui.cli.memory import inject as beads
 from helix_tui.cli.memory import plans as planning
 from helix_tui.cli.memory import report as telling
 from helix_tui.cli.memory.plans import names
-from helix_tui.cli.report.loading import locate
 from helix_tui.cli.report.search_hint import hint_once
 from helix_tui.core.embedding import load_encoder
 from helix_tui.core.ground.text import clean_line
@@ -30,7 +30,7 @@ from helix_tui.core.memory import (
     look_into,
     open_memory,
 )
-from helix_tui.core.memory.lessons.changes import MemoryChange, MemoryChanges
+from helix_tui.core.memory.changes import MemoryChange, MemoryChanges
 
 _MODELLESS = {
     "get",

@@ -15,14 +15,14 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import curator_of, told
-from helix_tui.cli.report.loading import locate
-from helix_tui.core.editing.preview.whatif import foresee
+from helix_tui.cli.loading import locate
+from helix_tui.core.editing.preview import foresee
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.memory import MemoryStore
 from helix_tui.core.memory.plan_records import MemoryPlan, TaskReport, TaskWorkspace
 from helix_tui.core.memory.plans import Plans
 from helix_tui.core.memory.task_check import VERIFY_TIMEOUT_S, TaskCheck
-from helix_tui.core.supervision.agents import native_tasks
+from helix_tui.core.supervision.agents import plan_beads as native_tasks
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
 
 

@@ -14,7 +14,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.cli.call import Call
-from helix_tui.cli.parsers import add_shared
+from helix_tui.cli.program import add_shared
 
 if TYPE_CHECKING:
     from helix_tui.core.memory import MemoryStore

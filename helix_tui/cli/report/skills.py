@@ -9,7 +9,7 @@ import argparse
 from collections.abc import Iterator
 
 from helix_tui.cli.commands import ROWS
-from helix_tui.cli.parsers import load
+from helix_tui.cli.program import load
 from helix_tui.core.supervision.stages.commands import CommandRow
 from helix_tui.core.supervision.stages.table import STAGES, Stage
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from helix_tui.cli.call import Call
+from helix_tui.cli.loading import Present, judge
 from helix_tui.cli.report.checks import DoctorCheck
-from helix_tui.cli.report.loading import Present, judge
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.client import MALFORMED, Ddx, DdxError
 from helix_tui.core.ddx.dialect import Dialect

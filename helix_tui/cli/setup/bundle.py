@@ -19,12 +19,11 @@ import msgspec
 
 from helix_tui import __version__
 from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.loading import locate
 from helix_tui.cli.report.checks import DoctorCheck
-from helix_tui.cli.report.loading import locate
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground.git import files_below
 from helix_tui.core.ground.log import BACKUPS, MAX_BYTES, scrubbed
-from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.project import Project, files_below
 from helix_tui.settings import settings_file
 
 _PACKAGES = ("textual", "rich", "watchfiles", "msgspec", "sqlite-utils", "numpy", "tokenizers")

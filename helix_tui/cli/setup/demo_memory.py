@@ -16,12 +16,12 @@ from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.execute.executable import embedded_tracker
+from helix_tui.core.editing.execute.gate import embedded_tracker
 from helix_tui.core.embedding import load_encoder
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS, now_ns
 from helix_tui.core.memory import Injection, MemoryStore, database_path, open_memory
-from helix_tui.core.memory.lessons.changes import MemoryChanges
+from helix_tui.core.memory.changes import MemoryChanges
 from helix_tui.core.memory.recall.injection import with_block
 from helix_tui.core.memory.store.paths import mentioned
 from helix_tui.core.supervision.agents.learning import Learner

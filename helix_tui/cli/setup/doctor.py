@@ -15,15 +15,14 @@ from typing import Any
 
 from helix_tui import __version__
 from helix_tui.cli.call import Call
+from helix_tui.cli.loading import NO_TRACKER, Present, judge, locate
 from helix_tui.cli.memory.report import examine_memory
+from helix_tui.cli.queue_lines import claims_left, counts_of
 from helix_tui.cli.report.checks import DoctorCheck
-from helix_tui.cli.report.loading import NO_TRACKER, Present, judge, locate
-from helix_tui.cli.report.queue_lines import claims_left, counts_of
 from helix_tui.cli.setup.agreement import examine_ddx
-from helix_tui.core.beads.archive import find_archived, read_archive
-from helix_tui.core.beads.tracker import Tracker, read_tracker
+from helix_tui.core.beads.tracker import Tracker, find_archived, read_archive, read_tracker
+from helix_tui.core.ddx.git_state import implementation_changes, tracked
 from helix_tui.core.ddx.runs.running import beads_at_work, gone
-from helix_tui.core.ddx.uncommitted import implementation_changes, tracked
 from helix_tui.core.ground import process
 from helix_tui.core.ground.files import NAMES
 from helix_tui.core.ground.project import Project

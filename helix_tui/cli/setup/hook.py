@@ -56,7 +56,7 @@ def _reply(call: Call) -> dict[str, Any]:
     from helix_tui.core.embedding import load_encoder
     from helix_tui.core.memory import DatabaseBusy, DatabaseReadOnly, database_path, look_into, open_memory
     from helix_tui.core.supervision.agents.briefing import HOOKS, answer, environment, place_of
-    from helix_tui.core.supervision.agents.claude_settings import plugin_enabled
+    from helix_tui.core.supervision.agents.hooks import plugin_enabled
     from helix_tui.core.supervision.agents.report_parser import MAX_STDIN, hear
 
     event = call.options.event

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from helix_tui.cli.call import Call
+from helix_tui.cli.loading import Present, add_since, archived_bead, began_since, find_bead, load, since_of
 from helix_tui.cli.paint import columns
-from helix_tui.cli.report.loading import Present, add_since, archived_bead, began_since, find_bead, load, since_of
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.attempt import count_headings, count_outcomes
 from helix_tui.core.ddx.attempts.evidence import interpret
@@ -21,7 +21,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
 from helix_tui.core.supervision.decide.since_landing import SinceLanding, since_landing
-from helix_tui.core.supervision.run_state.account import with_given
+from helix_tui.core.supervision.run_state.budget import with_given
 
 MOST_LINES = 60
 """Attempts that people get to see at once."""

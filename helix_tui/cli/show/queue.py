@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.report.loading import Present, load
-from helix_tui.cli.report.queue_lines import counts_of
-from helix_tui.core.beads.archive import describe, only_archived, read_archive
+from helix_tui.cli.loading import Present, load
+from helix_tui.cli.queue_lines import counts_of
 from helix_tui.core.beads.query import matching, parse_query
 from helix_tui.core.beads.readiness import Queue, Standing, classify, tracker_era
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.tracker import describe, only_archived, read_archive
 from helix_tui.core.beads.views import ranked
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line
@@ -44,7 +44,7 @@ def run(call: Call) -> int:
     if call.json:
         call.emit(document(present, chosen(call, present.queue), archived))
         return 0
-    from helix_tui.cli.report import queue_lines as listing
+    from helix_tui.cli import queue_lines as listing
 
     for line in listing.queue_lines(call, present, chosen(call, present.queue), archived):
         call.print(line)

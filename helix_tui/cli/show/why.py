@@ -7,18 +7,18 @@ from collections import Counter
 from collections.abc import Sequence
 
 from helix_tui.cli.call import Call
-from helix_tui.cli.report.loading import Present, archived_bead, find_bead, load, note_unread
-from helix_tui.cli.report.queue_lines import run_line, title_of
+from helix_tui.cli.loading import Present, archived_bead, find_bead, load, note_unread
+from helix_tui.cli.queue_lines import run_line, title_of
 from helix_tui.cli.show.queue import reasons, weight_document
-from helix_tui.core.beads.archive import describe
 from helix_tui.core.beads.graph import Circle, circle_ahead, circle_of, with_titles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.history import BeadHistory, LastSeen
+from helix_tui.core.beads.tracker import describe
+from helix_tui.core.ddx.git_state import BeadHistory, LastSeen
 from helix_tui.core.ground.text import clean_line, counted, fit
 from helix_tui.core.ground.time import NS, format_age, format_instant
 from helix_tui.core.supervision.decide.needs import asked_of
-from helix_tui.core.supervision.signals.eligibility_hold import causes
+from helix_tui.core.supervision.signals.questions import causes
 
 _LABEL = 10
 MOST_LOOKUPS = 12

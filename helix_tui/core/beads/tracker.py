@@ -1,14 +1,5 @@
-"""Reading ``.ddx/beads.jsonl``: tolerant line by line, and only what changed.
-
-DDx replaces the file by rename, so a reader needs no lock (docs/formats/ddx.md §3); other programs may not
-be so careful, so a read that raced with a write is done again. Duplicate ids fold as DDx folds them: the last
-line of an id wins and takes that line's place in the order.
-
-The lines of a tracker file, read again and again: only those whose bytes are new are decoded.
-
-Two states of a file mostly differ in a few lines. What they share is found by comparing memory in blocks;
-a line that differs is decoded by itself, and its id says where in the older state the comparing goes on. Of
-a state only what its beads point into is kept: one large buffer, and beside it the lines that came later.
+"""Reading ``.ddx/beads.jsonl``, tolerant line by line and only what changed; and, since May,
+``.ddx/beads-archive.jsonl``: finished beads that ddx has put away, and waits for no longer.
 """
 
 from __future__ import annotations
@@ -19,8 +10,10 @@ import io
 import mmap
 import os
 import stat
+import threading
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -28,7 +21,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from helix_tui.core.beads.record import Bead, Buffer, FileBuffer, UnreadableLine, copy_to_disk, decode_bead, move_line
-from helix_tui.core.ground.git import open_nonblocking
+from helix_tui.core.ground.project import open_nonblocking
 from helix_tui.core.ground.text import clean_line
 
 MAX_ROW = 16 << 20
@@ -487,3 +480,67 @@ def _fold(found: Iterable[Found]) -> tuple[dict[str, Bead], dict[str, tuple[int,
             beads[bead.id] = bead
             lines[bead.id] = (*lines.get(bead.id, ()), number)
     return beads, {bead_id: numbers for bead_id, numbers in lines.items() if len(numbers) > 1}
+
+
+class Archived(Struct, frozen=True):
+    """One bead of the archive."""
+
+    bead_id: str
+    title: str
+    status: str
+    day: str
+    """When it was closed, else put away, else last changed: the day as ddx writes it; empty where nothing
+    says."""
+
+    @property
+    def words(self) -> str:
+        """What became of it."""
+        return f"{self.status} on {self.day} and archived" if self.day else f"{self.status} and archived"
+
+
+class _Reader:
+    """One archive, read again when it changes; any thread may ask."""
+
+    def __init__(self, path: Path) -> None:
+        self._reader = TrackerReader(path)
+        self._lock = threading.Lock()
+
+    def read(self) -> Tracker:
+        with self._lock:
+            archive = self._reader.read()
+            self._reader.rest()
+            return archive
+
+
+@lru_cache(maxsize=4)
+def _reader(path: Path) -> _Reader:
+    return _Reader(path)
+
+
+def read_archive(path: Path) -> Tracker:
+    """The archive as it stands now: its beads, and the lines that are none; ``missing`` where there is none.
+
+    The very same object as the last time as long as the file is the same.
+    """
+    return _reader(path).read()
+
+
+def only_archived(archive: Tracker, held: Collection[str]) -> dict[str, Bead]:
+    """What stands in the archive alone, by id; ``held`` are the tracker's ids."""
+    return {bead_id: bead for bead_id, bead in archive.beads.items() if bead_id not in held}
+
+
+def find_archived(path: Path, ids: Collection[str]) -> dict[str, Archived]:
+    """Those of some beads that the archive holds; the last row of an id counts."""
+    if not ids:
+        return {}
+    beads = read_archive(path).beads
+    return {bead_id: describe(beads[bead_id]) for bead_id in ids if bead_id in beads}
+
+
+def describe(bead: Bead) -> Archived:
+    """What is said of an archived bead, cleaned."""
+    row = bead.document()
+    told = (row.get(name) for name in ("closed_at", "archived_at", "updated_at"))
+    day = next((clean_line(at, 40)[:10] for at in told if isinstance(at, str) and at), "")
+    return Archived(bead.id, clean_line(bead.title, 300), clean_line(bead.status, 40), day)

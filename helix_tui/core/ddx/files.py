@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from helix_tui.core.ground.git import open_nonblocking
+from helix_tui.core.ground.project import open_nonblocking
 from helix_tui.core.ground.text import clean_line
 
 Stamp = tuple[int, int, int]

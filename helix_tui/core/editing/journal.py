@@ -22,8 +22,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import make_folder
-from helix_tui.core.ground.git import open_nonblocking
-from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.project import Project, open_nonblocking
 from helix_tui.core.ground.time import format_instant, parse_instant
 
 VERSION = 1

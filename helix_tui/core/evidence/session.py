@@ -1,6 +1,5 @@
-"""One project's questions, for whoever asks: the console, the command line, an agent over MCP.
-
-It holds the index that is kept fresh, the records, the command that asks a model, and the runs that are kept.
+"""One project's questions, for whoever asks: the console, the command line, an agent over MCP; and how ddx asks a
+model for them, by this release's command with the prompt in a file (docs/formats/ddx.md §6).
 """
 
 from __future__ import annotations
@@ -8,30 +7,58 @@ from __future__ import annotations
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from helix_tui.core.ask.answer.items import ItemChange, compare
+from helix_tui.core.ask.answer.compaction import ItemChange, compare
 from helix_tui.core.ask.answer.model import PROMPT_FILE, ModelCommand, ModelReply, ask_model
-from helix_tui.core.ask.record_place import item_id, read_item_id, record_place
-from helix_tui.core.ask.records import Span, text_hash
+from helix_tui.core.ask.index.index import IndexKeeper, State
+from helix_tui.core.ask.records import Span, item_id, read_item_id, record_place, text_hash
 from helix_tui.core.ask.retrieval.trees import Depth, Policy, with_budgets
 from helix_tui.core.ask.sessions.document import document_of, write_trace
 from helix_tui.core.ask.sessions.history import AskHistory, IndexLibrary
-from helix_tui.core.ask.sessions.index_keeper import IndexKeeper, State
 from helix_tui.core.ask.sessions.session import AskModel, News, ask, put_to_model
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.ddx.model_call import model_command
+from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.evidence.sources import ProjectRecords, WorkReader, WorkRecords
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.git import open_nonblocking
-from helix_tui.core.ground.project import Project, find_ddx
+from helix_tui.core.ground.project import Project, find_ddx, open_nonblocking
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_block
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.stages.delegate import chosen
+
+
+def model_command(
+    ddx: Path, root: Path, *, prompt: str, seconds: int, who: Mapping[str, str] | None = None
+) -> tuple[str, ...] | None:
+    """The command that asks a model once; None where this ddx cannot.
+
+    Args:
+        ddx: the executable.
+        root: the project that it is run in.
+        prompt: what stands where the prompt's path goes.
+        seconds: how long ddx may wait for its harness.
+        who: who is to answer, by flag: ``--harness``, ``--model``, ``--effort``.
+
+    Raises:
+        DdxError: it cannot be started, or does not answer.
+    """
+    verb = dialect_of(ddx, root).verbs.get("ask_model")
+    if verb is None:
+        return None
+    wanted: dict[str, tuple[str, ...]] = {
+        "--json": (),
+        "--permissions": ("safe",),
+        "--timeout": (f"{seconds}s",),
+    }
+    wanted |= {flag: (value,) for flag, value in (who or {}).items() if value}
+    flags = [word for flag, value in wanted.items() if verb.knows(flag) for word in (flag, *value)]
+    return (os.fspath(ddx), *verb.words, *flags, "--prompt", prompt)
+
 
 MODEL_VARIABLE = "HELIX_ASK_MODEL"
 """A command that asks a model instead of ddx; the prompt comes on its input, or in ``{prompt_file}``."""

@@ -22,10 +22,9 @@ from helix_tui.core.ask.corpus.listing import Listing, Source
 from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.index.store.database import VERSION
 from helix_tui.core.ask.records import PastCommit, Span, text_hash
-from helix_tui.core.beads.archive import only_archived, read_archive
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.beads.tracker import Tracker, TrackerReader
+from helix_tui.core.beads.tracker import Tracker, TrackerReader, only_archived, read_archive
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
@@ -40,8 +39,7 @@ from helix_tui.core.evidence.records import (
     memory_records,
     run_record,
 )
-from helix_tui.core.ground.git import read_end
-from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.project import Project, read_end
 from helix_tui.core.memory import Memory, MemoryFault, database_path, open_memory
 from helix_tui.core.supervision.run_state.status import said_lines
 from helix_tui.core.supervision.stages.delegate import LOGS

@@ -17,7 +17,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from helix_tui.core.ground.git import common_dir_above
+from helix_tui.core.ground.project import common_dir_above
 
 NAMES = (".helix", ".helix-logs")
 """Our folders in a project."""

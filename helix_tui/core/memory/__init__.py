@@ -43,17 +43,6 @@ Every record has ``document()``, the JSON shape of the command line. A store may
 call at a time (it has a lock); close it, or use it as a context manager.
 """
 
-from helix_tui.core.memory.errors import (
-    DatabaseBusy,
-    DatabaseCorrupt,
-    DatabaseForeign,
-    DatabaseFull,
-    DatabaseMissing,
-    DatabaseNewer,
-    DatabaseReadOnly,
-    MemoryFault,
-    UnknownMemory,
-)
 from helix_tui.core.memory.memory_store import MemoryStore, look_into, open_memory
 from helix_tui.core.memory.ranking import RANKERS
 from helix_tui.core.memory.records import (
@@ -63,10 +52,18 @@ from helix_tui.core.memory.records import (
     VERDICTS,
     Connected,
     Correction,
+    DatabaseBusy,
+    DatabaseCorrupt,
+    DatabaseForeign,
+    DatabaseFull,
+    DatabaseMissing,
+    DatabaseNewer,
+    DatabaseReadOnly,
     Edge,
     Injection,
     Memory,
     MemoryEdit,
+    MemoryFault,
     MemoryOutcome,
     Recall,
     Recalled,
@@ -74,6 +71,7 @@ from helix_tui.core.memory.records import (
     Revision,
     ShownMemory,
     Stored,
+    UnknownMemory,
     Verdict,
 )
 from helix_tui.core.memory.reports import (

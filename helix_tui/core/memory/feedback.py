@@ -30,7 +30,7 @@ from helix_tui.core.memory.records import Memory, MemoryOutcome, Verdict
 from helix_tui.core.memory.reports import FeedbackReport
 from helix_tui.core.memory.store import counts as counting
 from helix_tui.core.memory.store import revisions, rows
-from helix_tui.core.memory.store.base import Base
+from helix_tui.core.memory.store.database import Base
 
 PARTIAL = 0.3
 """How much of a success a partial outcome is (the plugin's latest release)."""

@@ -18,19 +18,17 @@ from helix_tui.core.embedding import Encoder, Loaded, use_one_thread
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.memory import feedback as crediting
 from helix_tui.core.memory import records, reports
-from helix_tui.core.memory.errors import DatabaseReadOnly, MemoryFault
-from helix_tui.core.memory.guard.guard import outward
+from helix_tui.core.memory.guard import outward
 from helix_tui.core.memory.recall import graph
 from helix_tui.core.memory.recall import injection as approach
 from helix_tui.core.memory.recall import injection as injecting
 from helix_tui.core.memory.recall import recall as recalling
 from helix_tui.core.memory.recall.injection import Screen
-from helix_tui.core.memory.records import Correction, MemoryEdit
+from helix_tui.core.memory.records import Correction, DatabaseReadOnly, MemoryEdit, MemoryFault
 from helix_tui.core.memory.store import counts as counting
 from helix_tui.core.memory.store import indexing, revisions, rows
-from helix_tui.core.memory.store.base import Base
-from helix_tui.core.memory.store.base import window_days as set_window
-from helix_tui.core.memory.store.database import BUSY_SECONDS, empty_database, guarded, open_database
+from helix_tui.core.memory.store.database import BUSY_SECONDS, Base, empty_database, guarded, open_database
+from helix_tui.core.memory.store.database import window_days as set_window
 from helix_tui.core.memory.store.index import MemoryIndex
 from helix_tui.core.memory.write import alike, corrections, storing, upkeep
 

@@ -15,9 +15,8 @@ from msgspec.structs import replace
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
-from helix_tui.core.memory.errors import MemoryFault
-from helix_tui.core.memory.guard.guard import outward
-from helix_tui.core.memory.lessons.proposals import Proposals
+from helix_tui.core.memory.guard import outward
+from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore
 from helix_tui.core.memory.plan_records import (
     ENDING,
@@ -33,7 +32,7 @@ from helix_tui.core.memory.plan_records import (
     read_idioms,
     read_tasks,
 )
-from helix_tui.core.memory.records import Verdict
+from helix_tui.core.memory.records import MemoryFault, Verdict
 from helix_tui.core.memory.reports import FeedbackReport, Proposal
 from helix_tui.core.memory.task_check import (
     VERIFY_TIMEOUT_S,

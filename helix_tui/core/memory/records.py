@@ -1,7 +1,5 @@
-"""What the memory holds and what its operations return, as frozen records.
-
-Instants are ``int`` nanoseconds since the epoch (``ground.time``). ``document()`` gives the shape that the
-command line prints; docs/formats/memory.md §3 names its keys.
+"""What the memory holds and what its operations return, as frozen records; and what can be wrong with a memory, in
+words and with what to do about it.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.shares import Share, share
 from helix_tui.core.ground.time import format_instant
 
@@ -524,3 +523,39 @@ class Correction(Struct, frozen=True):
             "before": self.before.document(),
             "after": self.after.document(),
         }
+
+
+class MemoryFault(HelixError):
+    """The memory cannot do what was asked; nothing was lost."""
+
+
+class DatabaseMissing(MemoryFault):
+    """There is no database, and it was opened for reading only."""
+
+
+class DatabaseBusy(MemoryFault):
+    """Another process held the database for longer than we waited."""
+
+
+class DatabaseCorrupt(MemoryFault):
+    """The file is no SQLite database, or a damaged one."""
+
+
+class DatabaseForeign(MemoryFault):
+    """The file is a database of some other program."""
+
+
+class DatabaseNewer(MemoryFault):
+    """A later release of helix-tui has written it."""
+
+
+class DatabaseReadOnly(MemoryFault):
+    """It was opened for reading, or the disk does not let us write."""
+
+
+class DatabaseFull(DatabaseReadOnly):
+    """The disk has no room left: what is there can be read."""
+
+
+class UnknownMemory(MemoryFault):
+    """No memory has this name or id."""

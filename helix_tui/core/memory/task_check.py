@@ -25,8 +25,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from helix_tui.core.ground.git import open_nonblocking
 from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.project import open_nonblocking
 from helix_tui.core.ground.text import clean_block, clean_line
 
 _TICKED = re.compile(r"`([^`\n]{2,200})`")

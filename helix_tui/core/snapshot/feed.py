@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from helix_tui.core.beads.archive import only_archived, read_archive
 from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.beads.tracker import Tracker, TrackerReader
+from helix_tui.core.beads.tracker import Tracker, TrackerReader, only_archived, read_archive
 from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.dialect import Dialect, remarks, rule_for
 from helix_tui.core.ddx.probe import at_hand

@@ -16,17 +16,18 @@ from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 from helix_tui.screens.background import Jobs
-from helix_tui.widgets.chrome.tabs import PaneTabs
+from helix_tui.widgets.chrome.header import PaneTabs
 from helix_tui.widgets.text.answer import (
     answer_paras,
     compare_paras,
+    doing_paras,
     evidence_paras,
     file_paras,
+    steps_paras,
     target_of,
     two_answers_paras,
 )
 from helix_tui.widgets.text.pane import Para, TextPane
-from helix_tui.widgets.text.steps import doing_paras, steps_paras
 
 TABS = ("answer", "evidence", "steps", "compare")
 

@@ -8,7 +8,7 @@ from functools import partial
 from textual.app import App
 from textual.message import Message
 
-from helix_tui.core.ask.sessions.index_keeper import State
+from helix_tui.core.ask.index.index import State
 from helix_tui.core.ask.sessions.session import News
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.evidence.session import AskSession, Document, FoundFile

@@ -14,8 +14,8 @@ from textual.timer import Timer
 from textual.widget import Widget
 from textual.worker import Worker
 
+from helix_tui.core.ask.index.index import State
 from helix_tui.core.ask.retrieval.trees import DEPTHS, Depth
-from helix_tui.core.ask.sessions.index_keeper import State
 from helix_tui.core.ask.sessions.session import News
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.ddx.runs.transcript import attached_events
@@ -38,11 +38,10 @@ from helix_tui.screens.base import NARROW
 from helix_tui.screens.layout import PanedScreen
 from helix_tui.settings import load_settings
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.chrome.notice_line import Caption
+from helix_tui.widgets.chrome.header import Caption
 from helix_tui.widgets.rows.questions import READY, RUNNING, RunRow, RunRows
-from helix_tui.widgets.text.answer import record_of, sense_of, target_of
+from helix_tui.widgets.text.answer import doing_paras, doing_words, record_of, sense_of, target_of
 from helix_tui.widgets.text.pane import TextPane
-from helix_tui.widgets.text.steps import doing_paras, doing_words
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt

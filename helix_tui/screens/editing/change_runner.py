@@ -19,13 +19,12 @@ from msgspec import Struct
 
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
-from helix_tui.core.editing.execute.executable import find_executable
-from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
+from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden, find_executable
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.plan.planner import Plan
-from helix_tui.core.editing.preview.whatif import Consequences, foresee
+from helix_tui.core.editing.preview import Consequences, foresee
 from helix_tui.core.editing.steps import OperationRefused
-from helix_tui.core.editing.undo.undo_plan import Conflict, NotUndoable, Unreadable
+from helix_tui.core.editing.undo import Conflict, NotUndoable, Unreadable
 from helix_tui.core.snapshot import Snapshot
 from helix_tui.screens.editing.requests import ChangeRequest
 

@@ -15,7 +15,7 @@ from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.line import Line, Span, SpanLine, width_of
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows
-from helix_tui.widgets.forms.form import Entry, Page
+from helix_tui.widgets.form import Entry, Page
 
 SHOWN = 50
 """Rows that are offered at once; typing brings the others."""

@@ -21,7 +21,7 @@ from helix_tui.screens.editing.preview_text import texts_of
 from helix_tui.screens.editing.requests import ChangeRequest, EditConflict, request_for, text_edit
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.line import Span
-from helix_tui.widgets.forms.form import Form, FormField
+from helix_tui.widgets.form import Form, FormField
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead

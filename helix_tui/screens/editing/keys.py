@@ -1,26 +1,34 @@
-"""What the keys that change the queue do, on any screen with a bead under the cursor.
-
-Which beads a change is about, whether it may be made, and the look ahead that comes before it.
+"""What the keys that change the queue do on any screen with a bead under the cursor, the marks that say to which
+beads, and the menus of everything that can be done to a bead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
+from msgspec import Struct
+from textual import on
 from textual.binding import BindingType
 
-from helix_tui.keymap import bindings
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.editing import operations
+from helix_tui.keymap import BY_ID, KEYS, bindings, names, shown
 from helix_tui.screens.base import HelixScreen
+from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
+from helix_tui.screens.editing.links import whom
+from helix_tui.screens.editing.requests import request_for
+from helix_tui.widgets.base.line import Span
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.rows.bead import QueueRows
 
 if TYPE_CHECKING:
+    from helix_tui.core.beads.readiness import Queue
     from helix_tui.core.beads.record import Bead
     from helix_tui.core.snapshot import Change, Snapshot
     from helix_tui.screens.editing.preview_text import Ended
     from helix_tui.screens.editing.requests import ChangeRequest
-
-    pass
 
 
 class TargetScreen(HelixScreen):
@@ -152,15 +160,11 @@ class BeadKeys(TargetScreen):
 
     def action_close(self) -> None:
         """Choose how it ends, or begins again."""
-        from helix_tui.screens.editing import menus
-
-        menus.endings(self, self.targets())
+        endings(self, self.targets())
 
     def action_actions(self) -> None:
         """Choose among everything that can be done."""
-        from helix_tui.screens.editing import menus
-
-        menus.actions(self, self.targets())
+        actions(self, self.targets())
 
     def action_edit(self) -> None:
         """Title and texts in the user's own editor."""
@@ -189,9 +193,7 @@ class BeadKeys(TargetScreen):
 
     def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
         """Everything that can be done to a bead, by name."""
-        from helix_tui.screens.editing import menus
-
-        for deed in menus.deeds():
+        for deed in deeds():
             yield deed.name, deed.help, partial(self.run_action, deed.action)
 
     def action_what_if(self) -> None:
@@ -223,3 +225,199 @@ class BeadKeys(TargetScreen):
             self.console.say("it stops after this command")
         else:
             self.console.say("nothing is being changed")
+
+
+MARKED: Span = ("■", "attention")
+PENDING: Span = ("…", "waiting bold")
+
+
+class MarkKeys(BeadKeys):
+    """A screen whose list of beads can be marked."""
+
+    list: RowList
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.marked: frozenset[str] = frozenset()
+        self._anchor: str | None = None
+        """Where a range that is being drawn begins."""
+        self._before: frozenset[str] = frozenset()
+        """What was marked before the range."""
+        self._pending: Collection[str] = ()
+
+    @property
+    def selected_bead(self) -> str | None:
+        """The bead under the cursor."""
+        raise NotImplementedError
+
+    @property
+    def marking(self) -> str:
+        """What a caption says of the marks; empty without any."""
+        if not self.marked:
+            return ""
+        return f"{len(self.marked):,} marked"
+
+    def bead_ids(self) -> tuple[str, ...]:
+        """The marked beads in the order of their rows, else the one under the cursor."""
+        if not self.marked:
+            return (self.selected_bead,) if self.selected_bead is not None else ()
+        shown = self._beads_between(0, len(self.list.source) - 1)
+        rest = sorted(self.marked.difference(shown))
+        return (*(bead_id for bead_id in shown if bead_id in self.marked), *rest)
+
+    def marks_changed(self) -> None:
+        """Other beads are marked: show how many."""
+
+    def action_mark(self) -> None:
+        """Mark or unmark the bead under the cursor, and go on to the next row."""
+        bead_id = self.selected_bead
+        if bead_id is None:
+            return
+        self._anchor = None
+        self._mark(self.marked ^ {bead_id})
+        self.list.action_cursor_down()
+
+    def action_mark_range(self) -> None:
+        """Begin a range under the cursor, or end the one that is being drawn."""
+        if self._anchor is not None:
+            self._anchor = None
+            self.marks_changed()
+        elif self.selected_bead is not None:
+            self._anchor, self._before = self.list.selected_key, self.marked
+            self._mark(self.marked | {self.selected_bead})
+
+    def drop_marks(self) -> bool:
+        """Mark nothing; False where nothing was marked."""
+        had = bool(self.marked)
+        self._anchor = None
+        self._mark(frozenset())
+        return had
+
+    def keep_marks(self, queue: Queue) -> None:
+        """Drop the marks of beads that are gone."""
+        kept = frozenset(bead_id for bead_id in self.marked if bead_id in queue.beads)
+        if kept != self.marked:
+            self._mark(kept)
+
+    def after_change(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
+        """What was done to the marked beads is done: their marks go."""
+        super().after_change(beads, created)
+        self._anchor = None
+        self._mark(self.marked.difference(beads))
+
+    def show_pending(self, beads: Collection[str], work: str) -> None:
+        """A sign on the rows that are being changed."""
+        super().show_pending(beads, work)
+        self._pending = beads
+        self._flag()
+
+    @on(RowList.Selected, "#queue")
+    def draw_range(self) -> None:
+        """The range goes on to where the cursor is."""
+        start = self.list.source.index(self._anchor) if self._anchor is not None else None
+        if start is not None:
+            here = self.list.selected_index
+            drawn = self._beads_between(min(start, here), max(start, here))
+            self._mark(self._before.union(drawn))
+
+    def _beads_between(self, first: int, last: int) -> Sequence[str]:
+        source = self.list.source
+        if not isinstance(source, QueueRows):
+            return ()
+        return [row.bead_id for row in source.rows[first : last + 1] if row.kind == "bead"]
+
+    def _mark(self, ids: frozenset[str]) -> None:
+        if ids != self.marked:
+            self.marked = ids
+            self._flag()
+            self.marks_changed()
+
+    def _flag(self) -> None:
+        self.list.flag(dict.fromkeys(self.marked, MARKED) | dict.fromkeys(self._pending, PENDING))
+
+
+_NOT_OFFERED = {"change.actions", "change.stop"}
+
+
+class BeadAction(Struct, frozen=True):
+    """Something that can be done to the bead under the cursor."""
+
+    name: str
+    help: str
+    action: str
+    key_id: str = ""
+    """The key that does it, if one does."""
+
+
+_KEYLESS = (
+    BeadAction("edit in a form", "title, acceptance, description and notes, here", "edit_form"),
+    BeadAction("rank first", "to the top of its priority", "rank('top')"),
+    BeadAction("rank before", "before another bead of its priority", "rank('before')"),
+    BeadAction("rank after", "after another bead of its priority", "rank('after')"),
+    BeadAction("rank none", "by age again", "rank('clear')"),
+)
+
+
+def deeds() -> Iterator[BeadAction]:
+    """Everything that can be done to beads, in the order of the registry."""
+    for key in KEYS:
+        if key.id.startswith("change.") and "beads" in key.scope.split(",") and key.id not in _NOT_OFFERED:
+            yield BeadAction(key.label, key.help, key.action, key.id)
+    yield from _KEYLESS
+
+
+def actions(screen: TargetScreen, beads: Sequence[Bead]) -> None:
+    """Everything that can be done to the beads, each with its key."""
+    if not beads:
+        return
+    keymap = screen.console.keymap
+    choices = []
+    for deed in deeds():
+        key = BY_ID.get(deed.key_id)
+        name = names(keymap.get(key.id, key.keys))[0] if key is not None else ""
+        word = shown(key, keymap) if key is not None else ""
+        do = partial(screen.call_later, screen.run_action, deed.action)
+        choices.append(Choice(name, word, deed.name, deed.help, do))
+    screen.console.push_screen(ChoiceSheet(whom(beads), choices))
+
+
+def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:
+    """Close, cancel, or open again; what does not fit the state says so."""
+    if not beads:
+        return
+    ended = [bead for bead in beads if bead.status in TERMINAL]
+    closed = [bead for bead in beads if bead.status == "closed"]
+    unfinished = len(ended) < len(beads)
+
+    def close() -> None:
+        screen.look_ahead(request_for([operations.close(bead.id) for bead in beads]))
+
+    def cancel() -> None:
+        screen.look_ahead(request_for([operations.cancel(bead.id) for bead in beads]))
+
+    def reopen() -> None:
+        def told(reason: str) -> None:
+            screen.look_ahead(request_for([operations.reopen(bead.id, reason) for bead in closed]))
+
+        screen.console.push_screen(LineSheet(f"why reopen {whom(closed)}?", "reason", told))
+
+    choices = [
+        Choice("x", "x", "close", "mark as done", close, "" if unfinished else "it is already finished"),
+        Choice(
+            "r",
+            "r",
+            "open again",
+            "asks for the reason, which stays in its history",
+            reopen,
+            "" if closed else "it is not closed",
+        ),
+        Choice(
+            "c",
+            "c",
+            "cancel",
+            "cancel permanently",
+            cancel,
+            "" if unfinished else "it is already finished",
+        ),
+    ]
+    screen.console.push_screen(ChoiceSheet(f"{whom(beads)}: close, reopen or cancel?", choices))

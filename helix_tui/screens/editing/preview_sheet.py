@@ -5,7 +5,7 @@ from __future__ import annotations
 from textual import events, on
 
 from helix_tui.core.beads.graph import with_titles
-from helix_tui.core.editing.undo.undo_plan import PlanChanged
+from helix_tui.core.editing.undo import PlanChanged
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.keymap import id_of
 from helix_tui.screens.editing.change_runner import Preview, Trouble
@@ -13,7 +13,7 @@ from helix_tui.screens.editing.preview_text import Ended, run_request, tell_diff
 from helix_tui.screens.editing.requests import ChangeRequest, UndoRequest
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.forms.form import Page
+from helix_tui.widgets.form import Page
 
 
 class PreviewSheet(Sheet):

@@ -25,9 +25,9 @@ from helix_tui.core.editing.execute.curator import Result
 from helix_tui.core.editing.execute.gate import WritesForbidden
 from helix_tui.core.editing.execute.reconciliation import unread_warning
 from helix_tui.core.editing.plan.planner import Plan
-from helix_tui.core.editing.preview.whatif import Consequences
+from helix_tui.core.editing.preview import Consequences
 from helix_tui.core.editing.steps import shown
-from helix_tui.core.editing.undo.undo_plan import Conflict, Difference, NotUndoable, PlanChanged
+from helix_tui.core.editing.undo import Conflict, Difference, NotUndoable, PlanChanged
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_block, clean_line, counted, short_id
 from helix_tui.keymap import bindings
@@ -36,7 +36,7 @@ from helix_tui.screens.editing.requests import ChangeRequest, EditConflict, text
 from helix_tui.screens.external_editor import run_editor
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.line import Line, Span
-from helix_tui.widgets.forms.form import Page
+from helix_tui.widgets.form import Page
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.record import Bead

@@ -1,28 +1,37 @@
-"""What somebody asks for, as data: a request plans itself on a state of the queue and runs what was shown."""
+"""What somebody asks for, as data: a request plans itself on a state of the queue and runs what was shown. A change
+that is kept aside wants a yes of its own.
+"""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan.planner import Plan, describe, plan
 from helix_tui.core.editing.steps import Overlay, PlanBuilder, called, named
-from helix_tui.core.editing.undo.undo_plan import Conflict, Difference, NotUndoable, UndoStep, foretell
+from helix_tui.core.editing.undo import Conflict, Difference, NotUndoable, UndoStep, foretell
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
 from helix_tui.core.supervision.signals.hold import drifted, plan_drifted
 from helix_tui.core.supervision.signals.orphans import Orphan, letting_go
 from helix_tui.core.supervision.signals.questions import follow_undo
+from helix_tui.core.supervision.stages.build import may_land
 from helix_tui.core.supervision.stages.landing import follow_landing, merge_of
+from helix_tui.screens.editing.choices import Choice, ChoiceSheet
+
+if TYPE_CHECKING:
+    from helix_tui.screens.base import Console
 
 LOWEST = 4
 """The last priority there is."""
@@ -402,3 +411,30 @@ def _as_one(done: Sequence[Result], shown: Plan, problems: tuple[str, ...]) -> R
         warnings=tuple(dict.fromkeys(warning for each in done for warning in each.warnings)),
         ran=sum(each.ran for each in done),
     )
+
+
+def kept_changes(console: Console, bead_ids: Sequence[str]) -> list[Attempt]:
+    """The attempts whose change ddx may land as it is, of these beads; none where this ddx executes beads anew."""
+    dialect, beads = console.loop_controls.dialect, console.snapshot.queue.beads
+    made = (console.snapshot.attempts.deciding(bead_id) for bead_id in bead_ids)
+    return [
+        attempt for attempt in made if attempt is not None and may_land(dialect, attempt, beads.get(attempt.bead_id))
+    ]
+
+
+def carry_through(console: Console, bead_ids: Sequence[str], do: Callable[[], object]) -> None:
+    """Have beads executed; where that would land what is kept of one, only after a yes."""
+    kept = kept_changes(console, bead_ids)
+    if not kept:
+        do()
+        return
+    refused = [attempt for attempt in kept if attempt.verdict.outcome == "refused"]
+    why = "a review refused it" if refused else "it was kept aside"
+    revs = ", ".join(attempt.result_rev[:12] for attempt in (refused or kept)[:3])
+    said = f"{revs} may land on the branch as it is, without running an agent; {why}"
+    title = f"land the kept change of {clean_line(', '.join(attempt.bead_id for attempt in kept[:3]), 80)}?"
+    choices = [Choice("y", "y", "land it", said, do)]
+    dialect = console.loop_controls.dialect
+    if dialect is not None and dialect.lands_kept:
+        choices.append(Choice("", "", "attempt afresh", "", str, "drop the kept change first: D in Needs me"))
+    console.push_screen(ChoiceSheet(title, choices))

@@ -19,18 +19,24 @@ from textual.containers import Horizontal, Vertical
 from textual.worker import Worker
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.comparison import compare, previous_attempt
-from helix_tui.core.ddx.attempts.evidence import AttemptEvidence, Diff, EvidenceFile, read_diff, read_evidence
-from helix_tui.core.ddx.events import Event
+from helix_tui.core.ddx.attempts.evidence import (
+    AttemptEvidence,
+    Diff,
+    EvidenceFile,
+    compare,
+    previous_attempt,
+    read_diff,
+    read_evidence,
+)
 from helix_tui.core.ddx.files import MAX_POLL, read_bytes
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folders
+from helix_tui.core.ddx.runs.transcript import Event, TranscriptTail, transcript_folders
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.screens.background import Jobs
 from helix_tui.screens.external_editor import GIT_SECONDS, page_at, page_text
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.chrome.tabs import PaneTabs
+from helix_tui.widgets.chrome.header import PaneTabs
 from helix_tui.widgets.text.attempt_evidence import AttemptSubject, EvidencePane, SubjectLine, short_name
 from helix_tui.widgets.text.comparison import ComparisonFacts, ComparisonPane
 from helix_tui.widgets.text.diff import DiffFiles, DiffPane

@@ -18,10 +18,9 @@ from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import Dialect, dialect_or_family
 from helix_tui.core.ddx.runs.stopping import GIVEN_BACK, LEFT_CLAIMED, StopMeans
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.execute.executable import find_executable
-from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
+from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden, find_executable
 from helix_tui.core.editing.steps import OperationRefused
-from helix_tui.core.editing.undo.undo_plan import Conflict, Unreadable
+from helix_tui.core.editing.undo import Conflict, Unreadable
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process_session as session
 from helix_tui.core.ground.text import clean_line
@@ -42,8 +41,8 @@ from helix_tui.core.supervision.run_state.control import (
     start_run,
     stop_run,
 )
-from helix_tui.core.supervision.signals.autonomy import DEFAULT, LEVELS, SHORT, Level, level_of
 from helix_tui.core.supervision.signals.questions import OpenQuestions, decide_escalation
+from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, SHORT, Level, level_of
 from helix_tui.core.supervision.stages.build import undone
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, chosen, environment_options, logs_folder
 from helix_tui.core.supervision.stages.results import answer_question

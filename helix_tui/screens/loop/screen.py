@@ -27,15 +27,12 @@ from helix_tui.screens.external_editor import open_at, open_first_change
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.layout import keep
 from helix_tui.screens.loop.attempt_screen import AttemptView
-from helix_tui.screens.loop.attempt_stream import AttemptStream
-from helix_tui.screens.loop.run_log import RunTail
+from helix_tui.screens.loop.attempt_stream import AttemptStream, RunTail
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.empty_state import EmptyState, placard
-from helix_tui.widgets.rows.attempt_filter import AttemptFilter
-from helix_tui.widgets.rows.attempt_table import ATTEMPT_COLUMNS, SORTS, SortKey
-from helix_tui.widgets.rows.attempts import AttemptList
-from helix_tui.widgets.rows.running import RunningPanel
+from helix_tui.widgets.rows.attempt_table import ATTEMPT_COLUMNS, SORTS, AttemptFilter, SortKey
+from helix_tui.widgets.rows.attempts import AttemptList, RunningPanel
 from helix_tui.widgets.text.attempt_evidence import AttemptSubject, EvidencePane
 from helix_tui.widgets.text.diff import DiffPane
 from helix_tui.widgets.text.pane import FoldPane, TextPane

@@ -21,8 +21,7 @@ from helix_tui.core.ddx.attempts.sums import format_whole
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.stopping import StopMeans, next_picks, ways_to_stop
 from helix_tui.core.editing.operations import eligible
-from helix_tui.core.ground.git import read_end
-from helix_tui.core.ground.project import machine_name
+from helix_tui.core.ground.project import machine_name, read_end
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import with_relative_times
 from helix_tui.core.insights.estimate import Estimate, estimate
@@ -31,19 +30,18 @@ from helix_tui.core.supervision.decide.since_landing import explain_landings, si
 from helix_tui.core.supervision.decide.verdict import VerdictReason
 from helix_tui.core.supervision.run_state.budget import BudgetSpan, Limits
 from helix_tui.core.supervision.run_state.status import said_lines
-from helix_tui.core.supervision.signals.autonomy import DEFAULT, SHORT, level_of
+from helix_tui.core.supervision.signals.responses import DEFAULT, SHORT, level_of
 from helix_tui.core.supervision.stages.commands import ONE_TEXT, ROWS
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
-from helix_tui.screens.editing.requests import request_for
+from helix_tui.screens.editing.requests import carry_through, kept_changes, request_for
 from helix_tui.screens.loop.controls import READ_ONLY, LoopControls
-from helix_tui.screens.loop.kept_change import carry_through, kept_changes
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import cut
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.forms.form import Page
+from helix_tui.widgets.form import Page
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.index import AttemptBook

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory import MemoryStore
-from helix_tui.core.memory.lessons.changes import MemoryChange, MemoryChanges
+from helix_tui.core.memory.changes import MemoryChange, MemoryChanges
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.screens.memory.memory_session import MemorySession, MemoryViewState
 from helix_tui.screens.memory.sheets import MemoryAction

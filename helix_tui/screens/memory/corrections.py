@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from helix_tui.core.editing.authoring import AuthoringFinding
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory import Correction, Memory, MemoryEdit, MemoryStore
-from helix_tui.core.memory.lessons.changes import MemoryChanges
+from helix_tui.core.memory.changes import MemoryChanges
 from helix_tui.core.memory.ranking import likeness
 from helix_tui.core.memory.write.storing import MIN_TRIGGER
 from helix_tui.screens.base import Console
@@ -18,7 +18,7 @@ from helix_tui.screens.memory.changes import UNDOABLE
 from helix_tui.screens.memory.memory_session import MemoryViewState
 from helix_tui.screens.memory.sheets import MemoryAction, MemoryActionSheet, MemoryPreviewSheet
 from helix_tui.widgets.base.line import Line
-from helix_tui.widgets.forms.form import FormField
+from helix_tui.widgets.form import FormField
 
 MOST_OFFERED = 200
 """Memories that are offered to stand in place of another."""

@@ -27,7 +27,7 @@ from helix_tui.core.memory import (
     look_into,
     open_memory,
 )
-from helix_tui.core.memory.lessons.proposals import Proposals
+from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.plan_records import Exploration, MemoryPlan, TaskWorkspace
 from helix_tui.core.memory.plans import Plans
 from helix_tui.core.memory.reports import Proposal

@@ -16,7 +16,7 @@ from textual.worker import Worker
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory import Memory, MemoryStore, Recall, Recalled
-from helix_tui.core.memory.lessons.changes import MemoryChange
+from helix_tui.core.memory.changes import MemoryChange
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
 from helix_tui.keymap import bindings
 from helix_tui.screens.background import Jobs
@@ -33,9 +33,8 @@ from helix_tui.screens.memory.view_state import page_of
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Rows
 from helix_tui.widgets.chrome.empty_state import EmptyState
-from helix_tui.widgets.chrome.notice_line import Caption
+from helix_tui.widgets.chrome.header import Caption, PaneTabs
 from helix_tui.widgets.chrome.prompt import Words
-from helix_tui.widgets.chrome.tabs import PaneTabs
 from helix_tui.widgets.rows.memories import MemoryRow, MemoryRows, heading
 from helix_tui.widgets.text.memory import MemoryPane
 from helix_tui.widgets.text.pane import Para

@@ -10,7 +10,7 @@ from textual import on
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.forms.form import Page
+from helix_tui.widgets.form import Page
 
 
 class MemoryAction(Struct, frozen=True):

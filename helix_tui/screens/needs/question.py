@@ -13,7 +13,7 @@ from helix_tui.core.ddx.attempts.evidence import AttemptEvidence, Diff, read_dif
 from helix_tui.core.ground.text import clean_line
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 from helix_tui.widgets.base.line import Line
-from helix_tui.widgets.forms.form import Page
+from helix_tui.widgets.form import Page
 
 MAX_DIFF_LINES = 400
 MAX_TEXT = 4_000

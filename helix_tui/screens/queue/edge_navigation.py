@@ -9,7 +9,7 @@ from textual.geometry import Size
 
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.widgets.base.row_source import Row
-from helix_tui.widgets.chrome.chooser import Chooser
+from helix_tui.widgets.chrome.prompt import Chooser
 from helix_tui.widgets.rows.bead import RowContext, bead_line
 
 Direction = Literal["dependents", "needed"]

@@ -32,18 +32,17 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.snapshot.snapshot import Change
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW
-from helix_tui.screens.editing.marks import MarkKeys
+from helix_tui.screens.editing.keys import MarkKeys
 from helix_tui.screens.external_editor import open_first_change
 from helix_tui.screens.filter import FilteringScreen
-from helix_tui.screens.queue.bead_screen import BeadDetails
+from helix_tui.screens.queue.bead_screen import BeadDetails, strip_rows
 from helix_tui.screens.queue.edge_navigation import Along
-from helix_tui.screens.queue.narrow_layout import strip_rows
 from helix_tui.screens.queue.slices import SliceKeys
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows, RowSource
-from helix_tui.widgets.chrome.chooser import Chooser
 from helix_tui.widgets.chrome.empty_state import EmptyState, placard
-from helix_tui.widgets.chrome.notice_line import Caption
+from helix_tui.widgets.chrome.header import Caption
+from helix_tui.widgets.chrome.prompt import Chooser
 from helix_tui.widgets.rows.bead import BEAD_COLUMNS, QueueRows, RowContext, column_heads, runs_by_bead
 from helix_tui.widgets.rows.lanes import LaneList
 from helix_tui.widgets.text.bead import DetailView, as_markdown
@@ -51,7 +50,7 @@ from helix_tui.widgets.text.bead import DetailView, as_markdown
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
     from helix_tui.screens.loop.attempt_stream import AttemptStream
-    from helix_tui.widgets.rows.running import RunningPanel
+    from helix_tui.widgets.rows.attempts import RunningPanel
 
 BROAD = 200
 """Cells from which list, detail and attempts are side by side; below, attempts are under the detail."""

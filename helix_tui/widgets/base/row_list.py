@@ -18,9 +18,7 @@ from textual.binding import BindingType
 from textual.message import Message
 
 from helix_tui.keymap import bindings
-from helix_tui.widgets.base.painted import CONTEXT, PaintedRows
-from helix_tui.widgets.base.row_source import Row, Rows, RowSource
-from helix_tui.widgets.gesture import Gesture
+from helix_tui.widgets.base.row_source import CONTEXT, Gesture, PaintedRows, Row, Rows, RowSource
 
 __all__ = ["Row", "RowList", "RowSource", "Rows"]
 

@@ -1,21 +1,26 @@
-"""What a list shows: rows with keys, painted one by one when they come into view.
-
-Jump labels: a letter on every row in view, and what typing one means.
-
-Rows with a name on the left and figures in columns on the right; columns without room go.
+"""What a list shows: rows with keys, and the widget that paints them line by line when they come into view; messages
+say whether a key or a click caused them or a new state did.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Literal
 
 from msgspec import Struct
 from rich.cells import cell_len
+from textual.filter import ANSIToTruecolor
+from textual.geometry import Region
+from textual.message import Message
+from textual.strip import Strip
+from textual.widget import Widget
 
 from helix_tui.core.ground.text import clean_line
-from helix_tui.widgets.base.line import Line, Span, cut, fit, spread, width_of, wrap_spans
+from helix_tui.themes.roles import Palette
+from helix_tui.widgets.base.line import Line, Span, cut, fit, spread, to_strip, width_of, with_label, wrap_spans
+from helix_tui.widgets.outcomes import ascii_only, palette_of
 
 LEAST_UNFOLDED = 16
 """Cells below which a row is not continued on a second line."""
@@ -271,3 +276,289 @@ class FiguredRows(RowSource):
 def cell(text: str, ink: str = "text") -> Line:
     """One figure."""
     return [(cut(clean_line(text, 60), 60), ink)]
+
+
+CONTEXT = 2
+"""Lines kept in view above and below the cursor."""
+
+
+class Viewport(Struct):
+    """A window of ``height`` lines on ``rows`` rows, each of one line but the one under the cursor.
+
+    Attributes:
+        cursor: the row under the cursor; -1 for none.
+        more: extra lines of that row.
+        top: the line of the list at the top of the window.
+    """
+
+    rows: int = 0
+    height: int = 0
+    cursor: int = -1
+    more: int = 0
+    top: int = 0
+
+    @property
+    def lines(self) -> int:
+        """Lines of the whole list."""
+        return self.rows + (self.more if self.cursor >= 0 else 0)
+
+    @property
+    def overflows(self) -> bool:
+        """Whether there is more than fits."""
+        return self.lines > self.height > 0
+
+    def line_of(self, row: int) -> int:
+        """The first line of a row, counted from the top of the list."""
+        return row if row <= self.cursor else row + self.more
+
+    def locate(self, y: int) -> tuple[int, int] | None:
+        """The row at a line of the window, and which of its lines; None below the last row."""
+        line = y + self.top
+        if self.more and 0 <= self.cursor < line:
+            if line <= self.cursor + self.more:
+                return self.cursor, line - self.cursor
+            line -= self.more
+        return (line, 0) if 0 <= line < self.rows else None
+
+    def in_view(self) -> Iterator[int]:
+        """Rows whose first line is in the window."""
+        for y in range(self.height):
+            place = self.locate(y)
+            if place is not None and place[1] == 0:
+                yield place[0]
+
+    def clamp(self) -> None:
+        """No blank below the last row while rows lie above the window."""
+        self.top = max(0, min(self.top, self.lines - self.height))
+
+    def reveal(self) -> None:
+        """Scroll as little as shows the cursor with some context."""
+        if self.cursor >= 0:
+            last = self.cursor + self.more
+            context = min(CONTEXT, max(0, (self.height - 1) // 3))
+            if self.cursor - context < self.top:
+                self.top = self.cursor - context
+            elif last + context >= self.top + self.height:
+                self.top = last + context - self.height + 1
+        self.clamp()
+
+    def scroll_to(self, share: float) -> None:
+        """Scroll to a share of the way, 0 at the top and 1 at the end."""
+        self.top = round(min(max(share, 0.0), 1.0) * (self.lines - self.height))
+        self.clamp()
+
+    def thumb(self) -> range:
+        """Lines of the window that the scrollbar's thumb covers."""
+        if not self.overflows:
+            return range(0)
+        size = max(1, self.height * self.height // self.lines)
+        start = round(self.top / (self.lines - self.height) * (self.height - size))
+        return range(start, start + size)
+
+
+TINT_SECONDS = 1.5
+"""How long a changed row stays tinted."""
+
+_CACHED_ROWS = 300
+"""Painted rows that a list keeps, 4 KB each, where its view is no higher: three screens, so that paging back
+and forth paints nothing anew. More is never looked at again before the next change of the queue."""
+
+_CACHED_LOOKS = 8
+"""Looks of a row that are kept: with and without cursor, focus, tint and thumb."""
+
+
+class Painted:
+    """What a row looked like when it was last painted, for one width."""
+
+    __slots__ = ("more", "spans", "strips", "width")
+
+    def __init__(self, spans: Line, more: Line | None, width: int) -> None:
+        self.spans = tuple(spans)
+        self.more = None if more is None else tuple(more)
+        self.width = width
+        self.strips: dict[tuple[object, ...], Strip] = {}
+
+    def looks_like(self, other: Painted) -> bool:
+        """Whether nothing of it needs painting again."""
+        return (self.spans, self.more, self.width) == (other.spans, other.more, other.width)
+
+
+class PaintedRows(Widget):
+    """What of a list is on screen, and what it looks like."""
+
+    ALLOW_SELECT = False
+    DEFAULT_CSS = "PaintedRows { height: 1fr; width: 1fr; background: $helix-ground; }"
+
+    def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
+        super().__init__(id=id, classes=classes)
+        self.source: RowSource = Rows()
+        self._view = Viewport()
+        self._cursor_needs_focus = False
+        self._painted: dict[str, Painted] = {}
+        self._painted_for: tuple[object, ...] = ()
+        self._blanks: dict[tuple[bool, int], Strip] = {}
+        self._tinted: dict[str, int] = {}
+        self._tint_round = 0
+        self._pattern: re.Pattern[str] | None = None
+        self._flags: Mapping[str, Span] = {}
+        self._labels = JumpLabels()
+
+    def mark_matches(self, pattern: re.Pattern[str] | None) -> None:
+        """Show what a pattern finds in the rows; ``n`` and ``N`` step through it."""
+        if pattern != self._pattern:
+            self._pattern = pattern
+            self._forget_strips()
+            self.refresh()
+
+    @property
+    def pattern(self) -> re.Pattern[str] | None:
+        """What is lit up."""
+        return self._pattern
+
+    def flag(self, flags: Mapping[str, Span]) -> None:
+        """Signs of one cell at the left edge of rows, by key: what is marked, what is being changed."""
+        before, self._flags = self._look(), dict(flags)
+        self._repaint(before)
+
+    def _in_view(self) -> Iterable[int]:
+        """Rows of which something can be seen."""
+        return self._view.in_view()
+
+    @property
+    def _text_width(self) -> int:
+        """Cells of a row without the cursor's bar and the scrollbar."""
+        return max(1, self.size.width - 2)
+
+    def _width_for(self, index: int) -> int:
+        """Cells that a row is painted for."""
+        return self._text_width
+
+    def _look(self) -> list[tuple[object, ...]]:
+        """What stands on each line of the view: compared before and after, it tells what to repaint."""
+        thumb = self._view.thumb()
+        return [self._line_look(y, thumb) for y in range(self._view.height)]
+
+    def _line_look(self, y: int, thumb: range) -> tuple[object, ...]:
+        place = self._view.locate(y)
+        if place is None:
+            return (None, y in thumb)
+        index, part = place
+        key = self.source.key(index)
+        tinted = bool(self._tinted) and key in self._tinted
+        return (
+            self._entry(index),
+            part,
+            index == self._view.cursor,
+            tinted,
+            y in thumb,
+            self._flags.get(key),
+        )
+
+    def _repaint(self, before: list[tuple[object, ...]]) -> None:
+        after = self._look()
+        if len(before) != len(after):
+            self.refresh()
+            return
+        width = self.size.width
+        changed = [Region(0, y, width, 1) for y, line in enumerate(after) if line != before[y]]
+        if changed:
+            self.refresh(*changed)
+
+    def _entry(self, index: int) -> Painted:
+        key = self.source.key(index)
+        entry = self._painted.get(key)
+        if entry is None:
+            if len(self._painted) >= max(_CACHED_ROWS, 3 * self._view.height):
+                self._painted.clear()
+            width = self._width_for(index)
+            entry = Painted(self.source.paint(index, width), self.source.paint_more(index, width), width)
+            self._painted[key] = entry
+        return entry
+
+    def _keep_unchanged(self, stale: dict[str, Painted]) -> None:
+        """Rows in view that look as before keep their strips."""
+        for index in self._in_view():
+            entry, key = self._entry(index), self.source.key(index)
+            old = stale.get(key)
+            if old is not None and old.looks_like(entry):
+                self._painted[key] = old
+
+    def _forget_strips(self) -> None:
+        self._blanks.clear()
+        for entry in self._painted.values():
+            entry.strips.clear()
+
+    def _tint(self, keys: Collection[str]) -> None:
+        self._tint_round += 1
+        mine = self._tint_round
+        in_view = {self.source.key(index) for index in self._in_view()}
+        fresh = in_view.intersection(keys)
+        if fresh:
+            self._tinted.update(dict.fromkeys(fresh, mine))
+            self.set_timer(TINT_SECONDS, lambda: self._untint(mine))
+
+    def _untint(self, mine: int) -> None:
+        before = self._look()
+        self._tinted = {key: other for key, other in self._tinted.items() if other != mine}
+        self._repaint(before)
+
+    def render_lines(self, crop: Region) -> list[Strip]:
+        """The strips of a part of the view. Rows keep theirs, so that a key costs little."""
+        palette, plain = palette_of(self), ascii_only(self)
+        if self._painted_for != (palette, plain):
+            self._forget_strips()
+            self._painted_for = (palette, plain)
+        thumb = self._view.thumb()
+        strips = [self._strip(y, y in thumb, palette, plain) for y in crop.line_range]
+        for line_filter in self.get_line_filters():
+            if not isinstance(line_filter, ANSIToTruecolor):  # palettes hold nothing for it
+                behind = self.background_colors[1]
+                strips = [strip.apply_filter(line_filter, behind) for strip in strips]
+        if crop.column_span != (0, self.size.width):
+            strips = [strip.crop(*crop.column_span) for strip in strips]
+        return strips
+
+    def _strip(self, y: int, on_thumb: bool, palette: Palette, plain: bool) -> Strip:
+        place = self._view.locate(y)
+        if place is None:
+            return self._blank(on_thumb, self.size.width, palette, plain)
+        return self._row_strip(*place, self.size.width - 1, on_thumb, palette, plain)
+
+    def _row_strip(self, index: int, part: int, width: int, on_thumb: bool, palette: Palette, plain: bool) -> Strip:
+        """A line of a row, its mark at the left and the scrollbar at the right; kept by how it looks."""
+        entry = self._entry(index)
+        focused = self.has_focus
+        current = index == self._view.cursor and (focused or not self._cursor_needs_focus)
+        tinted = bool(self._tinted) and self.source.key(index) in self._tinted
+        ground = "selection" if current else "tint" if tinted else ""
+        label = self._labels.of.get(self.source.key(index), "") if self._labels and part == 0 else ""
+        flag = self._flags.get(self.source.key(index)) if self._flags and part == 0 else None
+        look = (part, ground, focused and current, width, on_thumb, label, flag)
+        strip = entry.strips.get(look)
+        if strip is None:
+            ink = "running" if focused else "edge"
+            mark: Span = ("▌" if current else " ", ink)
+            if flag is not None:
+                mark = (flag[0], f"{flag[1]} reverse") if current else flag
+            spans = [mark, *(entry.spans if part == 0 else entry.more or ())]
+            line = to_strip(spans, width, palette, ground=ground, pattern=self._pattern, plain=plain)
+            if label:
+                line = with_label(line, label, palette)
+            strip = Strip.join([line, self._blank(on_thumb, 1, palette, plain)])
+            if len(entry.strips) >= _CACHED_LOOKS:
+                entry.strips.clear()
+            entry.strips[look] = strip
+        return strip
+
+    def _blank(self, on_thumb: bool, width: int, palette: Palette, plain: bool) -> Strip:
+        """Nothing but the scrollbar at the right edge."""
+        strip = self._blanks.get((on_thumb, width))
+        if strip is None:
+            bar: Span = ("▐" if on_thumb else " ", "rule")
+            strip = to_strip([(" " * (width - 1), "text"), bar], width, palette, plain=plain)
+            self._blanks[on_thumb, width] = strip
+        return strip
+
+
+class Gesture(Message):
+    """Somebody pressed or clicked something; dropped where the screen that was meant is out of view."""

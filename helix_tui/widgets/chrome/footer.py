@@ -8,7 +8,7 @@ from textual import events
 
 from helix_tui.keymap import BY_ID, names, shown
 from helix_tui.widgets.base.line import Line, Span, SpanLine, width_of
-from helix_tui.widgets.gesture import Gesture
+from helix_tui.widgets.base.row_source import Gesture
 
 MOST = 6
 

@@ -21,7 +21,7 @@ from helix_tui.core.ground.time import NS, format_age, format_instant, format_sp
 from helix_tui.themes.roles import SIGNS
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, SpanLine, cut
-from helix_tui.widgets.gesture import Gesture
+from helix_tui.widgets.base.row_source import Gesture
 from helix_tui.widgets.outcomes import look_of
 from helix_tui.widgets.rows.attempts import Board, RunView, paint_attempt, paint_run, title_of
 from helix_tui.widgets.text.diff import counts_of

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
-from helix_tui.core.beads.archive import describe
 from helix_tui.core.beads.graph import circle_ahead, circle_of, with_titles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.tracker import describe
 from helix_tui.core.ddx.attempts.sums import format_sum
 from helix_tui.core.ground.text import clean_line, counted, short_id, split_block
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
@@ -19,11 +19,10 @@ from helix_tui.themes.roles import SIGNS, UNKNOWN
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.base.row_source import Row, Rows
-from helix_tui.widgets.gesture import Gesture
+from helix_tui.widgets.base.row_source import Gesture, Row, Rows
 from helix_tui.widgets.outcomes import look_of
 from helix_tui.widgets.rows.bead import RowContext, age_of, note_of, sign_of
-from helix_tui.widgets.text.markdown import prose, verbatim
+from helix_tui.widgets.text.pane import prose, verbatim
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt

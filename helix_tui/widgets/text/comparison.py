@@ -8,8 +8,7 @@ from itertools import zip_longest
 from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.comparison import AttemptComparison
-from helix_tui.core.ddx.attempts.evidence import AttemptCheck
+from helix_tui.core.ddx.attempts.evidence import AttemptCheck, AttemptComparison
 from helix_tui.core.ddx.attempts.sums import format_whole
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_span

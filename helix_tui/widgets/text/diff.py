@@ -1,19 +1,82 @@
-"""A diff that is read: the list of files, then a header a file with its counts and its lines in colour.
-
-Files fold; what is binary or huge is folded or cut, with a sentence that says so. Enter on a file of the list
-goes to it; which file one is in is always told to whoever shows the pane.
+"""A diff that is read: the list of files, then a header a file with its counts and its lines in colour, one below the
+other or old and new in two columns.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 
 from helix_tui.core.ground.text import counted
-from helix_tui.widgets.base.line import Span, width_of
+from helix_tui.widgets.base.line import Line, Span, fit, width_of, wrap_spans
 from helix_tui.widgets.text.pane import FoldPane, Para, TextPane
 from helix_tui.widgets.text.patch import PLAIN_INKS, DiffFacts, DiffLine, FileDiff, change_in, first_change
-from helix_tui.widgets.text.side_by_side import LONG_LINE, SPLIT_CELLS, beside_each_other
 from helix_tui.widgets.text.transcript import short_path
+
+SPLIT_CELLS = 124
+"""Cells from which a diff stands in two columns."""
+
+LONG_LINE = 2_000
+"""Characters of a line that are shown."""
+
+_BETWEEN: Span = (" │ ", "rule")
+
+
+def beside_each_other(place: int, lines: Sequence[DiffLine], width: int) -> Iterator[Para]:
+    """The lines of a file in two columns; a line that is too long goes on below itself.
+
+    Keys are those of one column, ``place:row``, with ``/n`` for the lines below the first, so that the cursor
+    keeps its place where the width changes.
+    """
+    half = (width - width_of([_BETWEEN])) // 2
+    for left, right in _pairs(lines):
+        row = left if left is not None else right
+        assert row is not None
+        if lines[row].kind in "@\\":
+            yield Para(f"{place}:{row}", ((" " * 8 + lines[row].text, PLAIN_INKS[lines[row].kind]),), wrap="no")
+            continue
+        sides = [
+            _wrapped(lines[n], half, old=old) if n is not None else [] for n, old in ((left, True), (right, False))
+        ]
+        for part, (one, other) in enumerate(zip_longest(*sides, fillvalue=())):
+            spans = (*_filled(one, half), _BETWEEN, *_filled(other, half))
+            yield Para(f"{place}:{row}" + (f"/{part}" if part else ""), spans, wrap="no")
+
+
+def _pairs(lines: Sequence[DiffLine]) -> Iterator[tuple[int | None, int | None]]:
+    """The numbers of the lines that stand beside each other: removed ones with those that were added after them."""
+    at = 0
+    while at < len(lines):
+        if lines[at].kind not in "+-":
+            yield (at, at) if lines[at].kind == " " else (at, None)
+            at += 1
+            continue
+        middle = at
+        while middle < len(lines) and lines[middle].kind == "-":
+            middle += 1
+        end = middle
+        while end < len(lines) and lines[end].kind == "+":
+            end += 1
+        yield from zip_longest(range(at, middle), range(middle, end))
+        at = end
+
+
+def _wrapped(line: DiffLine, width: int, *, old: bool) -> list[Line]:
+    """One side of a line with its number."""
+    number = line.old if old else line.new
+    mark = {"-": "−", "+": "+"}.get(line.kind, " ")
+    ink = PLAIN_INKS[line.kind]
+    spans = line.spans or ((line.text, ink),)
+    if len(line.text) > LONG_LINE:
+        spans = ((f"{line.text[:LONG_LINE]}… {len(line.text) - LONG_LINE:,} more characters", ink),)
+    lead: tuple[Span, ...] = ((f"{number or '':>5} ", "edge"), (f"{mark} ", ink))
+    return list(wrap_spans((*lead, *spans), width, 8, words=False))
+
+
+def _filled(spans: Line, width: int) -> list[Span]:
+    fitted = fit(spans, width)
+    return [*fitted, (" " * (width - width_of(fitted)), "text")]
+
 
 HUGE_FILE = 600
 """Lines from which a file is folded to begin with."""

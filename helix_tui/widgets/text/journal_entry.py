@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from helix_tui.core.ground.text import clean_block, clean_line, short_id
 from helix_tui.widgets.base.line import Span
-from helix_tui.widgets.gesture import Gesture
+from helix_tui.widgets.base.row_source import Gesture
 from helix_tui.widgets.rows.changes import STATE_SIGNS
 from helix_tui.widgets.text.pane import Para, TextPane, section
 

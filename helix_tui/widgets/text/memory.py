@@ -10,7 +10,7 @@ from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.core.memory.records import PROVEN_AT, Edge, Injection, Memory, MemoryOutcome, Recalled, Revision
 from helix_tui.widgets.base.line import Span
-from helix_tui.widgets.gesture import Gesture
+from helix_tui.widgets.base.row_source import Gesture
 from helix_tui.widgets.rows.memories import MemoryRow, count, effect
 from helix_tui.widgets.text.pane import Para, TextPane, block, section
 

@@ -15,7 +15,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.widgets.base.line import Span
-from helix_tui.widgets.text.markdown import highlighted
+from helix_tui.widgets.text.pane import highlighted
 
 MAX_COMPARED = 400
 """Characters of a line up to which its words are compared."""

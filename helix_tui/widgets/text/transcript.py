@@ -15,13 +15,12 @@ from pathlib import Path
 from rich.cells import cell_len, set_cell_size
 
 from helix_tui.core.ddx.attempts.evidence import EvidenceFile
-from helix_tui.core.ddx.events import Event
+from helix_tui.core.ddx.runs.transcript import Event
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, cut, spread, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.base.row_source import RowSource
+from helix_tui.widgets.base.row_source import Gesture, RowSource
 from helix_tui.widgets.chrome.actions import answers, outcome, target_of
-from helix_tui.widgets.gesture import Gesture
 from helix_tui.widgets.text.pane import FoldPane, Para, Paragraphs
 
 NARROW = 48

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.core.ask.corpus.roles import role_of, standing
-from helix_tui.core.ask.index.build import Raw, read_batch
+from helix_tui.core.ask.index.contents import Raw, read_batch
 from helix_tui.core.ask.index.question import read_question
 from helix_tui.core.ask.index.store.segment import WordsSaid
 from helix_tui.core.ask.parse.languages import GRAMMARS, language_of

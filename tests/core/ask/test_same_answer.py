@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ask.index import build
+from helix_tui.core.ask.index import contents as build
 from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.records import Span
 from tests.core.ask.test_index import FILES, make

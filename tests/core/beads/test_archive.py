@@ -6,10 +6,9 @@ import json
 import tarfile
 from pathlib import Path
 
-from helix_tui.core.beads.archive import find_archived, only_archived, read_archive
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import decode_bead
-from helix_tui.core.beads.tracker import Tracker, read_tracker
+from helix_tui.core.beads.tracker import Tracker, find_archived, only_archived, read_archive, read_tracker
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.needs import needs_of

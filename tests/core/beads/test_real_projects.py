@@ -14,11 +14,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from helix_tui.core.beads.archive import find_archived, only_archived, read_archive
 from helix_tui.core.beads.counts import count_queue
 from helix_tui.core.beads.query import matching, parse_query
 from helix_tui.core.beads.readiness import APRIL, HEAD, Queue, Rule, classify
-from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.beads.tracker import find_archived, only_archived, read_archive, read_tracker
 from helix_tui.core.ground.time import parse_now
 
 NOW = parse_now("2026-08-21T22:00:00Z")

@@ -6,7 +6,7 @@ import json
 import subprocess
 from pathlib import Path
 
-from helix_tui.core.ddx.history import BeadHistory
+from helix_tui.core.ddx.git_state import BeadHistory
 from helix_tui.core.ground.project import find_project
 from tests.conftest import ProjectFactory
 

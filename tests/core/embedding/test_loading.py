@@ -14,8 +14,7 @@ import numpy as np
 import pytest
 
 from helix_tui.core.embedding import DIMENSIONS, MODEL_ID, Encoder, find_weights, load_encoder, loading, minilm
-from helix_tui.core.embedding.idle import IdleModel
-from helix_tui.core.embedding.minilm import MiniLM, SentenceTransformers
+from helix_tui.core.embedding.minilm import IdleModel, MiniLM, SentenceTransformers
 from helix_tui.core.embedding.weights import MappedTensors, Weights
 
 pytestmark = pytest.mark.long

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ground.files import HEADING, PATTERNS, exclude, make_folder
-from helix_tui.core.ground.git import common_dir_above, configured
+from helix_tui.core.ground.project import common_dir_above, configured
 
 
 def git(folder: Path, *words: str) -> str:

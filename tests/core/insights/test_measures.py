@@ -14,9 +14,9 @@ from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.insights.cells import table
-from helix_tui.core.insights.measures import Measure, read_measures
+from helix_tui.core.insights.report import Measure, read_measures
 from helix_tui.core.memory import database_path, open_memory
-from helix_tui.core.supervision.run_state.account import with_told
+from helix_tui.core.supervision.run_state.budget import with_told
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import row
 

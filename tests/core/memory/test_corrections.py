@@ -7,8 +7,8 @@ import sqlite3
 import pytest
 
 from helix_tui.core.memory import Memory, MemoryEdit, MemoryFault, MemoryStore, UnknownMemory
-from helix_tui.core.memory.lessons.changes import MemoryChanges
-from helix_tui.core.memory.lessons.proposals import Proposals
+from helix_tui.core.memory.changes import MemoryChanges
+from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.write.alike import one_matter, same_problem
 from tests.core.memory.conftest import Clock, Opener, Plane, name_of

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.memory import open_memory
-from helix_tui.core.memory.errors import (
+from helix_tui.core.memory.records import (
     DatabaseBusy,
     DatabaseCorrupt,
     DatabaseForeign,

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from helix_tui.core.memory import MemoryEdit, MemoryStore
-from helix_tui.core.memory.lessons.changes import MemoryChanges
-from helix_tui.core.memory.lessons.proposals import Proposals
+from helix_tui.core.memory.changes import MemoryChanges
+from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.plan_records import TaskReport
 from helix_tui.core.memory.plans import Plans
 from helix_tui.core.memory.reports import Proposal

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from helix_tui.core.memory import MemoryFault, MemoryStore
 from helix_tui.core.memory.ranking import slug
 from helix_tui.core.memory.records import SYSTEMIC_NOTE
-from helix_tui.core.memory.store.base import window_days
+from helix_tui.core.memory.store.database import window_days
 from tests.core.memory.conftest import Clock, Opener, Plane, name_of
 
 TRIGGER = "Circular import in the auth models"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from helix_tui.core.memory import MemoryStore
-from helix_tui.core.memory.lessons.verification import SessionCheck, checking, judge_session, settle_session
+from helix_tui.core.memory.lessons import SessionCheck, checking, judge_session, settle_session
 from tests.core.memory.conftest import name_of
 
 TRIGGER = "Celery worker loses tasks on restart"

@@ -16,7 +16,7 @@ import pytest
 from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.execute.executable import EMBEDDED, Executable, find_executable
+from helix_tui.core.editing.execute.gate import EMBEDDED, Executable, find_executable
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
 from tests.conftest import ProjectFactory

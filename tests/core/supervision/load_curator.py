@@ -17,9 +17,9 @@ from pathlib import Path
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.execute.curator import Curator, Result
-from helix_tui.core.editing.execute.executable import find_executable
+from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.undo.undo_plan import Conflict, NotUndoable
+from helix_tui.core.editing.undo import Conflict, NotUndoable
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus
 

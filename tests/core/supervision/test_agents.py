@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ddx.model_call import model_command
+from helix_tui.core.evidence.session import model_command
 from helix_tui.core.supervision.stages.delegate import chosen
 from helix_tui.settings import load_settings
 

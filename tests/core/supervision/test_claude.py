@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import helix_tui
 from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
 from helix_tui.core.ground.project import Project, find_project
-from helix_tui.core.supervision.agents.claude_settings import (
+from helix_tui.core.supervision.agents.hooks import (
     EVENTS,
     UnreadableSettings,
     hooks_of,

@@ -9,11 +9,11 @@ import pytest
 
 from helix_tui.core.ddx.documents.source import read_documents
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.supervision.signals.contradiction import contradict
 from helix_tui.core.supervision.signals.document_conflicts import (
     DocumentFinding,
     Statement,
     classify,
+    contradict,
     find_conflicts,
     references,
     tier_of,

@@ -15,13 +15,12 @@ import pytest
 
 from helix_tui.core.ddx.client import MISSING, DdxError
 from helix_tui.core.editing import operations as op
-from helix_tui.core.editing.execute import executable
+from helix_tui.core.editing.execute import gate as executable
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.execute.executable import Executable
-from helix_tui.core.editing.execute.gate import GateBusy, WriteGate, WritesForbidden
+from helix_tui.core.editing.execute.gate import Executable, GateBusy, WriteGate, WritesForbidden
 from helix_tui.core.editing.journal import Journal
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.undo.undo_plan import Appraiser, Conflict, NotUndoable, Unreadable
+from helix_tui.core.editing.undo import Appraiser, Conflict, NotUndoable, Unreadable
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import find_project
 from tests.core.supervision.conftest import ERAS, WorldFactory, make_curator, row

@@ -5,8 +5,7 @@ from __future__ import annotations
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.ground.text import split_block
 from helix_tui.core.supervision.decide.stuck import find_stuck
-from helix_tui.core.supervision.signals.eligibility_hold import UNDECIDED, causes
-from helix_tui.core.supervision.signals.questions import OpenQuestion
+from helix_tui.core.supervision.signals.questions import UNDECIDED, OpenQuestion, causes
 from tests.core.supervision.conftest import queue_of, row
 
 ASKED = OpenQuestion("q-1", "conflict", "rebase or drop?", "conflict:a-1", "a-1")

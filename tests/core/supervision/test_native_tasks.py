@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helix_tui.core.memory.plan_records import MemoryPlan, PlanTask, TaskWorkspace
-from helix_tui.core.supervision.agents.native_tasks import TaskListTaken, calls, list_name, register, task_list
+from helix_tui.core.supervision.agents.plan_beads import TaskListTaken, calls, list_name, register, task_list
 
 TASKS = (
     PlanTask("002", "service", "Implement the service", ("src/auth.py",), "pytest tests/test_auth.py", ("001",)),

@@ -20,7 +20,7 @@ from helix_tui.core.supervision.run_state.budget import BudgetUse
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.orphans import Orphan
 from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried
-from helix_tui.screens.needs.rows import NeedRow, NeedRows
+from helix_tui.screens.needs.need_list import NeedRow, NeedRows
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 

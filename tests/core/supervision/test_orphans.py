@@ -12,7 +12,7 @@ import pytest
 
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.execute.gate import WritesForbidden
-from helix_tui.core.editing.undo.undo_plan import NotUndoable
+from helix_tui.core.editing.undo import NotUndoable
 from helix_tui.core.ground.project import find_project, lease_roots, machine_name
 from helix_tui.core.ground.time import NS, format_instant, now_ns
 from helix_tui.core.supervision.decide.facts import gather_facts

@@ -12,12 +12,12 @@ import pytest
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.editing.authoring import judge
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.execute.executable import find_executable
+from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.supervision.stages import injection
-from helix_tui.core.supervision.stages.governing import acquire
 from helix_tui.core.supervision.stages.injection import UNGOVERNED, Trigger
+from helix_tui.core.supervision.stages.stage_run import acquire
 from helix_tui.core.supervision.stages.table import BEAD_RULES, STAGES, render
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import row

@@ -7,8 +7,8 @@ import pytest
 from helix_tui.core.ddx.dialect import AUGUST
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.plan.planner import Plan, plan
-from helix_tui.core.editing.preview.whatif import Consequences, foresee, ordinal
-from helix_tui.core.editing.undo.undo_plan import PlanChanged
+from helix_tui.core.editing.preview import Consequences, foresee, ordinal
+from helix_tui.core.editing.undo import PlanChanged
 from helix_tui.core.supervision.signals.orphans import letting_go
 from tests.core.supervision.conftest import WorldFactory, queue_of, row
 

@@ -9,7 +9,7 @@ import pytest
 
 from helix_tui.core.editing.authoring import judge
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.execute.executable import find_executable
+from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.memory.plan_records import MemoryPlan, PlanTask
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of

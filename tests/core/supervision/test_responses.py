@@ -7,8 +7,16 @@ from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.names import STATUSES
-from helix_tui.core.supervision.signals.autonomy import LEVELS, RULES, SHORT, level_of
-from helix_tui.core.supervision.signals.responses import RESPONSES, UNKNOWN_STATUS, response_to, table
+from helix_tui.core.supervision.signals.responses import (
+    LEVELS,
+    RESPONSES,
+    RULES,
+    SHORT,
+    UNKNOWN_STATUS,
+    level_of,
+    response_to,
+    table,
+)
 
 
 def test_every_status_has_a_row_and_a_response_in_words() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.widgets.base.line import width_of
-from helix_tui.widgets.chrome.tabs import MORE, PaneTabs
+from helix_tui.widgets.chrome.header import MORE, PaneTabs
 
 NAMES = ("all", "failure", "pattern", "systemic", "dormant", "harmful", "proposed", "plans")
 

@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace
 
 from helix_tui.widgets.base.line import width_of
-from helix_tui.widgets.chrome.status_bar import PulseFacts, StatusBar
+from helix_tui.widgets.chrome.header import PulseFacts, StatusBar
 from tests.widgets.host import Host
 
 FACTS = PulseFacts(

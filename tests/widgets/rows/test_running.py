@@ -5,8 +5,7 @@ from __future__ import annotations
 from textual import on
 
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.widgets.rows.attempts import RunView
-from helix_tui.widgets.rows.running import RunningPanel
+from helix_tui.widgets.rows.attempts import RunningPanel, RunView
 from tests.widgets.host import Host
 from tests.widgets.rows.test_attempts import attempt, board, run
 

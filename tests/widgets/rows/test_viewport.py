@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.widgets.base.painted import Viewport
+from helix_tui.widgets.base.row_source import Viewport
 
 
 @st.composite

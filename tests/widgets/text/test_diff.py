@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.widgets.text.diff import HUGE_FILE, DiffPane
+from helix_tui.widgets.text.diff import HUGE_FILE, LONG_LINE, DiffPane
 from helix_tui.widgets.text.patch import DiffFacts, painted, parse_diff
-from helix_tui.widgets.text.side_by_side import LONG_LINE
 from tests.widgets.host import Host
 
 PLAIN = """\

@@ -17,7 +17,7 @@ from msgspec import Struct
 from helix_tui.core.ask.corpus.git import BlobReader, Git, GitFailed, TrackedFile
 from helix_tui.core.ask.corpus.roles import left_out
 from helix_tui.core.ground.errors import HelixError
-from helix_tui.core.ground.git import open_nonblocking
+from helix_tui.core.ground.project import open_nonblocking
 
 __all__ = [
     "MAX_BYTES",

@@ -10,8 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from helix_tui.core.ask.record_place import record_place
-from helix_tui.core.ask.records import Span
+from helix_tui.core.ask.records import Span, record_place
 from helix_tui.core.ask.retrieval.library import Library
 from helix_tui.core.ask.retrieval.question import understand
 from helix_tui.core.ask.retrieval.search import Via

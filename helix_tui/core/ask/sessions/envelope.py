@@ -12,7 +12,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from helix_tui.core.ask.record_place import record_place
+from helix_tui.core.ask.records import record_place
 from helix_tui.core.ground.text import clean_block, clean_line
 
 Document = Mapping[str, Any]

@@ -18,13 +18,12 @@ from msgspec.structs import replace
 
 from helix_tui.core.ask.corpus.roles import role_of
 from helix_tui.core.ask.index.index import RepositoryIndex
-from helix_tui.core.ask.record_place import commit_span
-from helix_tui.core.ask.records import Definition, Heading, Kind, RankedFile, Span, Tree, Use, text_hash
+from helix_tui.core.ask.records import Definition, Heading, Kind, RankedFile, Span, Tree, Use, commit_span, text_hash
 from helix_tui.core.ask.retrieval.library import Records
 from helix_tui.core.ask.retrieval.question import terms_in
 from helix_tui.core.ask.sessions.envelope import result_of
 from helix_tui.core.ground.files import make_folder
-from helix_tui.core.ground.git import open_nonblocking
+from helix_tui.core.ground.project import open_nonblocking
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 

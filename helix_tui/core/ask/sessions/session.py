@@ -23,21 +23,28 @@ from helix_tui.core.ask.answer.answer import (
     say_nothing_found,
     with_sources,
 )
-from helix_tui.core.ask.answer.compaction import POLICY, Compaction, compact
+from helix_tui.core.ask.answer.compaction import (
+    POLICY,
+    Compaction,
+    Item,
+    compact,
+    in_order,
+    prompt,
+    tool_results,
+    walk_line,
+)
 from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, judge, tier_of
-from helix_tui.core.ask.answer.items import Item, in_order, prompt, tool_results, walk_line
 from helix_tui.core.ask.answer.model import ModelReply
 from helix_tui.core.ask.answer.model_answer import ModelAnswer, model_items, read_answer
 from helix_tui.core.ask.answer.passages import BRANCH_SAID, Passage, Told, lacking, passages_for, told_of
 from helix_tui.core.ask.answer.record_answer import RecordAnswer, answer_records
 from helix_tui.core.ask.records import RankedFile, Span
 from helix_tui.core.ask.retrieval.alignment import Alignment, align
-from helix_tui.core.ask.retrieval.controller import Controller, Retrieval, RetrievalStep
 from helix_tui.core.ask.retrieval.follow_up import kept_evidence, with_earlier
 from helix_tui.core.ask.retrieval.library import Library
 from helix_tui.core.ask.retrieval.question import Question, Slot, hints_of, slots_of, understand
 from helix_tui.core.ask.retrieval.record_question import RecordsAsked, consult, records_asked, with_records
-from helix_tui.core.ask.retrieval.search import Pool, Searcher, Via, cut_to
+from helix_tui.core.ask.retrieval.search import Controller, Pool, Retrieval, RetrievalStep, Searcher, Via, cut_to
 from helix_tui.core.ask.retrieval.senses import Ambiguity, concepts_in, prefer, resolve
 from helix_tui.core.ask.retrieval.subject import QuestionSubject, read_subject
 from helix_tui.core.ask.retrieval.trees import Depth, Policy, WalkNode, place_of, walk

@@ -39,7 +39,6 @@ from helix_tui.core.ddx.attempts.attempt import (
     revisions,
     with_baselines,
 )
-from helix_tui.core.ddx.attempts.calls import Spent
 from helix_tui.core.ddx.attempts.from_bundles import BundleFolders, FoundBundle
 from helix_tui.core.ddx.attempts.from_events import (
     RECOVERIES,
@@ -52,7 +51,7 @@ from helix_tui.core.ddx.attempts.from_events import (
     worktree_piece,
 )
 from helix_tui.core.ddx.attempts.from_events import loop_piece as _loop_piece
-from helix_tui.core.ddx.attempts.from_metrics import MetricsFile, RunStates, metric_piece
+from helix_tui.core.ddx.attempts.from_logs import MetricsFile, RunStates, Spent, metric_piece
 from helix_tui.core.ddx.attempts.loop_log import LoopLogs
 from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
 from helix_tui.core.ddx.claims import Hold

@@ -21,11 +21,10 @@ from typing import Any
 from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.loop_log import LoopEntry, parse_entry
-from helix_tui.core.ddx.events import Event, read_event
 from helix_tui.core.ddx.files import Folder, LineTail, Stamp, decode_object, read_bytes, stamp_of
 from helix_tui.core.ddx.names import instant, text, whole
-from helix_tui.core.ddx.runs.transcript import TranscriptTail, last_tool
-from helix_tui.core.ground.git import read_end
+from helix_tui.core.ddx.runs.transcript import Event, TranscriptTail, last_tool, read_event
+from helix_tui.core.ground.project import read_end
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
 

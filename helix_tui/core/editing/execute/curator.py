@@ -19,8 +19,9 @@ from helix_tui.core.ddx.client import Ddx, DdxError, hook_warnings, last_error
 from helix_tui.core.ddx.dialect import Dialect, Remark, Shut, difference, rule_for, shut
 from helix_tui.core.ddx.names import Era as Vocabulary
 from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
-from helix_tui.core.editing.execute.executable import (
+from helix_tui.core.editing.execute.gate import (
     Executable,
+    WriteGate,
     dialect_for,
     insist,
     interrupted,
@@ -28,7 +29,6 @@ from helix_tui.core.editing.execute.executable import (
     operation_record,
     shift,
 )
-from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.editing.execute.reconciliation import (
     SettledChange,
     beyond_fields,
@@ -46,7 +46,7 @@ from helix_tui.core.editing.journal import Journal, JournalEntry, JournalHistory
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan.planner import Plan, agree, plan, plan_back, values_before, way_back
 from helix_tui.core.editing.steps import CommandStep, OperationRefused, Overlay, PlanBuilder, called
-from helix_tui.core.editing.undo.undo_plan import (
+from helix_tui.core.editing.undo import (
     Conflict,
     Difference,
     NotUndoable,

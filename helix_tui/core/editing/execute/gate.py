@@ -1,20 +1,38 @@
-"""The one place that decides whether anything may be written, and one writer at a time."""
+"""The one place that decides whether anything may be written, which executable writes for us, and that one writer
+works at a time.
+"""
 
 from __future__ import annotations
 
 import errno
 import fcntl
 import os
+import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.ddx.client import MISSING, QUIET, Ddx, DdxError, advice_for, last_error
+from helix_tui.core.ddx.dialect import FAMILIES, Dialect
+from helix_tui.core.ddx.names import Era
+from helix_tui.core.ddx.probe import dialect_of
+from helix_tui.core.editing.journal import JournalHistory
+from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.plan.planner import Plan
+from helix_tui.core.editing.steps import CommandStep
+from helix_tui.core.editing.undo import PlanChanged, differences, rests_on
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import make_folder
-from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.project import Project, find_ddx, find_project
 from helix_tui.core.ground.recent import Recent
+from helix_tui.core.ground.text import clean_line
 
 POLL_S = 0.02
 
@@ -143,3 +161,185 @@ def _holder(written: bytes) -> str:
     if not pid_alive(pid):
         return f"a ddx that process {pid} started before it died"
     return f"process {pid}"
+
+
+EMBEDDED = (sys.executable, "-P", "-m", "helix_ddx")
+"""What starts the embedded tracker; -P, for a project's own folders must not shadow ours."""
+
+TIMEOUT_S = 60.0
+"""How long one command may take; ddx itself waits ten seconds for the lock."""
+
+
+class Executable(Struct, frozen=True):
+    """A program that speaks ``ddx bead``, used on one project."""
+
+    words: tuple[str, ...]
+    root: Path
+    env: Mapping[str, str] = {}
+    embedded: bool = False
+
+    @property
+    def name(self) -> str:
+        """How people call it."""
+        return "helix-ddx" if self.embedded else "ddx"
+
+    def client(self) -> Ddx | None:
+        """The client that asks it questions; None for the embedded tracker, which knows of beads alone."""
+        return None if self.embedded else Ddx(Path(self.words[0]), self.root, self.env or None)
+
+    def run(
+        self,
+        args: Sequence[str],
+        *,
+        timeout: float | None = None,
+        keep: Sequence[int] = (),
+        reads: bool = False,
+    ) -> Finished:
+        """Run one command that must succeed, within `TIMEOUT_S` seconds where nothing else is said.
+
+        Args:
+            keep: file descriptors that the program holds open as long as it lives.
+            reads: it changes nothing, so that it may be ended at any time.
+
+        Raises:
+            DdxError: it cannot be started, takes too long, or fails.
+        """
+        shown = (self.name, *args)
+        finished = self.attempt(args, timeout=timeout, keep=keep, reads=reads)
+        if finished.rc != 0:
+            message = last_error(finished)
+            raise DdxError(shown, message, advice_for(message, shown), 69 if _too_old(message) else 1, finished.stdout)
+        return finished
+
+    def attempt(
+        self,
+        args: Sequence[str],
+        *,
+        timeout: float | None = None,
+        keep: Sequence[int] = (),
+        reads: bool = False,
+        cap: int = 8 << 20,
+    ) -> Finished:
+        """Run one command whose failure the caller looks at itself; ``cap``: bytes kept of its output.
+
+        Raises:
+            DdxError: it cannot be started, or takes too long.
+        """
+        argv = (*self.words, *args)
+        timeout = TIMEOUT_S if timeout is None else timeout
+        shown = (self.name, *args)
+        try:
+            finished = run(
+                argv,
+                cwd=self.root,
+                env={**self.env, **QUIET},
+                timeout=timeout,
+                cap=cap,
+                stop_at_cap=reads,
+                keep=keep,
+            )
+        except (OSError, ValueError) as error:
+            here = os.path.exists(self.words[0])
+            if isinstance(error, FileNotFoundError) and not here:
+                message = clean_line(f"there is no ddx at {self.words[0]}", 300)
+                raise DdxError(shown, message, "install ddx, or name it with --ddx or DDX_BIN", MISSING) from None
+            why = error.strerror if isinstance(error, OSError) else error
+            message = clean_line(f"{self.words[0]} does not start: {why}", 300)
+            raise DdxError(shown, message, "check that it is an executable for this machine", MISSING) from None
+        if finished.timed_out:
+            advice = "it timed out; check whether another ddx holds the tracker, then try again"
+            raise DdxError(shown, f"no answer after {timeout:g} s", advice)
+        return finished
+
+
+def _too_old(message: str) -> bool:
+    return message.startswith(("unknown command", "unknown flag", "unknown shorthand"))
+
+
+def find_executable(
+    project: Project, explicit: str | None, *, era: Era, env: Mapping[str, str] | None = None
+) -> Executable:
+    """The ddx that was asked for, else the one on PATH, else the embedded tracker speaking ``era``.
+
+    Raises:
+        DdxError: a ddx was asked for and is not there; another one does not take its place.
+    """
+    env = dict(os.environ if env is None else env)
+    if find_project(project.root, env=env).ddx_dir != project.ddx_dir:
+        env["DDX_BEAD_DIR"] = os.fspath(project.ddx_dir)
+    found = find_ddx(explicit, env)
+    if found is not None:
+        return Executable((os.fspath(found),), project.root, env)
+    wanted = explicit or env.get("DDX_BIN")
+    if wanted:
+        message = f"there is no ddx at {clean_line(wanted, 200)}"
+        raise DdxError((wanted,), message, "name one that exists with --ddx or DDX_BIN", MISSING)
+    return embedded_tracker(project, era=era, env=env)
+
+
+def embedded_tracker(project: Project, *, era: Era, env: Mapping[str, str]) -> Executable:
+    """The embedded tracker speaking ``era``, whatever ddx is on PATH."""
+    env = dict(env)
+    package = str(Path(__file__).resolve().parents[4])
+    env["PYTHONPATH"] = os.pathsep.join(filter(None, (package, env.get("PYTHONPATH", ""))))
+    env.setdefault("HELIX_DDX_ERA", era)
+    return Executable(EMBEDDED, project.root, env, embedded=True)
+
+
+def dialect_for(executable: Executable, *, fallback: Era) -> Dialect:
+    """What an executable does with a queue.
+
+    Raises:
+        DdxError: it cannot be started, or does not give its help within a time.
+    """
+    if executable.embedded:
+        return FAMILIES["april" if executable.env.get("HELIX_DDX_ERA") == "april" else "head"]
+    return dialect_of(Path(executable.words[0]), executable.root, env=executable.env, fallback=fallback)
+
+
+def insist(made: Plan, shown: Plan | None, queue: Queue) -> None:
+    """Refuse to run another plan than the one that was shown.
+
+    Raises:
+        PlanChanged: it is another one.
+    """
+    if shown is not None and [step.args for step in made.steps] != [step.args for step in shown.steps]:
+        raise PlanChanged(differences(rests_on(shown.steps), queue.beads))
+
+
+def interrupted(step: CommandStep, stop: BaseException) -> DdxError:
+    """A person, or a polite kill, ended a command; with the exit code that a shell gives that."""
+    code = stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
+    return DdxError(("ddx", *step.args), "interrupted", "look at the bead, and repeat it if you still want it", code)
+
+
+def mentioned(history: JournalHistory, but: set[str]) -> set[str]:
+    """Ids of all beads that entries name, ``but`` some entries."""
+    return {bead_id for entry in history.entries if entry.id not in but for bead_id in (*entry.before, *entry.after)}
+
+
+def shift(before: Queue, after: Queue, steps: Iterable[CommandStep]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(newly ready, newly blocked) by some steps; what others changed meanwhile is not theirs."""
+    near = _reached(before, after, steps)
+    was, now = set(before.ready), set(after.ready)
+    ready = tuple(bead_id for bead_id in after.ready if bead_id not in was and bead_id in near)
+    gone = [bead_id for bead_id in before.ready if bead_id not in now and bead_id in after.beads]
+    free = TERMINAL | {"claimed", "running"}
+    return ready, tuple(bead_id for bead_id in gone if bead_id in near and after.state(bead_id) not in free)
+
+
+def _reached(before: Queue, after: Queue, steps: Iterable[CommandStep]) -> set[str]:
+    """The beads that steps touch, those that wait for them and those above them."""
+    touched: set[str] = set()
+    for step in steps:
+        touched |= {*step.edits, *step.ripple, *(bead_id for bead_id, _ in step.watched)}
+    near = set(touched)
+    for queue in (before, after):
+        for bead_id in touched & queue.beads.keys():
+            near |= {*queue.graph.dependents.get(bead_id, ()), queue.beads[bead_id].parent}
+    return near
+
+
+def operation_record(operation: Operation) -> dict[str, Any]:
+    """An operation as the journal keeps it."""
+    return {"kind": operation.kind, "bead_id": operation.bead_id, "values": operation.values}

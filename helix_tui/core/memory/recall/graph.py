@@ -10,7 +10,7 @@ import numpy as np
 from helix_tui.core.memory.records import MORE_RELATIONS, RELATIONS, Connected, Edge, Memory, Related
 from helix_tui.core.memory.reports import Suggestion
 from helix_tui.core.memory.store import rows
-from helix_tui.core.memory.store.base import Base
+from helix_tui.core.memory.store.database import Base
 from helix_tui.core.memory.store.index import WHOLE
 
 WEAKEST = 0.5

@@ -13,13 +13,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ground.text import BEGIN, END, clean_line, split_block
-from helix_tui.core.memory.guard.guard import ORDER, shown
+from helix_tui.core.memory.guard import ORDER, shown
 from helix_tui.core.memory.ranking import key, likeness
 from helix_tui.core.memory.recall import recall as recalling
 from helix_tui.core.memory.records import Injection, Memory, Recall, Recalled, Scope, ShownMemory
 from helix_tui.core.memory.reports import Assessment
 from helix_tui.core.memory.store import rows
-from helix_tui.core.memory.store.base import Base
+from helix_tui.core.memory.store.database import Base
 
 Screen = Callable[[Memory], str]
 """Why a memory must not be shown to an agent, or nothing."""

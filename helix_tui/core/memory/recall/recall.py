@@ -13,12 +13,11 @@ import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 
-from helix_tui.core.memory.errors import MemoryFault
 from helix_tui.core.memory.ranking import RANKERS, Array, Ranked, identifiers, key, telling
 from helix_tui.core.memory.recall import keywords
-from helix_tui.core.memory.records import Recall, Recalled
+from helix_tui.core.memory.records import MemoryFault, Recall, Recalled
 from helix_tui.core.memory.store import paths, rows
-from helix_tui.core.memory.store.base import Base
+from helix_tui.core.memory.store.database import Base
 from helix_tui.core.memory.store.index import TRIGGER, WHOLE, MemoryIndex
 
 GATE = 0.25

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from helix_tui.core.memory.records import Memory
 from helix_tui.core.memory.store import rows
-from helix_tui.core.memory.store.base import Base
+from helix_tui.core.memory.store.database import Base
 
 
 def is_newest(base: Base, memory_id: int, revision: int) -> bool:

@@ -1,7 +1,5 @@
-"""Opening ``.helix/helix.db``: whose it is, which generation, brought up to date without losing a row.
-
-A database of the published plugin keeps its tables and every row in them; ours are added beside, after a copy
-of the file has been put next to it. What cannot be ours is refused with a reason and left as it is.
+"""Opening ``.helix/helix.db`` (whose it is, which generation, brought up to date without losing a row), and what every
+operation works on: one open database, an encoder or none, a clock.
 """
 
 from __future__ import annotations
@@ -11,17 +9,21 @@ import sqlite3
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 
+import numpy as np
+from msgspec import Struct
+from numpy.typing import NDArray
 from sqlite_utils import Database
 
+from helix_tui.core.embedding import Encoder
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.files import make_folder
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.time import format_instant, now_ns
-from helix_tui.core.memory.errors import (
+from helix_tui.core.ground.time import NS, format_instant, now_ns
+from helix_tui.core.memory.records import (
     DatabaseBusy,
     DatabaseCorrupt,
     DatabaseForeign,
@@ -30,8 +32,10 @@ from helix_tui.core.memory.errors import (
     DatabaseNewer,
     DatabaseReadOnly,
     MemoryFault,
+    Mode,
 )
-from helix_tui.core.memory.store import migration
+from helix_tui.core.memory.store import schema as migration
+from helix_tui.core.memory.store.index import MemoryIndex
 from helix_tui.core.memory.store.schema import OUR_VERSION
 
 BUSY_SECONDS = 10.0
@@ -321,3 +325,93 @@ def _back_up(path: Path) -> None:
             number += 1
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
+
+
+_MOST_KEPT = 512
+
+WINDOW_DAYS = 7.0
+"""The window of promotion by default (docs/formats/memory.md §6)."""
+
+
+def window_days(env: Mapping[str, str] | None = None) -> float:
+    """The window as HELIX_SYSTEMIC_DAYS sets it; the default where it is no number of days."""
+    text = (os.environ if env is None else env).get("HELIX_SYSTEMIC_DAYS", "")
+    try:
+        days = float(text) if text else WINDOW_DAYS
+    except ValueError:
+        return WINDOW_DAYS
+    return days if 0 < days < 100_000 else WINDOW_DAYS
+
+
+Vector = NDArray[np.float32]
+
+
+class Base(Struct):
+    """One open memory."""
+
+    path: Path
+    database: Database
+    encoder: Encoder | None
+    detail: str
+    """Which encoder this is, or why there is none."""
+    clock: Callable[[], int]
+    read_only: bool
+    index: MemoryIndex
+    window_days: float = WINDOW_DAYS
+    """Days within which three occurrences make a failure systemic (docs/decisions/0013)."""
+    _encoded: dict[str, Vector] = {}
+
+    @property
+    def mode(self) -> Mode:
+        """How texts are compared."""
+        return "keyword" if self.encoder is None else "semantic"
+
+    @property
+    def model(self) -> str:
+        """The model of the vectors that can be compared; empty for none."""
+        return "" if self.encoder is None else self.encoder.model_id
+
+    def now(self) -> int:
+        """The instant to judge by, nanoseconds."""
+        return self.clock()
+
+    def now_seconds(self) -> float:
+        """The instant to judge by, seconds."""
+        return self.clock() / NS
+
+    def encode(self, texts: Sequence[str]) -> list[Vector] | None:
+        """A unit vector for each text, None without an encoder; the latest texts are remembered."""
+        if self.encoder is None:
+            return None
+        new = [text for text in dict.fromkeys(texts) if text not in self._encoded]
+        if new:
+            if len(self._encoded) + len(new) > _MOST_KEPT:
+                known = {text: self._encoded[text] for text in texts if text in self._encoded}
+                self._encoded = known
+            self._encoded |= zip(new, self.encoder.encode(new), strict=True)
+        return [self._encoded[text] for text in texts]
+
+    @contextmanager
+    def reading(self) -> Iterator[MemoryIndex]:
+        """The index as of one state of the database, which stays as it is inside."""
+        connection = self.database.conn
+        nested = connection.in_transaction
+        if not nested:
+            connection.execute("BEGIN")
+        try:
+            self.index.refresh(self.database)
+            yield self.index
+        finally:
+            if not nested and connection.in_transaction:
+                connection.execute("COMMIT")
+
+    @contextmanager
+    def writing(self) -> Iterator[MemoryIndex]:
+        """The index inside one write transaction: no other process can write until it ends."""
+        try:
+            with writing(self.database):
+                self.index.refresh(self.database)
+                yield self.index
+        except BaseException:  # a ctrl+c rolls the transaction back as well; it is raised again
+            self.index.forget()  # it may have read what is now taken back
+            raise

@@ -10,11 +10,11 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from msgspec import Struct
 
-from helix_tui.core.memory.guard import guard as marks
+from helix_tui.core.memory import guard as marks
 from helix_tui.core.memory.ranking import key, words
 from helix_tui.core.memory.records import USER_PROVIDED
 from helix_tui.core.memory.store import paths, rows
-from helix_tui.core.memory.store.base import Base, Vector
+from helix_tui.core.memory.store.database import Base, Vector
 from helix_tui.core.memory.store.index import TRIGGER, WHOLE
 
 

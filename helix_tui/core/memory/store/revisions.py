@@ -13,7 +13,7 @@ from typing import Any, Literal
 from helix_tui.core.embedding import MODEL_ID
 from helix_tui.core.memory.records import Memory, Revision
 from helix_tui.core.memory.store import indexing, rows
-from helix_tui.core.memory.store.base import Base, Vector
+from helix_tui.core.memory.store.database import Base, Vector
 from helix_tui.core.memory.store.index import TRIGGER, WHOLE
 from helix_tui.core.memory.store.indexing import Draft
 

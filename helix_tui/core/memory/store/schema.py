@@ -1,12 +1,17 @@
-"""The tables of ``.helix/helix.db``: helix v1's as they stand, and ours beside them.
-
-The published plugin knows the first group, in three generations (docs/formats/memory.md §2). Ours hang
-on ``memory.id`` and are kept in step by triggers, so they stay true when the plugin writes; nothing in a
-trigger needs more than SQLite with FTS5. ``memory_change`` gives every change of a memory, by whatever
-process, the next number: a reader asks for what is newer than what it has.
+"""The tables of ``.helix/helix.db``, helix v1's as they stand and ours beside them; and the way from any generation of
+the plugin's database to ours, inside one transaction that the caller holds.
 """
 
 from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Iterator
+
+from helix_tui.core.ground.time import format_instant
+from helix_tui.core.memory.records import TYPES
+from helix_tui.core.memory.store.rows import number
 
 SEED_TABLES = """
 CREATE TABLE IF NOT EXISTS memory (
@@ -338,3 +343,229 @@ END;
 
 NEXT_SEQ = _NEXT
 """SQL for the next number of ``memory_change``."""
+
+
+_CHECK = re.compile(r"CHECK\s*\(\s*\"?type\"?\s+IN\s*\(([^)]*)\)\s*\)", re.IGNORECASE)
+_WIDE = f"CHECK (type IN ({', '.join(repr(name) for name in TYPES)}))"
+_OBJECTS = frozenset(
+    re.findall(
+        r"CREATE (?:VIRTUAL TABLE|TABLE|UNIQUE INDEX|INDEX|TRIGGER) IF NOT EXISTS (\w+)",
+        SEED_TABLES + OUR_TABLES + OUR_TRIGGERS,
+    )
+)
+_WORDS = {"memory_words", "memory_path", "memory_key"}
+_PASSED = """UPDATE memory_extra SET lift_passed = coalesce((SELECT sum(CASE verdict WHEN 'passed' THEN 1
+WHEN 'partial' THEN 0.3 ELSE 0 END) FROM outcome WHERE outcome.memory_id = memory_extra.memory_id), 0)"""
+"""What earlier releases did not sum up: how many verified tasks passed in which a memory was shown."""
+_EDGE = ("from_name", "to_name", "rel_type")
+_ARROW = " -> "
+_MAX_TRIGGER = 200
+
+
+def tables(connection: sqlite3.Connection) -> set[str]:
+    """Names of the tables there are, SQLite's own left out."""
+    rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
+    return {name for (name,) in rows}
+
+
+def columns(connection: sqlite3.Connection, table: str) -> set[str]:
+    """Names of a table's columns; none where there is no such table."""
+    return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+
+
+def our_version(connection: sqlite3.Connection) -> int:
+    """The version of our tables, 0 where they are not there."""
+    return _noted(connection, "version")
+
+
+def needed(connection: sqlite3.Connection) -> bool:
+    """Whether the database is not as we need it, or the plugin has had insights since the last time."""
+    return reshaping(connection) or _newest_insight(connection) > _insights_taken(connection)
+
+
+def reshaping(connection: sqlite3.Connection) -> bool:
+    """Whether something has to be added: what an older release, the plugin or a hand has left out."""
+    return bool(
+        our_version(connection) < OUR_VERSION
+        or _OBJECTS - _objects(connection)
+        or any(columns(connection, table) and _lacking(connection, table) for table in ADDABLE)
+        or not _once(connection)
+        or _narrow_check(connection)
+    )
+
+
+def bring_up_to_date(connection: sqlite3.Connection, now: int) -> None:
+    """Add what is missing and take over what the plugin knew; the caller holds the write transaction."""
+    if _narrow_check(connection):
+        _widen_check(connection)
+    indexed = _objects(connection) >= _WORDS
+    known = columns(connection, "memory_extra")
+    for table in ADDABLE:
+        if columns(connection, table):
+            for column in _lacking(connection, table):
+                connection.execute(f"ALTER TABLE {table} ADD COLUMN {column}")
+    for statement in _statements(SEED_TABLES + OUR_TABLES + OUR_TRIGGERS):
+        connection.execute(statement)
+    if not _once(connection):
+        connection.execute(f"CREATE UNIQUE INDEX helix_edge_once ON memory_edge({', '.join(_EDGE)})")
+    if known and "lift_passed" not in known:
+        connection.execute(_PASSED)
+    if not indexed:
+        connection.execute("DELETE FROM memory_key")  # what has no key is indexed anew
+    connection.execute(
+        "INSERT OR IGNORE INTO schema_version (version, applied_at) VALUES (?, ?)",
+        (PLUGIN_VERSION, format_instant(now)),
+    )
+    newest = _newest_insight(connection)
+    if newest > _insights_taken(connection):
+        _take_over_insights(connection, now)
+        _note(connection, "insights", newest)
+    connection.execute(
+        f"INSERT INTO memory_change (memory_id, seq) SELECT id, {NEXT_SEQ} + row_number() OVER (ORDER BY id) "
+        "FROM memory WHERE id NOT IN (SELECT memory_id FROM memory_change WHERE NOT gone) "
+        "ON CONFLICT(memory_id) DO UPDATE SET seq = excluded.seq, gone = 0"
+    )
+    _note(connection, "version", OUR_VERSION)
+
+
+def _objects(connection: sqlite3.Connection) -> set[str]:
+    """Names of all tables, indexes and triggers there are."""
+    return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
+
+
+def _lacking(connection: sqlite3.Connection, table: str) -> list[str]:
+    """Definitions of the columns that a table lacks and that can be added."""
+    have = columns(connection, table)
+    return [definition for name, definition in ADDABLE[table].items() if name not in have]
+
+
+def _once(connection: sqlite3.Connection) -> bool:
+    """Whether the table of edges, where there is one, holds each edge once."""
+    for index in connection.execute("PRAGMA index_list(memory_edge)").fetchall():
+        keys = {row[2] for row in connection.execute(f'PRAGMA index_info("{index[1]}")')}
+        if index[2] and keys == set(_EDGE):
+            return True
+    return not columns(connection, "memory_edge")
+
+
+def _noted(connection: sqlite3.Connection, key: str) -> int:
+    if not columns(connection, "helix_meta"):
+        return 0
+    row = connection.execute("SELECT value FROM helix_meta WHERE key = ?", (key,)).fetchone()
+    return int(row[0]) if row and str(row[0]).isdecimal() else 0
+
+
+def _note(connection: sqlite3.Connection, key: str, value: int) -> None:
+    connection.execute(
+        "INSERT INTO helix_meta (key, value) VALUES (?, ?) ON CONFLICT(key) DO UPDATE SET value = excluded.value",
+        (key, str(value)),
+    )
+
+
+def _newest_insight(connection: sqlite3.Connection) -> int:
+    if "id" not in columns(connection, "insight"):
+        return 0
+    return int(connection.execute("SELECT coalesce(max(id), 0) FROM insight").fetchone()[0])
+
+
+def _insights_taken(connection: sqlite3.Connection) -> int:
+    """The last insight that has become a memory: one that is removed here must not come back."""
+    return _noted(connection, "insights")
+
+
+def _statements(script: str) -> Iterator[str]:
+    """The statements of a script; a trigger's body is one of them."""
+    collected = ""
+    for line in script.splitlines(keepends=True):
+        collected += line
+        if sqlite3.complete_statement(collected):
+            yield collected
+            collected = ""
+
+
+def _narrow_check(connection: sqlite3.Connection) -> str:
+    """The table's own statement where its CHECK leaves out one of the types, else nothing."""
+    row = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'memory'").fetchone()
+    found = _CHECK.search(row[0]) if row and row[0] else None
+    return row[0] if found and any(repr(name) not in found[1] for name in TYPES) else ""
+
+
+def _widen_check(connection: sqlite3.Connection) -> None:
+    wide = _CHECK.sub(_WIDE, _narrow_check(connection), count=1)
+    version = connection.execute("PRAGMA schema_version").fetchone()[0]
+    connection.execute("PRAGMA writable_schema = ON")
+    try:
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE type = 'table' AND name = 'memory'", (wide,))
+        connection.execute(f"PRAGMA schema_version = {version + 1}")
+    finally:
+        connection.execute("PRAGMA writable_schema = OFF")
+
+
+def _take_over_insights(connection: sqlite3.Connection, now: int) -> None:
+    """Memories for insights that have none yet: ``effectiveness`` and ``use_count`` become the two counts.
+
+    ``content`` was "trigger -> resolution" when the plugin had made it from a memory; the type is a tag then.
+    The table itself stays as it is.
+    """
+    have = columns(connection, "insight")
+    if not {"id", "name", "content", "effectiveness", "use_count", "created_at"} <= have:
+        return
+    taken = {row[0] for row in connection.execute("SELECT name FROM memory")}
+    optional = ", ".join(name if name in have else "NULL" for name in ("last_used", "tags"))
+    rows = connection.execute(
+        f"SELECT name, content, effectiveness, use_count, created_at, {optional} FROM insight WHERE id > ? ORDER BY id",
+        (_insights_taken(connection),),
+    ).fetchall()
+    names = {}
+    for name, content, effectiveness, uses, created_at, last_used, tags in rows:
+        if name in taken:
+            continue
+        content = str(content or name)
+        trigger, arrow, resolution = content.partition(_ARROW)
+        if not (arrow and trigger.strip() and resolution.strip()):
+            trigger, resolution = content[:_MAX_TRIGGER], content
+        share = min(1.0, number(effectiveness)) if isinstance(effectiveness, int | float) else 0.5
+        total = number(uses)
+        connection.execute(
+            "INSERT INTO memory (name, type, trigger, resolution, helped, failed, created_at, last_used,"
+            " source) VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'insight')",
+            (
+                name,
+                _type_of(tags),
+                trigger.strip(),
+                resolution.strip(),
+                _whole(share * total),
+                _whole(total - share * total),
+                created_at or format_instant(now),
+                last_used,
+            ),
+        )
+        names[name] = True
+    _take_over_insight_edges(connection, set(names), now)
+
+
+def _take_over_insight_edges(connection: sqlite3.Connection, added: set[str], now: int) -> None:
+    if not {"src_id", "dst_id", "weight", "relation"} <= columns(connection, "insight_edges"):
+        return
+    rows = connection.execute(
+        "SELECT a.name, b.name, e.relation, e.weight FROM insight_edges e "
+        "JOIN insight a ON a.id = e.src_id JOIN insight b ON b.id = e.dst_id"
+    ).fetchall()
+    connection.executemany(
+        "INSERT OR IGNORE INTO memory_edge (from_name, to_name, rel_type, weight, created_at) VALUES (?, ?, ?, ?, ?)",
+        [(*row, format_instant(now)) for row in rows if row[0] in added or row[1] in added],
+    )
+
+
+def _type_of(tags: object) -> str:
+    try:
+        found = json.loads(tags) if isinstance(tags, str) else []
+    except ValueError:
+        found = []
+    known = [tag for tag in found if tag in TYPES] if isinstance(found, list) else []
+    return known[0] if known else "pattern"
+
+
+def _whole(value: float) -> float:
+    """A count without the crumbs of floating point: 0.75 · 4 is 3."""
+    return round(value) if abs(value - round(value)) < 1e-9 else value

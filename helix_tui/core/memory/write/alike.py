@@ -27,7 +27,7 @@ from helix_tui.core.memory.recall import keywords
 from helix_tui.core.memory.recall.keywords import related
 from helix_tui.core.memory.reports import Similar
 from helix_tui.core.memory.store import rows
-from helix_tui.core.memory.store.base import Base, Vector
+from helix_tui.core.memory.store.database import Base, Vector
 from helix_tui.core.memory.store.index import TRIGGER, MemoryIndex
 from helix_tui.core.memory.store.indexing import Draft
 

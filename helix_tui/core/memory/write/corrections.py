@@ -11,10 +11,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from helix_tui.core.memory.errors import MemoryFault, UnknownMemory
-from helix_tui.core.memory.records import Correction, CorrectionKind, Memory, MemoryEdit
+from helix_tui.core.memory.records import Correction, CorrectionKind, Memory, MemoryEdit, MemoryFault, UnknownMemory
 from helix_tui.core.memory.store import indexing, revisions, rows
-from helix_tui.core.memory.store.base import Base
+from helix_tui.core.memory.store.database import Base
 from helix_tui.core.memory.store.indexing import Draft
 from helix_tui.core.memory.write import upkeep
 from helix_tui.core.memory.write.alike import one_matter, resolve_alike

@@ -17,12 +17,12 @@ from msgspec.structs import replace
 
 from helix_tui.core.embedding import MODEL_ID
 from helix_tui.core.ground.time import NS, format_instant
-from helix_tui.core.memory.guard import guard as marks
+from helix_tui.core.memory import guard as marks
 from helix_tui.core.memory.ranking import key, slug
 from helix_tui.core.memory.records import TYPES, Memory, Stored
 from helix_tui.core.memory.store import counts as counting
 from helix_tui.core.memory.store import indexing, revisions, rows
-from helix_tui.core.memory.store.base import Base, Vector
+from helix_tui.core.memory.store.database import Base, Vector
 from helix_tui.core.memory.store.index import MemoryIndex
 from helix_tui.core.memory.store.indexing import Draft
 from helix_tui.core.memory.write import alike

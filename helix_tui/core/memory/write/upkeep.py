@@ -17,12 +17,11 @@ from typing import Any
 import numpy as np
 
 from helix_tui.core.ground.time import NS
-from helix_tui.core.memory.errors import MemoryFault
 from helix_tui.core.memory.ranking import key
-from helix_tui.core.memory.records import Memory
+from helix_tui.core.memory.records import Memory, MemoryFault
 from helix_tui.core.memory.reports import Consolidated, Decayed, Health, Pruned, TypeCount
 from helix_tui.core.memory.store import indexing, rows
-from helix_tui.core.memory.store.base import Base
+from helix_tui.core.memory.store.database import Base
 from helix_tui.core.memory.store.index import TRIGGER, WHOLE, MemoryIndex
 from helix_tui.core.memory.store.indexing import Draft
 from helix_tui.core.memory.write import alike

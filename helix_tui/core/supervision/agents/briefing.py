@@ -26,16 +26,15 @@ from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.names import MADE_PROMPT
 from helix_tui.core.ground.files import replace_file
-from helix_tui.core.ground.git import text_of
-from helix_tui.core.ground.project import AttemptFolder, Project, find_project
+from helix_tui.core.ground.project import AttemptFolder, Project, find_project, text_of
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_instant, now_ns
 from helix_tui.core.memory import Injection, MemoryStore
-from helix_tui.core.memory.lessons.proposals import Proposals
+from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.recall.injection import line, without_block
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.store.paths import mentioned
-from helix_tui.core.supervision.agents.claude_settings import PLUGIN_FOLDER
+from helix_tui.core.supervision.agents.hooks import PLUGIN_FOLDER
 from helix_tui.core.supervision.agents.learning import Learner
 from helix_tui.core.supervision.agents.report_parser import (
     EDITING,
@@ -258,7 +257,7 @@ def _settle(heard: Heard, place: AgentPlace, memory: MemoryStore) -> None:
     who = _who(heard, place)
     if place.attempt or not who or not memory.injections(attempt=who):
         return
-    from helix_tui.core.memory.lessons.verification import settle_session
+    from helix_tui.core.memory.lessons import settle_session
 
     ran = commands_run(heard)
     if ran.checks:

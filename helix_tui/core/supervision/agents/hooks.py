@@ -1,29 +1,27 @@
-"""The hook that ddx asks before it takes a new bead, and how it gets into a project.
-
-Protocol: the bead as JSON on stdin; exit 0 takes it, 1 refuses it, 2 warns and takes it (docs/formats/ddx.md
-§2). The hook itself is a few lines that call this program by its name; where that is not on PATH they let
-every bead pass, for a project must not stop because a tool is gone. It belongs to the project and is to be
-committed: ddx since May starts no attempt beside a file that nobody committed.
+"""Our hooks where others ask them: the one that ddx asks before it takes a new bead, and those in Claude Code's
+settings, put in and taken out again with everything else left alone.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import stat
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
 from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.ddx.names import ATTEMPT_ID
 from helix_tui.core.editing.authoring import AuthoringFinding, AuthoringVerdict, judge
 from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import replace_file
-from helix_tui.core.ground.git import open_nonblocking
-from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.project import Project, open_nonblocking
 
 NAME = "validate-bead-create"
 
@@ -153,3 +151,233 @@ def judge_stdin(raw: bytes, project: Project, env: Mapping[str, str]) -> Authori
     tracker = read_tracker(project.beads_file)
     known = None if tracker.missing or tracker.problem else tracker.beads
     return judge(bead, known)
+
+
+EDITS = "Edit|Write|MultiEdit|NotebookEdit"
+"""Tools that change a file: before each of them what is remembered of that file is told."""
+
+EVENTS: dict[str, tuple[str, str | None, int]] = {
+    "SessionStart": ("session-start", None, 20),
+    "UserPromptSubmit": ("user-prompt-submit", None, 10),
+    "PreToolUse": ("pre-tool-use", EDITS, 10),
+    "SubagentStart": ("subagent-start", None, 15),
+    "SubagentStop": ("subagent-stop", None, 15),
+    "Stop": ("stop", None, 15),
+    "SessionEnd": ("session-end", None, 30),
+}
+"""Claude Code's event -> our event, the tools it is for, and its timeout in seconds."""
+
+MAX_SETTINGS = 4 << 20
+
+MAX_SESSIONS = 50
+"""Records of sessions that are read of one attempt."""
+
+_OURS = re.compile(r"\bhelix[-_]tui\S*\s+hook\s+(?:" + "|".join(event for event, *_ in EVENTS.values()) + r")\b")
+
+
+class UnreadableSettings(HelixError, ValueError):
+    """The settings are there, but not in a form that can be merged into without loss."""
+
+
+class MergedSettings(Struct, frozen=True):
+    """What came of a merge."""
+
+    path: Path
+    text: str
+    """The settings as they are now, or would be; empty where the file is gone."""
+    changed: bool
+
+
+PLUGIN_FOLDER = Path(__file__).resolve().parents[3] / "plugin"
+"""The plugin as it lies in the package."""
+
+PLUGIN = "helix-tui@helix-tui"
+"""Our plugin as Claude Code's settings name it: plugin@marketplace."""
+
+
+def config_folder(env: Mapping[str, str]) -> Path:
+    """Where Claude Code keeps a person's settings and the record of each session."""
+    home = env.get("HOME") or os.path.expanduser("~")
+    return Path(env.get("CLAUDE_CONFIG_DIR") or os.path.join(home, ".claude"))
+
+
+def session_records(attempt_id: str, env: Mapping[str, str]) -> list[Path]:
+    """Claude Code's own records of the sessions in an attempt's folder, which is named by the attempt.
+
+    They stay when the folder, and what ddx wrote in it, is gone.
+    """
+    if not ATTEMPT_ID.fullmatch(attempt_id):
+        return []
+    try:
+        return sorted(config_folder(env).glob(f"projects/*-{attempt_id}/*.jsonl"))[:MAX_SESSIONS]
+    except OSError:
+        return []
+
+
+def plugin_enabled(project: Project, env: Mapping[str, str]) -> bool:
+    """Whether Claude Code runs the hooks of our plugin here, whoever switched it on: person or project."""
+    home = config_folder(env)
+    folder = project.root / ".claude"
+    enabled = False
+    for path in (home / "settings.json", folder / "settings.json", folder / "settings.local.json"):
+        try:
+            switches = _parse(_read(path), path).get("enabledPlugins")
+        except UnreadableSettings:
+            continue
+        if isinstance(switches, dict) and isinstance(switches.get(PLUGIN), bool):
+            enabled = switches[PLUGIN]
+    return enabled
+
+
+def settings_path(project: Project) -> Path:
+    """The project's settings; a link is followed, so that it stays one."""
+    path = project.root / ".claude" / "settings.json"
+    return path.resolve() if path.is_symlink() else path
+
+
+def merge(
+    project: Project, gate: WriteGate, command: Sequence[str], *, remove: bool = False, dry: bool = False
+) -> MergedSettings:
+    """Write our hooks into the project's settings, or take them out.
+
+    Args:
+        command: the words that start this program.
+        remove: take our hooks out instead.
+        dry: only tell what would stand there.
+
+    Raises:
+        UnreadableSettings: the file is not a JSON object, or not of the documented form; it is left as it is.
+        WritesForbidden: --read-only.
+    """
+    path = settings_path(project)
+    raw = _read(path)
+    before = _parse(raw, path)
+    after = _without_ours(before, path)
+    if not remove:
+        after = _with_ours(after, command, path)
+    if after == before and (raw is not None or not after):
+        return MergedSettings(path, (raw or b"").decode("utf-8"), False)
+    text = _written(after, raw) if after or not remove else ""
+    if dry:
+        return MergedSettings(path, text, True)
+    gate.check()
+    with gate.open():
+        if _read(path) != raw:
+            raise UnreadableSettings(f"{path} was changed meanwhile; nothing was written, try again")
+        if text:
+            replace_file(path, text.encode(), _mode(path))
+        else:
+            path.unlink()
+    return MergedSettings(path, text, True)
+
+
+def hooks_of(command: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """Our hooks in Claude Code's form."""
+    return {
+        name: [
+            ({"matcher": matcher} if matcher else {})
+            | {"hooks": [{"type": "command", "command": f"{shlex.join(command)} hook {event}", "timeout": timeout}]}
+        ]
+        for name, (event, matcher, timeout) in EVENTS.items()
+    }
+
+
+def _read(path: Path) -> bytes | None:
+    """The file's bytes; None where there is none.
+
+    Raises:
+        UnreadableSettings: it is no file, or far too large for one.
+    """
+    try:
+        with open(path, "rb", opener=open_nonblocking) as file:
+            raw = file.read(MAX_SETTINGS + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise UnreadableSettings(f"{path} cannot be read: {error.strerror}") from None
+    if len(raw) > MAX_SETTINGS:
+        raise UnreadableSettings(f"{path} has more than {MAX_SETTINGS >> 20} MB; that is not a settings file")
+    return raw
+
+
+def _parse(raw: bytes | None, path: Path) -> dict[str, Any]:
+    if raw is None or not raw.strip():
+        return {}
+
+    def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        found = dict(items)
+        if len(found) != len(items):
+            raise ValueError("a key appears twice")
+        return found
+
+    def constant(name: str) -> Any:
+        raise ValueError(f"{name} is not JSON")
+
+    try:
+        document = json.loads(raw.decode("utf-8"), object_pairs_hook=pairs, parse_constant=constant)
+        json.dumps(document, allow_nan=False)  # a number that overflows is read, but cannot be written
+    except (ValueError, RecursionError) as error:
+        raise UnreadableSettings(f"{path} is not JSON that can be merged into: {error}") from None
+    if not isinstance(document, dict):
+        raise UnreadableSettings(f"{path} holds no JSON object")
+    return document
+
+
+def _groups(document: dict[str, Any], path: Path) -> dict[str, list[Any]]:
+    """The hooks by event, checked for the documented form."""
+    hooks = document.get("hooks", {})
+    if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
+        raise UnreadableSettings(f"“hooks” in {path} is not a table of lists; correct it first")
+    return hooks
+
+
+def _without_ours(document: dict[str, Any], path: Path) -> dict[str, Any]:
+    """The settings without our hooks; what is empty only because of that goes too."""
+    hooks = _groups(document, path)
+    left: dict[str, list[Any]] = {}
+    for event, groups in hooks.items():
+        kept = [mine for group in groups for mine in _group_without_ours(group)]
+        if kept or not groups:
+            left[event] = kept
+    if left == hooks:
+        return document
+    rest = {key: value for key, value in document.items() if key != "hooks"}
+    return {key: (left if key == "hooks" else document[key]) for key in document} if left else rest
+
+
+def _group_without_ours(group: Any) -> list[Any]:
+    """The group as it may stay: none where only our hooks were in it."""
+    entries = group.get("hooks") if isinstance(group, dict) else None
+    if not isinstance(entries, list):
+        return [group]
+    kept = [entry for entry in entries if not _is_ours(entry)]
+    if len(kept) == len(entries):
+        return [group]
+    return [group | {"hooks": kept}] if kept else []
+
+
+def _is_ours(entry: Any) -> bool:
+    command = entry.get("command") if isinstance(entry, dict) else None
+    return isinstance(command, str) and _OURS.search(command) is not None
+
+
+def _with_ours(document: dict[str, Any], command: Sequence[str], path: Path) -> dict[str, Any]:
+    hooks = dict(_groups(document, path))
+    for event, groups in hooks_of(command).items():
+        hooks[event] = [*hooks.get(event, []), *groups]
+    return document | {"hooks": hooks}
+
+
+def _written(document: dict[str, Any], raw: bytes | None) -> str:
+    """The settings as text, indented as they were."""
+    indent: str | int = 2
+    if raw is not None and (found := re.search(rb"\n([ \t]+)\"", raw)):
+        indent = found.group(1).decode()
+    return json.dumps(document, indent=indent, ensure_ascii=False) + "\n"
+
+
+def _mode(path: Path) -> int:
+    try:
+        return path.stat().st_mode & 0o777
+    except OSError:
+        return 0o644

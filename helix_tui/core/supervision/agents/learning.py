@@ -25,9 +25,9 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_instant
 from helix_tui.core.memory import FeedbackReport, Injection, MemoryStore, Verdict
-from helix_tui.core.memory.lessons.proposals import Proposals, matter
+from helix_tui.core.memory.lessons import Proposals, matter
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.core.supervision.agents.claude_settings import session_records
+from helix_tui.core.supervision.agents.hooks import session_records
 from helix_tui.core.supervision.agents.report_parser import Heard, claim_of
 
 _NOT_THE_WORK = frozenset(

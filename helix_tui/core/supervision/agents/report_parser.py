@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from helix_tui.core.ground.git import open_nonblocking
+from helix_tui.core.ground.project import open_nonblocking
 
 if TYPE_CHECKING:
-    from helix_tui.core.memory.lessons.verification import SessionCheck
+    from helix_tui.core.memory.lessons import SessionCheck
 
 EDITING = {"Edit", "Write", "MultiEdit", "NotebookEdit"}
 """Tools that change a file."""
@@ -210,7 +210,7 @@ def _work(transcript: str, *, sidechains: bool) -> Ran:
     What another agent does is a change of that moment: its commands stand in a transcript of its own. One in
     the background goes on changing after its call is back, and nothing here says until when.
     """
-    from helix_tui.core.memory.lessons.verification import SessionCheck
+    from helix_tui.core.memory.lessons import SessionCheck
 
     uses: dict[str, dict[str, Any]] = {}
     checks: list[SessionCheck] = []

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from helix_tui.core.beads.archive import Archived, find_archived
+from helix_tui.core.beads.tracker import Archived, find_archived
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import dialect_or_family
 from helix_tui.core.ddx.documents.source import GoverningDocuments
@@ -24,7 +24,7 @@ from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WriteGate, WritesForbidden
 from helix_tui.core.editing.journal import JournalHistory
 from helix_tui.core.editing.steps import OperationRefused, Overlay, PlanBuilder, called
-from helix_tui.core.editing.undo.undo_plan import Conflict, Unreadable
+from helix_tui.core.editing.undo import Conflict, Unreadable
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.threads import keep_at
 from helix_tui.core.ground.time import now_ns

@@ -20,10 +20,10 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from helix_tui.core.beads.archive import Archived, find_archived, only_archived, read_archive
 from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.tracker import Archived, find_archived, only_archived, read_archive
 from helix_tui.core.ddx.dialect import Shut, dialect_or_family
 from helix_tui.core.ddx.documents.source import DocumentChange, Documents, GoverningDocuments
 from helix_tui.core.ddx.runs.running import Run

@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.beads.archive import Archived
 from helix_tui.core.beads.graph import circles
 from helix_tui.core.beads.readiness import PROPOSED, Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.beads.tracker import Tracker
+from helix_tui.core.beads.tracker import Archived, Tracker
 from helix_tui.core.ddx.attempts.from_events import was_rejected
 from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.names import About, status_of, text
@@ -317,7 +316,7 @@ def waiting_lessons(project: Project) -> tuple[Proposal, ...]:
     if not path.exists():
         return ()
     from helix_tui.core.memory import MemoryFault, open_memory  # most projects have none
-    from helix_tui.core.memory.lessons.proposals import Proposals
+    from helix_tui.core.memory.lessons import Proposals
 
     try:
         with open_memory(path, read_only=True, busy_seconds=1.0) as memory:

@@ -13,15 +13,14 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.beads.archive import Archived, find_archived
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.tracker import Archived, find_archived
 from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.time import NS, format_instant, parse_instant
 from helix_tui.core.supervision.signals.drift import Drift
-from helix_tui.core.supervision.signals.eligibility_hold import causes
 from helix_tui.core.supervision.signals.orphans import Orphan, governs_alignment
-from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, still_asked
+from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, causes, still_asked
 from helix_tui.core.supervision.signals.stoppage import Stoppage
 
 _BY_STATE = {

@@ -1,14 +1,5 @@
-"""What follows from what ddx did: counting, promotion, acceptance follow-ups, reviews, alignment, questions.
-
-Rules: docs/formats/helix.md §3.8–3.10 and §4, docs/decisions/0002, 0004, 0007, 0011. Everything is about
-the beads that ddx names in its results. Counting comes first and is written down before anything else
-happens; the rest can be done again without doing it twice.
-
-Taking over from a run that died: what its ddx did is booked once, whoever sees the end of it.
-
-ddx writes into a file, not into a pipe of ours: killed, we leave it at work, and its report is there when
-it ends. Where it left none either, its own evidence tells which attempts of that time landed
-(docs/decisions/0014).
+"""What follows from what ddx did: counting, promotion, acceptance follow-ups, reviews, alignment, questions, and the
+commit of a tracker that its project commits.
 """
 
 from __future__ import annotations
@@ -25,23 +16,24 @@ from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.ddx.git_state import tracked, uncommitted
 from helix_tui.core.ddx.names import ATTEMPT_ID, status_of
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.steps import called, named
-from helix_tui.core.ground.git import read_end
 from helix_tui.core.ground.process import Finished
+from helix_tui.core.ground.project import Project, read_end
 from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.loop.epic_focus import inject
-from helix_tui.core.supervision.loop.options import Stop, Stopped
-from helix_tui.core.supervision.loop.work import LoopWork
+from helix_tui.core.supervision.loop.work import LoopWork, Stop, Stopped
 from helix_tui.core.supervision.run_state.state import ddx_lives
 from helix_tui.core.supervision.signals.focus import EVERYTHING
 from helix_tui.core.supervision.signals.questions import DECISION
 from helix_tui.core.supervision.signals.responses import response_to
 from helix_tui.core.supervision.stages import injection
-from helix_tui.core.supervision.stages.governing import EVERY, scope_areas
+from helix_tui.core.supervision.stages.commit import CommitError, commit_files
 from helix_tui.core.supervision.stages.injection import Trigger
 from helix_tui.core.supervision.stages.results import LoopResult, LoopTurn, ambiguous, read_turn
+from helix_tui.core.supervision.stages.stage_run import EVERY, scope_areas
 
 _SUPERVISING = (injection.REVIEW, injection.ALIGNMENT)
 
@@ -425,3 +417,35 @@ def _result(row: Mapping[str, Any]) -> LoopResult:
         preserve_ref=word("preserve_ref"),
         retry_after=word("retry_after"),
     )
+
+
+class TrackerCommit:
+    """Watches one tracker during a run, and commits it at the end where nothing but the run's words differs."""
+
+    def __init__(self, project: Project) -> None:
+        root, file = project.root, project.beads_file
+        self._root = root
+        self._name = file.relative_to(root).as_posix() if file.is_relative_to(root) else ""
+        self._seen_clean = False
+
+    def note(self) -> None:
+        """Look at it at the beginning, and after each turn of ddx before anything of ours is written."""
+        self._seen_clean = self._seen_clean or (bool(self._tracked()) and self._left() == ())
+
+    def end(self, run_id: str) -> str:
+        """Commit it if it differs from what was seen committed; what to say where it stays uncommitted."""
+        if not self._tracked() or not self._left():
+            return ""
+        if not self._seen_clean:
+            return f"{self._name} is not committed; it was not when the run began"
+        try:
+            commit_files(self._root, [self._name], f"chore: update tracker (helix-tui {run_id})")
+        except CommitError as error:
+            return f"{self._name} is not committed: {error}"
+        return ""
+
+    def _tracked(self) -> tuple[str, ...]:
+        return tracked(self._root, [self._name]) if self._name else ()
+
+    def _left(self) -> tuple[str, ...] | None:
+        return uncommitted(self._root, [self._name])

@@ -11,8 +11,7 @@ from collections.abc import Iterable
 
 from helix_tui.core.ddx.documents.source import Documents, GoverningDocuments
 from helix_tui.core.supervision.loop.epic_focus import inject
-from helix_tui.core.supervision.loop.options import Stop, Stopped
-from helix_tui.core.supervision.loop.work import LoopWork
+from helix_tui.core.supervision.loop.work import LoopWork, Stop, Stopped
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts
 from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.stages import injection

@@ -16,7 +16,7 @@ from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.journal import PASSING
 from helix_tui.core.editing.steps import OperationRefused, Overlay, called, named
-from helix_tui.core.editing.undo.undo_plan import Conflict, Unreadable
+from helix_tui.core.editing.undo import Conflict, Unreadable
 from helix_tui.core.ground.text import CONTEXT_BEGIN, with_context
 from helix_tui.core.supervision.loop.work import LoopWork
 from helix_tui.core.supervision.signals.focus import (
@@ -29,7 +29,7 @@ from helix_tui.core.supervision.signals.focus import (
 )
 from helix_tui.core.supervision.signals.hold import FOR_DECISION, drifted, plan_drifted, plan_undecided, undecided
 from helix_tui.core.supervision.stages import injection
-from helix_tui.core.supervision.stages.governing import agent_context
+from helix_tui.core.supervision.stages.stage_run import agent_context
 
 MOST_HELD = 60
 """Beads that a focus of its own accord may hold back: each costs a command, and ddx rewrites its file for

@@ -27,13 +27,11 @@ from helix_tui.core.ground.process_session import born_at
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.decide.stuck import find_stuck, report_lines
 from helix_tui.core.supervision.decide.verdict import NextVerdict, decide
-from helix_tui.core.supervision.loop.booking import Booking, take_over
+from helix_tui.core.supervision.loop.booking import Booking, TrackerCommit, take_over
 from helix_tui.core.supervision.loop.document_conflicts import settle_documents
 from helix_tui.core.supervision.loop.epic_focus import Curating
-from helix_tui.core.supervision.loop.options import Stop, Stopped
 from helix_tui.core.supervision.loop.passes import Passes, drifted_in
-from helix_tui.core.supervision.loop.tracker_commit import TrackerCommit
-from helix_tui.core.supervision.loop.work import LoopWork, Retry, failure_class, stop_of
+from helix_tui.core.supervision.loop.work import LoopWork, Retry, Stop, Stopped, failure_class, stop_of
 from helix_tui.core.supervision.run_state.control import request
 from helix_tui.core.supervision.run_state.status import MOST
 from helix_tui.core.supervision.signals.hold import stale, undecided

@@ -14,16 +14,21 @@ from helix_tui.core.ddx.client import TOO_OLD, DdxError
 from helix_tui.core.editing.steps import called, named
 from helix_tui.core.supervision.decide.check import CheckFailed, facts_text, undecided
 from helix_tui.core.supervision.decide.verdict import NextVerdict, decide
-from helix_tui.core.supervision.loop.options import Stop, Stopped
-from helix_tui.core.supervision.loop.work import LoopWork, stop_of
+from helix_tui.core.supervision.loop.work import LoopWork, Stop, Stopped, stop_of
 from helix_tui.core.supervision.signals.drift import DriftWatch
 from helix_tui.core.supervision.signals.focus import Scope, scope_word
 from helix_tui.core.supervision.signals.orphans import find_orphans
 from helix_tui.core.supervision.signals.questions import work_fields
 from helix_tui.core.supervision.stages import injection
-from helix_tui.core.supervision.stages.governing import AlignmentActive, Governing, acquire, context_text, hand_back
 from helix_tui.core.supervision.stages.results import raise_from
-from helix_tui.core.supervision.stages.stage_run import perform
+from helix_tui.core.supervision.stages.stage_run import (
+    AlignmentActive,
+    Governing,
+    acquire,
+    context_text,
+    hand_back,
+    perform,
+)
 from helix_tui.core.supervision.stages.table import STAGES
 
 MOST_PASSES = 6

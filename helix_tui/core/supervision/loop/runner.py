@@ -17,15 +17,14 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.decide.check import Checker
 from helix_tui.core.supervision.loop.loop import Loop
-from helix_tui.core.supervision.loop.options import RunOptions, Stop
-from helix_tui.core.supervision.loop.work import LoopWork
-from helix_tui.core.supervision.run_state.account import Account
+from helix_tui.core.supervision.loop.work import LoopWork, RunOptions, Stop
+from helix_tui.core.supervision.run_state.budget import Account
 from helix_tui.core.supervision.run_state.control import Control, request
 from helix_tui.core.supervision.run_state.mutex import AlreadyRunning, sole_run
 from helix_tui.core.supervision.run_state.state import DENIED, RunState, denied_runs, fresh_state, load_state
 from helix_tui.core.supervision.run_state.status import Teller
-from helix_tui.core.supervision.signals.autonomy import Autonomy
 from helix_tui.core.supervision.signals.questions import OpenQuestions
+from helix_tui.core.supervision.signals.responses import Autonomy
 from helix_tui.core.supervision.stages.delegate import Delegate, logs_folder
 
 

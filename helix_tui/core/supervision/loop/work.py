@@ -1,4 +1,6 @@
-"""What every part of a run shares, and the only ways by which a run changes anything."""
+"""What every part of a run shares: what it was asked for, why it ended, and the only ways by which it changes
+anything.
+"""
 
 from __future__ import annotations
 
@@ -14,22 +16,77 @@ from helix_tui.core.ddx.runs.running import holds
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.steps import PlanBuilder
-from helix_tui.core.editing.undo.undo_plan import Conflict, Unreadable
+from helix_tui.core.editing.undo import Conflict, Unreadable
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, midnight, now_ns
 from helix_tui.core.supervision.decide.check import Checker
-from helix_tui.core.supervision.loop.options import RunOptions, Stop, Stopped
-from helix_tui.core.supervision.run_state.account import Account
-from helix_tui.core.supervision.run_state.budget import BudgetUse, Spending, budget_in_force, budget_uses
+from helix_tui.core.supervision.run_state.budget import (
+    NO_BUDGET,
+    Account,
+    Budget,
+    BudgetUse,
+    Spending,
+    budget_in_force,
+    budget_uses,
+)
 from helix_tui.core.supervision.run_state.control import Control
-from helix_tui.core.supervision.run_state.state import RunState, denied_runs, save_state
+from helix_tui.core.supervision.run_state.state import REASONS, RunState, denied_runs, save_state
 from helix_tui.core.supervision.run_state.status import Teller
-from helix_tui.core.supervision.signals.autonomy import ApprovalNeeded, Autonomy, Deed
 from helix_tui.core.supervision.signals.hold import FOR_DECISION
 from helix_tui.core.supervision.signals.questions import OpenQuestions, Tried, still_tried
-from helix_tui.core.supervision.stages.delegate import Delegate
-from helix_tui.core.supervision.stages.governing import refresh_context
+from helix_tui.core.supervision.signals.responses import ApprovalNeeded, Autonomy, Deed, Level
+from helix_tui.core.supervision.stages.delegate import NOBODY, AgentChoice, Delegate
+from helix_tui.core.supervision.stages.injection import THRESHOLD
 from helix_tui.core.supervision.stages.results import LoopResult
+from helix_tui.core.supervision.stages.stage_run import refresh_context
+
+
+class RunOptions(Struct, frozen=True):
+    """What a run is asked for."""
+
+    max_cycles: int = 0
+    """Completed cycles after which it stops; 0: none."""
+    review_every: int = 15
+    """Completed cycles after which an alignment bead is injected; 0: never."""
+    review_threshold: int = THRESHOLD
+    auto_align: bool = True
+    auto_review: bool = True
+    autonomy: Level = "medium"
+    focus: str = ""
+    """The epic to begin with."""
+    auto_focus: bool = True
+    batch: tuple[str, ...] = ()
+    """Beads that it is about: it stops once none of them is ready or running; empty: all."""
+    wishes: AgentChoice = NOBODY
+    context: bool = False
+    """Put stance and context before the agent of the bead that ddx picks next, in its description, while it runs."""
+    budget: Budget = NO_BUDGET
+    """What whoever starts it allows; what that leaves open, the project's file says, then the settings."""
+    default_budget: Budget = NO_BUDGET
+    """What the settings allow."""
+
+
+class Stop(Struct, frozen=True):
+    """Why a run ended."""
+
+    reason: str
+    detail: str = ""
+    code: int = 0
+    command: str = ""
+    """The exact command that would carry on, where there is one."""
+
+    @property
+    def meaning(self) -> str:
+        """The reason in words."""
+        return REASONS.get(self.reason, self.reason)
+
+
+class Stopped(Exception):
+    """Ends a run from inside."""
+
+    def __init__(self, stop: Stop) -> None:
+        super().__init__(stop.reason)
+        self.stop = stop
 
 
 class LoopWork(Struct):

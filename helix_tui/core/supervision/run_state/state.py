@@ -21,8 +21,7 @@ from msgspec.structs import asdict
 from helix_tui.core.ddx.attempts.sums import Sums, read_sums
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ground.files import replace_file
-from helix_tui.core.ground.git import being_written
-from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.project import Project, being_written
 from helix_tui.core.supervision.run_state.mutex import process_lives
 
 NAME = "run-state.json"

@@ -18,14 +18,13 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import asdict, replace
 
-from helix_tui.core.beads.archive import only_archived, read_archive
 from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.tracker import only_archived, read_archive
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.ground.git import read_end
 from helix_tui.core.ground.process import Finished
-from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.project import Project, read_end
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_instant, parse_instant
 from helix_tui.core.supervision.run_state.mutex import Holder, read_holder

@@ -1,15 +1,13 @@
-"""Conflicts between governing documents: what can be resolved, what cannot both hold, and what is missing.
-
-Taxonomy and heuristic: docs/formats/helix.md §4. Only statements under a heading of constraints or
-requirements are read; the order of authority comes first (a higher document decides over a lower one, so
-only two of the same tier can contradict each other for good); what nothing makes sure of is resolvable.
-Outcomes of ddx are never classified here.
+"""Conflicts between governing documents: whether two demands cannot both hold (read once each, then compared by what
+was read), what can be resolved, what cannot, and what is missing.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 from pathlib import Path
 from typing import Literal
@@ -20,7 +18,313 @@ from helix_tui.core.ddx.documents.graph import GraphDocument
 from helix_tui.core.ddx.documents.source import Documents
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.signals.contradiction import contradict, read_demand, words_of
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\S+", text))
+
+
+EXCLUSIVE = (
+    (r"\breal[- ]?time\b", r"\bbatch[- ]only\b|\bonly (in )?batch"),
+    (r"\boffline[- ]only\b|\bwithout (a |any )?network\b", r"\bonline[- ]only\b|\brequires? (a )?network\b"),
+    (r"\bsingle[- ]user only\b", r"\bmulti(ple)?[- ]user"),
+    (r"\bsynchronous(ly)? only\b|\bonly synchronous", r"\basynchronous(ly)? only\b|\bonly asynchronous"),
+    (r"\bread[- ]only\b", r"\bmust (be able to )?write\b"),
+    (r"\bstateless\b", r"\bmust (keep|hold) state\b|\bstateful\b"),
+)
+"""Pairs of patterns that cannot both be demanded of one thing."""
+
+_EXCLUSIVE = tuple(tuple(re.compile(side, re.I) for side in pair) for pair in EXCLUSIVE)
+_ANY_EXCLUSIVE = re.compile("|".join(side for pair in EXCLUSIVE for side in pair), re.I)
+_NOT = re.compile(r"\b(must not|shall not|should not|may not|cannot|can not|never|must never|no longer|not)\b", re.I)
+_DENIED = re.compile(r"\b(not|never|no longer|cannot|rather than|instead of)(\s+\w+){0,2}\s+$", re.I)
+"""What stands before words that are not wanted: "never in real time"."""
+_MODAL = re.compile(
+    r"\b(must|shall|should|will|may|has to|have to|needs? to|always|only|is|are|be|the|a|an|to)\b", re.I
+)
+_COMMON = _words(
+    "all and any app application as at by data deliver delivered do each every everything for from in it "
+    "its no of on only or our process processing product provide require run service should software "
+    "support system that their they this thi use user via we when which with without work update updated"
+)
+"""Words that name nothing in particular; plurals without their s."""
+
+
+class _Demanded(Struct, frozen=True):
+    """A word of a pair that excludes itself, and what else the demand names."""
+
+    pair: int
+    side: int
+    about: frozenset[str]
+
+
+class _Doing(Struct, frozen=True):
+    """Who must or must not do what, as words in their order."""
+
+    who: frozenset[str]
+    """Empty where nobody is named, or the product as a whole."""
+    what: tuple[str, ...]
+    denied: bool
+    anybody: bool
+    """Whether it is said of everyone: "no part may write"."""
+
+
+class _Lasting(Struct, frozen=True):
+    """How long something lasts, from and to, in seconds; the same ``about`` is the same thing."""
+
+    about: tuple[str, frozenset[str], frozenset[str]]
+    least: float
+    most: float
+
+
+class Demand(Struct, frozen=True):
+    """One demand as the rules see it."""
+
+    words: frozenset[str]
+    denied: bool
+    exclusive: tuple[_Demanded, ...]
+    doing: _Doing | None
+    lasting: _Lasting | None
+
+    @property
+    def special(self) -> bool:
+        """Whether it may contradict a demand that shares few words with it."""
+        return bool(self.exclusive)
+
+
+@lru_cache(maxsize=4096)
+def read_demand(text: str) -> Demand:
+    """What a sentence demands."""
+    exclusive = tuple(_exclusive(text)) if _ANY_EXCLUSIVE.search(text) else ()
+    return Demand(words_of(text), _denied(text), exclusive, _doing(text), _lasting(text))
+
+
+def contradict(one: str, other: str) -> bool:
+    """Whether two demands cannot both hold."""
+    first, second = read_demand(one), read_demand(other)
+    for left in first.exclusive:
+        for right in second.exclusive:
+            if left.pair == right.pair and left.side != right.side:
+                return _about_the_same(left.about, right.about)
+    return (
+        _negated(first, second)
+        or (first.lasting is not None and second.lasting is not None and _differ(first.lasting, second.lasting))
+        or (first.doing is not None and second.doing is not None and _forbids(first.doing, second.doing))
+    )
+
+
+def words_of(text: str) -> frozenset[str]:
+    """The words of a demand without those that only demand."""
+    plain = _MODAL.sub(" ", _NOT.sub(" ", text.lower()))
+    return frozenset(word.rstrip("s") for word in re.findall(r"[\w+.-]*\w", plain))
+
+
+def _denied(text: str) -> bool:
+    return any(not text[found.end() :].lower().startswith(" only") for found in _NOT.finditer(text))
+
+
+def _exclusive(text: str) -> Iterator[_Demanded]:
+    for number, pair in enumerate(_EXCLUSIVE):
+        for side, pattern in enumerate(pair):
+            if any(not _DENIED.search(text[: found.start()]) for found in pattern.finditer(text)):
+                yield _Demanded(number, side, words_of(pattern.sub(" ", text)) - _COMMON)
+
+
+def _about_the_same(first: frozenset[str], second: frozenset[str]) -> bool:
+    """Whether what two demands are about is the same thing: most of the words of the shorter one. One
+    that names nothing is about the whole, and so about everything.
+    """
+    return not first or not second or len(first & second) * 2 >= min(len(first), len(second))
+
+
+def _negated(first: Demand, second: Demand) -> bool:
+    """Whether one is the other with a "not"."""
+    if first.denied == second.denied:
+        return False
+    union = first.words | second.words
+    return len(union) >= 2 and len(first.words & second.words) / len(union) >= 0.8
+
+
+# ── who must do what ──
+
+_TOKEN = re.compile(r"\w[\w.+/-]*\w|\w|[,:()]")
+_ASKED = (
+    r"must|shall|should|will|may|can|has to|have to|needs? to|(?:is|are) (?:required|allowed|expected|permitted) to"
+)
+_ORDER = re.compile(
+    rf"^(?P<who>[^,:;()]*?)\b(?:(?P<never>cannot|(?:(?:{_ASKED}|does|do) )(?:not|never)|never"
+    rf"|(?:is|are) (?:not allowed|forbidden|prohibited) to)|(?P<must>{_ASKED}))\s+"
+    r"(?:(?:always|also|then|be able to|be)\s+)*(?P<what>.+)$",
+    re.I,
+)
+_NOBODY = re.compile(r"^\s*(?:nothing|nobody|no one|no\s+\w+(?:\s+\w+)?)\s*$", re.I)
+_ARTICLES = _words("the a an its their his our your this these those any")
+_LINKING = _words(
+    "to from in into on onto at by with within without over via through for of about against under above before after "
+    "during until till when whenever while where if unless except once because so as than and or but "
+    "every each only again then instead here there nightly daily weekly hourly , : ( )"
+)
+"""What may follow a whole object, and never stands inside one."""
+_HEDGED = _words("only just merely solely all both more most longer directly except unless otherwise")
+"""Words with which a "not" denies less than the whole."""
+_WHOLE = _COMMON | {"tool", "program", "he", "she", "one"}
+
+
+def _doing(text: str) -> _Doing | None:
+    found = _ORDER.match(text)
+    if found is None:
+        return None
+    denied, anybody = found["never"] is not None, _NOBODY.match(found["who"]) is not None
+    if anybody and not denied:
+        denied = True
+    elif anybody:
+        return None  # "nothing may not …"
+    what = tuple(_plain(word) for word in _TOKEN.findall(found["what"].lower()) if word not in _ARTICLES)
+    if denied and (_HEDGED & set(what) or len([word for word in what if word not in _LINKING]) < 2):
+        return None
+    who = frozenset() if anybody else frozenset(map(_plain, re.findall(r"\w+", found["who"].lower())))
+    return _Doing(who - _ARTICLES - _WHOLE, what, denied, anybody)
+
+
+def _plain(word: str) -> str:
+    return word if len(word) < 4 or word.endswith("ss") else word.rstrip("s")
+
+
+def _forbids(one: _Doing, other: _Doing) -> bool:
+    """Whether what one must do is what the other must not: the words of what is denied stand in it in their order."""
+    if one.denied == other.denied:
+        return False
+    never, must = (one, other) if one.denied else (other, one)
+    if not never.anybody and never.who != must.who:
+        return False
+    return must.what[:1] == never.what[:1] and _within(never.what, must.what)
+
+
+def _within(words: Sequence[str], text: Sequence[str]) -> bool:
+    """Whether words stand in a text in their order, between them only what belongs to an object, after them none."""
+    at = -1
+    for word in words:
+        try:
+            found = text.index(word, at + 1)
+        except ValueError:
+            return False
+        between = text[at + 1 : found]
+        if len(between) > 3 or (_LINKING - {"and", "or", ","}) & set(between):
+            return False
+        if between and at >= 0 and text[at] in _LINKING:
+            return False  # "to the disk before the network" is not "to the network"
+        at = found
+    after = text[at + 1 : at + 2]
+    return not after or after[0] in _LINKING or after[0].endswith("ly") or after[0][0].isdigit()
+
+
+# ── how long ──
+
+_SECONDS: Mapping[str, float] = {
+    "millisecond": 0.001, "ms": 0.001, "second": 1, "sec": 1, "s": 1, "minute": 60, "min": 60, "hour": 3600,
+    "h": 3600, "day": 86_400, "d": 86_400, "week": 604_800, "month": 2_592_000, "quarter": 7_776_000,
+    "year": 31_536_000,
+}  # fmt: skip
+_NUMBERS = {
+    word: number for number, word in enumerate(("one", "two", "three", "four", "five", "six", "seven", "eight"), 1)
+} | {
+    "a": 1,
+    "an": 1,
+    "nine": 9,
+    "ten": 10,
+    "every": 1,
+    "twelve": 12,
+    "fourteen": 14,
+    "thirty": 30,
+    "sixty": 60,
+    "ninety": 90,
+}
+_LENGTH = re.compile(
+    rf"(?P<bound>\b(?:at least|no less than|a minimum of|at most|no more than|no longer than|up to|a maximum of"
+    rf"|within|less than|under|more than|over)\s+)?(?<![\w.])"
+    rf"(?P<number>\d+(?:\.\d+)?|\b(?:{'|'.join(_NUMBERS)}|every)\b)[\s-]?"
+    rf"(?P<unit>{'|'.join(sorted(_SECONDS, key=len, reverse=True))})s?\b",
+    re.I,
+)
+_FOREVER = re.compile(r"\b(?:for ?ever|indefinitely|permanently|for good|without (?:a )?(?:time )?limit)\b", re.I)
+_KEPT = r"(?P<keep>keep|keeps|kept|retain|retains|retained|store|stores|stored|preserved?|preserves)"
+_GONE = (
+    r"(?P<drop>deletes?|deleted|removed?|removes|purged?|purges|erased?|erases|discards?|discarded|expires?|expired"
+    r"|pruned?|prunes)"
+)
+_BEING = r"(?P<be>(?:is|are|be|being|been|get|gets)\s+(?P<not>(?:not|never)\s+)?(?:\w+ly\s+)?)"
+_PASSIVE, _ACTIVE = (
+    re.compile(rf"^(?P<who>.*?)\b{being}(?<!the )(?<!a )(?<!our )(?:{_KEPT}|{_GONE})\b(?P<rest>.*)$", re.I)
+    for being in (_BEING, _BEING + "?")
+)
+_REASON = re.compile(r"\b(?:by|because|so that|since|as required|in order)\b.*$", re.I)
+_AT_LEAST = frozenset(("at least", "no less than", "a minimum of", "more than", "over"))
+
+
+def _lasting(text: str) -> _Lasting | None:
+    """How long something lasts, where a demand gives one length and not several."""
+    lengths = list(_LENGTH.finditer(text))
+    forever = _FOREVER.search(text)
+    if len(lengths) + (forever is not None) > 1:
+        return None
+    kept = _PASSIVE.match(text) or _ACTIVE.match(text)
+    if kept is not None and not (lengths and lengths[0].start() < kept.start("rest")):
+        return _retention(kept, lengths, forever is not None)
+    if not lengths or _NOT.search(text):
+        return None
+    about = words_of(text[: lengths[0].start()] + " " + text[lengths[0].end() :]) - {"every"}
+    bare = about - _COMMON
+    return _Lasting(("", about, frozenset()), *_bounds(lengths[0])) if len(bare) >= 2 else None
+
+
+def _retention(kept: re.Match[str], lengths: Sequence[re.Match[str]], forever: bool) -> _Lasting | None:
+    """What is kept or deleted, and for how long; "never deleted" is forever."""
+    never = _NOT.search(kept["who"]) is not None or kept["not"] is not None
+    if never and (kept["keep"] or lengths or forever):
+        return None  # "not kept" and "not deleted before …" give no length
+    if forever and not kept["keep"]:
+        return None
+    if not (lengths or forever or never):
+        return None
+    rest = kept["rest"]
+    mark = _LENGTH.search(rest) or _FOREVER.search(rest)
+    before, after = (rest[: mark.start()], rest[mark.end() :]) if mark else (rest, "")
+    passive = kept["be"] or (kept["drop"] or "").lower().startswith("expire")
+    about, scope = (kept["who"], before + after) if passive else (before, after)
+    if never and not passive:
+        about, _, scope = _split_scope(before)
+    thing = words_of(about) - _FILLING
+    if not thing:
+        return None
+    least, most = (math.inf, math.inf) if not lengths else _bounds(lengths[0])
+    if kept["drop"] and lengths and re.search(r"\bwithin\b", lengths[0]["bound"] or "", re.I):
+        least = 0.0
+    return _Lasting(("kept", thing, words_of(_REASON.sub("", scope)) - _FILLING), least, most)
+
+
+def _split_scope(text: str) -> tuple[str, str, str]:
+    """An object, and under which circumstances."""
+    found = re.search(r"\b(?:without|unless|until|before|after|when|while|if|except|during|outside|in|on|from)\b", text)
+    return (text[: found.start()], "", text[found.start() :]) if found else (text, "", "")
+
+
+_FILLING = _words("for after within and then it must shall will should at least most up")
+
+
+def _bounds(length: re.Match[str]) -> tuple[float, float]:
+    """A length of time from and to, in seconds."""
+    number = length["number"].lower()
+    seconds = float(_NUMBERS.get(number) or number) * _SECONDS[length["unit"].lower()]
+    bound = " ".join((length["bound"] or "").lower().split())
+    if not bound:
+        return seconds, seconds
+    return (seconds, math.inf) if bound in _AT_LEAST else (0.0, seconds)
+
+
+def _differ(one: _Lasting, other: _Lasting) -> bool:
+    """Whether two lengths for the same thing leave no length for both."""
+    return one.about == other.about and max(one.least, other.least) > min(one.most, other.most)
+
 
 Class = Literal["physics-level", "resolvable", "gap"]
 

@@ -12,7 +12,7 @@ from typing import Any
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.editing.steps import Overlay, PlanBuilder, called, stored
 from helix_tui.core.supervision.signals.drift import STALE, Drift
-from helix_tui.core.supervision.signals.eligibility_hold import DRIFTED, UNDECIDED
+from helix_tui.core.supervision.signals.questions import DRIFTED, UNDECIDED
 
 UNDECIDED_PRIOR = "helix-held-prior"
 """Beside it: ``absent``, true, or ``=`` and a text, what ``execution-eligible`` was before."""

@@ -1,18 +1,5 @@
-"""What HELIX asks a person, as data: raised by a run or a stage, shown in *Needs me*, answered from anywhere.
-
-``.helix/questions.json`` holds them. A question is raised once as long as it stands unanswered; an
-approval that was given is used up by what it was given for.
-
-Beads that HELIX made for a person: what it assumed meanwhile, and the decision that ends the matter.
-
-Rules: docs/formats/helix.md §4 (autonomy high). No worker picks such a bead; it is closed by deciding.
-What is decided is written where the next agent reads it: ddx puts a bead's notes into its prompt, other
-fields not (docs/formats/ddx.md §5).
-
-What a run has tried and left open: passed over until its record changes, and named wherever one looks.
-
-ddx itself tries a bead once in a session and then the others (docs/decisions/0004). A run lets ddx do one
-bead a session, so the memory of what was tried is the run's own: it stands in the run's state.
+"""What HELIX asks a person, as data: raised by a run or a stage, shown in *Needs me*, answered from anywhere; and why
+workers do not have a bead while HELIX waits, and what a person can do about it.
 """
 
 from __future__ import annotations
@@ -22,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 from msgspec import Struct
@@ -38,12 +25,59 @@ from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
-from helix_tui.core.supervision.signals.eligibility_hold import DRIFTED, UNDECIDED
 
 if TYPE_CHECKING:
     from helix_tui.core.editing.execute.curator import Curator, Result
     from helix_tui.core.editing.execute.gate import WriteGate
     from helix_tui.core.editing.operations import Operation
+
+UNDECIDED = "helix-held-for"
+"""In the row of a bead that a run goes on without, because a person must judge its outcome or because it was
+tried and stays open: for what.
+"""
+
+DRIFTED = "helix-drift"
+"""In the row of a bead whose parent or governing document changed since it was written: since when."""
+
+_ESCALATIONS = frozenset({"kind:escalation", "kind:speculative"})
+
+
+class Asked(Protocol):
+    """A question to a person, as far as the bead that waits for it is concerned."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def bead_id(self) -> str: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def answered(self) -> bool: ...
+
+
+def causes(bead: Bead, questions: Iterable[Asked] = ()) -> tuple[str, ...]:
+    """Sentences, each with a cause that a person can act on; none where the row says it all."""
+    if bead.status in TERMINAL:
+        return ()
+    found = [
+        f"waits for your answer to {question.id}: {question.text}"
+        for question in questions
+        if question.bead_id == bead.id and not question.answered
+    ]
+    if bead.execution_eligible is not False:
+        return tuple(found)
+    if f'"{UNDECIDED}":"tried'.encode() in bead.raw:
+        found.append("tried in this run and skipped until its record changes or the run ends")
+    elif not found and f'"{UNDECIDED}"'.encode() in bead.raw:
+        found.append("waits for your decision on its last attempt")
+    if f'"{DRIFTED}"'.encode() in bead.raw:
+        found.append("its parent or document changed: polish it, or accept that (helix-tui check --acknowledge)")
+    if bead.focus_epic:
+        found.append(f"held back by the focus on {bead.focus_epic}")
+    if _ESCALATIONS & set(bead.labels):
+        found.append("waits for your decision; no worker picks it")
+    return tuple(found)
+
 
 MAX_FILE = 8 << 20
 MAX_DOCUMENT = 1 << 20

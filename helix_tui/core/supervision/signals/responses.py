@@ -1,17 +1,120 @@
-"""What HELIX does with each result of DDx: the loop acts by it, `helix-tui help outcomes` and docs print it.
-
-The word of a status alone does not decide (docs/decisions/0002): a `success` that git does not find on the branch is
-treated as work that was kept aside. Rules: docs/decisions/0004, 0011.
+"""What HELIX does with each result of DDx, and how far it goes by itself at each level (low, medium, high): the loop
+acts by it, ``helix-tui help outcomes|autonomy`` and docs print it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Literal
+
+from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.verdict import found_after_landing
 from helix_tui.core.ddx.names import STATUSES, Outcome, status_of
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.supervision.signals.questions import OpenQuestions
+
+Level = Literal["low", "medium", "high"]
+
+LEVELS: tuple[Level, ...] = ("low", "medium", "high")
+
+DEFAULT: Level = "medium"
+
+SHORT: dict[Level, str] = {
+    "low": "asks before each dispatch, injection and change",
+    "medium": "asks where something is ambiguous, continues with the rest",
+    "high": "continues past what can be resolved, with an escalation bead",
+}
+"""Each level in a few words."""
+
+RULES: tuple[tuple[str, str, str, str], ...] = (
+    ("a bead is to be executed", "asks first", "executes", "executes"),
+    ("HELIX injects a bead or changes the queue", "asks first", "does it, journalled", "does it, journalled"),
+    ("a planning pass is due (DESIGN, POLISH, ALIGN)", "asks first", "runs it once", "runs it once"),
+    (
+        "an attempt was kept aside, was refused, or ended with an unknown status",
+        "asks, and stops",
+        "asks, keeps workers from that bead, continues with the others",
+        "files an escalation bead with its assumption, continues without that bead",
+    ),
+    (
+        "documents of different rank disagree",
+        "asks, continues with the higher-ranked one",
+        "asks, continues with the higher-ranked one",
+        "files an escalation bead, continues with the higher-ranked one",
+    ),
+    ("a document that others link to is missing", "names it", "names it", "files a bead for the gap, continues"),
+    ("two demands of equal rank cannot both hold (physics-level)", "stops", "stops", "stops"),
+    ("an agent declines a bead because it contradicts itself", "stops", "stops", "stops"),
+    ("NEXT_ACTION is BACKFILL, WAIT, GUIDANCE or STOP", "stops", "stops", "stops"),
+)
+"""What happens, and what HELIX does about it at low, medium and high; `helix-tui help autonomy` and docs print it."""
+
+
+def level_of(word: str) -> Level | None:
+    """The level that a word names; None for any other word."""
+    return next((level for level in LEVELS if level == word), None)
+
+
+Deed = Literal["dispatch", "injection", "curation", "stage"]
+"""What low asks about before each one."""
+
+
+class ApprovalNeeded(HelixError):
+    """Somebody must say yes first; the question stands in *Needs me*."""
+
+    def __init__(self, question_id: str, text: str, refused: bool = False) -> None:
+        super().__init__(text)
+        self.question_id = question_id
+        self.refused = refused
+
+
+class Autonomy(Struct):
+    """What one run may do by itself.
+
+    Attributes:
+        confirm: asks whoever sits at the terminal; None where nobody does, and the question is written down.
+    """
+
+    level: Level
+    questions: OpenQuestions
+    run_id: str = ""
+    confirm: Callable[[str], bool] | None = None
+
+    @property
+    def escalates(self) -> bool:
+        """Whether a resolvable conflict is passed with an escalation bead instead of a question."""
+        return self.level == "high"
+
+    def permit(self, deed: Deed, about: str, text: str, *, lasting: bool = False) -> None:
+        """Go on, or ask first.
+
+        Args:
+            about: tells one deed from the next: an answer given for one is not one for another.
+            lasting: one yes is enough for every time that the same deed comes up again.
+
+        Raises:
+            ApprovalNeeded: nobody has said yes, or somebody said no.
+        """
+        if self.level != "low":
+            return
+        if self.confirm is not None:
+            if self.confirm(text):
+                return
+            raise ApprovalNeeded("", text, refused=True)
+        key = f"approval:{deed}:{about}"
+        given = self.questions.take_approval(key)
+        if given is None and lasting:
+            given = self.questions.approved_before(key) or None
+        if given:
+            return
+        if given is False:
+            raise ApprovalNeeded("", text, refused=True)
+        question = self.questions.ask("approval", text, key=key, options=("yes", "no"), run_id=self.run_id)
+        raise ApprovalNeeded(question.id, text)
+
 
 Response = Literal["count", "nothing", "later", "again", "polish", "ask"]
 

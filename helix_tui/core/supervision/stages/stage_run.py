@@ -1,18 +1,38 @@
-"""Doing one stage: render its prompt, give it to an agent, hold its answer to the stage's contract."""
+"""Doing one stage: the bead that governs it is found, taken over from the dead or made; its prompt is rendered and
+given to an agent, and its answer held to the stage's contract.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+import re
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Literal
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.files import read_bytes
+from helix_tui.core.editing import operations
+from helix_tui.core.editing.execute.curator import Curator, Result
+from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.steps import called
+from helix_tui.core.editing.undo import Unreadable
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.files import replace_file
+from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.supervision.signals.focus import Scope, scope_word
+from helix_tui.core.supervision.signals.orphans import ALIGN, PLANNING, find_orphans, governs_alignment
 from helix_tui.core.supervision.stages.commit import NO_TRAILERS, Trailers, parse_trailers
 from helix_tui.core.supervision.stages.delegate import LOGS, AgentAnswer, AgentChoice, Delegate
-from helix_tui.core.supervision.stages.table import Stage, render
+from helix_tui.core.supervision.stages.injection import ALIGNMENT, REVIEW, activity_prefix, injected_type, type_for
+from helix_tui.core.supervision.stages.table import STANCES, Stage, render
 
 CLEAN, ISSUES_FOUND = 0, 10
 """Exit codes of a review."""
@@ -120,3 +140,245 @@ def _inside(project: Project, name: str) -> bool:
 
 
 _JUDGES = {"review": _review, "backfill": _backfill}
+
+
+ACCEPTANCE = (
+    "`ddx bead show <this> --json` shows notes that record ALIGN_STATUS: COMPLETE, and the "
+    "report file that they name exists"
+)
+
+_SPEC = re.compile(r"(FEAT|US|SD|TD|TP|ADR|CONTRACT)-")
+_AREAS = ("ui", "api", "data", "infra", "cli")
+_BY_PATH = (
+    ("website", "site"),
+    ("docs/demos", "demo"),
+    ("docs", "docs"),
+    ("tests", "testing"),
+    ("scripts", "cli"),
+    ("bin", "cli"),
+    ("workflows", "workflow"),
+    (".ddx", "workflow"),
+)
+
+
+class AlignmentActive(HelixError):
+    """Somebody works on the alignment of this scope."""
+
+
+class Governing(Struct, frozen=True):
+    """How a governing bead comes to be: what to do, and which bead it is."""
+
+    mode: Literal["created", "claimed", "reclaimed"]
+    bead_id: str
+    """Empty until it is made."""
+    operations: tuple[Operation, ...]
+
+
+def plan_governing(curator: Curator, scope: Scope, queue: Queue) -> Governing:
+    """What it takes to have the governing bead of a scope.
+
+    Raises:
+        AlignmentActive: somebody works on it.
+    """
+    project = curator.project
+    title = f"align: {scope_word(scope)}"
+    labels = governing_labels(project, queue, scope)
+    found = [bead for bead in queue.beads.values() if _governs(bead, title)]
+    free = next((bead for bead in found if bead.status == "open" and queue.state(bead.id) != "running"), None)
+    if free is not None:
+        return Governing("claimed", free.id, tuple(_taking(free, labels)))
+    held = next((bead for bead in found if bead.status in ("in_progress", "open")), None)
+    if held is None:
+        return Governing("created", "", (_new(scope, title, labels, queue),))
+    queue_state = curator.look()
+    stale = any(orphan.bead_id == held.id for orphan in find_orphans(queue_state, project))
+    if not stale:
+        raise AlignmentActive(
+            f"alignment already active for {scope_word(scope)} under owner {called(held.owner or 'unknown')} "
+            f"({called(held.id)}); "
+            f"refusing duplicate dispatch; if nobody is working on it: helix-tui unclaim {called(held.id)}"
+        )
+    return Governing("reclaimed", held.id, (operations.unclaim(held.id), *_taking(held, labels)))
+
+
+def acquire(curator: Curator, scope: Scope) -> tuple[Governing, Result]:
+    """Have the governing bead of a scope; its id and what was done for it.
+
+    Raises:
+        AlignmentActive: somebody works on it, or took it meanwhile.
+        DdxError, Unreadable, WritesForbidden: as the curator.
+    """
+    planned = plan_governing(curator, scope, curator.look().queue)
+    done = curator.run(planned.operations, title=f"govern the alignment of {scope_word(scope)}")
+    if done.error is not None:
+        raise done.error
+    refused = done.plan.refusals
+    if refused:
+        raise AlignmentActive(f"the governing bead cannot be claimed: {refused[0].why}")
+    made = next(iter(done.created.values()), planned.bead_id)
+    return Governing(planned.mode, made, planned.operations), done
+
+
+def hand_back(curator: Curator, governing: Governing) -> str:
+    """Release the governing bead after its dispatch: whoever worked on it has ended, and the next
+    alignment can have it at once. One that another worker has meanwhile is left alone.
+
+    Returns:
+        Why it is still claimed; empty where it is not.
+    """
+    name = called(governing.bead_id)
+    try:
+        bead = curator.look().queue.beads.get(governing.bead_id)
+        if bead is None or bead.status != "in_progress":
+            return ""
+        if bead.pid is not None and bead.pid != os.getpid() and pid_alive(bead.pid):
+            return ""
+        error: Exception | None = curator.run([operations.unclaim(governing.bead_id)], title=f"hand back {name}").error
+    except (DdxError, Unreadable) as failure:
+        error = failure
+    return "" if error is None else f"{name} stays claimed ({error}): helix-tui unclaim {name}"
+
+
+def governing_labels(project: Project, queue: Queue, scope: Scope) -> list[str]:
+    """The labels of a governing bead."""
+    areas = [f"area:{name}" for name in scope_areas(project, scope)]
+    return ["helix", f"{activity_prefix(queue)}:review", PLANNING, ALIGN, *areas]
+
+
+def scope_areas(project: Project, scope: Scope) -> list[str]:
+    """The areas that a scope concerns: those that its path is of, or that the project's concerns name."""
+    if scope is not None:
+        if scope.startswith("area:"):
+            return [scope.removeprefix("area:")]
+        found = [area for path, area in _BY_PATH if scope == path or scope.startswith(f"{path}/")]
+        found += ["artifacts"] if "/artifacts" in scope else []
+        if found:
+            return list(dict.fromkeys(found))
+    raw = read_bytes(project.root / "docs" / "helix" / "01-frame" / "concerns.md", 1 << 20) or b""
+    named = dict.fromkeys(re.findall(r"`area:([\w-]+)`", raw.decode("utf-8", "replace")))
+    return list(named) or list(_AREAS)
+
+
+def _governs(bead: Bead, title: str) -> bool:
+    return bead.title == title and governs_alignment(bead)
+
+
+def _taking(bead: Bead, labels: list[str]) -> Iterable[Operation]:
+    missing = [label for label in labels if label not in bead.labels]
+    if missing:
+        yield operations.label(bead.id, add=missing)
+    yield operations.claim(bead.id)
+
+
+def _new(scope: Scope, title: str, labels: list[str], queue: Queue) -> Operation:
+    areas = [label.removeprefix("area:") for label in labels if label.startswith("area:")]
+    spec = scope if scope is not None and _SPEC.match(scope) else ""
+    return operations.create(
+        title,
+        issue_type=type_for(spec),
+        priority=1,
+        labels=labels,
+        spec_id=spec,
+        acceptance=ACCEPTANCE.replace(" <this>", ""),
+        description=(
+            f"Scope: {scope_word(scope)}\nScope areas: {', '.join(areas)}\n"
+            "Every gap classified, a bead for each real one, a traceability matrix."
+        ),
+        fields={"execution-eligible": "false"},
+    )
+
+
+EVERY = 5
+"""Completed cycles after which it is refreshed."""
+
+_RULES = """## Key Rules
+
+- Carry out the bead you were given; what is not in its acceptance is not part of it.
+- Authority order: Vision > PRD > Specs > Architecture > Designs > Tests > Code
+- Verify what you changed, not the whole workspace.
+- Absorb small adjacent work (<100 lines, same module) instead of creating tickets.
+- Use ddx bead subcommands for all issue operations.
+- Commit with the bead's id in the message."""
+
+_HEADING = re.compile(r"(#{1,6})\s+(.*)")
+_FENCE = re.compile(r"\s*(```+|~~~+)\s*(.*)")
+QUICK_LINES = 40
+"""Of a Quick Reference, so many lines are told to agents."""
+
+
+def context_path(project: Project) -> Path:
+    """Where it stands."""
+    return project.helix_dir / "context.md"
+
+
+def refresh_context(project: Project, queue: Queue, *, epic: str = "") -> Path:
+    """Make the context anew from the repository and the queue.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = context_path(project)
+    replace_file(path, context_text(project, queue, epic=epic).encode("utf-8", "replace"))
+    return path
+
+
+def agent_context(project: Project, queue: Queue, bead: Bead, *, epic: str = "") -> str:
+    """What the agent of one bead is told beside the bead: the stance of its stage, and the digest of the context.
+
+    The stance goes with the kind of work (CONTRACT-001): executing is bounded, reviewing looks for defects.
+    """
+    family = "execution"
+    if injected_type(bead) == REVIEW or "kind:review" in bead.labels:
+        family = "review"
+    elif injected_type(bead) == ALIGNMENT or governs_alignment(bead):
+        family = "alignment"
+    digest = context_text(project, queue, epic=epic).split("\n\n", 2)[2].strip()  # no path of this machine
+    return f"Stance ({family}): {STANCES[family]}\n\n{digest}"
+
+
+def context_text(project: Project, queue: Queue, *, epic: str = "") -> str:
+    """The context as Markdown."""
+    statuses = [bead.status for bead in queue.beads.values()]
+    counts = (
+        f"ready={len(queue.ready)}, open={statuses.count('open')}, "
+        f"in-progress={statuses.count('in_progress')}, closed={statuses.count('closed')}"
+    )
+    head = f"# HELIX Execution Context\n\nProject root: {project.root}\nTracker: {project.beads_file}\n"
+    parts = [f"{head}Issue counts: {counts}"]
+    commands = quick_reference(project)
+    if commands:
+        parts.append(f"## Build/Test Commands\n\n{commands}")
+    bead = queue.beads.get(epic)
+    if bead is not None:
+        rows = {
+            "ID": bead.id,
+            "Title": bead.title,
+            "Spec": bead.spec_id,
+            "Acceptance": bead.document().get("acceptance"),
+        }
+        lines = [f"{name}: {clean_line(value, 1000)}" for name, value in rows.items() if value]
+        parts.append("## Current Epic\n\n" + "\n".join(lines))
+    return "\n\n".join([*parts, _RULES]) + "\n"
+
+
+def quick_reference(project: Project) -> str:
+    """The commands that the Quick Reference in AGENTS.md fences, else what it says; empty where there is none."""
+    raw = read_bytes(project.root / "AGENTS.md", 1 << 20)
+    inside: list[str] = []
+    section: list[str] = []
+    level, fence = 0, ""
+    for line in clean_block((raw or b"").decode("utf-8", "replace")).split("\n"):
+        mark, heading = _FENCE.match(line), _HEADING.match(line)
+        if fence and mark and mark[1].startswith(fence) and not mark[2]:
+            fence = ""
+        elif mark and not fence:
+            fence = mark[1]
+        elif fence:
+            inside += [line] if level else []
+        elif heading and level and len(heading[1]) <= level:
+            break
+        elif heading and not level:
+            level = len(heading[1]) if "quick reference" in heading[2].lower() else 0
+        elif level and line.strip():
+            section.append(line)
+    return "\n".join(["```bash", *inside[:QUICK_LINES], "```"] if inside else section[:QUICK_LINES])

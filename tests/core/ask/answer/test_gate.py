@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ask.answer.answer import QUOTED
+from helix_tui.core.ask.answer.compaction import Item, compare, in_order, prompt, tool_results
 from helix_tui.core.ask.answer.grounding import claims_of, denies, judge
-from helix_tui.core.ask.answer.items import Item, compare, in_order, prompt, tool_results
 from helix_tui.core.ask.answer.model import PROMPT_FILE, ModelCommand, ModelReply, ask_model
 from helix_tui.core.ask.records import Span, text_hash
 from helix_tui.core.ask.retrieval.question import Slot

@@ -10,9 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.core.ask.records import Definition, Heading, RankedFile, Role, Span, Tree, Use, text_hash
-from helix_tui.core.ask.retrieval.controller import Controller, Retrieval
 from helix_tui.core.ask.retrieval.question import covers, slots_of, understand
-from helix_tui.core.ask.retrieval.search import Pool, Searcher, cut_to
+from helix_tui.core.ask.retrieval.search import Controller, Pool, Retrieval, Searcher, cut_to
 from helix_tui.core.ask.retrieval.trees import BudgetError, Policy, with_budgets
 
 QUESTION = "How does the `retry_after` cooldown of a lease reach the queue?"

@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.ddx.events import read_event, target
 from helix_tui.core.ddx.files import LineTail
-from helix_tui.core.ddx.runs.transcript import TranscriptTail, last_tool, phase, transcript_folders
+from helix_tui.core.ddx.runs.transcript import TranscriptTail, last_tool, phase, read_event, target, transcript_folders
 
 
 def line(kind: str, seq: int, **data: Any) -> str:

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.execute.executable import Executable
+from helix_tui.core.editing.execute.gate import Executable
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.supervision.loop.options import RunOptions
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
+from helix_tui.core.supervision.loop.work import RunOptions
 from helix_tui.core.supervision.run_state.control import Control
 from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions
 from helix_tui.core.supervision.stages.delegate import Delegate

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ground.time import parse_instant
-from helix_tui.core.supervision.run_state.account import Account
+from helix_tui.core.supervision.run_state.budget import Account
 from helix_tui.core.supervision.stages.results import LoopResult, LoopTurn
 
 FIRST, LAST = "20260801T100005-aaaaaaaa", "20260801T100006-bbbbbbbb"

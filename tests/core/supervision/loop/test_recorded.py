@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.execute.executable import find_executable
+from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.supervision.loop.options import RunOptions
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
+from helix_tui.core.supervision.loop.work import RunOptions
 from helix_tui.core.supervision.stages.delegate import Delegate
 from tests.conftest import ProjectFactory
 from tests.core.supervision.loop.conftest import REPOSITORY

@@ -12,7 +12,7 @@ from helix_tui.core.editing import operations
 from helix_tui.core.editing.journal import PASSING
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.text import CONTEXT_BEGIN, with_context
-from helix_tui.core.supervision.stages.governing import agent_context
+from helix_tui.core.supervision.stages.stage_run import agent_context
 from tests.core.supervision.conftest import ERAS, queue_of, row
 from tests.core.supervision.loop.conftest import StageFactory
 

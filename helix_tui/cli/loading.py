@@ -1,0 +1,235 @@
+"""The present data of a project, read once, for the commands that print it.
+
+`core.snapshot.take_snapshot` reads more than a queue needs; what one cold process pays counts here.
+
+``--since``: attempts that began at or after an instant.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+from collections.abc import Collection, Iterable
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from helix_tui.cli.call import Call, CliError
+from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.tracker import Tracker, describe, only_archived, read_archive, read_tracker
+from helix_tui.core.ddx.dialect import Dialect, Shut, remarks, rule_for, shut
+from helix_tui.core.ddx.probe import at_hand
+from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
+from helix_tui.core.ground.project import Project, find_project
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NS, parse_now
+
+if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts.attempt import Attempt
+
+
+class UnknownBead(CliError):
+    """No bead of the tracker is named so; ``named`` is what was written."""
+
+    def __init__(self, named: str, advice: str) -> None:
+        super().__init__(f"no bead “{clean_line(named, 60)}” in the tracker", advice)
+        self.named = named
+
+
+NO_TRACKER = "`ddx init` creates one here; -C DIR names another project; `helix-tui demo` shows a throw-away one."
+
+
+ASKED = {"april": "DDx of April, as requested", "head": "DDx since May, as requested"}
+"""Whose rules ``--era`` asks for, in words."""
+
+
+class Present(Struct, frozen=True):
+    """One project's tracker and the queue that it makes."""
+
+    project: Project
+    tracker: Tracker
+    queue: Queue
+    runs: tuple[Run, ...]
+    """What some file calls running, dead claims too."""
+    dialect: Dialect | None = None
+    """What the installed ddx does, whose rule judged the queue if it is proven; None where there is none."""
+
+    @property
+    def judged_by(self) -> str:
+        """Whose rule says what is ready: a DDx of which time, where somebody asked for it by ``--era``."""
+        if self.queue.era == "auto":
+            return "the DDx that wrote it"
+        asked = ASKED.get(self.queue.era) if isinstance(self.queue.era, str) else None
+        return asked or "the installed ddx"
+
+    @property
+    def shut(self) -> Shut | None:
+        """Why the installed ddx would refuse every command here; None where it would not."""
+        return shut(self.tracker.beads, self.dialect)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What must be known of the installed ddx before the queue is believed."""
+        return tuple(remark.text for remark in remarks(self.tracker.beads, self.dialect))
+
+
+def locate(call: Call) -> Project:
+    """The project of this call: the folder that ``-C`` names where it has a ``.ddx``, else its git root."""
+    if not call.directory.is_dir():
+        raise CliError(f"{clean_line(str(call.directory))} is not a folder", "Name the project with -C DIR.")
+    project = find_project(call.directory)
+    named = call.options.directory
+    if named is not None and not os.environ.get("DDX_BEAD_DIR"):
+        here = named.absolute()
+        if here != project.root and (here / ".ddx").is_dir():
+            return replace(project, root=here, ddx_dir=here / ".ddx")
+    return project
+
+
+def load(call: Call, *, era: Era = "auto", digest: bool = False) -> Present:
+    """Read and judge the tracker of this call's project.
+
+    Raises:
+        CliError: there is none, or it cannot be read.
+    """
+    project = locate(call)
+    tracker = read_tracker(project.beads_file, digest=digest)
+    path = clean_line(str(project.beads_file))
+    if tracker.missing and not project.ddx_dir.is_dir():
+        raise CliError(f"no queue here: looked for {path}", NO_TRACKER)
+    if tracker.problem:
+        raise CliError(tracker.problem, f"Check {path}: DDx itself needs to read it too.")
+    present = judge(call, project, tracker, era=era)
+    for remark in present.remarks:
+        call.note(remark)
+    return present
+
+
+def judge(call: Call, project: Project, tracker: Tracker, *, era: Era = "auto", now: int | None = None) -> Present:
+    """What runs, and which bead stands where, as of the call's instant or of another one."""
+    now = call.now if now is None else now
+    reader = RunReader(project)
+    runs = reader.find(tracker.beads, now, edits=_edits(project, tracker))
+    claims = Claims(
+        leases=reader.fresh_leases(now),
+        running=beads_at_work(runs),
+        origin_head=project.origin_head() or "",
+    )
+    dialect = at_hand(call.ddx, project.root) if era == "auto" else None
+    queue = classify(tracker.beads, now=now, era=rule_for(dialect, era), claims=claims)
+    return Present(project, tracker, queue, runs, dialect)
+
+
+def _edits(project: Project, tracker: Tracker) -> dict[str, list[tuple[int, int]]]:
+    """Our own writes to beads, read only where a row in progress may have been written by one."""
+    if not any(bead.status == "in_progress" for bead in tracker.beads.values()):
+        return {}
+    from helix_tui.core.editing.journal import Journal, edits_of
+
+    return edits_of(Journal.of(project).look())
+
+
+def note_unread(call: Call, tracker: Tracker) -> None:
+    """Say on stderr which lines of the tracker could not be read: what is judged leaves them out."""
+    if tracker.unread:
+        call.note(f"{clean_line(tracker.unread, 300)}; `helix-tui doctor` says what to do")
+
+
+def find_bead(queue: Queue, text: str) -> str:
+    """The id that a text stands for: the id itself, or the beginning or end of exactly one.
+
+    Raises:
+        UnknownBead: no id fits.
+        CliError: several do.
+    """
+    found = _meant(text, queue.beads, "beads")
+    if found is not None:
+        return found
+    from difflib import get_close_matches
+
+    near = get_close_matches(text[:80], queue.beads, n=3)
+    hint = f"Near it: {', '.join(clean_line(bead_id, 60) for bead_id in near)}." if near else ""
+    raise UnknownBead(text, hint or "`helix-tui queue` lists the ids.")
+
+
+def archived_bead(project: Project, held: Collection[str], text: str) -> Bead | None:
+    """The archived bead that a text means: its id, or a part that no bead of the tracker has.
+
+    Raises:
+        CliError: several fit.
+    """
+    if text in held:
+        return None
+    away = only_archived(read_archive(project.archive_file), held)
+    if text not in away and _fitting(text, held):
+        return None
+    found = _meant(text, away, "archived beads")
+    return None if found is None else away[found]
+
+
+def _meant(text: str, ids: Collection[str], what: str) -> str | None:
+    """The id among these that a text stands for: the id itself, or the beginning or end of exactly one.
+
+    Raises:
+        CliError: it is that of several.
+    """
+    if text in ids:
+        return text
+    fits = _fitting(text, ids)
+    if len(fits) < 2:
+        return fits[0] if fits else None
+    some = ", ".join(clean_line(bead_id, 60) for bead_id in fits[:6])
+    more = f" and {len(fits) - 6} more" if len(fits) > 6 else ""
+    raise CliError(f"“{clean_line(text, 60)}” fits {len(fits)} {what}: {some}{more}", "Type more of the id.")
+
+
+def _fitting(text: str, ids: Iterable[str]) -> list[str]:
+    return [bead_id for bead_id in ids if text and (bead_id.startswith(text) or bead_id.endswith(text))]
+
+
+def known_as(error: UnknownBead, project: Project, held: Collection[str]) -> CliError:
+    """What to say of a bead that is to be changed and that the tracker does not hold: it may be archived."""
+    gone = archived_bead(project, held, error.named)
+    if gone is None:
+        return error
+    said = f"{clean_line(gone.id, 60)} was {describe(gone).words}: ddx changes no archived bead"
+    return CliError(said, f"`helix-tui why {clean_line(gone.id, 60)}` shows it; a new bead can continue it.")
+
+
+_SPAN = re.compile(r"(\d+)([smhdw])\Z")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def add_since(parser: argparse.ArgumentParser) -> None:
+    """The option."""
+    parser.add_argument("--since", metavar="D", help="started since then: 90m, 12h, 3d, or an ISO 8601 time")
+
+
+def since_of(call: Call) -> int | None:
+    """The instant that was asked for, or None.
+
+    Raises:
+        CliError: neither a span nor a time.
+    """
+    text = call.options.since
+    if not text:
+        return None
+    span = _SPAN.match(text)
+    if span:
+        return call.now - int(span.group(1)) * _SECONDS[span.group(2)] * NS
+    try:
+        return parse_now(text)
+    except ValueError:
+        raise CliError(
+            f"--since {clean_line(text, 40)!r} is neither a duration nor a time",
+            "Write 90m, 12h, 3d or 2026-08-21.",
+            2,
+        ) from None
+
+
+def began_since(attempt: Attempt, since: int | None) -> bool:
+    """Whether an attempt began at or after ``since``; one of which no time is known counts as old."""
+    return since is None or (attempt.started_at or attempt.finished_at or 0) >= since

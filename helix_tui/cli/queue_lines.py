@@ -1,0 +1,244 @@
+"""The queue in lines for people.
+
+The numbers of a queue in one line, the same in every command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import lru_cache
+from itertools import islice
+
+from helix_tui.cli.call import Call
+from helix_tui.cli.loading import Present
+from helix_tui.cli.paint import ROLES
+from helix_tui.core.beads.counts import QueueCounts, count_queue
+from helix_tui.core.beads.graph import circles
+from helix_tui.core.beads.readiness import NOT_ELIGIBLE, STATES, Queue, Standing
+from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.tracker import describe, only_archived, read_archive
+from helix_tui.core.beads.views import build_view
+from helix_tui.core.ddx.runs.running import Run, gone
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import cell_width, clean_line, counted, fit, short_id
+from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
+
+
+def queue_lines(call: Call, present: Present, shown: Sequence[str], archived: Sequence[str] | None = None) -> list[str]:
+    """The queue: what is unfinished in the order asked for; what is finished is counted.
+
+    Args:
+        shown: ids that pass the filter, in the order asked for.
+        archived: ids of the archive that do; None where they are not asked for.
+    """
+    if call.options.order == "pick":
+        body: Iterable[str] = _by_state(call, present, shown)
+    else:
+        body = _as_on_screen(call, present.queue)
+    return [
+        _headline(call, present, len(shown)),
+        "",
+        *body,
+        *_archived(call, present, archived),
+        "",
+        *notes(call, present),
+    ]
+
+
+def _archived(call: Call, present: Present, archived: Sequence[str] | None) -> list[str]:
+    """Beads of ddx's archive that pass the filter, where they are asked for."""
+    if archived is None:
+        return []
+    beads = read_archive(present.project.archive_file).beads
+    found = [describe(beads[bead_id]) for bead_id in archived]
+    lines = [f"{clean_line(each.bead_id, 60)}  {each.day or each.status}  {each.title}" for each in found]
+    return ["", f"archived {len(found):,}", *(fit("  " + line, call.paint.width).rstrip() for line in lines)]
+
+
+def _by_state(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
+    """One paragraph a state, what runs first; with a filter, finished beads that pass it too."""
+    queue = present.queue
+    runs: dict[str, list[Run]] = {}
+    for run in present.runs:
+        runs.setdefault(run.bead_id or "", []).append(run)
+    states = {bead_id: queue.state(bead_id) for bead_id in shown}
+    told = [state for state in STATES if state != "running" and (call.options.filter or state not in TERMINAL)]
+    lines: list[str] = []
+    for state in ("running", *told):
+        group = [bead_id for bead_id in shown if states[bead_id] == state]
+        if state != "ready":
+            group.sort(key=lambda bead_id: queue.beads[bead_id].priority)
+        if group:
+            but = f" · {present.shut.short}" if state == "ready" and present.shut is not None else ""
+            lines += ["", f"{call.paint.state(state)} {len(group)}{but}"]
+            for bead_id in group:
+                lines.append(_row(call, queue, bead_id))
+                lines += [run_line(run, queue.as_of, " " * 10) for run in runs.get(bead_id, ()) if run.live]
+    return lines[1:] or ["nothing to show" if call.options.filter else "nothing to do: the queue is empty"]
+
+
+def _as_on_screen(call: Call, queue: Queue) -> Iterator[str]:
+    """The tree or the graph as the console has it, folds and all."""
+    tree = call.options.order == "tree"
+    rows = build_view(queue, "tree" if tree else "dag", call.options.filter).rows
+    leads = [("  " * row.depth if tree else row.gutter + " ") for row in rows]
+    width = 0 if tree else min(16, max(map(cell_width, leads), default=0))
+    for row, lead in zip(rows, leads, strict=True):
+        lead = lead if tree else fit(lead, width)
+        if row.kind == "fold":
+            yield call.paint(f"{'':>{12 + _id_width(queue)}}{lead}… {row.text}", "muted")
+        elif row.kind == "missing":
+            name = fit(clean_line(short_id(row.bead_id)), _id_width(queue))
+            yield f"{'':>10}{name}  {lead}" + call.paint("not in the tracker", "attention")
+        elif row.kind == "bead":
+            yield _row(call, queue, row.bead_id, lead, name_state=True)
+
+
+def _headline(call: Call, present: Present, shown: int) -> str:
+    queue, project = present.queue, present.project
+    branch = project.branch()
+    written = f"written {format_age((call.now - present.tracker.mtime_ns) / NS)} ago"
+    as_of = f"as of {format_instant(queue.as_of)}" if call.fixed_now else written
+    parts = [
+        clean_line(project.name, 40) + (f" ⎇ {clean_line(branch, 30)}" if branch else ""),
+        f"{shown:,} of {counted(len(queue.beads), 'bead')}"
+        if call.options.filter
+        else counted(len(queue.beads), "bead"),
+        str(counts_of(project, queue)),
+        present.shut.short if present.shut is not None else "",
+        "" if present.tracker.missing else f"rules of {present.judged_by}",
+        "no bead yet" if present.tracker.missing else as_of,
+    ]
+    return " · ".join(filter(None, parts))
+
+
+def _row(call: Call, queue: Queue, bead_id: str, lead: str = "", *, name_state: bool = False) -> str:
+    """``   1  P0  ddx-0e268fe3  title … why``, as wide as the terminal."""
+    bead, standing = queue.beads[bead_id], queue.standing(bead_id)
+    place = queue.position.get(bead_id)
+    head = f"{place if place and standing.state == 'ready' else '':>4}  P{bead.priority}  "
+    name = fit(clean_line(short_id(bead_id)), _id_width(queue))
+    note = _why_in_short(queue, bead_id, standing)
+    if name_state and standing.state not in ("ready", "waiting_dependencies"):
+        note = f"{standing.state} {note}".rstrip()
+    left = call.paint.width - len(head) - _id_width(queue) - 2 - (cell_width(note) + 2 if note else 0)
+    title = fit(lead + title_of(bead), max(12, left))
+    tail = "  " + call.paint(note, "muted") if note else ""
+    return f"{head}{call.paint(name, ROLES.get(standing.state, 'muted'))}  {title}{tail}".rstrip()
+
+
+def title_of(bead: Bead) -> str:
+    """The title, cleaned; never nothing."""
+    return clean_line(bead.title, 400) or "(no title)"
+
+
+@lru_cache(maxsize=1)
+def _id_width(queue: Queue) -> int:
+    """As wide as the widest id, shortened; an id of a strange form does not widen the column for all."""
+    return min(12, max((cell_width(clean_line(short_id(bead_id))) for bead_id in queue.beads), default=12))
+
+
+def run_line(run: Run, now: int, indent: str) -> str:
+    """One run: what it does, for how long, with what, and whether it still lives."""
+    since = format_span((now - run.started_at) / NS) if run.started_at else ""
+    doing = " ".join(filter(None, (run.phase, run.last_tool))) or run.message
+    what = " · ".join(filter(None, (clean_line(doing, 60), since, clean_line(run.model or run.harness, 30))))
+    verdict = "" if run.verdict == "alive" else f"{run.verdict}: {clean_line(run.why, 160)}"
+    return indent + " · ".join(filter(None, (what, verdict, f"by {run.source}")))
+
+
+def _why_in_short(queue: Queue, bead_id: str, standing: Standing) -> str:
+    """What a list has room for: what it waits for, or what waits for it."""
+    if standing.state == "waiting_dependencies":
+        first, *others = standing.reasons[0].refs
+        bead = queue.beads.get(first)
+        gone = " (missing)" if bead is None else " (cancelled)" if bead.status == "cancelled" else ""
+        return f"waits on {clean_line(short_id(first))}{gone}" + (f" +{len(others)}" if others else "")
+    if standing.state == "running":
+        return ""  # the line under it tells
+    if standing.state == "superseded":
+        return f"by {clean_line(short_id(standing.reasons[0].refs[0]))}"
+    if standing.until is not None:
+        return f"in {format_span((standing.until - queue.as_of) / NS)}"
+    if standing.state == "epic_container":
+        closed, all_ = queue.graph.progress(bead_id)
+        return f"{closed}/{all_}" if all_ else ""
+    if standing.state == "proposed" or (
+        standing.state == "not_eligible" and standing.reasons[0].detail == NOT_ELIGIBLE
+    ):
+        return ""  # the state says it all
+    if standing.state == "ready":
+        freed = len(queue.unblocks(bead_id))
+        return f"unblocks {freed}" if freed else ""
+    if standing.state == "unknown_status":
+        return f"“{clean_line(queue.beads[bead_id].status, 24)}”"
+    return fit(clean_line(standing.reasons[0].detail), 28).rstrip() if standing.reasons else ""
+
+
+def claims_left(held: Collection[Run], free: Collection[Run], lost: Collection[Run]) -> str:
+    """How many workers are gone, as `gone` says, and whose beads nothing holds any more."""
+    parts = [f"{counted(len(held) + len(free) + len(lost), 'claim')} of workers that are gone"]
+    parts += [f"{len(free):,} free again"] if free else []
+    parts += [f"{len(lost):,} of beads that the tracker lacks"] if lost else []
+    return ", ".join(parts)
+
+
+def notes(call: Call, present: Present) -> list[str]:
+    """What must not pass in silence: what is finished, unread, unknown, missing or in a circle."""
+    queue, tracker = present.queue, present.tracker
+    counts = queue.counts()
+    finished = ", ".join(f"{counts.get(state, 0):,} {state}" for state in sorted(TERMINAL)[::-1])
+    archive = read_archive(present.project.archive_file)
+    if away := counts_of(present.project, queue).put_away:
+        finished += f"; {away}; --archived lists them"
+    lines = [call.paint(finished, "muted")]
+    if archive.problem or archive.unread:
+        lines.append(call.paint(clean_line(archive.problem or archive.unread, 300), "attention"))
+    if tracker.dropped:
+        lines.append(call.paint(f"{counted(len(tracker.dropped), 'line')} unread:", "attention"))
+        lines += [f"  line {line.line}: {line.reason}" for line in tracker.dropped[:5]]
+        if len(tracker.dropped) > 5:
+            lines.append(f"  … {len(tracker.dropped) - 5} more, all of them in --json")
+    if tracker.folded:
+        lines.append(f"{counted(len(tracker.folded), 'id')} on more than one line; the last one counts")
+    for status, number in queue.unknown_statuses().items():
+        lines.append(
+            call.paint(f"{counted(number, 'bead')} with unknown status “{clean_line(status, 40)}”", "attention")
+        )
+    held, free, lost = gone(present.runs, queue)
+    if left := (*held, *free, *lost):
+        some = ", ".join(clean_line(short_id(run.bead_id or run.worker_id or "?")) for run in left[:4])
+        said = claims_left(held, free, lost)
+        lines.append(call.paint(f"{said}: ", "attention") + some + (", …" if len(left) > 4 else ""))
+    missing = dict.fromkeys(edge.missing for edge in queue.graph.dangling)
+    if missing:
+        waiting = len({edge.bead_id for edge in queue.graph.dangling})
+        some = ", ".join(clean_line(bead_id, 40) for bead_id in list(missing)[:3])
+        said = f"{counted(waiting, 'bead waits', 'beads wait')} for {len(missing)} that the tracker lacks: "
+        lines.append(call.paint(said, "attention") + some + (", …" if len(missing) > 3 else ""))
+    for circle in islice(circles(queue), 5):
+        path = circle.path(lambda bead_id: clean_line(short_id(bead_id)))
+        lines.append(call.paint("dependency cycle: ", "error") + path)
+    return lines
+
+
+def counts_of(project: Project, queue: Queue) -> QueueCounts:
+    """The numbers of a whole queue; reads the questions that HELIX keeps, and ddx's archive."""
+    from helix_tui.core.supervision.signals.questions import beads_in_question, read_questions
+
+    asked = beads_in_question(read_questions(project.helix_dir / "questions.json"))
+    return count_queue(queue, asked, archive=only_archived(read_archive(project.archive_file), queue.beads))
+
+
+def queue_line(counts: QueueCounts) -> str:
+    """``12 beads · 8 ready, 6 for workers: q-1 and q-2 wait for you · 1 running · 2 waiting for
+    others · 0 blocked outside · 1 closed, 8 more archived (9 closed in all)``."""
+    parts = (
+        counted(counts.total, "bead"),
+        str(counts),
+        f"{counts.running:,} running",
+        f"{counts.waiting:,} waiting for others",
+        f"{counts.outside:,} blocked outside",
+        ", ".join(filter(None, (f"{counts.closed:,} closed", counts.put_away))),
+    )
+    return " · ".join(parts)

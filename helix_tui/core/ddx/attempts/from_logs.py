@@ -1,0 +1,419 @@
+"""What ddx logs of attempts, row by row (docs/formats/ddx.md §5): ``.ddx/metrics/attempts.jsonl``, one row an attempt,
+and the session index, one row for each call of an agent, whatever it was for.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
+
+from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, Tokens
+from helix_tui.core.ddx.attempts.sums import AgentCall, Part
+from helix_tui.core.ddx.claims import Claim, run_state_claim, run_state_files
+from helix_tui.core.ddx.files import Folder, JsonCache, LineTail, decode_object
+from helix_tui.core.ddx.names import instant, money, text, whole
+from helix_tui.core.ground.time import NS
+
+
+class MetricRow(Struct, gc=False):
+    """One row; fields of a later schema are left out."""
+
+    attempt_id: str = ""
+    bead_id: str = ""
+    session_id: str = ""
+    ts_start: str = ""
+    ts_end: str = ""
+    model: str = ""
+    harness: str = ""
+    provider: str = ""
+    outcome: str = ""
+    exit_code: int | None = None
+    cost_usd: float | None = None
+    duration_ms: int | None = None
+    input_tokens: int | None = None
+    cached_tokens: int | None = None
+    output_tokens: int | None = None
+    total_tokens: int | None = None
+    review_verdict: str = ""
+
+
+_decode_metric = msgspec.json.Decoder(MetricRow).decode
+
+
+MAX_ROWS = 40_000
+"""Rows that are held, those written last: 0.6 KB each, 24 MB of so many."""
+
+
+class MetricsFile:
+    """The rows so far; appended ones are taken in as they come, a rewritten file from its start."""
+
+    def __init__(self, ddx_dir: Path) -> None:
+        self._tail = LineTail(ddx_dir / "metrics" / "attempts.jsonl", cap=64 << 20)
+        self.rows: dict[str, MetricRow] = {}
+        self.unread = 0
+
+    def refresh(self) -> set[str]:
+        """Take in appended rows; the ids of beads they speak of."""
+        dirty: set[str] = set()
+        lines = self._tail.poll()
+        if self._tail.replaced:
+            dirty |= {row.bead_id for row in self.rows.values()}
+            self.rows, self.unread = {}, 0
+        while self._tail.behind:
+            lines += self._tail.poll()
+        for line in lines:
+            row = _row(line)
+            if row is not None:
+                self.rows.pop(row.attempt_id, None)  # the last written stands last
+                self.rows[row.attempt_id] = row
+                dirty.add(row.bead_id)
+            elif line.strip():
+                self.unread += 1
+        for oldest in [*islice(self.rows, max(0, len(self.rows) - MAX_ROWS))]:
+            dirty.add(self.rows.pop(oldest).bead_id)
+        return dirty
+
+
+def _row(line: bytes) -> MetricRow | None:
+    try:
+        row = _decode_metric(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        try:
+            document = decode_object(line)
+        except ValueError:
+            return None
+        texts: dict[str, object] = {key: text(document, key) for key in _METRIC_TEXTS}
+        numbers = {key: whole(document.get(key)) for key in _METRIC_COUNTS}
+        row = msgspec.convert(texts | numbers | {"cost_usd": money(document.get("cost_usd"))}, MetricRow)
+    return row if row.attempt_id else None
+
+
+def metric_piece(row: MetricRow) -> Piece:
+    """What a row says about its attempt."""
+    ended = instant(row.ts_end)
+    return Piece(
+        "metrics",
+        row.attempt_id,
+        row.bead_id,
+        status=row.outcome,
+        session_id=row.session_id,
+        harness=row.harness,
+        model=row.model,
+        provider=row.provider,
+        started_at=instant(row.ts_start),
+        finished_at=ended,
+        duration_ms=whole(row.duration_ms),
+        tokens_in=whole(row.input_tokens),
+        tokens_cached=whole(row.cached_tokens),
+        tokens_out=whole(row.output_tokens),
+        tokens=whole(row.total_tokens),
+        cost_usd=money(row.cost_usd),
+        exit_code=row.exit_code,
+        review_verdict=row.review_verdict,
+        at=ended,
+    )
+
+
+_METRIC_TEXTS = tuple(f.name for f in msgspec.structs.fields(MetricRow) if f.type is str)
+_METRIC_COUNTS = tuple(f.name for f in msgspec.structs.fields(MetricRow) if f.type is not str and f.name != "cost_usd")
+
+
+class RunStates:
+    """The run records of a project, look after look."""
+
+    def __init__(self, ddx_dir: Path) -> None:
+        self._ddx = ddx_dir
+        self._folder = Folder(ddx_dir / "run-state")
+        self._documents = JsonCache(limit=1 << 20)
+        self._claims: dict[str, Claim] = {}
+        self._by_bead: dict[str, dict[str, Piece]] = {}
+
+    def refresh(self) -> set[str]:
+        """Take in what changed; the ids of beads whose attempts may differ now."""
+        found: dict[str, Claim] = {}
+        for path in run_state_files(self._ddx, self._folder):
+            document = self._documents.load(path)
+            claim = run_state_claim(path, document) if document is not None else None
+            if claim is not None and claim.attempt_id:
+                found.setdefault(claim.attempt_id, claim)
+        self._documents.sweep()
+        told = {name: _told(claim) for name, claim in found.items()}
+        before = {name: _told(claim) for name, claim in self._claims.items()}
+        names = {name for name in told.keys() | before.keys() if told.get(name) != before.get(name)}
+        if not names:
+            return set()
+        self._claims = found
+        self._by_bead = {}
+        for claim in found.values():
+            self._by_bead.setdefault(claim.bead_id, {})[claim.attempt_id] = _piece(claim)
+        return {row[0] for name in names for row in (told.get(name), before.get(name)) if row is not None}
+
+    def of(self, bead_id: str) -> tuple[Piece, ...]:
+        """What is recorded of attempts of a bead."""
+        return tuple(self._by_bead.get(bead_id, {}).values())
+
+
+def _told(claim: Claim) -> tuple[str, int | None, str, str]:
+    """What an attempt takes from its record: nothing that each heartbeat changes."""
+    return claim.bead_id, claim.started_at, claim.harness, claim.model
+
+
+def _piece(claim: Claim) -> Piece:
+    return Piece(
+        "run-state",
+        claim.attempt_id,
+        claim.bead_id,
+        worker_id=claim.worker_id,
+        harness=claim.harness,
+        model=claim.model,
+        started_at=claim.started_at,
+    )
+
+
+FOLLOWS_S = 30
+"""Seconds within which ddx reviews or triages an attempt after its end."""
+
+NEAR_ROWS = 16
+"""Rows back among which its attempt is looked for: several workers write into one index."""
+
+_NOT_REACHED = ("ResolveRoute:", "under-specified routing", "no viable routing candidate")
+"""How the detail of a call begins or reads for which ddx found no agent; nothing was called then."""
+
+
+class _Row(Struct, gc=False, rename="camel"):
+    """One row; fields of a later schema are left out."""
+
+    id: str = ""
+    bead_id: str = msgspec.field(default="", name="beadID")
+    prompt_sha: str = msgspec.field(default="", name="promptSHA")
+    started_at: str = ""
+    ended_at: str = ""
+    cost: float | None = None
+    cost_present: bool | None = None
+    tokens: int = 0
+    input_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    outcome: str = ""
+    bundle_path: str = ""
+    base_rev: str = ""
+    detail: str = ""
+
+
+_decode = msgspec.json.Decoder(_Row).decode
+
+
+class IndexedCall(Struct, frozen=True):
+    """One row of the index."""
+
+    call: AgentCall
+    session_id: str
+    started_at: int
+    failed: bool
+    reviewed_apart: bool
+    """Work of a release whose reviews name no attempt (April)."""
+    input: int | None
+    cached: int | None
+    output: int | None
+
+
+class SessionIndex:
+    """All rows so far; appended ones are taken in as they come, a rewritten file from its start."""
+
+    def __init__(self, ddx_dir: Path) -> None:
+        self._folder = Folder(ddx_dir / "agent-logs" / "sessions")
+        self._tails: dict[str, LineTail] = {}
+        self._by_file: dict[str, list[IndexedCall]] = {}  # no cache: costs are summed over all of them
+        self._seen: dict[str, set[int]] = {}  # of each row only its hash: the rows are 1 KB each
+        self.calls: tuple[IndexedCall, ...] = ()
+        """Every call in the order in which the rows were written."""
+        self.unread = 0
+        """Lines that are no row."""
+
+    def refresh(self) -> list[IndexedCall]:
+        """Take in appended rows: those that are new, or all where a file was replaced or is gone."""
+        names = [name for name in self._folder.names() if name.startswith("sessions-") and name[-6:] == ".jsonl"]
+        new: list[IndexedCall] = []
+        again = bool(self._tails.keys() - set(names))
+        for gone in self._tails.keys() - set(names):
+            del self._tails[gone], self._by_file[gone], self._seen[gone]
+        for name in names:
+            tail = self._tails.setdefault(name, LineTail(self._folder.path / name))
+            found = self._by_file.setdefault(name, [])
+            seen = self._seen.setdefault(name, set())
+            while True:
+                lines = tail.poll()
+                if tail.replaced:
+                    again = True
+                    found.clear()
+                    seen.clear()
+                new += self._take(lines, found, seen)
+                if not tail.behind:
+                    break
+        if new or again:
+            self.calls = tuple(call for name in sorted(self._by_file) for call in self._by_file[name])
+        return list(self.calls) if again else new
+
+    def _take(self, lines: Iterable[bytes], found: list[IndexedCall], seen: set[int]) -> list[IndexedCall]:
+        new = []
+        for line in lines:
+            if not line.strip() or hash(line) in seen:
+                continue
+            seen.add(hash(line))
+            call = _read(line, found)
+            if call is None:
+                self.unread += 1
+            else:
+                found.append(call)
+                new.append(call)
+        return new
+
+
+def _read(line: bytes, before: list[IndexedCall]) -> IndexedCall | None:
+    try:
+        row = _decode(line)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+    began = instant(row.started_at)
+    ended = instant(row.ended_at) or began
+    if began is None or ended is None:
+        return None
+    attempt_id = row.bundle_path.rstrip("/").rpartition("/")[2]
+    total = max(row.tokens, row.input_tokens + row.output_tokens)
+    made = bool(row.cost or total) or not any(mark in row.detail for mark in _NOT_REACHED)
+    known = total > 0
+    usd = row.cost if row.cost and money(row.cost) else 0.0 if row.cost_present or not made else None
+    call = AgentCall(_part(row), ended, usd, total if known or not made else None, row.bead_id, attempt_id, made)
+    indexed = IndexedCall(
+        call,
+        row.id,
+        began,
+        row.outcome == "failure",
+        call.part == "work" and not row.prompt_sha,
+        row.input_tokens if known else None,
+        row.cached_tokens if known else None,
+        row.output_tokens if known else None,
+    )
+    return indexed if attempt_id or row.bead_id else _following(indexed, before)
+
+
+def _part(row: _Row) -> Part:
+    if row.bundle_path:
+        return "work" if row.base_rev or row.prompt_sha else "reviews"
+    if row.bead_id:
+        return "work" if row.id.startswith("eb-") else "checks"
+    return "other"
+
+
+def _following(indexed: IndexedCall, before: list[IndexedCall]) -> IndexedCall:
+    """A call that names nothing: the first one after the end of an attempt is its review or its triage.
+
+    The attempt that ended last is meant: one before it may have changed nothing, and then nobody reviews it.
+    What failed, the work or its review, is followed by a triage.
+    """
+    recent = before[-NEAR_ROWS:]
+    followed: set[str] = set()
+    for each in reversed(recent):
+        attempt_id, late = each.call.attempt_id, indexed.started_at - each.call.at
+        if not attempt_id or attempt_id in followed or not 0 <= late < FOLLOWS_S * NS:
+            continue
+        failed = each.failed and each.call.part in ("work", "reviews")
+        if failed or (each.reviewed_apart and each.call.part == "work"):
+            part: Part = "triage" if failed else "reviews"
+            named = replace(indexed.call, part=part, bead_id=each.call.bead_id, attempt_id=attempt_id)
+            return replace(indexed, call=named)
+        followed |= {attempt_id} if each.call.part in ("reviews", "triage") else set()
+    return indexed
+
+
+CHECKED_S = 900
+"""Seconds between ddx's readiness check of a bead and the attempt that it led to."""
+
+
+class Spent:
+    """Shares ddx's session index out among attempts."""
+
+    def __init__(self, ddx_dir: Path) -> None:
+        self._index = SessionIndex(ddx_dir)
+        self._by_bead: dict[str, list[IndexedCall]] = {}
+        self._other: dict[str, tuple[AgentCall, ...]] = {}
+
+    def refresh(self) -> set[str]:
+        """Take in what ddx appended; the ids of beads that it speaks of."""
+        new = self._index.refresh()
+        if not new and len(self._index.calls) == sum(map(len, self._by_bead.values())):
+            return set()
+        dirty = set(self._by_bead) if len(new) == len(self._index.calls) else set()
+        grouped: dict[str, list[IndexedCall]] = defaultdict(list)
+        for each in self._index.calls:
+            grouped[each.call.bead_id].append(each)
+        self._by_bead = dict(grouped)
+        dirty |= {each.call.bead_id for each in new}
+        for bead_id in dirty:
+            self._other[bead_id] = tuple(each.call for each in self._by_bead.get(bead_id, ()))
+        return dirty
+
+    @property
+    def other(self) -> tuple[AgentCall, ...]:
+        """Calls that belong to no attempt."""
+        return tuple(call for calls in self._other.values() for call in calls)
+
+    def share(self, bead_id: str, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+        """The attempts of a bead, newest first, each with its calls; the others are kept apart."""
+        calls = self._by_bead.get(bead_id)
+        if not calls:
+            return tuple(attempts)
+        shares: dict[str, list[IndexedCall]] = defaultdict(list)
+        other = []
+        for each in calls:
+            owner = _owner(each, attempts)
+            if owner is None:
+                other.append(each.call)
+            else:
+                shares[owner].append(each)
+        self._other[bead_id] = tuple(other)
+        return tuple(_with_calls(attempt, shares.get(attempt.attempt_id, ())) for attempt in attempts)
+
+
+def _owner(each: IndexedCall, attempts: Sequence[Attempt]) -> str | None:
+    """The attempt that a call was made for."""
+    for attempt in attempts:
+        if each.call.attempt_id == attempt.attempt_id:
+            return attempt.attempt_id
+        if not each.call.attempt_id and each.session_id and each.session_id == attempt.session_id:
+            return attempt.attempt_id
+    if each.call.part != "checks":
+        return None
+    later = [
+        (attempt.started_at, attempt.attempt_id)
+        for attempt in attempts
+        if attempt.started_at is not None and -NS <= attempt.started_at - each.started_at < CHECKED_S * NS
+    ]
+    return min(later)[1] if later else None
+
+
+def _with_calls(attempt: Attempt, calls: Iterable[IndexedCall]) -> Attempt:
+    """An attempt with its calls; what its own cycles used together is said by them and not by the last."""
+    held = list(calls)
+    if not held:
+        return attempt
+    work = [each for each in held if each.call.part == "work"]
+    changed = replace(attempt, calls=tuple(each.call for each in held))
+    if not work:
+        return changed
+    usd = [each.call.usd for each in work if each.call.usd is not None]
+    total = [each.call.tokens for each in work if each.call.tokens is not None]
+    if len(usd) == len(work) and any(usd):
+        changed = replace(changed, cost_usd=sum(usd))
+    if len(total) == len(work) and any(total):
+        parts = [
+            sum(filter(None, (getattr(each, name) for each in work))) or None for name in ("input", "cached", "output")
+        ]
+        changed = replace(changed, tokens=Tokens(parts[0], parts[1], parts[2], sum(total)))
+    return changed

@@ -1,0 +1,187 @@
+"""What git knows of DDx's files: what nobody has committed, which of it ddx would not work beside, and where a bead
+that is no longer in the tracker was last seen.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Literal
+
+from msgspec import Struct
+
+from helix_tui.core.beads.record import Bead, UnreadableLine, decode_bead
+from helix_tui.core.beads.tracker import read_archive
+from helix_tui.core.ddx.dialect import BOOKKEEPING
+from helix_tui.core.ddx.files import Stamp, stamp_of
+from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.recent import Recent
+from helix_tui.core.ground.time import NS, parse_instant
+
+_FOLDERS = tuple(path for path in BOOKKEEPING if path.endswith("/"))
+_LOCKS = (".ddx/.git-tracker.lock.", ".ddx/beads.lock.")
+_SKILLS = (".crush/skills/", ".claude/skills/", ".agents/skills/")
+_CAP = 4 << 20
+
+
+def is_bookkeeping(path: str) -> bool:
+    """Whether ddx takes a change of this file, named from the root on with ``/``, for its own."""
+    return (
+        path in BOOKKEEPING
+        or path.startswith((*_FOLDERS, ".ddx/beads.jsonl.tmp-"))
+        or (path.startswith(_LOCKS) and path.endswith(".lock"))
+    )
+
+
+def uncommitted(root: Path, paths: Iterable[str] = (), *, timeout: float = 20.0) -> tuple[str, ...] | None:
+    """Files that are changed, staged or unknown to git, in git's order; None where git does not answer.
+
+    Args:
+        root: the work tree.
+        paths: look at these alone.
+        timeout: seconds that git may take.
+    """
+    words = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--")
+    raw = _git(root, (*words, *(paths or (".",))), timeout)
+    if raw is None:
+        return None
+    records = [record for record in raw.split("\0") if len(record) > 3]
+    return tuple(dict.fromkeys(record[3:] for record in records))
+
+
+def implementation_changes(root: Path) -> tuple[str, ...] | None:
+    """What ddx since May would refuse to begin beside; None where git does not answer."""
+    found = uncommitted(root)
+    if found is None:
+        return None
+    return tuple(path for path in found if not is_bookkeeping(path) and not _unfolded_skill(root, path))
+
+
+def tracked(root: Path, paths: Sequence[str], *, timeout: float = 20.0) -> tuple[str, ...]:
+    """Those files below some paths that git tracks."""
+    raw = _git(root, ("ls-files", "-z", "--", *paths), timeout)
+    return tuple(path for path in (raw or "").split("\0") if path)
+
+
+def _unfolded_skill(root: Path, path: str) -> bool:
+    """A skill that git knows as a link and some tool has put there as a folder: ddx passes over it."""
+    if not path.startswith(_SKILLS):
+        return False
+    link = "/".join(path.split("/")[:3])
+    staged = _git(root, ("ls-files", "--stage", "--", link), 20.0) or ""
+    return staged.startswith("120000") and (root / link).is_dir()
+
+
+def _git(root: Path, words: Sequence[str], timeout: float) -> str | None:
+    env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
+    argv = ("git", "-C", os.fspath(root), *words)
+    try:
+        done = run(argv, env=env, timeout=timeout, cap=_CAP, stop_at_cap=True)
+    except OSError:
+        return None
+    return None if done.rc != 0 and not done.truncated else done.stdout.decode("utf-8", "surrogateescape")
+
+
+_MAX_OUTPUT = 256 << 20
+
+
+class LastSeen(Struct, frozen=True):
+    """The last record of a bead that the tracker no longer holds."""
+
+    where: Literal["archive", "git"]
+    status: str
+    title: str
+    rev: str = ""
+    """The commit that took it out; empty for the archive."""
+    when: int | None = None
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was done when it left."""
+        return self.status == "closed"
+
+
+MOST_KNOWN = 1_000
+"""Answers that are kept, some 500 bytes each: more than a tracker has ever named beads that are missing."""
+
+
+class BeadHistory:
+    """Looks up missing beads; answers are kept until the archive or the branch changes."""
+
+    def __init__(self, project: Project, *, timeout: float = 10.0) -> None:
+        self._project = project
+        self._timeout = timeout
+        self._known: Recent[str, LastSeen | None] = Recent(MOST_KNOWN)
+        self._state: tuple[Stamp | None, str | None] | None = None
+
+    def last_seen(self, bead_id: str) -> LastSeen | None:
+        """The bead's last record in the archive, else in git; None where neither knows it.
+
+        This runs git: call it from a worker.
+        """
+        if not bead_id or "\0" in bead_id or "\n" in bead_id:
+            return None
+        state = (stamp_of(self._project.archive_file), self._head())
+        if state != self._state:
+            self._known.clear()
+            self._state = state
+        if bead_id not in self._known:
+            self._known[bead_id] = self._in_archive(bead_id) or self._in_git(bead_id)
+        return self._known[bead_id]
+
+    def _head(self) -> str | None:
+        branch = self._project.branch()
+        return self._project.ref(f"refs/heads/{branch}") or branch if branch else None
+
+    def _in_archive(self, bead_id: str) -> LastSeen | None:
+        bead = read_archive(self._project.archive_file).beads.get(bead_id)
+        if bead is None:
+            return None
+        return LastSeen("archive", bead.status, bead.title, when=parse_instant(bead.updated_at))
+
+    def _in_git(self, bead_id: str) -> LastSeen | None:
+        """The newest commit that changed how often the id stands in the tracker took it out."""
+        try:
+            tracker = self._project.beads_file.resolve().relative_to(self._project.root.resolve()).as_posix()
+        except (ValueError, OSError, RuntimeError):  # outside the work tree, or links in a circle
+            return None
+        needle = f'-S"id":"{bead_id}"'
+        log = self._git("log", "-1", "--format=%H %ct", needle, "--", tracker)
+        rev, _, seconds = log.out.strip().partition(" ") if log is not None and log.rc == 0 else ("", "", "")
+        if not rev:
+            return None
+        for spec in (f"{rev}^", rev):
+            blob = self._git("cat-file", "blob", f"{spec}:{tracker}")
+            if blob is not None and blob.rc == 0:
+                bead = _find_row(blob.stdout.split(b"\n"), bead_id)
+                if bead is not None:
+                    when = int(seconds) * NS if seconds.isdecimal() else None
+                    return LastSeen("git", bead.status, bead.title, rev, when)
+        return None
+
+    def _git(self, *args: str) -> Finished | None:
+        if self._project.git_dir is None:
+            return None
+        env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
+        argv = ("git", "--no-pager", "-C", os.fspath(self._project.root), *args)
+        try:
+            finished = run(argv, env=env, timeout=self._timeout, cap=_MAX_OUTPUT, stop_at_cap=True)
+        except OSError:
+            return None
+        return None if finished.timed_out else finished
+
+
+def _find_row(lines: Iterable[bytes], bead_id: str) -> Bead | None:
+    """The last record of a bead among lines of JSON."""
+    needle = f'"{bead_id}"'.encode()
+    found = None
+    for line in lines:
+        if needle in line:
+            try:
+                bead = decode_bead(line.rstrip(b"\n"))
+            except UnreadableLine:
+                continue
+            found = bead if bead.id == bead_id else found
+    return found

@@ -1,1 +1,0 @@
-"""What would follow from a plan, found without changing anything."""

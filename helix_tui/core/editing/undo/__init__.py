@@ -1,1 +1,0 @@
-"""The way back: inverse commands, and undo along the journal."""

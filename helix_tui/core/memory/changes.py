@@ -1,0 +1,255 @@
+"""Changes that a person makes to the memory, each with its way back.
+
+Edit, supersede, remove, prune, fade, accept, decline.
+
+What an outcome counted is not among them: evidence is not taken back by hand (docs/formats/memory.md §4).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
+from helix_tui.core.memory.guard import shown_name
+from helix_tui.core.memory.lessons import Proposals
+from helix_tui.core.memory.memory_store import MemoryStore
+from helix_tui.core.memory.records import Correction, Memory, MemoryEdit, MemoryFault, Stored
+from helix_tui.core.memory.reports import Decayed, Proposal, Pruned
+from helix_tui.core.memory.store.indexing import Draft
+from helix_tui.core.memory.write import upkeep as recurring
+
+
+class MemoryChange(Struct, frozen=True):
+    """One change, as it is kept."""
+
+    id: int
+    at: int | None
+    kind: str
+    title: str
+    undone: bool
+    way_back: dict[str, Any]
+
+    def document(self) -> dict[str, Any]:
+        """The JSON shape of a change."""
+        return {
+            "id": self.id,
+            "at": None if self.at is None else format_instant(self.at),
+            "kind": self.kind,
+            "title": self.title,
+            "undone": self.undone,
+        }
+
+
+class MemoryChanges:
+    """Changes one memory, and takes changes back."""
+
+    def __init__(self, memory: MemoryStore) -> None:
+        self._memory = memory
+        self._proposals = Proposals(memory)
+
+    def remove(self, names: Sequence[str], *, kind: str = "remove") -> MemoryChange | None:
+        """Remove memories with their edges; None where none of them is there."""
+        with self._memory.write():
+            gone = self._memory.remove(names)
+            count = len(gone.get("memory", ()))
+            if not count:
+                return None
+            what = f"“{shown_name(names[0])[:60]}”" if count == 1 else f"{count} memories"
+            return self._note(kind, f"{kind} {what}", {"removed": gone})
+
+    def edit(self, name: str, change: MemoryEdit) -> tuple[MemoryChange | None, Correction]:
+        """Correct a memory; (the change, None where nothing changes; what it did).
+
+        Raises:
+            MemoryFault: there is no such memory, or the correction is refused.
+        """
+        with self._memory.write():
+            done = self._memory.edit(name, change)
+            if done.kind == "unchanged":
+                return None, done
+            title = f"edit “{done.after.name[:60]}”"
+            return self._note("edit", title, {"corrected": done.way_back}), done
+
+    def supersede(self, name: str, by: str) -> tuple[MemoryChange, Correction]:
+        """Let one memory stand in place of another; (the change, what it did).
+
+        Raises:
+            MemoryFault: one of them is not there, or they are one.
+        """
+        with self._memory.write():
+            done = self._memory.supersede(name, by)
+            title = f"supersede “{done.before.name[:60]}” by “{done.after.name[:60]}”"
+            return self._note("supersede", title, {"corrected": done.way_back}), done
+
+    def prune(self, threshold: float = 0.25, min_uses: float = 3) -> tuple[MemoryChange | None, Pruned]:
+        """Remove what has been used enough and helped too rarely; (the change, what went)."""
+        with self._memory.write():
+            found = self._memory.prune(threshold, min_uses, apply=False)
+            deed = self.remove([memory.name for memory in found.removed], kind="prune")
+            left = found.remaining - len(found.removed)
+        return deed, replace(found, remaining=left, applied=True)
+
+    def fade(self, days: float = 30, min_uses: float = 2) -> tuple[MemoryChange | None, Decayed]:
+        """Fade dormant memories to neutral; (the change, None where nothing faded; who is dormant)."""
+        with self._memory.write():
+            found = self._memory.decay(days, min_uses, apply=True)
+            now = {memory.name: self._memory.get(memory.name) for memory in found.candidates}
+            faded = [
+                _counts(memory, after)
+                for memory in found.candidates
+                if (after := now[memory.name]) is not None and _tally(after) != _tally(memory)
+            ]
+            title = f"fade {len(faded)} dormant {'memory' if len(faded) == 1 else 'memories'}"
+            return (self._note("fade", title, {"counts": faded}) if faded else None), found
+
+    def accept(self, proposals: Iterable[Proposal]) -> tuple[MemoryChange | None, list[str]]:
+        """Remember lessons; (the change, why some were not taken)."""
+        accepted, refused = [], []
+        with self._memory.write():
+            before = {
+                row[0]: row[1:]
+                for row in self._memory.read(
+                    "SELECT m.id, m.last_used, coalesce(e.seen, 1) FROM memory m"
+                    " LEFT JOIN memory_extra e ON e.memory_id = m.id"
+                )
+            }
+            for proposal in proposals:
+                stored = self._proposals.accept(proposal)
+                if stored.status in ("rejected", "skipped"):
+                    refused.append(f"{proposal.trigger[:60]}: {stored.reason}")
+                    continue
+                new = stored.name if stored.status == "added" else ""
+                accepted.append({"proposal": proposal.id, "new": new} | self._gain(stored, proposal, before))
+            if not accepted:
+                return None, refused
+            title = "accept a lesson" if len(accepted) == 1 else f"accept {len(accepted)} lessons"
+            return self._note("accept", title, {"accepted": accepted}), refused
+
+    def decline(self, proposals: Sequence[Proposal]) -> MemoryChange | None:
+        """Say that lessons are not worth remembering."""
+        if not proposals:
+            return None
+        with self._memory.write():
+            self._proposals.decline(proposals)
+            title = "decline a lesson" if len(proposals) == 1 else f"decline {len(proposals)} lessons"
+            return self._note("decline", title, {"declined": [proposal.id for proposal in proposals]})
+
+    def all(self) -> list[MemoryChange]:
+        """Every change, newest first."""
+        rows = self._memory.read(f"{_SELECT} ORDER BY id DESC LIMIT 200")
+        return [_deed(row) for row in rows]
+
+    def undo(self) -> MemoryChange | None:
+        """Take back the newest change that stands; None where there is none.
+
+        Raises:
+            MemoryFault: what it changed has been changed since.
+        """
+        rows = self._memory.read(f"{_SELECT} WHERE undone = 0 ORDER BY id DESC LIMIT 1")
+        if not rows:
+            return None
+        deed = _deed(rows[0])
+        with self._memory.write() as db:
+            self._take_back(deed.way_back)
+            db.execute("UPDATE memory_deed SET undone = 1 WHERE id = ?", [deed.id])
+        return deed
+
+    def _take_back(self, way: dict[str, Any]) -> None:
+        if "removed" in way:
+            count = self._memory.put_back(way["removed"])
+            if count < len(way["removed"].get("memory", ())):
+                raise MemoryFault("a memory of the same name was stored since", "Rename or remove that one first.")
+        if "corrected" in way:
+            self._memory.take_back(way["corrected"])
+        for each in way.get("counts", ()):
+            self._recount(each)
+        for each in way.get("accepted", ()):
+            if each["new"]:
+                self._memory.remove([each["new"]])
+            if "gain" in each:
+                self._unlearn(each["gain"])
+        numbers = [each["proposal"] for each in way.get("accepted", ())] + list(way.get("declined", ()))
+        self._proposals.reopen(found for number in numbers if (found := self._proposals.get(number)))
+
+    def _unlearn(self, gain: dict[str, Any]) -> None:
+        """Take from a memory what a lesson added to it; what outcomes have counted since stays."""
+        number = gain["id"]
+        with self._memory.write() as db:
+            if gain["strengthened"]:
+                self._memory.discredit(number, gain.get("revision", 1), gain["last_used"])
+                return
+            if "revised" in gain:
+                self._memory.take_back({"revised": gain["revised"]})
+            elif gain["promoted"]:
+                db.execute("UPDATE memory SET type = 'failure' WHERE id = ?", [number])
+            db.execute(
+                "UPDATE memory_extra SET seen = max(1, seen - ?) WHERE memory_id = ?",
+                [gain.get("seen", 1), number],
+            )
+            db.execute(
+                "DELETE FROM memory_occurrence WHERE memory_id = ? AND mark = ?",
+                [number, gain.get("mark", "")],
+            )
+            db.execute(
+                "DELETE FROM memory_variant WHERE memory_id = ? AND trigger = ? AND source = ?",
+                [number, gain["trigger"], gain["source"]],
+            )
+
+    def _recount(self, each: dict[str, Any]) -> None:
+        memory = self._memory.get(each["name"])
+        if memory is None or _tally(memory) != tuple(each["after"]):
+            raise MemoryFault(f"{each['name']} has had outcomes since", "Its counts stay as they are.")
+        with self._memory.write() as db:
+            db.execute("UPDATE memory SET helped = ?, failed = ? WHERE id = ?", [*each["before"], memory.id])
+
+    def _gain(self, stored: Stored, proposal: Proposal, before: dict[int, tuple[str | None, int]]) -> dict[str, Any]:
+        """What a lesson added to a memory that was there, for the way back; nothing for a new memory."""
+        if stored.status == "added" or stored.id is None:
+            return {}
+        last_used, seen = before.get(stored.id, (None, 1))
+        now = self._memory.get(stored.id)
+        seen = now.seen - seen if now is not None else 0
+        met = Draft(proposal.trigger, proposal.resolution, attempt=proposal.attempt, bead=proposal.bead)
+        gain: dict[str, Any] = {
+            "id": stored.id,
+            "strengthened": stored.status == "strengthened",
+            "promoted": stored.promoted,
+            "last_used": last_used,
+            "trigger": proposal.trigger.strip(),
+            "source": proposal.source,
+            "revision": stored.revision,
+            "seen": seen,
+            "mark": recurring.mark(met) if seen else "",
+        }
+        if stored.status == "revised":
+            gain["revised"] = {"id": stored.id, "from": stored.replaced, "to": stored.revision}
+        return {"gain": gain}
+
+    def _note(self, kind: str, title: str, way: dict[str, Any]) -> MemoryChange:
+        at = now_ns()
+        with self._memory.write() as db:
+            made = db.execute(
+                "INSERT INTO memory_deed(at, kind, title, way_back, undone) VALUES (?, ?, ?, ?, 0)",
+                [format_instant(at), kind, title, json.dumps(way, ensure_ascii=False)],
+            )
+        return MemoryChange(int(made.lastrowid or 0), at, kind, title, False, way)
+
+
+_SELECT = "SELECT id, at, kind, title, undone, way_back FROM memory_deed"
+
+
+def _deed(row: Sequence[Any]) -> MemoryChange:
+    return MemoryChange(row[0], parse_instant(row[1]), row[2], row[3], bool(row[4]), json.loads(row[5]))
+
+
+def _tally(memory: Memory) -> tuple[float, float]:
+    return memory.helped, memory.failed
+
+
+def _counts(before: Memory, after: Memory) -> dict[str, Any]:
+    return {"name": before.name, "before": list(_tally(before)), "after": list(_tally(after))}

@@ -1,1 +1,0 @@
-"""What may be stored, shown and injected: secrets, orders, harm."""

@@ -1,0 +1,423 @@
+"""Which places of a text give an agent orders, or ask it in plain words to do harm (defeat a check, carry work or keys
+away), and as what else a text could be read.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import html
+import re
+import unicodedata
+from collections.abc import Iterator
+
+_CHECKS = (
+    r"(?:tests?\b|test suite|test files?|assert(?:ion)?s?\b|checks?\b|verif\w+|hooks?\b|linters?\b"
+    r"|lint\b|gates?\b"
+    r"|validation|type checks?|ci\b|pipeline|coverage|reviews?\b|specs?\b)"
+)
+_PASSING = (
+    r"(?:\bso(?: that)?\b|\bto (?:make|get|let|have|force)\b|\bin order to\b|\buntil\b"
+    r"|\band (?:then )?(?:it|they)\b)"
+    r"[^.\n]{0,60}\b(?:pass(?:es|ed)?|green|succeeds?|goes? through|through|approved?|lands?|merges?|accepted"
+    r"|deliver(?:ed|s)?|is (?:happy|quiet))\b"
+)
+_SECRET = (
+    r"(?:\.env\b|(?:~|\$HOME)?/?\.ssh\b|\bid_(?:rsa|ed25519|ecdsa)\b|\.aws/credentials|\.netrc\b|/etc/shadow"
+    r"|\bprivate keys?\b|\bssh keys?\b|\bcredentials?\b|\bpasswords?\b|\bsecrets?(?:\.\w+)?\b|\bapi keys?\b"
+    r"|\b(?:api|access|auth|deploy|github|session|bearer) tokens?\b|\benv(?:ironment)? var(?:iable)?s?\b)"
+)
+_STRANGER = (
+    r"(?:https?://|git@|ssh://|ftp://|\b(?:an?|the|my|our|his|her|their|this)\s+(?:\w+\s+){0,2}?"
+    r"(?:evil|external|foreign|unknown|attacker\S*|third[- ]party|outside|stranger\S*|anonymous)\b"
+    r"|\b(?:evil|attacker)\b)"
+)
+_PUBLIC = (
+    r"(?:https?://|\bpaste ?bin\b|\btransfer\.sh\b|\bgist\b|\bngrok\b|\bwebhook\.site\b|\b0x0\.st\b"
+    r"|\bfile\.io\b"
+    r"|\b(?:a|the|this|your) (?:public )?(?:issue|comment|commit message|pull request|pr description"
+    r"|chat|channel)\b)"
+)
+
+_KEY_FILE = (
+    r"(?:(?:~|\$HOME)/\.ssh\b|\bid_(?:rsa|ed25519|ecdsa)\b|\.aws/credentials|\.netrc\b|/etc/shadow|\.npmrc\b|\.pypirc\b"
+    r"|\.env\b|\bprivate keys?\b|\$?[A-Z]+_(?:TOKEN|API_KEY|SECRET|PASSWORD)\b)"
+)
+_IN_SIGHT = (
+    r"(?:the |a |an |your |its |every )?(?:\w+ ){0,1}(?:logs?|output|stdout|stderr|answers?|repl(?:y|ies)|responses?"
+    r"|comments?|commits?|commit messages?|reports?|summar(?:y|ies)|transcripts?|readme|evidence)\b"
+)
+
+_HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    (
+        "defeats the checks",
+        re.compile(
+            rf"\b(?:delete|remove|drop|comment out|disable|skip|bypass|turn off|switch off"
+            rf"|stub(?: out)?|neuter"
+            rf"|weaken|mute|silence|gut|rewrite|edit|empty|rm(?: -\w+)*)\b[^.\n]{{0,40}}?{_CHECKS}"
+            rf"[^.\n]{{0,40}}?{_PASSING}",
+            re.I,
+        ),
+    ),
+    (
+        "defeats the checks",
+        re.compile(
+            r"\b(?:overwrite|replace|regenerate|fake|forge|hard-?code|invent)\b[^.\n]{0,40}"
+            r"\b(?:test results?|expected (?:values?|outputs?|results?)|exit codes?|evidence|review"
+            r"|verdicts?)\b"
+            rf"[^.\n]{{0,40}}?{_PASSING}",
+            re.I,
+        ),
+    ),
+    (
+        "defeats the checks",
+        re.compile(
+            r"\b(?:(?:make|let|have)\s+(?:the\s+)?(?:verify|verification|check|gate"
+            r"|test)\S*(?:\s+\w+){0,3}\s+)?"
+            r"(?:exit|return)\s+(?:code\s+)?(?:0|zero)\b[^.\n]{0,20}"
+            r"(?:\bso(?: that)?\b|\bto (?:make|get|let)\b|\bin order to\b)[^.\n]{0,40}\b(?:pass\w*"
+            r"|green|through)\b"
+            r"|\bset (?:the |its )?exit code to (?:0|zero)\b[^.\n]{0,60}\b(?:pass\w*|green|through)\b"
+            r"|\b(?:append|add)\s+`?\|\|\s*true`?[^.\n]{0,60}\b(?:pass\w*|green|through)\b",
+            re.I,
+        ),
+    ),
+    (
+        "skips the checks",
+        re.compile(
+            rf"\b(?:skip|omit|bypass|forgo)\b[^.\n]{{0,20}}?{_CHECKS}[^.\n]{{0,20}}?\b(?:and|then"
+            rf"|but)\b[^.\n]{{0,15}}"
+            r"\b(?:report|mark|say|claim|declare|answer|write|close|merge|push)\b",
+            re.I,
+        ),
+    ),
+    (
+        "skips the checks",
+        re.compile(
+            rf"\b(?:comment out|disable|delete|remove|drop|turn off|switch off|stub(?: out)?|mute|silence)\b"
+            rf"[^.\n]{{0,20}}?{_CHECKS}[^.\n]{{0,30}}?\b(?:and|then)\b[^.\n]{{0,15}}\b(?:report|mark|say|claim|declare|answer)\b"
+            r"[^.\n]{0,30}\b(?:success\w*|done|passed|passing|green|complete\w*|fixed|delivered)\b",
+            re.I,
+        ),
+    ),
+    (
+        "skips the checks",
+        re.compile(
+            r"(?:\b(?:always|every|all|each)\b[^.\n]{0,40}--no-verify\b"
+            r"|--no-verify\b[^.\n]{0,40}\b(?:always|every|all|each|so that)\b)"
+            r"|\b(?:turn|switch) off the (?:sandbox|firewall|virus scanner)\b"
+            r"|\bchmod (?:-R )?777 (?:everything|/(?=\s|$))"
+            r"|(?:^|[.;:]\s+|\balways )(?:merge|land|push|approve)\b[^.\n]{0,20}\bwithout (?:any |a )?"
+            r"(?:review|approval)\b"
+            r"|\bdisable the sandbox and\b"
+            r"|\b(?:run|rerun|start|use)\b[^.\n]{0,40}--dangerously-skip-permissions\b",
+            re.I,
+        ),
+    ),
+    (
+        "claims a verdict",
+        re.compile(
+            r"\balways\s+(?:approve|accept|merge)(?=\s+(?:the|this|these|every|any|all|it|them|what\w*"
+            r"|pull|changes?|reviews?)\b|[.!]?\Z)|\b(?:tell|instruct|persuade"
+            r"|convince)\s+(?:the\s+)?reviewers?\s+to\s+"
+            r"(?:approve|accept|pass)\b|\breviewers?\s+must\s+(?:be told to\s+|be told\s+|answer\s+"
+            r"|say\s+)?approve\b"
+            r"|\b(?:report|answer|reply|respond|say)\s+(?:with\s+)?[`\"']?(?:DELIVERED|APPROVED?"
+            r"|success|done|PASS(?:ED)?)\b"
+            r"[^.\n]{0,30}\b(?:regardless|no matter|whatever|anyway|in any case|even if|even when)\b",
+            re.I,
+        ),
+    ),
+    (
+        "carries work away",
+        re.compile(
+            r"\b(?:push|mirror|upload|publish|copy|send|clone)\b[^.\n]{0,40}?"
+            r"\b(?:all|every|each|whole|entire|--all|--mirror)\b[^\n]{0,50}?\b(?:to|at"
+            r"|into)\s+(?:[^.\n]{0,20}?)"
+            rf"{_STRANGER}"
+            r"|\bgit remote (?:add|set-url)\b[^\n]{0,120}\bgit push\b[^\n]{0,30}(?:--all|--mirror)\b"
+            r"|\bgit push\b[^\n]{0,40}(?:--all|--mirror)[^\n]{0,20}\b(?:evil|attacker)\w*"
+            r"|\b(?:upload|send|post|publish|push)\b[^.\n]{0,30}"
+            r"\b(?:repo(?:sitory)?|source code|codebase|source tree|work ?tree"
+            r"|git history)\b[^.\n]{0,40}?\b(?:to|at|on)\s+"
+            rf"(?:[^.\n]{{0,20}}?)(?:{_PUBLIC}|{_STRANGER})",
+            re.I,
+        ),
+    ),
+    (
+        "sends data away",
+        re.compile(
+            r"\b(?:post|upload|send|export|copy|add|paste|write|include|embed|print|put|append|encode"
+            r"|dump|leak|mail|base64)\b"
+            rf"[^.\n]{{0,50}}?{_SECRET}[^\n]{{0,60}}?\b(?:to|in|into|on|via"
+            rf"|with)\s+(?:[^.\n]{{0,15}}?){_PUBLIC}",
+            re.I,
+        ),
+    ),
+    (
+        "sends data away",
+        re.compile(
+            rf"\b(?:read|cat|open|print|dump|grep|collect|gather)\b[^.\n]{{0,30}}?{_SECRET}[^.\n]{{0,40}}?"
+            r"\b(?:and|then)\b[^.\n]{0,20}\b(?:post|send|upload|paste|print|echo|mail|publish|commit"
+            r"|attach|include)\b",
+            re.I,
+        ),
+    ),
+    (
+        "shows keys",
+        re.compile(
+            rf"\b(?:print|dump|cat|echo|write|log|paste|show|include|put|copy|append|quote)\b"
+            rf"(?![^.\n]{{0,40}}\b(?:path|name|location|fingerprint|hash)s? of\b)[^.\n]{{0,40}}?{_KEY_FILE}"
+            rf"[^.\n]{{0,30}}?\b(?:in|into|to|on|with)\s+{_IN_SIGHT}",
+            re.I,
+        ),
+    ),
+    (
+        "destroys data",
+        re.compile(
+            r"\b(?:delete|drop|wipe|erase|destroy|truncate)\s+(?:all\s+(?:the\s+)?|every\s+"
+            r"|the\s+(?:whole|entire)\s+)"
+            r"(?:production|prod|live|backups?|databases?|git history|repositor\w+|branches)\b"
+            r"|\bgit push\s+(?:-f|--force)\b[^\n]{0,20}(?:--all|--mirror)\b",
+            re.I,
+        ),
+    ),
+)
+
+_FORBIDDEN = re.compile(
+    r"\b(?:never|not|avoid|without|cannot|no longer|nobody|refuse\w*|prevent\w*|forbid\w*|detect\w*"
+    r"|reject\w*|block\w*"
+    r"|warn\w*|fails? if|instead of|rather than|stop\w*|guard\w*|disallow\w*|tempt\w*|wrong to|attempts? to"
+    r"|tr(?:y|ies|ied) to|agents? (?:may|might|could|can|would)|whether|if (?:an?|the|somebody|someone))\b"
+    r"|n['’]t\b",
+    re.I,
+)
+_BEFORE = 60
+
+
+def harm(text: str) -> Iterator[tuple[str, int, int]]:
+    """(rule, start, end) of what asks for harm; not what forbids or reports it."""
+    for rule, pattern in _HARM_RULES:
+        for match in pattern.finditer(text):
+            start = match.start()
+            sentence = re.split(r"[.;!?\n]\s", text[max(0, start - _BEFORE) : start])[-1]
+            if not _FORBIDDEN.search(sentence):
+                yield rule, start, match.end()
+
+
+_EARLIER = r"(?:previous|prior|earlier|above|preceding|existing|original|system|safety|developer|your)"
+_ORDER_RULES = r"(?:instructions?|prompts?|directions?|guidelines?|rules|guardrails?|messages?|constraints?|policies)"
+_SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
+    (
+        "overrides instructions",
+        re.compile(
+            rf"\b(?:(?:ignore|disregard|forget)\b[^.\n]{{0,30}}?\b(?:all|any|every|everything|the|{_EARLIER})"
+            # "override the prompt", "drop the constraints" is what engineers write
+            rf"|(?:override|bypass|discard|drop)\b[^.\n]{{0,30}}?\b(?:all|any|every|everything|{_EARLIER}))\b"
+            rf"[^.\n]{{0,30}}?\b{_EARLIER}?\s*{_ORDER_RULES}\b",
+            re.I,
+        ),
+    ),
+    (
+        "overrides instructions",
+        re.compile(
+            r"\b(?:ignore|disregard|forget)\s+(?:everything|all|anything)\s+"
+            r"(?:above|before|prior|previously|that came before|you (?:were|have been|know))",
+            re.I,
+        ),
+    ),
+    (
+        "new instructions",
+        re.compile(
+            r"^\W{0,8}(?:(?:your )?(?:new|updated|real|actual|revised) (?:system )?(?:instructions?"
+            r"|prompt|task)"
+            r"|system(?: prompt| message| override)|admin(?:istrator)? override"
+            r"|important instructions?)\s*:",
+            re.I | re.M,
+        ),
+    ),
+    (
+        "speaks as a role",
+        re.compile(
+            r"<\|?(?:im_start|im_end|system|assistant|user|endoftext|start_header_id|end_header_id"
+            r"|eot_id)\|?>"
+            r"|</?(?:system|assistant|human|system-reminder|system_prompt|instructions?"
+            r"|function_calls|tool_call"
+            r"|antml:[a-z_]+|helix-memory)>"
+            r"|\[/?(?:INST|SYS|SYSTEM)\]|<<\s*/?SYS\s*>>"
+            r"|^\s{0,3}(?:###?\s*)?(?:system|human|assistant)\s*:\s",
+            re.I | re.M,
+        ),
+    ),
+    (
+        "changes the agent's role",
+        re.compile(
+            r"\byou are (?:now|no longer)\s+(?:an?|the|in|bound|restricted|claude|chatgpt|gpt|dan"
+            r"|free|allowed|required)\b"
+            r"|\bpretend (?:that )?(?:you are|you're|to be an?)\b"
+            r"|\b(?:act|behave|respond|pretend) as (?:if you (?:are|were|have)|an? (?:unrestricted"
+            r"|jailbroken|evil|new))"
+            r"|\b(?:enter|enable|activate)\s+(?:developer|god|jailbreak|dan|unrestricted)\s+mode\b"
+            r"|\bfrom now on,? you (?:are|will|must|shall)\b",
+            re.I,
+        ),
+    ),
+    (
+        "hides from the user",
+        re.compile(
+            r"\b(?:do not|don't|never|without)\s+(?:tell|mention|inform|reveal|report|notify|show"
+            r"|telling|informing"
+            r"|notifying|mentioning)\b[^.\n]{0,40}\b(?:user|human|operator|supervisor|owner|reviewer"
+            r"|person)\b"
+            r"|\b(?:and|but|then|,)\s+(?:tell|inform|notify)\s+(?:nobody|no[ -]one|none of them)\b"
+            r"|\bso (?:that )?(?:nobody|no[ -]one) (?:sees|notices|knows|finds|learns)\b"
+            r"|\b(?:keep|hide) (?:this|it|that)(?: change)? (?:a secret|secret|quiet|between us|from (?:the )?"
+            r"(?:users?|humans?|operators?|supervisors?|owners?|reviewers?|team))\b"
+            r"|\bsay nothing (?:about|of) (?:this|it)\b",
+            re.I,
+        ),
+    ),
+    (
+        "asks for the prompt",
+        re.compile(
+            r"\b(?:reveal|print|repeat|output|show|leak|dump|send)\b[^.\n]{0,30}\b(?:your|the)\s+"
+            r"(?:system prompt|hidden prompt|initial instructions|system message)\b"
+            r"|\b(?:contents?|text|copy) of your (?:\w+ )?(?:instructions|prompt)\b",
+            re.I,
+        ),
+    ),
+    (
+        "sends data away",
+        re.compile(
+            r"\b(?:send|post|upload|exfiltrate|forward|leak|curl|transmit|email)\b[^.\n]{0,80}"
+            r"(?:\.env|\b(?:secrets?|credentials?|tokens?|passwords?|api[ _-]?keys?"
+            r"|env(?:ironment)? (?:vars?|variables?)"
+            r"|ssh keys?|id_rsa|private keys?))\b[^\n]{0,80}?\b(?:to|at|via)\s+(?:https?://|ftp://"
+            r"|[\w.-]+@|[\w-]+\.[a-z]{2,})",
+            re.I,
+        ),
+    ),
+    (
+        "pipes a download into a shell",
+        re.compile(
+            r"\b(?:(?:curl|wget)\b[^\n|;]{1,400}|base64\s+(?:-d|-D|--decode)\b[^\n|;]{0,80})"
+            r"\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b"
+            r"|\b(?:curl|wget)\b[^\n|;]{1,200}\band (?:then )?pipe (?:it|that|the (?:output|result|script)) (?:in)?to "
+            r"(?:a )?(?:(?:ba|z|da)?sh|shell)\b",
+            re.I,
+        ),
+    ),
+    (
+        "turns safeguards off",
+        re.compile(
+            r"\b(?:always|you (?:must|should|may|can)|please|now)\b[^.\n]{0,40}"
+            r"(?:--dangerously-skip-permissions|--no-verify|\bskip(?:ping)? (?:all )?(?:permission"
+            r"|safety|verification|approval) (?:checks?|prompts?)"
+            r"|approve (?:all|every|any) (?:requests?|commands?|tools?))",
+            re.I,
+        ),
+    ),
+    (
+        "claims a verdict",
+        re.compile(
+            r"\b(?:always|you must|must always)\s+(?:report|claim|say|answer|output|respond with"
+            r"|mark)\b[^.\n]{0,40}"
+            r"\b(?:utilized|helped|success(?:ful)?|approve[d]?|delivered|passed"
+            r"|lgtm|looks good|no (?:issues|findings|faults))\b",
+            re.I,
+        ),
+    ),
+    (
+        "claims a verdict",
+        re.compile(
+            r"(?<!not )(?<!n't )(?<!never )(?<!can )(?<!may )(?<!could )(?<!might )"
+            r"\b(?:report|mark|claim|declare)\b[^.\n]{0,40}"
+            r"\b(?:passed|delivered|success(?:ful)?|approved|done)\b[^.\n]{0,20}\bwithout\b[^.\n]{0,20}"
+            r"\b(?:running|verif\w+|test\w*|check\w*)"
+            r"|\b(?:never|do not|don't)\s+run\s+(?:the |any )?(?:tests?|verif\w+|checks?)\b[^\n]{0,40}"
+            r"\b(?:mark|report|claim|say)\b",
+            re.I,
+        ),
+    ),
+    (
+        "addresses a model",
+        re.compile(
+            r"\b(?:note|message|attention|instructions?|reminder)\s*(?:to|for|,|:)\s*"
+            r"(?:the |any |all |every )?(?:ai|llm|language model|claude|chatgpt|gpt|copilot)s?\b"
+            r"(?:\s+(?:agents?|assistants?|models?))?\s*[:,]",
+            re.I,
+        ),
+    ),
+    (
+        "overrides instructions",
+        re.compile(
+            r"\b(?:stop|cease|quit)\s+(?:following|obeying)\b[^.\n]{0,40}"
+            r"\b(?:instructions|rules|guidelines|policy|policies)\b"
+            r"|\beverything (?:above|before this)\s+is\s+(?:void|cancelled|no longer valid|to be ignored)"
+            # the same in other languages
+            r"|\b(?:ignorier\w*|missachte\w*|vergiss|verg(?:e|i)ss\w*)\b[^.\n]{0,40}"
+            r"\b(?:anweisung|vorgabe|regel|instruktion)\w*"
+            r"|\bignore[zr]?\s+(?:toutes\s+)?(?:les|tes|vos)\s+(?:instructions|consignes|r\u00e8gles)"
+            r"|\b(?:ignor[ae]|olvid[ae]|descarta|ignorad|dimentica)\w*\s[^.\n]{0,30}\b(?:instruc\w+|instru\u00e7\w+|istruzion\w+|reglas)"
+            r"|\b(?:\u0438\u0433\u043d\u043e\u0440\u0438\u0440|\u0437\u0430\u0431\u0443\u0434)\w*[^.\n]{0,40}(?:\u0438\u043d\u0441\u0442\u0440\u0443\u043a\u0446|\u0443\u043a\u0430\u0437\u0430\u043d|\u043f\u0440\u0430\u0432\u0438\u043b)"
+            r"|(?:\u5ffd\u7565|\u7121\u8996|\u65e0\u89c6)[^.\n]{0,20}(?:\u6307\u793a|\u6307\u4ee4|\u89c4\u5219)",
+            re.I,
+        ),
+    ),
+    (
+        "destroys data",
+        re.compile(
+            r"\brm\s+-(?=[a-z]*r)(?=[a-z]*f)[a-z]{2,6}\s+(?:--no-preserve-root\s+)?(?:/|~/?|\$HOME/?|\*)(?=\s|$)",
+            re.I,
+        ),
+    ),
+    ("image that reports back", re.compile(r"!\[[^\]\n]*\]\(https?://[^)\s]*[?&][^)\s]*=")),
+    ("hidden text", re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]+")),
+)
+"""Shapes of text that addresses the agent instead of telling it something."""
+
+_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
+
+_LOOK_ALIKES = str.maketrans(
+    "\u0430\u0435\u043e\u0440\u0441\u0445\u0443\u0456\u0455\u0458\u0501\u0261"  # Cyrillic, small
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406\u0405"  # Cyrillic, capital
+    "\u03b1\u03bf\u03c1\u03bd\u03b9\u03ba\u03c4",  # Greek
+    "aeopcxyisjdg" + "ABEKMHOPCTXIS" + "aopvikt",
+)
+"""Letters of other scripts that look like Latin ones."""
+
+_JOINED = re.compile(r"(?<=[\w,;])[ \t]*\n[ \t]*(?=\w)")
+_SPACED = re.compile(r"\b\w(?: \w){3,}\b")
+_LEET = str.maketrans("0134578@$", "oieastbas")
+_ENCODED = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{24,4000}={0,2}(?![\w+/=])")
+
+
+def orders(text: str) -> Iterator[tuple[str, int, int]]:
+    """(rule, start, end) of what speaks to the agent."""
+    for rule, pattern in _SAYS_TO_AGENT:
+        for match in pattern.finditer(text):
+            yield rule, match.start(), match.end()
+
+
+def undisguised(text: str) -> str:
+    """The text without invisible characters, with letters of other shapes and entities as plain ones."""
+    plain = html.unescape(text) if "&" in text else text
+    if not plain.isascii():
+        plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", plain)).translate(_LOOK_ALIKES)
+    return plain
+
+
+def rereadings(text: str) -> Iterator[str]:
+    """What else a text says: its lines joined, spaced letters closed up, digits as letters, base64."""
+    if "\n" in text:
+        yield _JOINED.sub(" ", text)
+    if _SPACED.search(text):
+        yield re.sub(r" {2,}", " ", _SPACED.sub(lambda match: match[0].replace(" ", ""), text))
+    if re.search(r"[A-Za-z][0134578@$][A-Za-z]", text):
+        yield text.translate(_LEET)
+    for match in _ENCODED.finditer(text):
+        try:
+            said = base64.b64decode(match[0] + "=" * (-len(match[0]) % 4), validate=True).decode("ascii")
+        except (binascii.Error, UnicodeDecodeError):
+            continue
+        yield said

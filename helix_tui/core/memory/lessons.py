@@ -1,0 +1,226 @@
+"""Lessons: drawn by rule from attempts and from checks that ran, waiting for a person, stored only when somebody
+accepts them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.memory.guard import outward
+from helix_tui.core.memory.memory_store import MemoryStore
+from helix_tui.core.memory.ranking import key
+from helix_tui.core.memory.records import Stored, Verdict
+from helix_tui.core.memory.reports import Proposal, State
+
+if TYPE_CHECKING:
+    from helix_tui.core.memory.reports import FeedbackReport
+
+
+class Proposals:
+    """The lessons of one memory that wait, were accepted or were declined."""
+
+    def __init__(self, memory: MemoryStore) -> None:
+        self._memory = memory
+
+    @outward
+    def add(self, proposal: Proposal) -> Proposal | None:
+        """Keep a lesson; None where this attempt has one of this type already.
+
+        What another attempt of the same bead taught before, whatever came of it, is kept as ``repeated`` and
+        waits for nobody: one bead that fails four times in one way is one occurrence.
+        """
+        with self._memory.write() as db:
+            state: State = "repeated" if matter(proposal) in self.taught() else "open"
+            made = db.execute(
+                "INSERT OR IGNORE INTO proposal"
+                "(attempt, bead, type, trigger, resolution, reason, state, at, memory)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?, ?, '')",
+                (
+                    proposal.attempt,
+                    proposal.bead,
+                    proposal.type,
+                    proposal.trigger,
+                    proposal.resolution,
+                    proposal.reason,
+                    state,
+                    proposal.at or format_instant(now_ns()),
+                ),
+            )
+        return replace(proposal, id=int(made.lastrowid or 0), state=state) if made.rowcount else None
+
+    def taught(self) -> frozenset[tuple[str, ...]]:
+        """What attempts of each bead have taught."""
+        rows = self._memory.read(f"{_SELECT} WHERE bead <> '' AND state <> 'repeated'")
+        return frozenset(matter(Proposal(*row)) for row in rows)
+
+    @outward
+    def all(self, state: State | None = "open") -> list[Proposal]:
+        """Those in a state, or all of them; newest first."""
+        query = f"{_SELECT} ORDER BY id DESC" if state is None else f"{_SELECT} WHERE state = ? ORDER BY id DESC"
+        return [Proposal(*row) for row in self._memory.read(query, () if state is None else (state,))]
+
+    @outward
+    def get(self, number: int) -> Proposal | None:
+        """One of them."""
+        rows = self._memory.read(f"{_SELECT} WHERE id = ?", (number,))
+        return Proposal(*rows[0]) if rows else None
+
+    def attempts(self) -> frozenset[str]:
+        """Attempts from which a lesson was drawn, whatever became of it."""
+        return frozenset(row[0] for row in self._memory.read("SELECT DISTINCT attempt FROM proposal"))
+
+    def accept(self, proposal: Proposal) -> Stored:
+        """Remember a lesson: a failure is stored, a pattern is chunked; similar ones merge as ever."""
+        raw = self._memory.read(f"{_SELECT} WHERE id = ?", (proposal.id,))
+        proposal = Proposal(*raw[0]) if raw else proposal  # what is shown is screened
+        if proposal.type == "pattern":
+            stored = self._memory.chunk(proposal.trigger, "success", proposal.resolution)
+        else:
+            stored = self._memory.store(
+                proposal.trigger,
+                proposal.resolution,
+                type=proposal.type,
+                source=proposal.source,
+                attempt=proposal.attempt,
+                bead=proposal.bead,
+            )
+        if stored.status not in ("rejected", "skipped"):
+            self._decide([proposal], "accepted", stored.name)
+        return stored
+
+    def decline(self, proposals: Iterable[Proposal]) -> None:
+        """Say that lessons are not worth remembering."""
+        self._decide(proposals, "declined", "")
+
+    def reopen(self, proposals: Iterable[Proposal]) -> None:
+        """Let lessons wait again."""
+        self._decide(proposals, "open", "")
+
+    def _decide(self, proposals: Iterable[Proposal], state: State, memory: str) -> None:
+        with self._memory.write() as db:
+            for proposal in proposals:
+                db.execute("UPDATE proposal SET state = ?, memory = ? WHERE id = ?", (state, memory, proposal.id))
+
+
+def matter(proposal: Proposal) -> tuple[str, ...]:
+    """What two lessons of one bead have in common that say the same."""
+    said = (key(text) or text for text in (proposal.trigger, proposal.resolution))
+    return (proposal.bead, proposal.type, *said)
+
+
+_SELECT = "SELECT id, attempt, bead, type, trigger, resolution, reason, state, at, memory FROM proposal"
+
+
+_RUNNER = r"(?:(?:uv|poetry|pipenv|pdm|hatch|bundle|npx|pnpm|yarn|bun|conda)\s+(?:run\s+|exec\s+|dlx\s+)?)?"
+_CHECK = re.compile(
+    rf"^(?:\w+=\S*\s+)*(?:time\s+|timeout\s+\S+\s+|nice\s+(?:-n\s*\S+\s+)?)*{_RUNNER}(?:\S*/)?(?:"
+    r"pytest\b|py\.test\b|python[\d.]*\s+(?:-\w+\s+)*-m\s+(?:pytest|unittest|mypy|tox|nox)\b|tox\b|nox\b|mypy\b"
+    r"|pyright\b|ruff\s+(?:check|format\s+--check)\b|flake8\b|pylint\b"
+    r"|(?:npm|pnpm|yarn|bun)\s+(?:run\s+|run-script\s+)?(?:test|t|lint|check|typecheck|build|verify)\b"
+    r"|jest\b|vitest\b|mocha\b|playwright\s+test\b|cypress\s+run\b|tsc\b|eslint\b|biome\s+(?:check|ci)\b"
+    r"|go\s+(?:test|vet|build)\b|golangci-lint\b|staticcheck\b"
+    r"|cargo\s+(?:\+\S+\s+)?(?:test|nextest|check|clippy|build)\b"
+    r"|(?:make|gmake|just|ninja|task)\s+(?:\S+\s+)*?\S*(?:test|check|lint|verify|build)\S*"
+    r"|ctest\b|bazel\s+(?:test|build)\b|(?:\./)?gradlew?\s+(?:\S+\s+)*?(?:test|check|build)\b"
+    r"|mvnw?\s+(?:\S+\s+)*?(?:test|verify|package)\b|dotnet\s+(?:test|build)\b|swift\s+(?:test|build)\b"
+    r"|rspec\b|rake\s+(?:test|spec)\b|rubocop\b|phpunit\b|mix\s+(?:test|credo)\b|sbt\s+(?:\S+\s+)*?test\b"
+    r"|zig\s+(?:build\s+)?test\b|dart\s+(?:test|analyze)\b|flutter\s+(?:test|analyze)\b|bats\b|shellcheck\b"
+    r")"
+)
+"""A command whose exit code says whether work holds."""
+
+_NO_RUN = re.compile(r"\s(?:--help|-h|--version|--collect-only|--co|--list|--dry-run|-n)(?=\s|$)")
+_JOINED = re.compile(r"\s*(?:&&|\|\||;|\||(?<!>)&(?![&>])|\n)\s*")
+_PYTEST = re.compile(r"pytest|py\.test")
+_NOTHING_RAN = 5
+"""Exit code of pytest where no test was collected."""
+
+
+class SessionCheck(Struct, frozen=True):
+    """A command that a session ran."""
+
+    command: str
+    exit_code: int | None
+    """None where it is not known, e.g. cut off or in the background."""
+    position: int = 0
+    """Where in the session it ran: larger is later, on one scale with the changes of files."""
+
+
+class Judgement(Struct, frozen=True):
+    """What the checks of a session say; no verdict where they say nothing."""
+
+    verdict: Verdict | None
+    why: str
+
+
+def judge_session(checks: Sequence[SessionCheck], last_change: int | None = None) -> Judgement:
+    """The verdict on a session by the checks that it ran, each by its last run.
+
+    Args:
+        checks: every command that was run, in any order; those that check nothing are passed over.
+        last_change: position of the last change of a file; a check from before it says nothing of the work.
+    """
+    last: dict[str, SessionCheck] = {}
+    for check in sorted(checks, key=lambda check: check.position):
+        told = checking(check.command)
+        if told and not (_PYTEST.search(told) and check.exit_code == _NOTHING_RAN):
+            last[told] = check
+    if not last:
+        return Judgement(None, "no check ran whose exit code proves anything")
+    current = {told: check for told, check in last.items() if last_change is None or check.position > last_change}
+    if not current:
+        return Judgement(None, "files were changed after the last check")
+    unknown = [told for told, check in current.items() if check.exit_code is None]
+    failed = [told for told, check in current.items() if check.exit_code]
+    if failed:
+        return Judgement("failed", f"`{failed[-1][:120]}` failed")
+    if unknown:
+        return Judgement(None, f"how `{unknown[-1][:120]}` ended is not known")
+    told = next(reversed(current))
+    more = f" and {len(current) - 1} more" if len(current) > 1 else ""
+    return Judgement("passed", f"`{told[:120]}`{more} passed")
+
+
+def checking(command: str) -> str:
+    """The check in a command line whose exit code is the line's; nothing where there is none.
+
+    ``cd src && pytest -q`` is one; ``pytest | tail``, ``pytest || true`` and ``pytest; echo done`` tell
+    nothing, for their exit code is another command's.
+    """
+    line = command.strip()
+    strict = bool(re.search(r"\bset\s+-\w*e", line)) and "pipefail" in line
+    operators = _JOINED.findall(line)
+    parts = _JOINED.split(line)
+    found = [place for place, part in enumerate(parts) if _CHECK.match(part) and not _NO_RUN.search(part)]
+    if not found:
+        return ""
+    place = found[-1]
+    after = {operator.strip() for operator in operators[place:]}
+    if after & {"||", "&"} or (after - {"&&"} and not strict):
+        return ""
+    return " ".join(parts[place].split())
+
+
+def settle_session(
+    memory: MemoryStore,
+    attempt: str,
+    checks: Sequence[SessionCheck],
+    *,
+    last_change: int | None = None,
+    kind: str = "",
+) -> tuple[Judgement, FeedbackReport | None]:
+    """Settle what a session, or an agent of one, was shown; nothing is counted without a verdict.
+
+    For work that DDx does not judge only: an attempt of DDx's is settled by its evidence. A later verdict on
+    the same session replaces the earlier one.
+    """
+    judged = judge_session(checks, last_change)
+    if judged.verdict is None or not memory.injections(attempt=attempt):
+        return judged, None
+    return judged, memory.feedback(verified=judged.verdict, attempt=attempt, kind=kind, revise=True)

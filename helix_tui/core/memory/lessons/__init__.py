@@ -1,1 +1,0 @@
-"""What attempts have taught, and what a person makes of it."""

@@ -1,0 +1,273 @@
+"""Insights: what attempts cost and what came of them, in tables; the attempts behind a row."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.timer import Timer
+from textual.widget import Widget
+
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ground.text import clean_line
+from helix_tui.core.insights.cells import known
+from helix_tui.core.insights.report import Report, read_measures, read_report
+from helix_tui.core.supervision.run_state.budget import with_told
+from helix_tui.keymap import bindings
+from helix_tui.screens.base import NARROW
+from helix_tui.screens.editing.choices import Choice, ChoiceSheet
+from helix_tui.screens.layout import PanedScreen, keep
+from helix_tui.widgets.base.line import SpanLine
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.chrome.empty_state import EmptyState, placard
+from helix_tui.widgets.chrome.header import Caption, PaneTabs
+from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, Board
+from helix_tui.widgets.rows.cost_tables import ORDERS, TABLES, CellOrder, sortable, table_of, totals
+
+if TYPE_CHECKING:
+    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.widgets.base.line import Line
+
+DETAIL_DELAY = 0.06
+"""Seconds that the cursor rests before the attempts behind a row are listed."""
+
+
+class Totals(SpanLine):
+    """What was spent lately, in one line."""
+
+    def __init__(self, id: str = "insight-totals") -> None:
+        super().__init__(id=id)
+        self._line: Line = ()
+
+    def show(self, line: Line) -> None:
+        """Say something else."""
+        if line != self._line:
+            self._line = line
+            self.refresh()
+
+    def spans(self, width: int) -> Line:
+        return self._line
+
+
+class InsightsScreen(PanedScreen):
+    """Screen 5."""
+
+    NAME = "insights"
+    PANES = "#insights-panes"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("insights")]
+    FOOTER = ("go.open", "go.view", "list.sort", "go.pane", "go.to", "app.help")
+    BARE_CLASS = "-bare"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.report: Report | None = None
+        self.table = TABLES[0]
+        self.views = PaneTabs(TABLES, id="insight-views")
+        self.totals = Totals()
+        self.drained = Totals("insight-forecast")
+        self.list = RowList(id="insights")
+        self.caption = Caption("attempts")
+        self.behind = AttemptList(id="behind-row")
+        self.placard = EmptyState(id="insights-placard")
+        self._wanted: tuple[object, ...] = ()
+        self._rest: Timer | None = None
+
+    def compose_body(self) -> ComposeResult:
+        """Views and totals, the table, the attempts behind its row."""
+        with Container(id="insights-panes"):
+            with Vertical(id="insights-left"):
+                yield self.views
+                yield self.totals
+                yield self.drained
+                yield self.list
+            with Vertical(id="behind", classes="beside"):
+                yield self.caption
+                yield self.behind
+        yield self.placard
+
+    # --- news ---------------------------------------------------------------------------------------------
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
+        """The tables are worked out in a thread when attempts or beads are others."""
+        without = placard(snapshot)
+        if without is not None:
+            self._wanted = ()
+            self._bare(without)
+            return
+        if len(snapshot.attempts):
+            self._bare(None)  # else the tables tell whether there is anything
+        elif not snapshot.attempts_read:
+            self._bare(READING)
+        wanted = (snapshot.attempts, snapshot.queue.beads, snapshot.attempts_read)
+        if any(one is not other for one, other in zip(wanted, self._wanted, strict=False)) or not self._wanted:
+            self._wanted = wanted
+            read = partial(read_figures, snapshot, self.console.now())
+            self.run_worker(partial(self._read, read), thread=True, group="insights", exclusive=True)
+
+    def _read(self, read: Callable[[], Report]) -> None:
+        self.app.call_from_thread(self._take, read())
+
+    def _take(self, report: Report) -> None:
+        self.report = report
+        read = self.console.snapshot.attempts_read
+        self._bare(None if report.tables["models"] else NOTHING if read else READING)
+        self._show_table()
+
+    def _bare(self, instead: list[Line] | None) -> None:
+        """Show paragraphs instead of tables, or the tables."""
+        self.set_class(instead is not None, self.BARE_CLASS)
+        if instead is not None:
+            self.placard.show(instead)
+        self.show_keys(self.FOOTER)
+
+    def _show_table(self) -> None:
+        if self.report is None:
+            return
+        order, turned = self.console.kept.order(self.NAME)
+        rows = table_of(self.table, self.report, order, turned=turned)
+        self.list.show(rows)
+        self.views.show(self.table, f"{len(rows.rows):,}")
+        self.totals.show(totals(self.report))
+        self.drained.show([(f" {self.report.forecast.describe()}", "muted")])
+        self._show_behind()
+
+    @on(RowList.Selected, "#insights")
+    def follow_with_attempts(self) -> None:
+        """The attempts follow when the cursor rests."""
+        if self._rest is not None:
+            self._rest.stop()
+        self._rest = self.set_timer(DETAIL_DELAY, self._show_behind)
+
+    def _show_behind(self) -> None:
+        if self.report is None:
+            return
+        key = self.list.selected_key or ""
+        attempts = self.report.attempts_behind(key)
+        order = AttemptOrder(sorted(attempts, key=_when, reverse=True))
+        self.behind.show_board(
+            Board(order=order, beads=self.console.snapshot.queue.beads, now=self.console.now(), heading=False)
+        )
+        words = " · ".join(known(key.partition(":")[2].split(" · ")))
+        self.caption.show(clean_line(words, 80), f"{len(order.attempts):,}")
+
+    # --- keys ---------------------------------------------------------------------------------------------
+
+    def panes(self) -> list[Widget]:
+        """The table, and the attempts where they show."""
+        return [pane for pane in (self.list, self.behind) if pane.size.width]
+
+    @on(RowList.Opened, "#insights")
+    def go_behind(self, event: RowList.Opened) -> None:
+        """Into the attempts; over the table where there is no room beside it."""
+        event.stop()
+        self._show_behind()
+        self.add_class("-reading")
+        self.call_after_refresh(self.behind.focus, scroll_visible=False)
+
+    @on(RowList.Opened, "#behind-row")
+    def open_attempt(self, event: RowList.Opened) -> None:
+        """An attempt leads to the Loop screen."""
+        event.stop()
+        self.console.open_attempt(event.key)
+
+    @on(PaneTabs.Pressed)
+    def press_view(self, event: PaneTabs.Pressed) -> None:
+        """A click on a view."""
+        self.show_table(event.name)
+
+    def show_table(self, name: str) -> None:
+        """Another table, from its beginning."""
+        if name != self.table:
+            self.table = name
+            self.list.empty()
+            self._show_table()
+
+    def action_next_tab(self) -> None:
+        """The next table."""
+        self._turn(1)
+
+    def action_previous_tab(self) -> None:
+        """The table before."""
+        self._turn(-1)
+
+    def _turn(self, step: int) -> None:
+        self.show_table(TABLES[(TABLES.index(self.table) + step) % len(TABLES)])
+
+    def action_sort(self) -> None:
+        """Choose the order of the rows; the one in force once more turns it round."""
+        if not sortable(self.table):
+            self.console.say(f"the table of {self.table} has one order only")
+            return
+        now, turned = self.console.kept.order(self.NAME)
+        choices = []
+        for order in ORDERS.values():
+            first = f"{order.first} first" + ("; again: last" if order.name == now and not turned else "")
+            label = f"{order.name} ▾" if order.name == now else order.name
+            choices.append(Choice(order.key, order.key, label, first, partial(self._sort_by, order)))
+        self.console.push_screen(ChoiceSheet("order of the rows", choices))
+
+    def _sort_by(self, order: CellOrder) -> None:
+        """Sort, and keep the order for the next start."""
+        now, turned = self.console.kept.order(self.NAME)
+        self.console.kept.choose_order(self.NAME, order.name, turned=order.name == now and not turned)
+        keep(self, self.console.kept.write)
+        self.list.empty()
+        self._show_table()
+
+    def action_fold(self) -> None:
+        """From the attempts to the table."""
+        self._back_to_table()
+
+    def action_unfold(self) -> None:
+        """From the table to the attempts."""
+        self.list.action_open()
+
+    async def action_back(self) -> None:
+        """From the attempts to the table."""
+        self._back_to_table()
+
+    def _back_to_table(self) -> None:
+        self.remove_class("-reading")
+        self.call_after_refresh(self.list.focus, scroll_visible=False)
+
+    def on_resize(self) -> None:
+        """What was hidden may show now."""
+        if f"-{self.posture}" not in NARROW:
+            self.remove_class("-reading")
+        self.call_after_refresh(self._show_behind)
+
+    def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
+        """Each table by name."""
+        for name in TABLES:
+            yield f"insights: {name}", f"The table of {name}.", partial(self.show_table, name)
+
+
+def read_figures(snapshot: Snapshot, now: int) -> Report:
+    """Every table, with what ddx's loop told of attempts that left no evidence; reads documents and a few files."""
+    attempts = with_told(snapshot.project, tuple(snapshot.attempts))
+    measures = read_measures(snapshot.project, attempts, snapshot.dialect)
+    return read_report(
+        attempts, snapshot.queue, now, snapshot.attempts.other_calls, measures=measures, archive=snapshot.archive
+    )
+
+
+READING: list[Line] = [[("Reading attempts …", "text bold")]]
+
+NOTHING: list[Line] = [
+    [("Nothing has been attempted yet.", "text bold")],
+    [],
+    [
+        ("Figures appear here with the first attempt that ends: how many landed, with the", "muted"),
+        (" interval of that share, what each cost, tokens, time, and money in beads that", "muted"),
+        (" keep failing.", "muted"),
+    ],
+]
+
+
+def _when(attempt: Attempt) -> int:
+    return attempt.started_at or attempt.finished_at or 0

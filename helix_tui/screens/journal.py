@@ -1,0 +1,480 @@
+"""The journal: every change made from here in words, how it stands now, and the way back to any point of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.containers import Container, Vertical
+from textual.timer import Timer
+from textual.widget import Widget
+from textual.worker import Worker
+
+from helix_tui.core.beads.query import Completion
+from helix_tui.core.beads.record import Bead
+from helix_tui.core.editing.execute.gate import WritesForbidden
+from helix_tui.core.editing.journal import JournalEntry, JournalHistory
+from helix_tui.core.editing.undo import Appraiser, Mark
+from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.time import NS, format_age, format_instant
+from helix_tui.keymap import bindings
+from helix_tui.screens.background import Jobs
+from helix_tui.screens.base import NARROW
+from helix_tui.screens.editing.preview_sheet import PreviewSheet
+from helix_tui.screens.editing.requests import ChangeRequest, RestoreRequest, UndoRequest
+from helix_tui.screens.filter import FilteringScreen
+from helix_tui.widgets.base.line import Line
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.base.row_source import Row, Rows
+from helix_tui.widgets.chrome.empty_state import EmptyState
+from helix_tui.widgets.chrome.header import Caption
+from helix_tui.widgets.rows.changes import ChangeFilter, ChangeRow, ChangeRows
+from helix_tui.widgets.text.journal_entry import ChangeFacts, ChangePane, FieldChange, shown_value
+
+if TYPE_CHECKING:
+    from helix_tui.core.snapshot import Change, Snapshot
+
+MOST_FIELDS = 2_000
+"""Fields of one change that are shown; a bulk change may touch more."""
+
+_WHO = {"human": "the console", "cli": "the command line", "agent": "an agent", "loop": "the loop"}
+
+
+def change_row(entry: JournalEntry, mark: Mark) -> ChangeRow:
+    """An entry as a row."""
+    beads = tuple(clean_line(bead_id, 80) for bead_id in {**entry.before, **entry.after})
+    words = " ".join([entry.kind, *(" ".join(words) for words in entry.commands[:50])])
+    return ChangeRow(
+        entry.id,
+        entry.at,
+        clean_line(entry.title, 300),
+        mark.state,
+        clean_line(entry.who.name, 30),
+        entry.kind if entry.of else "",
+        beads,
+        words.lower(),
+    )
+
+
+def facts_of(
+    entry: JournalEntry, mark: Mark, history: JournalHistory, beads: Mapping[str, Bead], now: int
+) -> ChangeFacts:
+    """Everything that is shown of an entry."""
+    born = tuple(clean_line(bead_id, 80) for bead_id, fields in entry.before.items() if fields is None)
+    told = {*entry.before, *entry.after}
+    return ChangeFacts(
+        key=entry.id,
+        title=clean_line(entry.title, 600),
+        state=mark.state,
+        why=clean_line(mark.why, 600),
+        when=f"{format_instant(entry.at)}, {format_age((now - entry.at) / NS)} ago",
+        who=_who(entry),
+        commands=tuple(_command(words) for words in entry.commands),
+        fields=tuple(_fields(entry)),
+        titles=tuple((bead_id, clean_line(beads[bead_id].title, 200)) for bead_id in told if bead_id in beads),
+        back=_back(entry, history),
+        traces=tuple(clean_line(trace, 300) for trace in entry.traces),
+        since=tuple(
+            FieldChange(
+                clean_line(each.bead_id, 80),
+                clean_line(each.field, 60),
+                shown_value(each.ours),
+                shown_value(each.theirs),
+            )
+            for each in mark.differences
+        ),
+        links=tuple(_links(entry, mark)),
+        error=clean_line(entry.error, 600),
+        born=born,
+    )
+
+
+def _who(entry: JournalEntry) -> str:
+    where = _WHO.get(entry.who.kind, clean_line(entry.who.kind, 30))
+    user = clean_line(entry.who.user, 40)
+    settled = "; its process died, and its outcome was read from the files" if entry.recovered else ""
+    if entry.who.kind == "loop":
+        return f"{where}, started by {user}{settled}" if user else where + settled
+    return (f"{user} at {where}" if user and entry.who.person else user or where) + settled
+
+
+def _command(words: tuple[str, ...]) -> str:
+    return clean_block(shlex.join(words), 8_000).replace("\n", "⏎")
+
+
+def _fields(entry: JournalEntry) -> Iterator[FieldChange]:
+    count = 0
+    for bead_id, fields in entry.after.items():
+        before = entry.before.get(bead_id) or {}
+        for name, value in (fields or {}).items():
+            if before.get(name) is None and value is None:
+                continue  # a new bead is told by what it has
+            if (count := count + 1) > MOST_FIELDS:
+                return
+            yield FieldChange(
+                clean_line(bead_id, 80),
+                clean_line(name, 60),
+                shown_value(before.get(name)),
+                shown_value(value),
+            )
+
+
+def _back(entry: JournalEntry, history: JournalHistory) -> tuple[str, ...]:
+    """The commands that undid it, or else those that would."""
+    undo = history.get(entry.undone_by) if entry.undone_by else None
+    return tuple(_command(words) for words in (undo.commands if undo is not None else entry.inverse))
+
+
+def _links(entry: JournalEntry, mark: Mark) -> Iterator[tuple[str, str]]:
+    if entry.of:
+        yield ("undoes" if entry.kind == "undo" else "redoes"), entry.of
+    if entry.undone_by:
+        yield "undone by", entry.undone_by
+    if mark.covered_by:
+        yield "changed again by", mark.covered_by
+
+
+def as_markdown(entry: JournalEntry) -> str:
+    """A change as text: what was done, by whom, and its commands."""
+    commands = "\n".join(clean_block(shlex.join(words)) for words in entry.commands)
+    head = f"{clean_line(entry.title, 600)} ({entry.id}, {format_instant(entry.at)}, {_who(entry)})"
+    return f"{head}\n\n```\n{commands}\n```\n"
+
+
+def placard(snapshot: Snapshot) -> list[Line] | None:
+    """The paragraphs for a journal without entries; None where there are some."""
+    journal = snapshot.journal
+    if journal.entries:
+        return None
+    file = clean_line(str(snapshot.project.helix_dir / "journal.jsonl"), 300)
+    if journal.problem:
+        return [
+            [("The journal cannot be read.", "error bold")],
+            [],
+            [(clean_line(journal.problem, 300), "text")],
+            [(file, "muted")],
+            [],
+            [("Nothing can be changed from here until it can be written.", "muted")],
+        ]
+    if snapshot.condition == "loading":
+        return [[("Reading the journal …", "text bold")], [(file, "muted")]]
+    said: list[Line] = [[("Nothing has been changed from here yet.", "text bold")], []]
+    if journal.dropped or journal.torn:
+        said[0] = [("No line of the journal is a record.", "error bold")]
+        said += [[(notice, "attention")] for notice in notices(journal)]
+    return [
+        *said,
+        [("Every change made in the console or by ", "muted"), ("helix-tui", "running")],
+        [("on the command line is written down here before it runs.", "muted")],
+        [],
+        [(file, "muted")],
+    ]
+
+
+def notices(history: JournalHistory) -> list[str]:
+    """What of the journal cannot be read, in sentences."""
+    found = []
+    if history.problem:
+        found.append(f"{clean_line(history.problem, 200)}; showing what was last read")
+    if history.dropped:
+        many = history.dropped != 1
+        found.append(f"{history.dropped:,} line{'s are not records' if many else ' is not a record'} and left out")
+    if history.torn:
+        found.append("the last line is incomplete: it is being written, or its writer died")
+    return found
+
+
+DETAIL_DELAY = 0.06
+"""Seconds that the cursor rests before its change is shown."""
+
+
+class JournalScreen(FilteringScreen):
+    """Screen 6."""
+
+    NAME = "journal"
+    PANES = "#journal-panes"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("journal")]
+    FOOTER = ("change.undo", "change.redo", "change.restore", "find.filter", "go.to", "app.help")
+    BARE_CLASS = "-no-changes"
+    WATCHING_FOOTER = ("go.open", "find.filter", "move.jump", "go.to", "app.help")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.list = RowList(id="changes")
+        self.detail = ChangePane(id="change")
+        self.caption = Caption("journal")
+        self.detail_caption = Caption()
+        self.placard = EmptyState(id="journal-placard")
+        self.filter = ChangeFilter()
+        self._jobs = Jobs(self)
+        self._history = JournalHistory()
+        self._marks: Mapping[str, Mark] = {}
+        self._rows: list[ChangeRow] = []
+        self._appraiser = Appraiser()
+        self._appraised: tuple[JournalHistory, Mapping[str, Bead]] | None = None
+        self._rest: Timer | None = None
+
+    def compose_body(self) -> ComposeResult:
+        """Changes on the left, the one under the cursor on the right."""
+        with Container(id="journal-panes"):
+            with Vertical(id="changes-pane"):
+                yield self.caption
+                yield self.list
+            with Vertical(id="change-pane", classes="beside"):
+                yield self.detail_caption
+                yield self.detail
+        yield self.placard
+
+    def on_mount(self) -> None:
+        """Say what can be done here."""
+        super().on_mount()
+        self._say_keys()
+
+    # --- news ---------------------------------------------------------------------------------------------
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
+        """Rows at once; how they stand against the beads follows from a thread."""
+        fresh = {entry.id for entry in snapshot.journal.entries} - {row.key for row in self._rows}
+        known = bool(self._rows)
+        self._history = snapshot.journal
+        self._make_rows()
+        self._say_state(snapshot)
+        self._show_rows(changed=fresh if known else frozenset())
+        self._appraise(snapshot)
+
+    def tick(self) -> None:
+        """Ages go on."""
+        super().tick()
+        if self._rows:
+            self._show_rows()
+
+    def show_ages(self) -> None:
+        """Those of the change's detail."""
+        if self.detail.size.width:
+            self._show_detail()
+
+    def _make_rows(self) -> None:
+        none = Mark("done")
+        self._rows = [change_row(entry, self._marks.get(entry.id) or none) for entry in reversed(self._history.entries)]
+
+    def _appraise(self, snapshot: Snapshot) -> None:
+        """Hold the entries against the rows, in a thread, if either is new."""
+        last, self._appraised = self._appraised, (snapshot.journal, snapshot.queue.beads)
+        history, beads = self._appraised
+        if last is not None and last[0] is history and last[1] is beads:
+            return
+        work = partial(self._appraiser.marks, history, beads)
+        self._jobs.start("appraise", work, self._take_marks, lambda _: None)
+
+    def _take_marks(self, marks: Mapping[str, Mark]) -> None:
+        if marks != self._marks:
+            old, self._marks = self._marks, marks
+            self._make_rows()
+            self._show_rows(changed={key for key in old if old[key] != marks.get(key)})
+        self._show_detail()
+
+    def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
+        """A job has come back."""
+        self._jobs.settle(event.worker)
+
+    def _say_state(self, snapshot: Snapshot) -> None:
+        said = placard(snapshot)
+        self.set_class(said is not None, self.BARE_CLASS)
+        if said is not None:
+            self.placard.show(said)
+        self._say_keys()
+
+    def _show_rows(self, changed: frozenset[str] | set[str] = frozenset()) -> None:
+        rows = self.filter.passing(self._rows)
+        narrow = f"-{self.posture}" in NARROW
+        if rows or not self.filter.words:
+            said = notices(self._history)
+            source = ChangeRows(rows, self.console.now(), notices=said, narrow=narrow)
+            self.list.show(source, changed=changed)
+        else:
+            none = Row("none", (("  no change matches; esc shows all", "muted"),), selectable=False)
+            self.list.show(Rows([none]))
+        count = self.filter_count()
+        self.caption.show("journal", count)
+        self.tabs.show(filter_text=clean_line(self.filter.text, 200), count=count if self.filter.words else "")
+
+    # --- the change under the cursor ----------------------------------------------------------------------
+
+    @property
+    def entry(self) -> JournalEntry | None:
+        """The entry under the cursor."""
+        return self._history.get(self.list.selected_key or "")
+
+    @on(RowList.Selected, "#changes")
+    def follow_with_detail(self) -> None:
+        """The detail follows when the cursor rests."""
+        if self._rest is not None:
+            self._rest.stop()
+        self._rest = self.set_timer(DETAIL_DELAY, self._show_detail)
+
+    def _show_detail(self) -> None:
+        entry = self.entry
+        self.detail_caption.show("change" if entry is not None else "")
+        seen = self.detail.size.width or self.has_class("-reading")  # just opened, it has no width yet
+        if entry is None or not seen:
+            self.detail.show_change(None)
+            return
+        mark = self._marks.get(entry.id, Mark("done"))
+        snapshot = self.console.snapshot
+        self.detail.show_change(facts_of(entry, mark, self._history, snapshot.queue.beads, self.console.now()))
+
+    @on(RowList.Opened, "#changes")
+    def open_change(self) -> None:
+        """Into the change; over the list where there is no room beside it."""
+        if f"-{self.posture}" in NARROW:
+            self.add_class("-reading")
+            self.call_after_refresh(self._show_and_focus)
+        elif self.entry is not None:
+            self._show_and_focus()
+
+    def _show_and_focus(self) -> None:
+        self.detail.focus(scroll_visible=False)
+        self._show_detail()
+
+    @on(ChangePane.Followed)
+    def follow_line(self, event: ChangePane.Followed) -> None:
+        """A line leads to a bead, or to another entry."""
+        if event.kind == "bead":
+            self.console.go_to_bead(event.name)
+        elif not self.list.select(event.name):
+            self.filter_with("")
+            self.list.select(event.name)
+
+    def on_resize(self) -> None:
+        """Keep the detail in view for a reader when list and detail no longer fit side by side."""
+        narrow = f"-{self.posture}" in NARROW
+        if narrow:
+            self.set_class(self.focused is self.detail, "-reading")
+        else:
+            self.call_after_refresh(self.remove_class, "-reading")
+        self._show_rows()
+        self.call_after_refresh(self._show_detail)
+
+    # --- keys ---------------------------------------------------------------------------------------------
+
+    def panes(self) -> Sequence[Widget]:
+        """List and detail, where they show."""
+        return [pane for pane in (self.list, self.detail) if pane.size.width]
+
+    async def action_back(self) -> None:
+        """From the change to the list; from a filter to all changes."""
+        if self.has_class("-reading"):
+            self.remove_class("-reading")
+            self.call_after_refresh(self.list.focus, scroll_visible=False)
+        elif self.focused is self.detail:
+            self.list.focus(scroll_visible=False)
+        elif self.filter.words:
+            self.filter_with("")
+
+    async def action_fold(self) -> None:
+        """Back to the list."""
+        if self.focused is self.detail:
+            await self.action_back()
+
+    def action_unfold(self) -> None:
+        """Into the change."""
+        self.open_change()
+
+    def action_next_part(self) -> None:
+        """The next section of the change."""
+        self.detail.action_next_part()
+
+    def action_previous_part(self) -> None:
+        """The section before."""
+        self.detail.action_previous_part()
+
+    def action_copy_id(self) -> None:
+        """The entry's id, to the clipboard."""
+        if self.entry is not None:
+            self.console.copy(self.entry.id, self.entry.id)
+
+    def action_copy_markdown(self) -> None:
+        """The change with what ran, to the clipboard."""
+        if self.entry is not None:
+            self.console.copy(as_markdown(self.entry), "as markdown")
+
+    # --- back and forth -----------------------------------------------------------------------------------
+
+    def action_undo(self) -> None:
+        """Take back the change under the cursor."""
+        entry = self._plain_entry()
+        if entry is not None and not entry.standing:
+            self.console.say(f"{entry.id} changed nothing that is still there", "warning")
+        elif entry is not None:
+            self._look_ahead(UndoRequest("undo", entry))
+
+    def action_redo(self) -> None:
+        """Do the change under the cursor again."""
+        entry = self._plain_entry()
+        if entry is not None and not entry.undone_by:
+            self.console.say(f"{entry.id} has not been undone", "warning")
+        elif entry is not None:
+            self._look_ahead(UndoRequest("redo", entry))
+
+    def action_restore(self) -> None:
+        """Back to how things stood right after the change under the cursor."""
+        entry = self.entry
+        if entry is not None and not self._history.back_to(entry.id):
+            self.console.say(f"nothing differs from right after {entry.id}")
+        elif entry is not None:
+            self._look_ahead(RestoreRequest(entry))
+
+    def _plain_entry(self) -> JournalEntry | None:
+        """The change under the cursor; of a taking back, what was taken back."""
+        entry = self.entry
+        return self._history.get(entry.of) if entry is not None and entry.of else entry
+
+    def _look_ahead(self, request: ChangeRequest) -> None:
+        """Show what it would run and what would follow; nothing runs before somebody agrees."""
+        try:
+            self.console.change_runner.check()
+        except WritesForbidden as error:
+            self.console.say(str(error), "warning")
+            return
+        self.console.push_screen(PreviewSheet(request))
+
+    def _say_keys(self) -> None:
+        forbidden = self.console.change_runner.curator.gate.read_only
+        self.show_keys(self.WATCHING_FOOTER if forbidden else self.FOOTER)
+
+    # --- the filter ---------------------------------------------------------------------------------------
+
+    @property
+    def filter_text(self) -> str:
+        """The filter in force."""
+        return self.filter.text
+
+    def ways_on(self, text: str, cursor: int) -> Sequence[Completion]:
+        """Ways to go on typing."""
+        start = text.rfind(" ", 0, cursor) + 1
+        return [Completion(way, start, meaning) for way, meaning in self.filter.ways(text[start:cursor])]
+
+    def filter_problem(self, text: str) -> str:
+        """What of a text is not understood."""
+        return ChangeFilter(text).problem
+
+    def filter_with(self, text: str) -> None:
+        """Show what passes."""
+        self.filter = ChangeFilter(text.strip())
+        self._show_rows()
+        self.list.mark_matches(self.filter.pattern())
+
+    def has_matches(self) -> bool:
+        """Whether any change passes."""
+        return bool(self.filter.passing(self._rows))
+
+    def filter_count(self) -> str:
+        """How many of how many pass."""
+        if not self.filter.words:
+            return f"{len(self._rows):,}"
+        return f"{len(self.filter.passing(self._rows)):,} of {len(self._rows):,}"

@@ -1,0 +1,547 @@
+"""Going places: to a screen, to a bead or an attempt on it, to a sheet that lies on whatever is shown.
+
+Screens and sheets are imported when somebody first goes there.
+
+Where ``:`` can go: beads by id or title, screens, and commands. The palette offers the same commands.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from inspect import isawaitable
+from time import monotonic
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from textual.app import App, SystemCommand
+from textual.markup import escape
+from textual.message import Message
+from textual.screen import Screen
+from textual.widget import AwaitMount
+from textual.widgets._toast import ToastRack
+
+from helix_tui.core.beads.query import Completion
+from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.ground.text import clean_line
+from helix_tui.keymap import BY_ID, KEYS, Key, instead_of, shown, taken_by
+from helix_tui.screens import HOME, SCREENS
+from helix_tui.screens.base import NARROW, HelixScreen, posture_of
+from helix_tui.themes import THEMES
+from helix_tui.widgets.chrome.header import StatusBar, Tabs
+
+if TYPE_CHECKING:
+    from helix_tui.core.beads.readiness import Queue
+    from helix_tui.core.snapshot import Change, Snapshot
+    from helix_tui.core.supervision.decide.need_view import SplitNeeds
+    from helix_tui.core.supervision.decide.needs import Need
+    from helix_tui.screens.tour import Tour
+    from helix_tui.settings import Layout, ViewBook
+    from helix_tui.widgets.chrome.prompt import Prompt
+
+    FirstNews = tuple[Snapshot, Change, SplitNeeds]
+
+HOME_WAIT_S = 0.25
+"""How long the first frame waits for what was not read yet, to know with which screen to begin."""
+
+_MOST = 8
+
+
+class Command(Struct, frozen=True):
+    """Something that can be done by name."""
+
+    name: str
+    help: str
+    action: str | Callable[[], object]
+    """On the app, as Textual writes it; or a call."""
+    also: str = ""
+    """A short name that fingers know."""
+    key: str = ""
+    """The id of the key that does it too, if one does."""
+
+
+def commands() -> list[Command]:
+    """Every command there is, in the order in which they are offered."""
+    found = [
+        Command(entry.name, f"screen {entry.key}", f"show_screen('{entry.name}')", key=f"go.{entry.name}")
+        for entry in SCREENS.values()
+    ]
+    found += [
+        Command("needs me", "what waits for a person, ranked", "needs_me", key="go.needs-me"),
+        Command("next action", "NEXT_ACTION with its reasons", "next_action", key="go.next-action"),
+        Command("helix run", "the loop: start, pause, stop, its log", "loop", also="helix start", key="go.steer"),
+        Command("notices, unread lines", "notices on this queue, and lines that cannot be read", "unread"),
+        Command("keys", "every key", "help", key="app.help"),
+        Command("tour", "two minutes on a throw-away project", "tour"),
+        Command("screenshot", "this screen as an SVG picture, among your downloads", "screenshot"),
+    ]
+    found += [Command(f"theme {theme.name}", "colours", f"use_theme('{theme.name}')") for theme in THEMES]
+    return [*found, Command("quit", "quit; the loop keeps running", "quit", also="q", key="app.quit")]
+
+
+def keys_bound_on(screen: HelixScreen) -> list[Key]:
+    """The keys that a screen itself has, in the order of the registry."""
+    bound = {binding.id for bindings in screen._bindings.key_to_bindings.values() for binding in bindings}
+    return [key for key in KEYS if key.id in bound]
+
+
+def ways_to(text: str, queue: Queue, among: Sequence[Command], archive: Iterable[Bead] = ()) -> list[Completion]:
+    """Commands and beads that a text may mean, the likeliest first.
+
+    In this order: what is called exactly so, commands that begin so, ids that begin so, ids whose part after
+    the prefix begins so, words of a title or command that begin so, any other place in an id, title or name.
+    Among equals, what is unfinished stands before what is closed, and that before what is archived.
+    """
+    wanted = text.strip().lower()
+    found: list[tuple[int, int, Completion]] = []
+    for command in among:
+        rank = 0 if wanted and wanted == command.also else _rank_of_command(command.name, wanted)
+        if rank is not None:
+            found.append((rank, 0, Completion(command.name, 0, command.help)))
+    for bead in queue.beads.values() if wanted else ():
+        rank = _rank_of_bead(bead, wanted)
+        if rank is not None:
+            found.append((rank, 1 + (bead.status in TERMINAL), Completion(bead.id, 0, bead.title)))
+    for bead in archive if wanted else ():
+        rank = _rank_of_bead(bead, wanted)
+        if rank is not None:
+            found.append((rank, 3, Completion(bead.id, 0, f"archived · {bead.title}")))
+    best = heapq.nsmallest(_MOST, found, key=lambda each: each[:2])
+    return [Completion(way.text, 0, clean_line(way.help, 200)) for _, _, way in best]
+
+
+def _rank_of_command(name: str, wanted: str) -> int | None:
+    if name == wanted:
+        return 0
+    if name.startswith(wanted):
+        return 1
+    return _place_in(name, wanted)
+
+
+def _rank_of_bead(bead: Bead, wanted: str) -> int | None:
+    bead_id = bead.id.lower()
+    if wanted in bead_id:
+        if bead_id == wanted:
+            return 0
+        if bead_id.startswith(wanted):
+            return 2
+        if bead_id.rpartition("-")[2].startswith(wanted):
+            return 3
+    place = _place_in(bead.title.lower(), wanted)
+    return 5 if place is None and wanted in bead_id else place
+
+
+def _place_in(text: str, wanted: str) -> int | None:
+    """4 where a word begins so, 5 where it stands anywhere else."""
+    at = text.find(wanted)
+    if at < 0:
+        return None
+    while at > 0 and text[at - 1].isalnum():
+        at = text.find(wanted, at + 1)
+    return 5 if at < 0 else 4
+
+
+class Traveller(App[int]):
+    """An app of the console's screens that can be told where to go."""
+
+    snapshot: Snapshot
+    needs: tuple[Need, ...]
+    snoozed: tuple[Need, ...]
+    keymap: dict[str, str]
+    view_book: ViewBook
+    kept: Layout
+    is_demo = False
+    """Whether the project is the throw-away one of the demo."""
+    tour: Tour | None = None
+    tour_wanted = False
+    """Whether somebody left to take the tour on the demo, and comes back after it."""
+    _home = False
+    """Whether to begin on what waits for its user."""
+    _first_news: FirstNews | None = None
+    _line: Prompt | None = None
+    """The line on which somebody types where to go."""
+    _unknown_key = ""
+    """The last key that did nothing: held down, it says so once."""
+
+    @property
+    def _background_screens(self) -> list[Screen[Any]]:
+        """What is seen around a sheet. Textual has no public means to say that a screen covers the one below it.
+
+        A screen that is no sheet covers all: Textual takes the one below it along nonetheless, and draws all of
+        the upper one anew whenever that one changes.
+        """
+        return super()._background_screens if self.screen.is_modal else []
+
+    def _refresh_notifications(self) -> None:
+        """Textual's own; but to show nothing in place of nothing would draw the whole of a new screen twice.
+
+        Every screen that comes asks for it, and nothing public says that there is nothing to show.
+        """
+        if len(self._notifications) or any(rack.children for rack in self.screen.query(ToastRack)):
+            super()._refresh_notifications()
+
+    def say(self, text: str, severity: Any = "information") -> None:
+        """A word to the user; whatever is in it, it is not markup."""
+        self.notify(text, severity=severity, markup=False, timeout=4)
+
+    # --- home ---------------------------------------------------------------------------------------------
+
+    async def wait_for_first(self, news: Callable[[], FirstNews | None]) -> None:
+        """Let the queue be read, where that takes a moment only, to know with which screen to begin."""
+        until = monotonic() + HOME_WAIT_S
+        while (found := news()) is None and monotonic() < until:  # noqa: ASYNC110  # it comes from a thread
+            await asyncio.sleep(0.005)
+        self._first_news = found
+
+    def _init_mode(self, mode: str) -> AwaitMount:
+        """Textual's own; the first screen of all is home where that is known by now.
+
+        `DEFAULT_MODE` is read as the app is made, before anything of the queue is known; `switch_mode` later would
+        mount the queue first, and somebody would see it for a frame.
+        """
+        found, self._first_news = self._first_news, None
+        if found is not None and self.opens_home(found[0], found[2].active):
+            self.snapshot, self.needs, self.snoozed = found[0], found[2].active, found[2].snoozed
+            self._screen_stacks, self._current_mode, self._home, mode = {HOME: []}, HOME, False, HOME
+        return super()._init_mode(mode)
+
+    def opens_home(self, snapshot: Snapshot, needs: Sequence[Need]) -> bool:
+        """Whether something waits, nothing runs, and there is room."""
+        return bool(needs) and f"-{posture_of(self)}" not in NARROW and not any(run.live for run in snapshot.runs)
+
+    # --- screens, and what lies on them -------------------------------------------------------------------
+
+    async def action_show_screen(self, name: str) -> None:
+        """Go to a screen by name, leaving whatever lies on the present one.
+
+        Runs in the app's own loop, like all that goes somewhere, one after the other: cancelled halfway, as a
+        worker can be, it takes the loops of the app and of the screen that leaves with it.
+        """
+        while len(self.screen_stack) > 1:
+            self.pop_screen()  # the app waits for its end after this
+        await self.switch_mode(name)
+        if HOME in self._screen_stacks:
+            await self.remove_mode(HOME)  # from now on it is laid on others
+
+    async def on_tabs_pressed(self, event: Tabs.Pressed) -> None:
+        """A click on a tab."""
+        await self.action_show_screen(event.name)
+
+    def action_next_action(self) -> None:
+        """NEXT_ACTION with its reasons."""
+        from helix_tui.screens.loop.sheets import NextSheet
+
+        self._lay_on(NextSheet)
+
+    def action_loop(self) -> None:
+        """The loop, and what can be done to it."""
+        from helix_tui.screens.loop.sheets import LoopSheet
+        from helix_tui.screens.queue.screen import QueueScreen
+
+        bead_id = self.screen.selected_bead if isinstance(self.screen, QueueScreen) else None
+        self._lay_on(LoopSheet, bead_id or "")
+
+    def action_needs_me(self) -> None:
+        """What waits on a person."""
+        from helix_tui.screens.needs.screen import NeedsScreen
+
+        self._lay_on(NeedsScreen)
+
+    def action_unread(self) -> None:
+        """Lines that could not be read."""
+        self.list_unread()
+
+    def action_help(self) -> None:
+        """Every key."""
+        from helix_tui.screens.help import HelpScreen
+
+        self._lay_on(HelpScreen)
+
+    def list_unread(self) -> None:
+        """Lay the list of unread lines on the screen."""
+        from helix_tui.screens.queue.unread_lines import UnreadScreen
+
+        self._lay_on(UnreadScreen)
+
+    def action_command_palette(self) -> None:
+        """Every command by name, unless they are being looked through already."""
+        from helix_tui.screens.dismissal import Commands, HelixPalette
+
+        if not isinstance(self.screen, HelixPalette):
+            self.push_screen(HelixPalette([Commands]))
+
+    def _lay_on(self, kind: Callable[..., HelixScreen], *about: str) -> None:
+        """Lay a screen on the present one, unless it lies there already."""
+        if type(self.screen) is not kind:
+            self.push_screen(kind(*about))
+
+    # --- beads and attempts -------------------------------------------------------------------------------
+
+    def open_bead(self, bead_id: str) -> None:
+        """A bead on the whole screen."""
+        from helix_tui.screens.queue.bead_screen import BeadScreen
+
+        self.push_screen(BeadScreen(bead_id))
+
+    def go_to_bead(self, bead_id: str) -> bool:
+        """To a bead in the queue, or an archived one on its own screen; False where none has that id."""
+        if bead_id not in self.snapshot.queue.beads:
+            if bead_id in self.snapshot.archive:
+                self.open_bead(bead_id)
+                return True
+            self.say(f"{bead_id} is not in the tracker", "warning")
+            return False
+        self.call_later(self._go_to_bead, bead_id)
+        return True
+
+    async def _go_to_bead(self, bead_id: str) -> None:
+        await self.action_show_screen("queue")
+        self.select_below(bead_id)
+
+    def open_attempt(self, attempt_id: str, tab: str = "") -> None:
+        """To an attempt on the Loop screen, in one of its tabs."""
+        self.call_later(self._open_attempt, attempt_id, tab)
+
+    async def _open_attempt(self, attempt_id: str, tab: str) -> None:
+        await self.action_show_screen("loop")
+        from helix_tui.screens.loop.screen import LoopScreen
+
+        if isinstance(self.screen, LoopScreen):
+            self.screen.show_attempt(attempt_id, tab)
+
+    def open_memory(self, name: str) -> None:
+        """To a memory on its screen."""
+        self.call_later(self._open_memory, name)
+
+    async def _open_memory(self, name: str) -> None:
+        await self.action_show_screen("memory")
+        from helix_tui.screens.memory.screen import MemoryScreen
+
+        if isinstance(self.screen, MemoryScreen):
+            self.screen.show_memory(name)
+
+    def ask_about(self, text: str) -> None:
+        """To the Ask screen, with a text to be asked about."""
+        self.call_later(self._ask_about, text)
+
+    async def _ask_about(self, text: str) -> None:
+        await self.action_show_screen("ask")
+        from helix_tui.screens.ask.screen import AskScreen
+
+        if isinstance(self.screen, AskScreen):
+            self.screen.ask(text)
+
+    def select_below(self, bead_id: str) -> None:
+        """Put the queue's cursor on a bead, whatever lies on the queue."""
+        from helix_tui.screens.queue.screen import QueueScreen
+
+        for screen in self.screen_stack:
+            if isinstance(screen, QueueScreen):
+                screen.go_to(bead_id)
+
+    async def action_go_to(self) -> None:
+        """Ask where to go."""
+        screen = self.screen
+        if not isinstance(screen, HelixScreen) or (self._line is not None and self._line.parent is screen):
+            return
+        from helix_tui.widgets.chrome.prompt import Prompt
+
+        queue, commands = self.snapshot.queue, self._commands(screen)
+        archive = self.snapshot.archive.values()
+        ways = lambda text, at: ways_to(text, queue, commands, archive)  # noqa: E731
+        self._line = Prompt(":", ways, must_choose=True)
+        await screen.mount(self._line)
+
+    async def on_prompt_done(self, event: Message) -> None:
+        """Go where the prompt says; a screen's own prompts never come here."""
+        from helix_tui.widgets.chrome.prompt import Prompt
+
+        if not isinstance(event, Prompt.Done):
+            return
+        self._line = None
+        if isinstance(self.screen, HelixScreen):
+            self.screen.focus_first()
+        await event.prompt.remove()
+        text = event.text.strip()
+        if not event.kept or not text:
+            return
+        command = next((each for each in self._commands(self.screen) if each.name == text.lower()), None)
+        if command is None or text in self.snapshot.queue.beads or text in self.snapshot.archive:
+            self.go_to_bead(text)
+        else:
+            await self._do(command)
+
+    def _commands(self, screen: Screen[Any]) -> list[Command]:
+        """Everything that can be done by name on a screen: the app's commands, and its own."""
+        from helix_tui.screens.loop.sheets import helix_commands
+
+        if not isinstance(screen, HelixScreen):
+            return commands()
+        by_label = {key.label: key for key in keys_bound_on(screen)}
+        own = [
+            Command(name, said, do, key=by_label.pop(name).id if name in by_label else "")
+            for name, said, do in screen.commands()
+        ]
+        known = {command.key for command in (*commands(), *own)}
+        by_key = [
+            Command(key.label, key.help, partial(screen.run_action, key.action), key=key.id)
+            for key in by_label.values()
+            if key.id not in known
+        ]
+        return [*commands(), *own, *by_key, *(Command(*each) for each in helix_commands(screen.console))]
+
+    def command_keys(self, screen: Screen[Any]) -> dict[str, str]:
+        """Per command that a key does too: the key, as people write it."""
+        offered = self._offered(screen)
+        return {command.name: shown(BY_ID[command.key], self.keymap) for command in offered if command.key in BY_ID}
+
+    async def _do(self, command: Command) -> None:
+        if isinstance(command.action, str):
+            await self.run_action(command.action)
+        elif isawaitable(done := command.action()):
+            await done
+
+    def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
+        """What the palette offers: the same commands as ``:``."""
+        for command in self._offered(screen):
+            yield SystemCommand(command.name, escape(command.help), partial(self._do, command))
+
+    def _offered(self, screen: Screen[Any]) -> list[Command]:
+        """The commands, none where they cannot be gathered: Textual's palette logs a failure where nobody looks."""
+        try:
+            return self._commands(screen)
+        except Exception as error:  # noqa: BLE001 - the app's barrier logs it
+            self._handle_exception(error)
+            return []
+
+    def on_notice_line_pressed(self) -> None:
+        """The notice line leads to the notices in full."""
+        self.list_unread()
+
+    async def on_status_bar_pressed(self, event: StatusBar.Pressed) -> None:
+        """A part of the pulse leads to what it stands for."""
+        laid = {
+            "unread": self.list_unread,
+            "needs": self.action_needs_me,
+            "stale": self.action_needs_me,
+            "next": self.action_next_action,
+            "loop": self.action_loop,
+        }
+        if event.part in laid:
+            laid[event.part]()
+        elif event.part == "ready":
+            await self._show_pick_order()
+        else:
+            screen = {"memory": "memory", "spent": "insights"}.get(event.part, "loop")
+            await self.action_show_screen(screen)
+
+    def bind_views(self) -> list[str]:
+        """Put saved views on the keys that they name; one sentence for each key that is taken."""
+        problems, bound = [], set()
+        for view in self.view_book.views:
+            does = taken_by(view.key, self.keymap) or ("another view" if view.key in bound else "")
+            if view.key and does:
+                problems.append(f"view {clean_line(view.name, 40)}: {view.key} is already {does}")
+            elif view.key:
+                bound.add(view.key)
+                self._bindings.bind(view.key, f"saved_view({view.name!r})", view.name, show=False)
+        return problems
+
+    async def _check_bindings(self, key: str, priority: bool = False) -> bool:
+        """Textual's own; a key that nothing is bound to says where it means something, or what does it here."""
+        done = await super()._check_bindings(key, priority)
+        if not done and not priority and isinstance(self.screen, HelixScreen) and key != self._unknown_key:
+            self._unknown_key = key
+            self.say(instead_of(key, self.keymap))
+        elif done and not priority:
+            self._unknown_key = ""
+            with self._touring() as tour:
+                if tour is not None:
+                    tour.pressed(key)
+        return done
+
+    # --- the tour -----------------------------------------------------------------------------------------
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """The keys of the tour belong to it while there is one."""
+        return self.tour is not None or action not in ("tour_next", "tour_end")
+
+    def offer_tour(self) -> None:
+        """At the first start: say that there is a tour, where there is room; no start after it does."""
+        from helix_tui.screens.layout import keep
+        from helix_tui.screens.tour import LEAST
+
+        room = self.size.width >= LEAST.width and self.size.height >= LEAST.height
+        if room and self.kept.first_start and isinstance(self.screen, HelixScreen):
+            self.kept.note_start()
+            keep(self.screen, self.kept.write)
+            self.begin_tour(offer=True)
+
+    def begin_tour(self, *, offer: bool = False) -> None:
+        """Show the first step, or the offer."""
+        from helix_tui.screens.tour import Tour
+
+        self.tour = Tour(self, offer=offer)
+        for screen in self.screen_stack:
+            self.show_tour(screen)
+
+    def show_tour(self, screen: Screen[Any]) -> None:
+        """Bring its card on a screen up to date, where somebody is in a tour."""
+        with self._touring() as tour:
+            if tour is not None:
+                tour.show_on(screen)
+
+    @contextmanager
+    def _touring(self) -> Iterator[Tour | None]:
+        """The tour; one that fails is over, so that no screen fails with it again."""
+        with ExitStack() as failed:
+            failed.callback(self.end_tour)
+            yield self.tour
+            failed.pop_all()
+
+    async def action_tour(self) -> None:
+        """The tour: here, where this is the demo; else on one, and back."""
+        if self.is_demo:
+            await self.action_show_screen("queue")
+            self.begin_tour()
+        else:
+            self.tour_wanted = True
+            self.exit(0)
+
+    async def action_tour_next(self) -> None:
+        """The next step; an offer is taken."""
+        if self.tour is not None and self.tour.offered:
+            await self.action_tour()
+        else:
+            with self._touring() as tour:
+                if tour is not None:
+                    tour.go_on()
+
+    def action_tour_end(self) -> None:
+        """No tour any more."""
+        self.end_tour()
+
+    def end_tour(self) -> None:
+        """Take its card away everywhere."""
+        tour, self.tour = self.tour, None
+        if tour is not None:
+            for stack in self._screen_stacks.values():
+                tour.leave(stack)
+
+    async def action_saved_view(self, name: str) -> None:
+        """The queue as a saved view has it."""
+        await self.action_show_screen("queue")
+        from helix_tui.screens.queue.screen import QueueScreen
+
+        if isinstance(self.screen, QueueScreen):
+            self.screen.show_saved(name)
+
+    async def _show_pick_order(self) -> None:
+        await self.action_show_screen("queue")
+        from helix_tui.screens.queue.screen import QueueScreen
+
+        if isinstance(self.screen, QueueScreen):
+            self.screen.show_view("order")

@@ -1,1 +1,0 @@
-"""Going from place to place, and where ``:`` can go."""
