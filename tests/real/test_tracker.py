@@ -75,9 +75,7 @@ def _same_words(done: Ran) -> tuple[int, str, str]:
     for text in (done.stdout, done.stderr.replace(LATE, "")):
         text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+(?:Z|[+-]\d\d:\d\d)", "AN INSTANT", text)
         text = re.sub(r"\d{8}T\d{6}-[0-9a-f]+|\b\d+(\.\d+)?(ms|s)\b|[0-9a-f]{12,40}", "SOME", text)
-        text = re.sub(
-            r'"([\w-]*(?:pid|session))": ?("[^"]*"|\d+)', r'"\1":"ONE"', text
-        )
+        text = re.sub(r'"([\w-]*(?:pid|session))": ?("[^"]*"|\d+)', r'"\1":"ONE"', text)
         texts.append(text)
     return done.returncode, texts[0], texts[1]
 

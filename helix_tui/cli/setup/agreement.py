@@ -57,7 +57,10 @@ def _verbs(dialect: Dialect) -> DoctorCheck:
     lacking = [deed for deed in VERBS if deed not in dialect.verbs]
     if not dialect.drain:
         return DoctorCheck(
-            "verbs", False, "this ddx has no loop that drains a queue", "Use a ddx of April 2026 or later."
+            "verbs",
+            False,
+            "its help names no loop that drains a queue",
+            "Run `ddx upgrade`, or name another one with --ddx.",
         )
     detail = f"drains with `ddx {' '.join(dialect.drain)}`"
     if lacking:

@@ -237,7 +237,7 @@ REASONS = {
     "check_unreadable": "the check's answer names no NEXT_ACTION",
     "stage_failed": "a planning stage failed",
     "missing_binary": "ddx was not found",
-    "too_old": "this ddx is too old",
+    "too_old": "this ddx lacks a verb or flag that is needed",
     "malformed_output": "ddx answered with something that is not its contract",
     "timeout": "ddx gave no answer in time",
     "ddx_failed": "a ddx command failed",

@@ -38,7 +38,8 @@ _DEEDS = {
     "ask_model": "give a prompt to an agent",
 }
 
-TOO_OLD_TEXT = "ddx is too old: its loop has no --json, and without it nobody can tell what it did"
+OTHER_DDX = "run `ddx upgrade`, or name another one with --ddx"
+TOO_OLD_TEXT = "the loop of this ddx has no --json, and without it nobody can tell what it did"
 
 
 class AgentChoice(Struct, frozen=True):
@@ -135,7 +136,7 @@ class Delegate(Struct):
         """
         verb = self._verb("drain")
         if not verb.takes("--json"):
-            raise DdxError(("ddx", *verb.words), TOO_OLD_TEXT, "run `ddx upgrade`", TOO_OLD)
+            raise DdxError(("ddx", *verb.words), TOO_OLD_TEXT, OTHER_DDX, TOO_OLD)
         words = [*verb.words, "--once", "--json"]
         if verb.knows("--local"):
             words.append("--local")  # without it April hands the work to a server and returns at once
@@ -170,8 +171,8 @@ class Delegate(Struct):
     def _verb(self, deed: str) -> DdxVerb:
         verb = self.dialect.verbs.get(deed)
         if verb is None:
-            message = f"this ddx is too old: it has no verb to {_DEEDS[deed]}"
-            raise DdxError(("ddx",), message, "run `ddx upgrade`, or name another one with --ddx", TOO_OLD)
+            message = f"the help of this ddx names no verb to {_DEEDS[deed]}"
+            raise DdxError(("ddx",), message, OTHER_DDX, TOO_OLD)
         return verb
 
     # --- running ---------------------------------------------------------------------------------------
