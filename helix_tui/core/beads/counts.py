@@ -56,6 +56,7 @@ class QueueCounts(Struct, frozen=True):
     @property
     def left_out(self) -> str:
         """``q-1 and q-2 wait for you``: why fewer are for workers than are ready; empty where all are."""
+        # one question may be about several beads: it is named once
         names = list(dict.fromkeys(question for _, question in self.asked))
         if not names:
             return ""

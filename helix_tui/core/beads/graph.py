@@ -143,6 +143,7 @@ def components(edges: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:
         while work:
             node, targets = work[-1]
             for target in targets:
+                # nothing leads on from it, so it can be in no circle
                 if target not in edges:
                     continue
                 if target not in index:
@@ -151,6 +152,7 @@ def components(edges: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:
                     on_stack.add(target)
                     work.append((target, iter(edges[target])))
                     break
+                # a way back to a node of the group that is being gathered
                 if target in on_stack:
                     low[node] = min(low[node], index[target])
             else:

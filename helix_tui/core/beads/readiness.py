@@ -224,11 +224,13 @@ class Queue:
 
     def expired(self, now: int) -> bool:
         """Whether by ``now`` time alone may have changed a verdict: a cooldown ended, a claim grew old."""
+        # the clock was set back: what was judged then may hold no longer
         if now < self.as_of:
             return True
         return any(
             standing.until is not None and standing.until <= now
             if standing.state != "claimed"
+            # a lease ends when its file says so, which this object cannot know: ask again each second
             else now - self.as_of > NS
             for standing in self._timed
         )
@@ -263,6 +265,7 @@ class Queue:
 
     def unblocks(self, bead_id: str) -> tuple[str, ...]:
         """Ids that become ready when this bead closes, in the order they would be picked."""
+        # closing it again frees nothing
         if self.beads[bead_id].status == "closed":
             return ()
         freed = [
@@ -285,6 +288,7 @@ class Queue:
         for bead_id in self.beads:
             why = self.standing(bead_id).reasons
             if len(why) == 1 and why[0].kind == "waiting_dependencies" and len(why[0].refs) == 1:
+                # a bead that waits on itself is not freed by its own end
                 freed[why[0].refs[0]] += why[0].refs[0] != bead_id
         return freed
 
@@ -309,6 +313,7 @@ class Queue:
                 standings[bead_id] = judge(bead)
 
     def _judge(self, bead: Bead, closed: str = "") -> Standing:
+        # unknown first: DDx leaves such a bead alone whatever else stands in it
         """Judge one unfinished bead, as if ``closed`` were closed already."""
         if bead.status not in STATUSES:
             return Standing("unknown_status", (Reason("unknown_status", f"status is “{bead.status}”"),))
@@ -332,6 +337,7 @@ class Queue:
         end = parse_instant(new or old)
         if end is None or end <= self.as_of:
             return None
+        # a cooldown says "not on this commit": main has moved on, so it may be tried again
         base, head = bead.work_base_rev if new else "", self.claims.origin_head
         return None if base and head and base != head else end
 
@@ -396,6 +402,7 @@ def pick_order(rule: Rule) -> Callable[[Bead], tuple[object, ...]]:
 
 
 def _april_order(bead: Bead) -> tuple[object, ...]:
+    # bytes, not characters: Go compares texts byte by byte
     return bead.priority, parse_instant(bead.created_at) or NEVER, bead.id.encode()
 
 
@@ -413,8 +420,10 @@ def _claimed(queue: Queue, bead: Bead, closed: str) -> Reason | None:
         return None
     lease = queue.claims.leases.get(bead.id) if rule.leases else None
     beat = _beat(bead.work_heartbeat_at) if rule.new_keys else NEVER
+    # a release between the two beats under the old name, beside claims of the new kind
     if bead.loop_heartbeat_at and queue._reads_old_keys(rule):
         beat = _beat(bead.loop_heartbeat_at)
+    # a lease file knows better than the row, which is written once a claim
     fresh = lease if lease is not None else queue.as_of - beat <= HEARTBEAT_TTL
     return Reason("claimed", f"held by {bead.owner or 'a worker'}, lease is fresh") if fresh else None
 
@@ -423,6 +432,7 @@ def _claimed_april(queue: Queue, bead: Bead, closed: str) -> Reason | None:
     if bead.status != "in_progress":
         return None
     fresh = queue.as_of - _beat(bead.loop_heartbeat_at) <= HEARTBEAT_TTL
+    # May's releases judge as April did and already kept leases
     if queue.era == "auto" or queue.rule.leases:
         fresh = queue.claims.leases.get(bead.id, fresh)
     if not fresh:
@@ -465,6 +475,7 @@ def _waits(queue: Queue, bead: Bead, closed: str) -> Reason | None:
 
 
 def _superseded(queue: Queue, bead: Bead, closed: str) -> Reason | None:
+    # head trims the value, April took blanks for a name
     by = bead.superseded_by.strip()
     return Reason("superseded", f"superseded by {by}", (by,)) if by else None
 
@@ -497,6 +508,7 @@ def looks_like_epic(bead: Bead, *, titled: bool = True) -> bool:
 
 
 def _epic_april(queue: Queue, bead: Bead, closed: str) -> Reason | None:
+    # April compares the type as it stands; head trims it and looks at titles too
     if bead.issue_type != "epic":
         return None
     left = tuple(child for child in queue.graph.children.get(bead.id, ()) if queue.beads[child].status != "closed")
@@ -519,6 +531,7 @@ def _review_blocked(queue: Queue, bead: Bead, closed: str) -> Reason | None:
         return None
     attempt = bead.review_blocked_attempt
     unblocked = parse_instant(bead.review_unblocked_at)
+    # a later review may block the same bead again: only a lift after it counts
     lifted = unblocked is not None and unblocked > blocked
     if lifted and attempt and bead.review_unblocked_attempt == attempt:
         return None
@@ -526,6 +539,7 @@ def _review_blocked(queue: Queue, bead: Bead, closed: str) -> Reason | None:
 
 
 def _not_eligible(queue: Queue, bead: Bead, closed: str) -> Reason | None:
+    # absent means eligible
     if bead.execution_eligible is not False:
         return None
     if bead.focus_epic:

@@ -55,6 +55,7 @@ class FileBuffer:
         """
         start, stop, _ = part.indices(self._size)
         data = os.pread(self._fd, max(0, stop - start), start)
+        # pread may give less than asked, on a network disk above all
         while data and len(data) < stop - start:
             more = os.pread(self._fd, stop - start - len(data), start + len(data))
             if not more:
@@ -255,8 +256,10 @@ def decode_bead(line: bytes) -> Bead:
         bead = _decode_row(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         bead = _decode_by_field(line)
+    # an empty text is what Go reads for an absent field
     if not bead.status or not bead.issue_type:
         bead = msgspec.structs.replace(bead, status=bead.status or "open", issue_type=bead.issue_type or "task")
+    # Go would not decode a larger number and leaves its zero
     if not _is_int64(bead.priority):
         bead = msgspec.structs.replace(bead, priority=0)
     if not bead.id:
@@ -267,6 +270,7 @@ def decode_bead(line: bytes) -> Bead:
 
 def _is_int64(number: int) -> bool:
     """Whether Go would take it for an int."""
+    # not isinstance: true and false are ints in Python
     return number.__class__ is int and -(1 << 63) <= number < 1 << 63
 
 
@@ -306,6 +310,7 @@ def _decode_by_field(line: bytes) -> Bead:
 
 
 def _without_surrogates(value: Any) -> Any:
+    # a lone surrogate can be written in JSON, but not to a terminal or in UTF-8
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
     return value

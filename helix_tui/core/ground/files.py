@@ -55,10 +55,12 @@ def exclude(common_dir: Path) -> bool:
     Raises:
         OSError: it cannot be read or written.
     """
+    # people link it to a file of their own: replacing the link would part the two
     path = Path(os.path.realpath(common_dir / "info" / "exclude"))
     if not _missing(path):
         return False
     path.parent.mkdir(exist_ok=True)
+    # look again under the lock: another process may have written since
     with locked_folder(path.parent):
         missing = _missing(path)
         if missing:
@@ -131,6 +133,7 @@ def _put(path: Path, data: bytes, mode: int) -> None:
         with open(descriptor, "wb") as file:
             file.write(data)
             file.flush()
+            # without it a power cut may leave the new name on an empty file
             os.fsync(file.fileno())
         os.chmod(name, mode)
         os.replace(name, path)

@@ -10,6 +10,7 @@ def pid_alive(pid: int) -> bool:
     if not 0 < pid < 1 << 31:
         return False
     try:
+        # signal 0 asks only
         os.kill(pid, 0)
     except ProcessLookupError:
         return False
@@ -20,4 +21,5 @@ def pid_alive(pid: int) -> bool:
             stat = file.read(4096)
     except OSError:
         return True
+    # the name before the state is in parentheses and may hold some itself
     return stat.rpartition(b")")[2].split()[:1] != [b"Z"]

@@ -65,6 +65,7 @@ def git_dir_of(dot_git: Path) -> Path | None:
     if dot_git.is_dir():
         return dot_git if (dot_git / "HEAD").exists() else None
     line = first_line(dot_git)
+    # a work tree or submodule: .git is a file that names the folder
     if not line.startswith("gitdir: "):
         return None
     git_dir = Path(os.path.abspath(dot_git.parent / line[8:].strip()))
@@ -113,6 +114,7 @@ def packed_ref(packed: Path, name: str) -> str | None:
     """The commit of a ref in ``packed-refs``."""
     wanted = f" {name}"
     for line in text_of(packed, limit=64 << 20).split("\n"):
+        # ^ begins the commit that an annotated tag points to, not a ref
         if line.endswith(wanted) and line[:1] not in "#^":
             return line[: -len(wanted)]
     return None

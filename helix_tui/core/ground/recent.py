@@ -20,6 +20,7 @@ class Recent(dict[Key, Value]):
 
     def __setitem__(self, key: Key, value: Value) -> None:
         """Set it; what is set again counts as new."""
+        # a dict keeps an old key's place: taken out first, it goes to the end
         self.pop(key, None)
         super().__setitem__(key, value)
         if len(self) > self.most:
