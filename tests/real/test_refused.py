@@ -1,4 +1,7 @@
-"""`ddx try` lands what a review refused: the console says so, asks once more, then says landed (R1)."""
+"""`ddx try` lands what a review refused: the console says so, asks once more, then says landed (R1).
+
+Where a person answers instead, the refused change stays off the branch and an agent reads the answer.
+"""
 
 from __future__ import annotations
 
@@ -45,3 +48,26 @@ async def test_o_lands_what_a_review_refused_only_after_a_second_yes(
     assert (after["landed"], after["preserved"], after["verdict"]["outcome"]) == (True, False, "landed")
     assert bead in stranger.closed()
     assert len(stranger.calls("work")) == worked, "no agent ran"
+
+
+@pytest.mark.usefixtures("lands")
+def test_an_answer_is_for_the_next_agent_and_lands_nothing(stranger: Stranger) -> None:
+    bead = stranger.bead("Write one")
+    stranger.commit("beads")
+    stranger.verdict("BLOCK")
+    stranger.supervised()
+    asked = [each for each in stranger.tui_json("needs")["needs"] if each["question_id"] and each["bead_id"] == bead]
+    made = stranger.tui_json("attempts")["attempts"][0]
+    if not asked or not made["preserved"]:
+        pytest.skip("this release keeps nothing aside after a BLOCK")
+    stranger.verdict("APPROVE")
+    worked = len(stranger.calls("work"))
+    answered = stranger.tui("input", "--answer", asked[0]["question_id"], "one line is enough")
+    assert answered.returncode == 0, answered.stderr
+    assert f"the kept change {made['result_rev'][:12]} is given up" in answered.stdout
+    assert bead not in {each["bead_id"] for each in stranger.tui_json("needs")["needs"] if each["kind"] != "lesson"}
+    stranger.drained("--once")
+    assert bead in stranger.closed()
+    assert len(stranger.calls("work")) > worked, "no agent read the answer"
+    landed = stranger.run("git", "merge-base", "--is-ancestor", made["result_rev"], "main").returncode
+    assert landed == 1, "what a review refused is on the branch"

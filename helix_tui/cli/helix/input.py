@@ -30,10 +30,11 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.signals.questions import (
     UnknownQuestion,
+    answering,
     decide_escalation,
     deciding,
-    decision,
     escalated,
+    kept_by,
     still_asked,
 )
 from helix_tui.core.supervision.signals.responses import ApprovalNeeded, Autonomy
@@ -149,14 +150,18 @@ def _answer(call: Call, question_id: str, text: str) -> int:
         if call.options.dry_run:
             return _foretell(call, curator, question_id, text)
         try:
-            question = answer_question(curator, questions_of(curator), question_id, text)
+            question, given_up = answer_question(curator, questions_of(curator), question_id, text)
         except UnknownQuestion:
             return _decide(call, curator, question_id, text)
     if call.json:
-        call.emit({"id": question.id, "answer": question.answer, "answered_at": question.answered_at})
+        said = {"id": question.id, "answer": question.answer, "answered_at": question.answered_at}
+        call.emit(said | {"given_up": given_up or None})
     else:
-        call.print(f"{question.id} answered")
+        call.print(f"{question.id} answered" + (f"; {GIVEN_UP.format(given_up)}" if given_up else ""))
     return 0
+
+
+GIVEN_UP = "the kept change {} is given up: it stays at its ref, and the next attempt starts over"
 
 
 def _foretell(call: Call, curator: Curator, question_id: str, text: str) -> int:
@@ -165,11 +170,12 @@ def _foretell(call: Call, curator: Curator, question_id: str, text: str) -> int:
     commands: Sequence[Sequence[str]] = ()
     if asked is None or (asked.bead_id and asked.kind != "approval"):
         queue = curator.look().queue
+        kept = kept_by(curator.project, queue.beads)
         try:
             if asked is None:
-                wishes = deciding(queue, question_id, text)
+                wishes = deciding(queue, question_id, text, kept)
             else:
-                wishes = [decision(queue.beads[asked.bead_id], text, queue.as_of)]
+                wishes = answering(queue.beads[asked.bead_id], text, queue.as_of, kept)
         except KeyError:
             if asked is None:
                 raise _unknown(question_id) from None

@@ -320,7 +320,7 @@ class LoopControls:
 
         def work() -> str:
             curator = self._curator()
-            answered = answer_question(curator, OpenQuestions(curator.project, curator.gate), question_id, text)
+            answered, _ = answer_question(curator, OpenQuestions(curator.project, curator.gate), question_id, text)
             return f"answered {answered.id}: {clean_line(text, 120)}"
 
         self._do("answer", work)

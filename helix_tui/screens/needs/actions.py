@@ -17,7 +17,6 @@ from msgspec.structs import replace
 from textual.app import SuspendNotSupported
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.plan.planner import PLANNERS, Plan
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder
@@ -26,7 +25,7 @@ from helix_tui.core.ground.time import NS
 from helix_tui.core.supervision.decide.need_view import HOUR_S, MORNING, Snooze, Snoozes, next_morning, set_snoozes
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.hold import plan_undecided, undecided
-from helix_tui.core.supervision.signals.questions import OpenQuestions, deciding, decision
+from helix_tui.core.supervision.signals.questions import Kept, OpenQuestions, answering, deciding
 from helix_tui.core.supervision.stages.commit import closing
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.core.supervision.stages.landing import (
@@ -260,8 +259,7 @@ class AnswerRequest(ChangeRequest):
 
     need: Need
     text: str
-    drop: str = ""
-    """The attempt whose kept change is dropped by it."""
+    kept: Kept
 
     @property
     def title(self) -> str:
@@ -288,15 +286,13 @@ class AnswerRequest(ChangeRequest):
     def _make(self, writing: PlanBuilder, queue_state: QueueState) -> None:
         queue, bead_id = queue_state.queue, self.need.bead_id
         if not self.need.question_id:  # an escalation is a bead of its own
-            for operation in deciding(queue, bead_id, self.text):
+            for operation in deciding(queue, bead_id, self.text, self.kept):
                 PLANNERS[operation.kind](writing, operation)
             return
         if bead_id not in queue.beads:
             return
-        fields = dict(decision(queue.beads[bead_id], self.text, queue.as_of).values["fields"])
-        PLANNERS["set"](writing, operations.assign(bead_id, fields))
-        if self.drop:
-            PLANNERS["drop"](writing, operations.drop(bead_id, self.drop, self.need.kept_rev))
+        for operation in answering(queue.beads[bead_id], self.text, queue.as_of, self.kept):
+            PLANNERS[operation.kind](writing, operation)
         held = undecided(queue)
         if bead_id in held:
             plan_undecided(writing, [each for each in held if each != bead_id])
@@ -321,7 +317,7 @@ class LandRequest(ChangeRequest):
     def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
         made = curator.plan([each for bead_id in self.beads for each in closing(bead_id, MERGE_COMMIT)])
         first = [
-            f"before that, in the work tree: git {' '.join(merge_words(bead_id, kept_ref(attempt)))}"
+            f"before that, in the work tree: {shlex.join(('git', *merge_words(bead_id, kept_ref(attempt))))}"
             for bead_id, attempt in zip(self.beads, self.attempts, strict=True)
         ]
         after = "a merge that conflicts is aborted and nothing changes; undo reopens the bead, and takes the merge "

@@ -137,12 +137,13 @@ def answer_choices(
         edit: opens the bead's texts in the editor; None where it is about no bead.
         words: asks for an answer in words.
     """
+    given_up = "; the kept change is given up" if drop is not None else ""
     choices = [
         Choice(str(place), str(place), clean_line(option, 60), "", partial(answer, option))
         for place, option in enumerate(options[:8], 1)
     ]
     if edit is not None:
-        retry = "written into the bead as the decision; workers may attempt it again"
+        retry = f"written into the bead as the decision; workers may attempt it again{given_up}"
         choices.append(Choice("r", "r", "retry", retry, partial(answer, RETRY)))
     if land is not None:
         choices.append(Choice("l", "l", "land", "merges the kept change into the branch and closes the bead", land))
@@ -150,4 +151,4 @@ def answer_choices(
         choices.append(Choice("d", "d", "drop", "the kept change stays at its ref; the next attempt starts over", drop))
     if edit is not None:
         choices.append(Choice("e", "e", "edit", "opens the bead's texts in $EDITOR; the question stays open", edit))
-    return [*choices, Choice("t", "t", "type an answer", "written where the next agent reads it", words)]
+    return [*choices, Choice("t", "t", "type an answer", f"written where the next agent reads it{given_up}", words)]

@@ -26,6 +26,7 @@ from helix_tui.core.supervision.decide.need_actions import (
 )
 from helix_tui.core.supervision.decide.need_view import bring_back, put_off
 from helix_tui.core.supervision.decide.needs import OF_ITS_ATTEMPT, Need
+from helix_tui.core.supervision.signals.questions import Kept
 from helix_tui.core.supervision.stages.landing import kept_ref
 from helix_tui.keymap import BY_ID, bindings, names, shown
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
@@ -329,13 +330,16 @@ class NeedsScreen(NeedList):
     def _record(self, need: Need, text: str) -> None:
         """Record an answer: shown first, where it is written into a bead."""
         if need.bead_id in self.console.snapshot.queue.beads:
-            self.look_ahead(AnswerRequest(need, text), ended=lambda _: self.console.refresh_needs())
+            self.look_ahead(AnswerRequest(need, text, self._kept), ended=lambda _: self.console.refresh_needs())
         else:
             self.console.loop_controls.answer(need.question_id, text)
 
     def _drop(self, need: Need) -> None:
-        request = AnswerRequest(need, "drop: the kept change is not landed; start over", need.attempt_id)
-        self.look_ahead(request, ended=lambda _: self.console.refresh_needs())
+        self._record(need, "drop: the kept change is not landed; start over")
+
+    @property
+    def _kept(self) -> Kept:
+        return self.console.snapshot.attempts.deciding
 
     # --- going there ----------------------------------------------------------------------------------------
 

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
-from helix_tui.core.beads.tracker import Tracker
+from helix_tui.core.beads.tracker import Tracker, parse_rows
+from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
 from helix_tui.core.ground.project import find_project
+from helix_tui.core.ground.time import parse_now
 from helix_tui.core.supervision.decide.needs import asked_of, needs_of
 from helix_tui.core.supervision.signals.questions import (
     OpenQuestions,
     UnknownQuestion,
+    answering,
     decide_escalation,
     read_questions,
     still_asked,
 )
 from helix_tui.core.supervision.stages.results import answer_question, conflicts_in
 from tests.core.supervision.conftest import WorldFactory, queue_of, row
+
+NOW = parse_now("2026-08-21T22:00:28Z")
 
 
 def _questions(root: Path, *, read_only: bool = False) -> OpenQuestions:
@@ -80,6 +86,26 @@ def test_an_answer_about_a_bead_is_written_into_it(world: WorldFactory) -> None:
     assert row_now["notes"].startswith("seen before\n\nDECISION [")
     assert row_now["notes"].endswith("]: take the second"), "ddx puts notes into its prompt, not our fields"
     assert questions.open() == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "status", "given_up"),
+    [
+        ("one line is enough", "repair-cycle-exhausted", True),
+        ("do not land it", "repair-cycle-exhausted", True),
+        ("please land it", "repair-cycle-exhausted", False),
+        ("one line is enough", "execution_failed", False),
+    ],
+)
+def test_an_answer_gives_up_what_is_kept_unless_it_says_land(text: str, status: str, given_up: bool) -> None:
+    kept = Attempt("20260820T100000-a", "a", status=status, status_source="event", result_rev="c0ffee" + "0" * 34)
+    bead = parse_rows(b'{"id":"a"}').beads["a"]
+    decided, *more = answering(bead, text, NOW, {"a": kept}.get)
+    assert decided.values["fields"]["helix-decision"] == text
+    assert [(each.kind, each.values["rev"]) for each in more] == [("drop", kept.result_rev)] * given_up
+    event = {"kind": "preserved-result-rejected", "body": f"result_rev={kept.result_rev}"}
+    rejected = parse_rows(json.dumps({"id": "a", "events": [event]}).encode()).beads["a"]
+    assert len(answering(rejected, text, NOW, {"a": kept}.get)) == 1
 
 
 def test_an_escalation_is_a_need_and_ends_with_the_decision(world: WorldFactory) -> None:

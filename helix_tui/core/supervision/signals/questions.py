@@ -27,6 +27,7 @@ from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
 
 if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts.attempt import Attempt
     from helix_tui.core.editing.execute.curator import Curator, Result
     from helix_tui.core.editing.execute.gate import WriteGate
     from helix_tui.core.editing.operations import Operation
@@ -392,6 +393,19 @@ def escalated(queue: Queue) -> Iterable[tuple[str, str, str]]:
         yield kind, bead_id, clean_line(said or bead.title, 600)
 
 
+Kept = Callable[[str], "Attempt | None"]
+"""Of a bead, the attempt that says how it stands."""
+
+
+def kept_by(project: Project, beads: Mapping[str, Bead]) -> Kept:
+    """What attempts have left beside the branch, from their records as they stand now."""
+    from helix_tui.core.ddx.attempts.index import AttemptIndex
+
+    records = AttemptIndex.of(project)
+    records.refresh(beads)
+    return records.deciding
+
+
 def decide_escalation(curator: Curator, bead_id: str, text: str) -> None:
     """Decide on an escalation: the decision goes into the bead that it is about, and the escalation is
     closed.
@@ -400,13 +414,14 @@ def decide_escalation(curator: Curator, bead_id: str, text: str) -> None:
         KeyError: it is none that is open.
         DdxError, Unreadable, WritesForbidden: it cannot be written.
     """
-    wishes = deciding(curator.look().queue, bead_id, text)
+    queue = curator.look().queue
+    wishes = deciding(queue, bead_id, text, kept_by(curator.project, queue.beads))
     done = curator.run(wishes, title=f"decide {clean_line(bead_id, 60)}")
     if done.error is not None:
         raise done.error
 
 
-def deciding(queue: Queue, bead_id: str, text: str) -> list[Operation]:
+def deciding(queue: Queue, bead_id: str, text: str, kept: Kept) -> list[Operation]:
     """What decides an escalation.
 
     Raises:
@@ -419,8 +434,28 @@ def deciding(queue: Queue, bead_id: str, text: str) -> list[Operation]:
     about = queue.beads.get(str(queue.beads[bead_id].document().get("helix-trigger-bead") or ""))
     wishes = [decision(queue.beads[bead_id], text, queue.as_of)]
     if about is not None and about.status not in TERMINAL:
-        wishes.append(decision(about, text, queue.as_of))
+        wishes += answering(about, text, queue.as_of, kept)
     return [*wishes, operations.close(bead_id)]
+
+
+_LANDING = re.compile(r"(?:please\s+)?(?:land|merge)\b", re.IGNORECASE)
+
+
+def answering(bead: Bead, text: str, now: int, kept: Kept) -> list[Operation]:
+    """Write an answer into the bead that it is about, and give up what an attempt has left of it.
+
+    A ddx of August would else land that as it is, and no agent would read the answer. An answer that says so lets
+    it stand.
+    """
+    from helix_tui.core.ddx.attempts.from_events import was_rejected
+    from helix_tui.core.editing import operations
+
+    wishes, made = [decision(bead, text, now)], kept(bead.id)
+    if made is None or not made.preserved or _LANDING.match(text.strip()):
+        return wishes
+    if made.result_rev and not was_rejected(bead, made.result_rev):
+        wishes.append(operations.drop(bead.id, made.attempt_id, made.result_rev))
+    return wishes
 
 
 def decision(bead: Bead, text: str, now: int) -> Operation:

@@ -31,7 +31,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, parse_instant
 from helix_tui.core.supervision.signals.hold import plan_undecided, undecided
-from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, decision
+from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, answering, kept_by
 from helix_tui.core.supervision.signals.responses import Level, response_to
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.delegate import token_count, tokens_in
@@ -307,24 +307,32 @@ _FILED = {"conflict": ("kind:escalation", "escalation"), "gap": ("kind:speculati
 """Kind of conflict -> the label and the first word of the bead that stands for it at autonomy high."""
 
 
-def answer_question(curator: Curator, questions: OpenQuestions, question_id: str, text: str) -> OpenQuestion:
+def answer_question(
+    curator: Curator, questions: OpenQuestions, question_id: str, text: str
+) -> tuple[OpenQuestion, str]:
     """Answer a question; where it is about a bead, the decision is written into it, journalled.
+
+    Returns:
+        the question, and the kept change that is given up by the answer: its commit, or empty.
 
     Raises:
         UnknownQuestion: there is none of this id that waits.
         DdxError, Unreadable, WritesForbidden: the bead cannot be written; the question then still waits.
     """
     asked = next((each for each in questions.open() if each.id == question_id), None)
+    given_up = ""
     if asked is not None and asked.bead_id and asked.kind != "approval":
         queue = curator.look().queue
         if asked.bead_id in queue.beads:
-            wish = decision(queue.beads[asked.bead_id], text, queue.as_of)
-            _done(curator.run([wish], title=f"record the answer to {question_id}"))
+            kept = kept_by(curator.project, queue.beads)
+            wishes = answering(queue.beads[asked.bead_id], text, queue.as_of, kept)
+            given_up = next((str(wish.values["rev"])[:12] for wish in wishes if wish.kind == "drop"), "")
+            _done(curator.run(wishes, title=f"record the answer to {question_id}"))
         if asked.bead_id in (held := undecided(queue)):
             rest = [bead_id for bead_id in held if bead_id != asked.bead_id]
             title = f"release {asked.bead_id}, which waited for the answer"
             _done(curator.run_steps("hold", title, lambda writing, _: plan_undecided(writing, rest)))
-    return questions.answer(question_id, text)
+    return questions.answer(question_id, text), given_up
 
 
 def _done(done: Result) -> None:
