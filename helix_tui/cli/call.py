@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 import os
+import select
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from helix_tui.cli.paint import Paint
-from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.errors import HelixError, ReaderGone
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import now_ns, parse_now
 
@@ -64,16 +67,23 @@ class Call(Struct, frozen=True):
     def emit(self, document: dict[str, Any]) -> None:
         """Write the one JSON document of this call."""
         whole = {"schema": f"{self.command}/1", **document}
-        sys.stdout.buffer.write(msgspec.json.encode(whole, enc_hook=_plain) + b"\n")
-        sys.stdout.buffer.flush()
+        self.emit_line(msgspec.json.encode(whole, enc_hook=_plain))
+
+    def emit_line(self, line: bytes) -> None:
+        """Write one line for machines, at once."""
+        with heard():
+            sys.stdout.buffer.write(line + b"\n")
+            sys.stdout.buffer.flush()
 
     def print(self, text: str = "") -> None:
         """Write a line for people; its parts from outside have been cleaned already."""
-        (sys.stderr if self.aside else sys.stdout).write(text + "\n")
+        with heard():
+            (sys.stderr if self.aside else sys.stdout).write(text + "\n")
 
     def note(self, text: str) -> None:
         """Write a message beside the output."""
-        print(clean_block(text), file=sys.stderr, flush=True)
+        with heard():
+            print(clean_block(text), file=sys.stderr, flush=True)
 
     def fail(self, error: HelixError) -> None:
         """Say what went wrong; a machine gets it as its one document too."""
@@ -84,6 +94,31 @@ class Call(Struct, frozen=True):
             self.note(f"  {advice}")
         if self.json:
             self.emit({"error": {"message": message, "fix": advice, "code": error.exit_code}})
+
+
+@contextmanager
+def heard() -> Iterator[None]:
+    """Write to stdout or stderr.
+
+    Raises:
+        ReaderGone: nobody reads them any more.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise ReaderGone from None
+
+
+def check_heard() -> None:
+    """See whether anybody still reads stdout, where nothing may be written for long.
+
+    Raises:
+        ReaderGone: it is a pipe, and its other end is closed.
+    """
+    poll = select.poll()
+    poll.register(sys.stdout.fileno(), 0)  # what has gone wrong is told without being asked for
+    if any(event & select.POLLERR for _, event in poll.poll(0)):
+        raise ReaderGone
 
 
 def _plain(value: object) -> str:

@@ -17,7 +17,7 @@ from helix_tui import __version__
 from helix_tui.cli.call import Call
 from helix_tui.cli.commands import COMMANDS, CONSOLE, HEADINGS, MODULES, ROWS, grouped
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground.errors import DEFECT, HelixError
+from helix_tui.core.ground.errors import DEFECT, READER_GONE, HelixError, ReaderGone
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.stages.commands import CommandRow
 
@@ -126,23 +126,32 @@ _TAKE_A_VALUE = {"-C", "--now", "--ddx", "--screen", "--theme"}
 
 def main(argv: list[str] | None = None) -> int:
     """Run one command line and return its exit code."""
-    words = list(sys.argv[1:] if argv is None else argv)
     _open_streams()
+    try:
+        code = _main(list(sys.argv[1:] if argv is None else argv))
+        sys.stdout.flush()
+        return code
+    except (BrokenPipeError, ReaderGone):
+        for stream in (sys.stdout, sys.stderr):
+            try:
+                stream.flush()
+            except BrokenPipeError:  # Python would complain once more when it flushes at exit
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return READER_GONE
+
+
+def _main(words: list[str]) -> int:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a C locale must not break the output
     # Looking for garbage costs a start 40 ms and finds none. The console turns it on again once it stands.
     gc.disable()
     try:
-        code = _run(words)
-        sys.stdout.flush()
-        return code
+        return _run(words)
+    except (BrokenPipeError, ReaderGone):
+        raise
     except KeyboardInterrupt:
         print("helix-tui: interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:
-        # The reader has had enough. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         where = f"{clean_line(os.fspath(error.filename), 200)}: " if isinstance(error.filename, str | Path) else ""
         print(f"helix-tui: {where}{error.strerror or error}", file=sys.stderr)

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.call import Call, CliError, check_heard, heard
 from helix_tui.cli.helix.shared import curator_of, explained
 from helix_tui.cli.queue_lines import title_of
 from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
@@ -209,6 +209,7 @@ def _watch(call: Call, reader: NeedsReader, wanted: NeedFilter, split: SplitNeed
                 _tell(call, reader, "gone", need)
         known = now
         time.sleep(max(0.2, call.options.every))
+        check_heard()
         try:
             split = reader.look()
         except CliError as error:  # it may be readable again at the next look
@@ -218,9 +219,9 @@ def _watch(call: Call, reader: NeedsReader, wanted: NeedFilter, split: SplitNeed
 def _tell(call: Call, reader: NeedsReader, event: str, need: Need) -> None:
     if call.json:
         line = msgspec.json.encode({"schema": "needs-event/1", "event": event, "need": reader.document(need)})
-        sys.stdout.buffer.write(line + b"\n")
-        sys.stdout.buffer.flush()
+        call.emit_line(line)
         return
     sign = "+" if event == "new" else "-"
     call.print(f"{sign} {group_of(need)}  {_title(reader, need)}  {clean_line(need.reason, 200)}")
-    sys.stdout.flush()
+    with heard():
+        sys.stdout.flush()

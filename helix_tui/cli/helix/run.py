@@ -10,7 +10,7 @@ import argparse
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -31,6 +31,7 @@ from helix_tui.cli.helix.shared import (
 )
 from helix_tui.cli.loading import locate
 from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.ground.errors import ReaderGone
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
@@ -183,7 +184,7 @@ def supervised(
                 curator,
                 delegate,
                 options,
-                say=call.note,
+                say=_heard(call, control),
                 control=control,
                 confirm=_confirm if _somebody_there(call) else None,
                 summary=summary,
@@ -192,6 +193,18 @@ def supervised(
     except AlreadyRunning as error:
         fix = "Stop it with `helix-tui stop`, or watch it with `helix-tui status`."
         raise CliError(str(error), fix, 2) from None
+
+
+def _heard(call: Call, control: Control) -> Callable[[str], None]:
+    """Tell each line of a run; once nobody reads them, the run is asked to end, as by a signal."""
+
+    def say(line: str) -> None:
+        try:
+            call.note(line)
+        except ReaderGone:
+            control.interrupted = True
+
+    return say
 
 
 def _document(outcome: RunOutcome) -> dict[str, object]:

@@ -10,6 +10,8 @@ FAILED = 1
 DEFECT = 70
 """Exit code of an exception that nobody expected; its trace is in the log."""
 
+READER_GONE = 141
+"""Exit code where whoever read the output has gone: what a shell says of a program that a closed pipe ended."""
 
 UNROUTED = r"no viable routing candidate|routing under-specified|under-specified routing"
 """How ddx's router says that it found nobody to ask."""
@@ -21,6 +23,13 @@ WHO = "name one: --agent and --model, HELIX_AGENT and HELIX_MODEL, or `agent` an
 def with_who(problem: str, said: str = "") -> str:
     """Why nobody answered; where ddx's router refused, with the setting that helps."""
     return f"{problem}; {WHO}" if re.search(UNROUTED, f"{problem}\n{said}") else problem
+
+
+class ReaderGone(SystemExit):
+    """Whoever read what this process prints has gone: it ends without a word. No OSError: nothing has failed."""
+
+    def __init__(self) -> None:
+        super().__init__(READER_GONE)
 
 
 class HelixError(Exception):
