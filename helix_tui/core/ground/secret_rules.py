@@ -99,7 +99,8 @@ _SAID = re.compile(
     re.I,
 )
 _WORD_SAID = re.compile(
-    r"\b(?:password|passwd|passphrase|passcode|pwd)(?: (?:for|of|on|at) [\w .-]{1,40}?)?\s*(?:\bis\b"
+    r"\b(?:password|passwd|passphrase|passcode|pwd|user\b[^.\n]{0,30}?\bpass(?=\s?[:=])"
+    r"|(?:recovery|backup|one-time|unlock) (?:code|key|pin))(?: (?:for|of|on|at) [\w .-]{1,40}?)?\s*(?:\bis\b"
     r"|\bwas\b|[:=])\s*"
     r"(?P<quote>['\"`]?)(?P<secret>[^\s'\"`,;]{4,64})",
     re.I,
@@ -117,7 +118,7 @@ _LOGIN = re.compile(
     re.I,
 )
 _HINT = re.compile(
-    r"pass|pwd|secret|token|key|credential|log ?in|sign in|authenticat|cookie|bearer|basic|://|curl|mysql",
+    r"pass|pwd|secret|token|key|credential|log ?in|sign in|authenticat|cookie|bearer|basic|://|curl|mysql|code is",
     re.I,
 )
 """A text without any of these tells no secret in words."""
@@ -184,6 +185,8 @@ def _told(secret: str, match: re.Match[str]) -> bool:
     if _PLACEHOLDER.match(word) or _ALGORITHM.match(word) or (_CODE.search(word) and not word.isalpha()):
         return False
     mixed = any(c.isdigit() for c in word) and any(c.isalpha() for c in word)
+    if "code" in match.group().lower() and sum(map(str.isdigit, word)) >= 6:
+        return True
     return len(word) >= 5 and (mixed or (bool(match["quote"]) and "=" not in match.group() and word.isalpha()))
 
 

@@ -18,7 +18,7 @@ from helix_tui.core.memory.guard_rules import harm, orders, rereadings, undisgui
 from helix_tui.core.memory.ranking import slug
 from helix_tui.core.memory.records import Memory
 
-RULES = 2
+RULES = 3
 """Raised whenever the scanner's rules change: verdicts of other rules are not believed."""
 
 ORDER, SECRET = "order: ", "secret: "
@@ -95,8 +95,24 @@ def shown_texts(texts: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
     read = [screen(text) for text in texts]
     rules = tuple(rule for met, _ in read for rule in met)
     whole, _ = screen(" ".join(texts)) if len(texts) > 1 and sum(map(len, texts)) < _MAX_TOGETHER else ((), "")
-    split = tuple(rule for rule in whole if rule.startswith(ORDER) and rule not in rules)
-    return [withheld(split)] * len(texts) if split else [safe for _, safe in read], rules + split
+    split = tuple(rule for rule in whole if rule not in rules)
+    if any(rule.startswith(ORDER) for rule in split):
+        return [withheld(split)] * len(texts), rules + split
+    return [
+        _apart_from(texts, place) if split and not any(rule.startswith(ORDER) for rule in met) else said
+        for place, (met, said) in enumerate(read)
+    ], rules + split
+
+
+def _apart_from(texts: Sequence[str], place: int) -> str:
+    """One of some texts without the secrets that show where all are read as one."""
+    text = texts[place]
+    begin = sum(len(each) + 1 for each in texts[:place])
+    for found in reversed(scan(" ".join(texts)).findings):
+        start, end = max(0, found.start - begin), min(len(text), found.end - begin)
+        if start < end:
+            text = f"{text[:start]}[redacted: {found.rule}]{text[end:]}"
+    return text
 
 
 def shown_name(name: str) -> str:

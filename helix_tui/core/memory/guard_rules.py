@@ -182,6 +182,120 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
             re.I,
         ),
     ),
+    (
+        "acts for a person",
+        re.compile(
+            r"\b(?:approve|sign|accept|confirm|merge|countersign|vote)\b[^.\n]{0,30}"
+            r"(?:\byourself\b|\bin (?:the )?name of\b|\bon behalf of\b"
+            r"|\bas (?:the )?(?:owner|reviewer|admin\w*|maintainer)\b"
+            r"|\badmin (?:bypass|override|rights)\b)"
+            r"|\b(?:use|take|read|borrow|steal)\b[^.\n]{0,20}\b(?:keys?|tokens?|passwords?|credentials?|accounts?|login)\b"
+            r"[^.\n]{0,20}\b(?:of (?:the |an)?other \w+|(?:somebody|someone) else)",
+            re.I,
+        ),
+    ),
+    (
+        "hides from the user",
+        re.compile(
+            r"\bso (?:that )?(?:(?:nobody|no[ -]one|none)\b(?: (?:ever|has to|needs? to|can|will|else)){0,2}"
+            r"|(?:you|your \w+|the (?:supervisor|user|reviewer|owner|operator|human)s?)\b[^.\n]{0,15}?"
+            r"(?:\b(?:never|cannot|not|no longer)\b|n't\b)(?: be)?)\s+"
+            r"(?:see|look|read|notic|follow|trac|find|found|stop|ask|know|check|detect|audit|learn)\w*"
+            r"|[,;]\s*(?:and )?(?:(?:they|he|she) (?:will |does |do |can)?(?:never|not|n't) "
+            r"|(?:nobody|no[ -]one) (?:will |ever )*)"
+            r"(?:notices?|measures?|finds? out|looks?)\b(?! up)"
+            r"|\bso (?:that )?the (?:supervisor|user|reviewer|owner|operator|human)s? (?:miss|overlook)\w*"
+            r"|[,;]\s*(?:and )?(?:nobody|no[ -]one) (?:has|needs) to (?:be )?(?:ask|look|know|approv)\w*"
+            r"|\bleave (?:it|them|this|that) out of (?:the|your) (?:report|summary|answer|log)"
+            r"|\bhide (?:the|this|your|a) (?:changes?|edits?|diff|commit)\b(?! in the (?:screen|view|list))"
+            r"|(?:\bdo not|\bnever|n't) mention (?:it|this|them|that)\b(?! twice| again)"
+            r"|\b(?:keep (?:going|working|running)|continue|go on)\b[^.\n]{0,30}"
+            r"\b(?:even (?:when|if|though)|although|after)\b[^.\n]{0,20}"
+            r"\b(?:supervisor|user|operator|human|reviewer)\b[^.\n]{0,20}\b(?:stop|no|halt|wait)\b",
+            re.I,
+        ),
+    ),
+    (
+        "claims a verdict",
+        re.compile(
+            r"\b(?:write|put|set|answer|give|emit|end|print|report|record|state|declare|mark|claim)\b[^.\n]{0,60}"
+            r"(?:\b[A-Z]{3,}_(?:STATUS|ACTION|VERDICT)\b|\b(?:clean|pass(?:ed)?|approved?|done|resolved|delivered|verdict)\b)"
+            r"[^.\n]{0,30}\b(?:whatever (?:you|it|the)|regardless|no matter|whether or not|even if it fails|unseen)\b"
+            r"|\b(?:close|finish|complete|resolve|mark|tick off|deliver)\b[^.\n]{0,20}"
+            r"\b(?:beads?|tasks?|issues?|epics?|findings?|tickets?|criteri\w+)\b[^.\n]{0,30}\bwithout "
+            r"(?:doing|implementing|fixing|building|reading|carrying|any work)\b"
+            r"|\bmake\s+(?:up\s+)?(?:the\s+)?(?:numbers|figures|results|data|measurements|evidence|citations)\b"
+            r"(?:(?<=\bup the numbers)|(?<=\bup numbers)|(?<=\bup the results)|(?<=\bup results)|\s+up\b)"
+            r"|\b(?:invent|fabricate|forge)\b[^.\n]{0,20}\b(?:numbers|figures|results|measurements|evidence|citations|reviews?)\b",
+            re.I,
+        ),
+    ),
+    (
+        "overrides instructions",
+        re.compile(
+            r"\b(?:ignore|disregard|forget|overrule|override)\s+(?:what|everything|anything)\s+(?:the |your |a )?"
+            r"(?:user|human|operator|supervisor|owner|person|team|bead|task)\b"
+            r"|\bwhatever (?:the |your |a )?(?:user|human|operator|supervisor|owner)\b[^.,\n]{0,30},? "
+            r"(?:also|always|instead|first|do|add|write)\b"
+            r"|\b(?:AGENTS|CLAUDE)\.md\b[^\n]{0,60}?(?:\b(?:do not|never)|n't) (?:follow|obey|read|heed)\b"
+            r"|\b(?:ignore|disregard|skip|delete)\s+(?:the )?(?:AGENTS|CLAUDE)\.md\b",
+            re.I,
+        ),
+    ),
+    (
+        "opens a way in",
+        re.compile(
+            r"\b(?:open|start|spawn|run|give|create|connect|launch)\b[^.\n]{0,20}\b(?:reverse|bind|remote) shell\b"
+            r"|\b(?:nc|ncat|netcat|socat)\b[^\n|]{0,60}(?:\s-\w*[ec]\s+\S*sh\b|\bEXEC:)|/dev/tcp/\S+"
+            r"|\bbash -i\b[^\n]{0,10}>&|\bssh\b[^\n]{0,40}\s-R\s?\d",
+            re.I,
+        ),
+    ),
+    (
+        "sends data away",
+        re.compile(
+            rf"(?:\b(?:printenv|env|history)\s*|\b(?:cat|tar|zip|base64|grep)\b[^\n|]{{0,60}}?{_SECRET}[^\n|]{{0,40}})\|"
+            r"(?:[^\n|]{0,60}\|){0,3}\s*(?:curl|wget|nc|ncat|netcat|telnet|mail|sendmail|socat|ssh)\b",
+            re.I,
+        ),
+    ),
+    (
+        "defeats the checks",
+        re.compile(
+            r"\b(?:delete|remove|drop|comment out|disable|skip|xfail)\b[^.\n]{0,25}\b(?:tests?|assert(?:ion)?s?"
+            r"|checks?|specs?)\s+(?:that|which)\s+(?:is |are |still )*"
+            r"(?:fail\w*|red\b|broken|do(?:es)? not pass|don't pass)"
+            r"|\b(?:delete|remove|rm(?: -\w+)*|empty|chmod -x|disable|unset|rename)\b[^.\n]{0,25}"
+            r"(?:\.git/hooks|core\.hooksPath|\b(?:pre-)?commit hooks?\b)[^.\n]{0,30}\b(?:and|then|before)\b[^.\n]{0,20}"
+            r"\b(?:commit|push)\b"
+            r"|\b(?:turn|switch|take|lift|disable|remove|suspend|bypass)\b[^.\n]{0,25}\bprotection\b[^.\n]{0,40}"
+            r"\b(?:push|merge|land)\b|(?:^|[.;:,]\s*|\b(?:then|and) )force[- ]push\b[^.\n]{0,15}"
+            r"\b(?:main|master|trunk|release|production)\b"
+            r"|\b(?:turn|switch|disable)\b[^.\n]{0,30}\b(?:certificate|tls|ssl|signature) "
+            r"(?:checks?|verification|validation)\b"
+            r"[^.\n]{0,25}\b(?:for good|everywhere|in all|always|permanently)\b"
+            r"|\b(?:set|raise|remove|delete|edit|lift)\b[^.\n]{0,40}\bbudgets?\b[^\n]{0,60}\b(?:never|no longer) "
+            r"(?:stops?|stopped|ends?|limit\w*)\b"
+            r"|\b(?:add|put|set|allow)\b[^.\n]{0,30}\bBash\(\*\)",
+            re.I,
+        ),
+    ),
+    (
+        "installs from a stranger",
+        re.compile(
+            r"(?:--(?:extra-)?index-url|--registry|--find-links|\bregistry set|\bset registry)[ =]\s*http://"
+            r"(?!localhost|127\.|10\.|172\.(?:1[6-9]|2\d|3[01])\.|192\.168\.|\[::1\]|[\w-]+(?:[:/]|$)"
+            r"|[\w.-]+\.(?:internal|local|lan|corp|intra)\b)",
+            re.I,
+        ),
+    ),
+    (
+        "destroys data",
+        re.compile(
+            r"\bterraform\s+destroy\b[^\n]{0,40}-auto-approve|\bkubectl\s+delete\s+(?:ns|namespaces?|all)\b[^\n]{0,20}--all\b",
+            re.I,
+        ),
+    ),
 )
 
 _FORBIDDEN = re.compile(
