@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.project import find_project, machine_name
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.run_state.budget import Budget, Limits, read_budget
+from helix_tui.core.supervision.signals.questions import OpenQuestions
 from tests.screens.conftest import MakeConsole
 from tests.screens.test_steering import BEADS, REPORTS, said, settled, waited
 
@@ -53,6 +55,21 @@ async def test_before_a_start_stands_what_it_takes_and_what_it_would_cost(consol
         await pilot.press("escape")
         await settled(pilot)
     assert not (app.root / "started").exists()
+
+
+async def test_what_waits_for_an_answer_is_not_among_what_a_start_takes(console: MakeConsole) -> None:
+    app = console(BEADS, look_out="once", own=(sys.executable, "-c", REPORTS))
+    past(app.root, 12, 0.5)
+    project = find_project(app.root)
+    first, *_ = (json.loads(row)["id"] for row in BEADS)
+    OpenQuestions(project, WriteGate(project, read_only=False)).ask("ambiguous", "land it?", key="k", bead_id=first)
+    app.feed.look()
+    async with app.run_test(size=(140, 34)) as pilot:
+        await pilot.press("L")
+        await waited(
+            pilot, lambda: app.sees("takes    1 bead for workers: “two”; then anything these make ready; q-1 waits")
+        )
+        assert not app.sees("all 2")
 
 
 async def test_a_budget_is_set_where_the_loop_is_started(console: MakeConsole) -> None:

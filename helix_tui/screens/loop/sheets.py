@@ -15,11 +15,12 @@ from typing import TYPE_CHECKING, ClassVar
 from msgspec import Struct
 from textual import on
 
+from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.sums import format_whole
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.ddx.runs.stopping import StopMeans, next_picks, ways_to_stop
+from helix_tui.core.ddx.runs.stopping import StopMeans, ways_to_stop
 from helix_tui.core.editing.operations import eligible
 from helix_tui.core.ground.project import machine_name, read_end
 from helix_tui.core.ground.text import clean_block, clean_line, counted
@@ -30,6 +31,7 @@ from helix_tui.core.supervision.decide.since_landing import explain_landings, si
 from helix_tui.core.supervision.decide.verdict import VerdictReason
 from helix_tui.core.supervision.run_state.budget import BudgetSpan, Limits
 from helix_tui.core.supervision.run_state.status import said_lines
+from helix_tui.core.supervision.signals.questions import beads_in_question
 from helix_tui.core.supervision.signals.responses import DEFAULT, SHORT, level_of
 from helix_tui.core.supervision.stages.commands import ONE_TEXT, ROWS
 from helix_tui.core.supervision.stages.delegate import AgentChoice
@@ -173,7 +175,7 @@ class NextSheet(Sheet):
 class StartForecast(Struct, frozen=True):
     """What a start would cost: one bead, and all that are ready."""
 
-    asked: tuple[AttemptBook, int, AgentChoice] | None = None
+    asked: tuple[AttemptBook, tuple[str, ...], AgentChoice] | None = None
     ready: tuple[str, ...] = ()
     each: Estimate | None = None
     """None while it is worked out."""
@@ -383,16 +385,19 @@ class LoopSheet(ChoiceSheet):
     def _foresee(self) -> None:
         """Estimate, in a thread, what the ready beads would cost; again where there are other ones."""
         snapshot, who = self.console.snapshot, self.loop_controls.who
-        ready = next_picks(snapshot.queue, ())
-        asked = (snapshot.attempts, len(ready), who)
+        ready = self._counts.for_workers
+        asked = (snapshot.attempts, ready, who)
         if asked != self.forecast.asked:
             self.forecast = StartForecast(asked, ready)
-            work = partial(self._estimate, asked, ready)
-            self.run_worker(work, thread=True, group="estimate", exclusive=True)
+            self.run_worker(partial(self._estimate, asked), thread=True, group="estimate", exclusive=True)
 
-    def _estimate(self, asked: tuple[AttemptBook, int, AgentChoice], ready: tuple[str, ...]) -> None:
-        book, count, who = asked
-        each, whole = (estimate(book, n, harness=who.harness, model=who.model) for n in (1, max(1, count)))
+    @property
+    def _counts(self) -> QueueCounts:
+        return count_queue(self.console.snapshot.queue, beads_in_question(self.status_summary.questions))
+
+    def _estimate(self, asked: tuple[AttemptBook, tuple[str, ...], AgentChoice]) -> None:
+        book, ready, who = asked
+        each, whole = (estimate(book, n, harness=who.harness, model=who.model) for n in (1, max(1, len(ready))))
         self.app.call_from_thread(self._take_forecast, StartForecast(asked, ready, each, whole))
 
     def _take_forecast(self, forecast: StartForecast) -> None:
@@ -416,8 +421,12 @@ class LoopSheet(ChoiceSheet):
     def _takes(self, ready: Sequence[str], snapshot: Snapshot) -> str:
         first = ", ".join(_title(each, snapshot) for each in ready[:3])
         more = f" and {len(ready) - 3:,} more" if len(ready) > 3 else ""
-        count = f"{counted(len(ready), 'bead')} ready"
-        return f"{count}: {first}{more}; then anything these make ready" if ready else "nothing is ready now"
+        left_out = self._counts.left_out
+        if not ready:
+            return f"nothing: {left_out}" if left_out else "nothing is ready now"
+        count = f"{counted(len(ready), 'bead')} {'for workers' if left_out else 'ready'}"
+        waits = f"; {left_out}" if left_out else ""
+        return f"{count}: {first}{more}; then anything these make ready{waits}"
 
     def _unfit(self) -> str:
         """Why the bead is not to be executed now; empty where it may be."""
