@@ -118,8 +118,10 @@ class TooSmall(SpanLine):
     """All there is below 32 × 8."""
 
     def spans(self, width: int) -> Line:
-        """How big it should be, and what matters most."""
-        return fit([("too small: 32 × 8 at least", "attention")], width)
+        """How big it should be, in the words that fit."""
+        forms = ("too small: 32 × 8 at least", "too small: 32 × 8", "≥ 32 × 8")
+        said = next((form for form in forms if len(form) <= width), forms[-1])
+        return fit([(said, "attention")], width)
 
 
 def posture_of(app: App[Any]) -> str:

@@ -19,7 +19,7 @@ def shown(app: Console) -> list[str]:
     return [column.lane.key for column in board(app).columns]
 
 
-@pytest.mark.parametrize(("width", "least"), [(80, 3), (100, 4), (120, 5), (160, 6)])
+@pytest.mark.parametrize(("width", "least"), [(80, 3), (100, 3), (120, 4), (160, 5), (220, 6)])
 async def test_lanes_stand_side_by_side_from_80_cells_on(console: MakeConsole, width: int, least: int) -> None:
     app = console()
     async with app.run_test(size=(width, 40)) as pilot:
@@ -29,6 +29,9 @@ async def test_lanes_stand_side_by_side_from_80_cells_on(console: MakeConsole, w
         heading = next(line for line in app.rows() if "ready 4" in line)
         assert "running 0" in heading
         assert "needs a person" in heading
+        hidden = queue(app).lanes._lanes[len(board(app).columns) :]
+        assert ("▸" in heading) == bool(hidden)
+        assert width != 120 or hidden[0].title in heading
 
 
 async def test_a_narrow_pane_has_one_list_with_headings(console: MakeConsole) -> None:

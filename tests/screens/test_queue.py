@@ -371,6 +371,7 @@ async def test_below_32_by_8_one_line_says_so(console: MakeConsole, size: tuple[
     async with app.run_test(size=size) as pilot:
         await pilot.pause()
         assert app.rows()[0].startswith("too small")
+        assert "32 × 8" in app.rows()[0]
         assert not any(app.rows()[1:])
 
 

@@ -96,6 +96,21 @@ def rule(caption: str, width: int, right: str = "") -> list[Span]:
     ]
 
 
+GAP = 2
+"""Cells between two parts of a packed line."""
+
+
+def packed(parts: Iterable[Line], width: int, gap: int = GAP) -> list[Line]:
+    """Parts one after the other, as many to a line as fit; none is broken, and one too long has a line of its own."""
+    lines: list[list[Span]] = []
+    for part in parts:
+        if lines and width_of(lines[-1]) + gap + width_of(part) <= width:
+            lines[-1] += [(" " * gap, "text"), *part]
+        else:
+            lines.append([*part])
+    return list(lines)
+
+
 def wrap_spans(spans: Line, width: int, hang: int = 0, *, words: bool = True) -> list[tuple[Span, ...]]:
     """Spans as lines of at most ``width`` cells; no text is lost but blanks at which a line was broken.
 

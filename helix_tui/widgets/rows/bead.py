@@ -24,8 +24,8 @@ TITLE_CELLS = 24
 WIDE_ROW = 58
 """Cells from which a row has columns by itself."""
 
-ROOMY_TITLE = 56
-"""Cells that a title keeps before more than priority and age shows by itself."""
+ROOMY_TITLE = 61
+"""Cells that a title keeps before more than the priority shows by itself."""
 
 _LEAD_CELLS = 6
 """Cells before a title, most of the time."""
@@ -160,7 +160,7 @@ def bead_columns(width: int, chosen: Sequence[str] | None) -> list[Column]:
     """The columns of a list of a width, the same for every row; a narrow one has none by itself."""
     if chosen is not None:
         return fitting(BEAD_COLUMNS, width - _LEAD_CELLS - TITLE_CELLS, chosen)
-    least = sum(column.cells + 2 for column in BEAD_COLUMNS if column.rank <= 1 and not column.asked)
+    least = sum(column.cells + 2 for column in BEAD_COLUMNS if not column.rank and not column.asked)
     return fitting(BEAD_COLUMNS, max(least, width - _LEAD_CELLS - ROOMY_TITLE)) if width >= WIDE_ROW else []
 
 

@@ -2,7 +2,7 @@
 
 Side by side it is the same list of rows with the same cursor: a lane is a run of rows under a heading, drawn
 as a column with a top of its own. A folded or empty lane takes only the cells of its heading. Where not all
-lanes fit, those around the cursor show.
+lanes fit, those around the cursor show, and the line of headings ends with the names of the others.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from msgspec import Struct
+from rich.cells import cell_len
 from textual.strip import Strip
 
 from helix_tui.themes.roles import Palette
+from helix_tui.widgets.base.line import to_strip
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.rows.bead import QueueRows
 
 BOARD_LEAST = 70
 """Cells from which lanes stand side by side."""
 
-COLUMN_LEAST = 24
+COLUMN_LEAST = 32
+"""Cells of a lane with rows: a title keeps about 27; with fewer the lane at the edge goes out of view."""
 _THIN_MOST = 20
 
 HEADING_CELLS = 5
@@ -31,12 +34,12 @@ class Lane(Struct, frozen=True):
 
     key: str
     rows: range
-    heading_cells: int
+    title: str
 
     @property
     def least(self) -> int:
         """Cells that its column needs."""
-        thin = min(_THIN_MOST, self.heading_cells + HEADING_CELLS)
+        thin = min(_THIN_MOST, len(self.title) + HEADING_CELLS)
         return COLUMN_LEAST if len(self.rows) > 1 else thin
 
 
@@ -250,7 +253,18 @@ class LaneList(RowList):
                 continue
             tint = bool(tinted) and self.source.key(index) in tinted
             looks.append((self._entry(index), index == cursor, tint, column.width, self._on_thumb(column.lane, y)))
-        return tuple(looks)
+        return (self._out_of_view(), *looks) if not y else tuple(looks)
+
+    def _out_of_view(self) -> str:
+        """The lanes that have no room, before and after those that show: by name, or how many, as there is room."""
+        if self._expanded or not self._columns:
+            return ""
+        ends = [self._lanes.index(self._columns[end].lane) for end in (0, -1)]
+        before, after = self._lanes[: ends[0]], self._lanes[ends[1] + 1 :]
+        room = self._columns[-1].width - len(self._columns[-1].lane.title) - HEADING_CELLS
+        named = _beyond(", ".join(lane.title for lane in before), ", ".join(lane.title for lane in after))
+        counted = _beyond(*(str(len(part)) if part else "" for part in (before, after)))
+        return named if cell_len(named) <= room else counted if cell_len(counted) <= room else ""
 
     def _strip(self, y: int, on_thumb: bool, palette: Palette, plain: bool) -> Strip:
         if not self._lanes:
@@ -263,11 +277,18 @@ class LaneList(RowList):
             else:
                 on_lane_thumb = self._on_thumb(column.lane, y)
                 pieces.append(self._row_strip(index, 0, column.width - 1, on_lane_thumb, palette, plain))
-        return Strip.join(pieces).adjust_cell_length(self.size.width, palette.style("text"))
+        others = self._out_of_view() if not y else ""
+        strip = Strip.join(pieces).adjust_cell_length(self.size.width - cell_len(others), palette.style("text"))
+        end = to_strip([(others, "muted")], cell_len(others), palette, plain=plain)
+        return Strip.join([strip, end]) if others else strip
+
+
+def _beyond(before: str, after: str) -> str:
+    return "  ".join(filter(None, (f"◂ {before}" if before else "", f"{after} ▸" if after else "")))
 
 
 def _lanes(source: QueueRows) -> Iterator[Lane]:
     starts = [place for place, row in enumerate(source.rows) if row.kind == "heading"]
     for start, end in zip(starts, [*starts[1:], len(source.rows)], strict=True):
         row = source.rows[start]
-        yield Lane(row.key, range(start, end), len(f"{row.text} {row.count:,}"))
+        yield Lane(row.key, range(start, end), f"{row.text} {row.count:,}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from helix_tui.core.beads.graph import circle_ahead, circle_of, with_titles
-from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import describe
 from helix_tui.core.ddx.attempts.sums import format_sum
@@ -17,7 +17,7 @@ from helix_tui.core.ground.text import clean_line, counted, short_id, split_bloc
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
 from helix_tui.themes.roles import SIGNS, UNKNOWN
 from helix_tui.widgets import figures
-from helix_tui.widgets.base.line import Line, Span, rule, spread, width_of, wrap_spans
+from helix_tui.widgets.base.line import Line, Span, packed, rule, spread, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Gesture, Row, Rows
 from helix_tui.widgets.outcomes import look_of
@@ -33,6 +33,7 @@ MAX_EVENTS = 60
 MAX_LINKS = 40
 MANY_REFS = 8
 MOST_CUTS = 4
+MAX_LABEL_LINES = 3
 
 _SHOWN_ELSEWHERE = frozenset(
     {"id", "title", "status", "priority", "issue_type", "labels", "parent", "dependencies", "owner", "notes"}
@@ -142,7 +143,7 @@ def detail_rows(facts: DetailFacts, width: int) -> list[Row]:
     rows.wrapped([(clean_line(bead.title, 2000) or "(no title)", "text bold")])
     _standing(rows, bead, world, facts.causes)
     rows.wrapped(_identity(bead, world))
-    labels_cut = _labels(rows, bead)
+    labels_cut = rows.labels(bead)
     _links(rows, bead, world)
     _texts(rows, facts, document)
     _fields(rows, document, {"labels"} if labels_cut else set())
@@ -168,7 +169,7 @@ def archived_rows(facts: ArchivedFacts, width: int) -> list[Row]:
     rows.wrapped([(describe(bead).words, "text")])
     said = f"{clean_line(bead.id, 80)} · {clean_line(bead.issue_type, 40)} · P{bead.priority}"
     rows.wrapped([(said, "muted")])
-    labels_cut = _labels(rows, bead)
+    labels_cut = rows.labels(bead)
     waiting = facts.world.queue.graph.dependents.get(bead.id, ())
     if waiting:
         rows.section(f"blocks {len(waiting)}")
@@ -235,6 +236,16 @@ class _Rows:
             for line in verbatim(text, self.width):
                 self.line(line)
 
+    def labels(self, bead: Bead) -> bool:
+        """All labels in a few lines, or as many as fit and how many more there are; whether some were left out."""
+        lines = packed([[(clean_line(label, 60), "edge")] for label in bead.labels], self.width)
+        for line in lines[:MAX_LABEL_LINES]:
+            self.line(line)
+        left_out = sum((len(line) + 1) // 2 for line in lines[MAX_LABEL_LINES:])  # a label, a gap, a label …
+        if left_out:
+            self.line([(f"+{counted(left_out, 'label')} in the record below", "muted")])
+        return bool(left_out)
+
     def bead(self, bead_id: str, world: RowContext, *, key: str) -> None:
         """A line that leads to another bead."""
         bead = world.queue.beads.get(bead_id)
@@ -258,12 +269,6 @@ def _identity(bead: Bead, world: RowContext) -> Line:
     parts = [clean_line(bead.id, 80), clean_line(bead.issue_type, 40), f"P{bead.priority}"]
     if bead.queue_rank is not None:
         parts.append(f"rank {bead.queue_rank}")
-    parent = world.queue.beads.get(bead.parent)
-    if parent is not None:
-        done, of = world.queue.graph.progress(parent.id)
-        parts.append(f"in {clean_line(parent.title, 60)} {done}/{of}")
-    elif bead.parent:
-        parts.append(f"in {clean_line(bead.parent, 60)}, not in the tracker")
     if bead.owner:
         parts.append(f"owner {clean_line(bead.owner, 40)}")
     created, updated = age_of(bead, world.now), parse_instant(bead.updated_at)
@@ -272,22 +277,6 @@ def _identity(bead: Bead, world: RowContext) -> Line:
     if updated is not None:
         parts.append(f"updated {format_age((world.now - updated) / NS)} ago")
     return [(" · ".join(parts), "muted")]
-
-
-def _labels(rows: _Rows, bead: Bead) -> bool:
-    """All labels in one line, or as many as fit and how many more there are; whether some were left out."""
-    labels = [clean_line(label, 60) for label in bead.labels]
-    room = rows.width - len(f" +{len(labels)}")
-    kept: list[Span] = []
-    for label in labels:
-        span: Span = (f"{label}  ", "edge")
-        if width_of([*kept, span]) > room:
-            break
-        kept.append(span)
-    left_out = len(labels) - len(kept)
-    if labels:
-        rows.line([*kept, (f"+{left_out}" if kept else f"{left_out} labels", "muted")] if left_out else kept)
-    return bool(left_out)
 
 
 def _standing(rows: _Rows, bead: Bead, world: RowContext, causes: Sequence[str]) -> None:
@@ -304,8 +293,9 @@ def _standing(rows: _Rows, bead: Bead, world: RowContext, causes: Sequence[str])
     if run is not None:
         rows.wrapped(_run_words(run, world.now))
     for place, cause in enumerate(causes):
-        lead = "why  " if not place else "and  "
-        rows.wrapped([(lead, "muted"), (clean_line(with_titles(cause, queue.beads), 600), "attention")])
+        lead = "and  " if place else "but  " if bead.id in queue.position else "why  "
+        said = with_titles(cause.replace(f"{bead.id}: ", ""), queue.beads)
+        rows.wrapped([(lead, "muted"), (clean_line(said, 600), "attention")])
     for place, reason in enumerate(standing.reasons, len(causes)):
         lead = "why  " if not place else "and  "
         room = 600 if len(reason.refs) <= MANY_REFS else 160  # the ids stand below, one a line
@@ -373,11 +363,20 @@ def _links(rows: _Rows, bead: Bead, world: RowContext) -> None:
     for caption, ids in sections:
         if not ids:
             continue
-        rows.section(f"{caption} {len(ids)}" if len(ids) > 1 else caption)
+        rows.section(f"{caption} {len(ids)}" if len(ids) > 1 else caption, _share(caption, ids[0], world))
         for other in sorted(ids[:MAX_LINKS], key=lambda other: _is_done(world, other)):
             rows.bead(other, world, key=caption.replace(" ", "-"))
         if len(ids) > MAX_LINKS:
             rows.line([(f"… {len(ids) - MAX_LINKS} more", "muted")])
+
+
+def _share(caption: str, parent_id: str, world: RowContext) -> str:
+    """How much of the parent is done, where its line does not say so: an epic's does."""
+    parent = world.queue.beads.get(parent_id)
+    if caption != "part of" or parent is None or looks_like_epic(parent):
+        return ""
+    done, of = world.queue.graph.progress(parent_id)
+    return f"{done} of {of} closed"
 
 
 def _is_done(world: RowContext, bead_id: str) -> bool:
