@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -10,6 +10,8 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
+from textual.geometry import Size
+from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
@@ -22,10 +24,11 @@ from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 from helix_tui.screens.layout import PanedScreen, keep
-from helix_tui.widgets.base.line import SpanLine
+from helix_tui.widgets.base.line import SpanLine, fit, packed, to_strip, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.empty_state import EmptyState, placard
 from helix_tui.widgets.chrome.header import Caption, PaneTabs
+from helix_tui.widgets.outcomes import ascii_only, palette_of
 from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, Board
 from helix_tui.widgets.rows.cost_tables import ORDERS, TABLES, CellOrder, sortable, table_of, totals
 
@@ -33,25 +36,47 @@ if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
     from helix_tui.widgets.base.line import Line
 
+MAX_TOTALS = 3
+"""Lines that what was spent lately takes at most."""
+
+LOW_ROWS = 20
+"""Rows of the terminal below which it takes one."""
+
 DETAIL_DELAY = 0.06
 """Seconds that the cursor rests before the attempts behind a row are listed."""
 
 
 class Totals(SpanLine):
-    """What was spent lately, in one line."""
+    """What was spent lately, in a line, or in a few where it does not fit and the screen is not low."""
+
+    DEFAULT_CSS = "Totals { height: auto; }"
 
     def __init__(self, id: str = "insight-totals") -> None:
         super().__init__(id=id)
-        self._line: Line = ()
+        self._parts: Sequence[Line] = ()
 
-    def show(self, line: Line) -> None:
+    def show(self, parts: Sequence[Line]) -> None:
         """Say something else."""
-        if line != self._line:
-            self._line = line
-            self.refresh()
+        if parts != self._parts:
+            self._parts = parts
+            self.refresh(layout=True)
 
-    def spans(self, width: int) -> Line:
-        return self._line
+    def _lines(self, width: int) -> list[Line]:
+        packs = packed(self._parts, width - 1, gap=3)
+        lines: list[Line] = [[(" ", "text"), *line] for pack in packs for line in wrap_spans(pack, width - 1)]
+        room = MAX_TOTALS if self.app.size.height >= LOW_ROWS else 1
+        return lines if len(lines) <= room else [*lines[: room - 1], [*lines[room - 1], (" …", "muted")]]
+
+    def get_content_height(self, container: Size, viewport: Size, width: int) -> int:
+        """As many lines as it takes."""
+        del container, viewport
+        return max(1, len(self._lines(width)))
+
+    def render_line(self, y: int) -> Strip:
+        """One of its lines."""
+        width = self.size.width
+        line = self._lines(width)[y : y + 1]
+        return to_strip(fit(line[0] if line else (), width), width, palette_of(self), plain=ascii_only(self))
 
 
 class InsightsScreen(PanedScreen):
@@ -133,7 +158,7 @@ class InsightsScreen(PanedScreen):
         self.list.show(rows)
         self.views.show(self.table, f"{len(rows.rows):,}")
         self.totals.show(totals(self.report))
-        self.drained.show([(f" {self.report.forecast.describe()}", "muted")])
+        self.drained.show([[(self.report.forecast.describe(), "muted")]])
         self._show_behind()
 
     @on(RowList.Selected, "#insights")

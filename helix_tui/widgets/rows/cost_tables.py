@@ -295,27 +295,26 @@ def _measure(each: Measure) -> Figured:
     )
 
 
-def totals(report: Report) -> Line:
-    """What was spent lately and what is left to spend, in one line."""
+def totals(report: Report) -> list[Line]:
+    """What was spent lately and what is left to spend, in parts."""
     burn = report.burn
     day = burn.last_day
-    spans: list[Span] = [
-        (" 24 h ", "muted"),
-        (f"{day.counts['landed']} landed of {day.n:,}", "text"),
-        (f" {spent(day)}", "text"),
-        ("   7 d ", "muted"),
-        (f"{burn.recent.counts['landed']} of {burn.recent.n:,}", "text"),
-        (f" {spent(burn.recent)}", "text"),
+    rate: Line = [(f" · {figures.money(burn.per_day)} a day", "muted")] if burn.per_day is not None else []
+    parts: list[Line] = [
+        [("24 h ", "muted"), (f"{day.counts['landed']} landed of {day.n:,} {spent(day)}", "text")],
+        [
+            ("7 d ", "muted"),
+            (f"{burn.recent.counts['landed']} of {burn.recent.n:,} {spent(burn.recent)}", "text"),
+            *rate,
+        ],
     ]
-    if burn.per_day is not None:
-        spans.append((f" · {figures.money(burn.per_day)} a day", "muted"))
     if burn.left is not None and burn.open_beads:
-        spans.append((f"   {burn.open_beads:,} open would cost {figures.money(burn.left)}", "muted"))
+        parts.append([(f"{burn.open_beads:,} open would cost {figures.money(burn.left)}", "muted")])
     lost = sum(each.cell.cost or 0.0 for each in report.failing)
     if lost:
         mark = "" if all(each.cell.cost_complete for each in report.failing) else "≥"
-        spans.append((f"   {mark}{figures.money(lost)} in beads that keep failing", "attention"))
-    return spans
+        parts.append([(f"{mark}{figures.money(lost)} in beads that keep failing", "attention")])
+    return parts
 
 
 def _by_kind(rows: Iterable[Cell]) -> list[Cell]:
