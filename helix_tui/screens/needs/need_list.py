@@ -118,13 +118,24 @@ class NeedRow(Struct, frozen=True):
         return shared_actions(self.needs)
 
 
-def need_rows(groups: Iterable[NeedGroup], closed: Collection[str], unfolded: Collection[str]) -> tuple[NeedRow, ...]:
+def need_rows(
+    groups: Sequence[NeedGroup], closed: Collection[str], unfolded: Collection[str], *, lines: int = 0
+) -> tuple[NeedRow, ...]:
     """The rows of some groups.
 
     Args:
+        groups: the groups, the most urgent first.
         closed: groups of which only the heading is shown.
         unfolded: groups of which the old needs are shown too.
+        lines: room for rows; where some is left, the first groups whose old needs fit in it show them too.
     """
+    unfolded = {*unfolded}
+    left = lines - sum(1 if group.name in closed else 1 + len(group.shown) + bool(group.folded) for group in groups)
+    for group in groups:
+        more = len(group.folded) - 1  # in place of the line that counts them
+        if group.name not in closed and 0 < more <= left:
+            unfolded.add(group.name)
+            left -= more
     rows: list[NeedRow] = []
     for group in groups:
         rows.append(NeedRow("group", group.name, group.needs))
@@ -219,7 +230,7 @@ class NeedRows(RowSource):
             named = clean_line(bead.title, 300) if bead is not None else f"{short_id(need.bead_id)} not in the tracker"
             left += [
                 (column(named, share), "text" if bead is not None else "muted"),
-                (clean_line(need.reason, 400), "muted"),
+                (_beside(need, word), "muted"),
             ]
         return spread(left, right, width)
 
@@ -264,6 +275,11 @@ def keys_beside(row: NeedRow, keymap: Mapping[str, str], without: Without) -> li
     if row.kind == "fold":
         spans += _key("go.open", "show", keymap)
     return spans
+
+
+def _beside(need: Need, word: str) -> str:
+    """The reason beside the title of its bead: without the bead's id, and without what the heading says."""
+    return clean_line(need.reason.removeprefix(f"{need.bead_id}: ").removeprefix(f"{word}; "), 400)
 
 
 def _key(key_id: str, label: str, keymap: Mapping[str, str]) -> list[Span]:
@@ -324,7 +340,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         groups = list(grouped(passing, now))
         if away := self._filter.passing(snoozed, queue, now):
             groups.append(NeedGroup(SNOOZED, away, ()))
-        rows = need_rows(groups, self._folded, self._unfolded)
+        rows = need_rows(groups, self._folded, self._unfolded, lines=self._room())
         was = self.row
         self._rows = {row.key: row for row in rows}
         self._caption(snapshot, len(needs), len(passing), len(snoozed))
@@ -338,6 +354,11 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         self.marked &= {need.key for need in (*needs, *snoozed)}
         self._flag()
         self.say_row()
+
+    def _room(self) -> int:
+        """Lines for rows: without status bar, caption, footer, the second line of the selected row, and its reason."""
+        height = self.app.size.height
+        return height - 4 - max(2, height // REASON_SHARE)
 
     def _caption(self, snapshot: Snapshot, all_: int, passing: int, snoozed: int) -> None:
         count = f"{passing:,} of {all_:,}" if self._filter.text else f"{all_:,}" if all_ else ""
@@ -397,8 +418,9 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         return tuple(dict.fromkeys(need.bead_id for need in self.chosen() if need.bead_id))
 
     def on_resize(self) -> None:
-        """The reason breaks elsewhere."""
-        self.say_row()
+        """The reason breaks elsewhere, and another height has room for other rows."""
+        if self._rows:
+            self.show_again()
 
     @on(RowList.Selected, "#overlay")
     def say_row(self) -> None:
@@ -418,6 +440,9 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         lines: list[Line] = []
         if row.kind == "need":
             lines += wrap_spans([(clean_line(row.needs[0].reason, 2_000), "text")], width)
+        if width < 60:
+            keys = keys_beside(row, self.console.keymap, self._without)
+            lines += wrap_spans(keys, width) if width_of(keys) > width - 2 else []
         for action in self._offered(row) if width >= 60 else ():
             key = shown(BY_ID[KEYS[action.id]], self.console.keymap)
             lines.append([(f"{key:<6}", "running"), (f"{action.label}  ", "text"), (action.effect, "muted")])

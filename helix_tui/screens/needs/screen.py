@@ -35,7 +35,7 @@ from helix_tui.screens.external_editor import open_first_change
 from helix_tui.screens.memory.sheets import MemoryPreviewSheet
 from helix_tui.screens.needs import actions
 from helix_tui.screens.needs.actions import AnswerRequest, LandRequest, ResolvedRequest
-from helix_tui.screens.needs.need_list import KEYS, NeedList
+from helix_tui.screens.needs.need_list import KEYS, NeedList, title_of
 from helix_tui.screens.needs.question import QuestionSheet, answer_choices
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
@@ -281,8 +281,10 @@ class NeedsScreen(NeedList):
         choices += [
             self._choice(key_id, BY_ID[key_id].label, BY_ID[key_id].help) for key_id in more if key_id not in offered
         ]
-        title = clean_line(chosen[0].reason, 160) if len(chosen) == 1 else f"{len(chosen):,} that need you"
-        self.console.push_screen(ChoiceSheet(title, choices))
+        title, about = f"{len(chosen):,} that need you", ""
+        if len(chosen) == 1:
+            title, about = title_of(chosen[0], self.console.snapshot.queue), clean_line(chosen[0].reason, 2_000)
+        self.console.push_screen(ChoiceSheet(title, choices, about))
 
     def _choice(self, key_id: str, label: str, effect: str) -> Choice:
         key, keymap = BY_ID[key_id], self.console.keymap

@@ -68,7 +68,7 @@ def test_many_at_once_are_one_note() -> None:
     watch = NewsWatch()
     watch.see([], (), NOBODY, now=NOW)
     (note,) = watch.see([*(Need("proposed", f"p-{n}", "", 0) for n in range(9)), NEW], (), NOBODY, now=NOW)
-    assert note.body == "new: 9 proposals, 1 merge conflicts"
+    assert note.body == "new: 9 proposals, 1 merge conflict"
     assert len(note.keys) == 10
     lesson = Need("lesson", "", "failure: x → y", 0, ref="7")
     assert watch.see([lesson], (), NOBODY, now=NOW) == [], "nobody is called for a lesson"

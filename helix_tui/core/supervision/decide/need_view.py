@@ -65,6 +65,13 @@ def group_of(need: Need) -> str:
     return _GROUP_OF.get(need.kind, "unreadable")
 
 
+def one_of(name: str) -> str:
+    """The heading of a group, for a single need: "1 merge conflict"."""
+    if name in ("broken dependencies", "budgets reached"):
+        return {"broken dependencies": "broken dependency"}.get(name, "budget reached")
+    return name.removesuffix("s") if name != "focus" else name
+
+
 class NeedGroup(Struct, frozen=True):
     """Needs of one heading: what is shown, and what is folded away for its age."""
 

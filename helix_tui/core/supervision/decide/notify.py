@@ -28,7 +28,7 @@ from helix_tui.core.ground.process import run as run_program
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
-from helix_tui.core.supervision.decide.need_view import group_of
+from helix_tui.core.supervision.decide.need_view import group_of, one_of
 from helix_tui.core.supervision.decide.needs import Need
 
 SILENT = frozenset({"lesson"})
@@ -122,7 +122,9 @@ def _of_needs(fresh: tuple[Need, ...], waiting: int, beads: Mapping[str, Bead]) 
     title = f"{waiting:,} need{'s' * (waiting == 1)} you"
     body = clean_line(fresh[0].reason, 160)
     if len(fresh) > 1:
-        body = "new: " + ", ".join(f"{count:,} {name}" for name, count in counted.items())
+        body = "new: " + ", ".join(
+            f"{count:,} {name if count > 1 else one_of(name)}" for name, count in counted.items()
+        )
     else:
         bead = beads.get(fresh[0].bead_id)
         about = f"“{clean_line(bead.title, 60)}”: " if bead is not None and bead.title else ""
