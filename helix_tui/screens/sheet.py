@@ -79,7 +79,7 @@ class Sheet(HelixScreen, ModalScreen[Any]):
         if f"-{self.posture}" in NARROW:
             self.list.styles.height = "1fr"
         else:
-            most = round(self.app.size.height * SHARE) - self.AROUND
+            most = int(self.app.size.height * SHARE) - self.AROUND  # as Textual rounds: the footer stays
             unfolds = any(rows.paint_more(index, self.app.size.width - 2) for index in range(len(rows)))
             self.list.styles.height = max(1, min(len(rows) + unfolds, most))
         self.list.show(rows)

@@ -836,6 +836,22 @@ async def test_the_palette_and_the_menu_have_every_key(app: Console) -> None:
         assert offered <= names
 
 
+async def test_a_closed_bead_says_what_cannot_be_done_with_it(app: Console) -> None:
+    async with app.run_test(size=(120, 44)) as pilot:
+        on(app, "demo-f")
+        await press(pilot, "a")
+        assert isinstance(app.screen, ChoiceSheet)
+        off = {choice.label for choice in app.screen.choices if choice.off}
+        assert off == {"eligible", "superseded", "raise", "lower", "claim", "what if"}
+        assert app.sees("closed: reopen it first (x)")
+        await press(pilot, "e")
+        assert isinstance(app.screen, ChoiceSheet), "nothing happens but a word"
+        await press(pilot, "escape")
+        on(app, "demo-a")
+        await press(pilot, "+", "enter", "+")
+        assert app.sees("Nothing to do: the bead is already P0")
+
+
 async def test_the_mouse_works_in_sheets(app: Console) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         on(app, "demo-a")

@@ -77,8 +77,8 @@ async def test_a_budget_is_set_where_the_loop_is_started(console: MakeConsole) -
     project = find_project(app.root)
     async with app.run_test(size=(120, 30)) as pilot:
         for keys, kept in (
-            (("L", "b", "r", "ctrl+u", *"$5", "enter"), Budget(Limits(usd=5.0))),
-            (("L", "b", "d", "ctrl+u", *"9 attempts", "enter"), Budget(Limits(usd=5.0), Limits(attempts=9))),
+            (("L", "b", "r", *"$5", "enter"), Budget(Limits(usd=5.0))),
+            (("L", "b", "d", *"9 attempts", "enter"), Budget(Limits(usd=5.0), Limits(attempts=9))),
         ):
             await pilot.press(*keys)
             await settled(pilot)
@@ -87,6 +87,9 @@ async def test_a_budget_is_set_where_the_loop_is_started(console: MakeConsole) -
         await settled(pilot)
         assert "write it like $5" in said(app)
         assert read_budget(project) == kept
+        await pilot.press("ctrl+u", *"$6", "enter")
+        await settled(pilot)
+        assert read_budget(project).run == Limits(usd=6.0), "what was wrong can be put right where it was typed"
 
 
 @pytest.fixture

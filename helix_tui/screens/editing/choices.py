@@ -53,12 +53,13 @@ class ChoiceSheet(Sheet):
             page.paragraph([(self._about, "text")], selectable=False)
             page.blank()
         wide = max((len(choice.label) for choice in self.choices), default=0) + 2
+        keys = max(3, *(len(choice.shown) + 1 for choice in self.choices), 0)
         for choice in self.choices:
             words: Span = (choice.help, "muted")
             if choice.off:
                 words = (choice.off, "waiting")
             left: Line = [
-                (f"{choice.shown:<3}", "muted" if choice.off else "running"),
+                (f"{choice.shown:<{keys}}", "muted" if choice.off else "running"),
                 (choice.label.ljust(wide), "muted" if choice.off else "text"),
                 words,
             ]
@@ -243,9 +244,25 @@ class LineSheet(Sheet):
     FOOTER = ("go.open=continue", "go.back")
     AUTO_FOCUS = "Entry"
 
-    def __init__(self, title: str, lead: str, told: Callable[[str], None], about: str = "", *, text: str = "") -> None:
-        """``about``: what the line is an answer to, in full above it; ``text``: what it begins with."""
+    def __init__(
+        self,
+        title: str,
+        lead: str,
+        told: Callable[[str], None],
+        about: str = "",
+        *,
+        text: str = "",
+        problem: Callable[[str], str] = lambda text: "",
+    ) -> None:
+        """Ask for a line.
+
+        Args:
+            about: what the line is an answer to, in full above it.
+            text: what it begins with.
+            problem: what is wrong with a line, so that it is asked for again; empty where nothing is.
+        """
         super().__init__(clean_line(title, 200))
+        self._problem = problem
         self.list.can_focus = False
         self._told = told
         self._about = about
@@ -274,6 +291,8 @@ class LineSheet(Sheet):
     def _take(self, key: str) -> bool:
         if key == "escape":
             self._leave()
+        elif key == "enter" and (problem := self._problem(self.entry.value.strip())):
+            self.console.say(problem, "warning")
         elif key == "enter":
             self.dismiss()
             self._told(self.entry.value.strip())

@@ -337,6 +337,10 @@ class MarkKeys(BeadKeys):
 
 
 _NOT_OFFERED = {"change.actions", "change.stop"}
+_FOR_LIVE = {
+    *("change.eligible", "change.supersede", "change.raise", "change.lower"),
+    *("change.claim", "change.what-if"),
+}
 
 
 class BeadAction(Struct, frozen=True):
@@ -347,6 +351,8 @@ class BeadAction(Struct, frozen=True):
     action: str
     key_id: str = ""
     """The key that does it, if one does."""
+    for_live: bool = False
+    """Workers ask for it: for a bead that is closed or cancelled it is refused."""
 
 
 _KEYLESS = (
@@ -362,7 +368,7 @@ def deeds() -> Iterator[BeadAction]:
     """Everything that can be done to beads, in the order of the registry."""
     for key in KEYS:
         if key.id.startswith("change.") and "beads" in key.scope.split(",") and key.id not in _NOT_OFFERED:
-            yield BeadAction(key.label, key.help, key.action, key.id)
+            yield BeadAction(key.label, key.help, key.action, key.id, key.id in _FOR_LIVE)
     yield from _KEYLESS
 
 
@@ -372,13 +378,21 @@ def actions(screen: TargetScreen, beads: Sequence[Bead]) -> None:
         return
     keymap = screen.console.keymap
     choices = []
+    ended = "" if any(bead.status not in TERMINAL for bead in beads) else _ended(beads)
     for deed in deeds():
         key = BY_ID.get(deed.key_id)
         name = names(keymap.get(key.id, key.keys))[0] if key is not None else ""
         word = shown(key, keymap) if key is not None else ""
         do = partial(screen.call_later, screen.run_action, deed.action)
-        choices.append(Choice(name, word, deed.name, deed.help, do))
+        choices.append(Choice(name, word, deed.name, deed.help, do, ended if deed.for_live else ""))
     screen.console.push_screen(ChoiceSheet(whom(beads), choices))
+
+
+def _ended(beads: Sequence[Bead]) -> str:
+    """Why most cannot be done with beads of which none is to be worked on any more."""
+    if len(beads) > 1:
+        return "all are closed or cancelled"
+    return "closed: reopen it first (x)" if beads[0].status == "closed" else "cancelled, which is final"
 
 
 def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:

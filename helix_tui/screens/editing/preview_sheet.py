@@ -76,7 +76,7 @@ class PreviewSheet(Sheet):
             page.paragraph([("◆ ", "attention bold"), (why, "attention")], 2)
             tell_differences(page, self._changed.differences)
             page.blank()
-        tell_outlook(page, self.outlook)
+        tell_outlook(page, self.outlook, self.request.already)
 
     def on_key(self, event: events.Key) -> None:
         """A key of the operation itself turns it into another one."""

@@ -53,11 +53,12 @@ ROOMY = 58
 """Cells from which a line has room for an id beside a title."""
 
 
-def tell_outlook(page: Page, outlook: Preview) -> None:
-    """Everything about a change that has not run."""
+def tell_outlook(page: Page, outlook: Preview, already: str = "") -> None:
+    """Everything about a change that has not run; of none, ``already``: how things are."""
     plan = outlook.plan
     if not plan.steps and not plan.refusals:
-        page.paragraph([("Nothing to do: ", "muted"), (clean_line(plan.title, 300), "text")])
+        said = already or f"already so: {clean_line(plan.title, 300)}"
+        page.paragraph([("Nothing to do: ", "muted"), (said, "text")])
         return
     for refusal in plan.refusals[:MOST]:
         page.paragraph([("✗ ", "error bold"), (clean_line(refusal.why, 600), "error")], 2)

@@ -54,6 +54,11 @@ class ChangeRequest(ABC):
         return ()
 
     @property
+    def already(self) -> str:
+        """How things are where nothing is to be done; empty where its title says as much."""
+        return ""
+
+    @property
     def draft_file(self) -> str:
         """A file that keeps what was typed until it is done; empty where there is none."""
         return ""
@@ -139,6 +144,13 @@ class PriorityRequest(OperationsRequest):
     levels: Mapping[str, int] = field(default_factory=dict)
     """Bead -> its priority now."""
     by: int = 0
+
+    @property
+    def already(self) -> str:
+        if len(levels := {*self.levels.values()}) != 1:
+            return ""
+        level = f"already P{levels.pop()}"
+        return f"all {len(self.levels):,} are {level}" if len(self.levels) > 1 else f"the bead is {level}"
 
     def turned(self, key_id: str) -> ChangeRequest | None:
         step = {"change.raise": -1, "change.lower": 1}.get(key_id)

@@ -29,7 +29,7 @@ from helix_tui.core.insights.estimate import Estimate, estimate
 from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.decide.since_landing import explain_landings, since_landing
 from helix_tui.core.supervision.decide.verdict import VerdictReason
-from helix_tui.core.supervision.run_state.budget import BudgetSpan, Limits
+from helix_tui.core.supervision.run_state.budget import BudgetSpan, Limits, parse_limits
 from helix_tui.core.supervision.run_state.status import said_lines
 from helix_tui.core.supervision.signals.questions import beads_in_question
 from helix_tui.core.supervision.signals.responses import DEFAULT, SHORT, level_of
@@ -374,7 +374,8 @@ class LoopSheet(ChoiceSheet):
         def ask(span: BudgetSpan, limits: Limits) -> None:
             told = partial(self.loop_controls.set_budget, span)
             title = f"what {'a run' if span == 'run' else 'a day, by any worker,'} may cost"
-            console.push_screen(LineSheet(title, "budget", told, about, text=str(limits)))
+            text = str(limits) if limits else ""
+            console.push_screen(LineSheet(title, "budget", told, about, text=text, problem=_not_a_budget))
 
         choices = [
             Choice("r", "r", "of a run", str(budget.run), partial(ask, "run", budget.run)),
@@ -538,6 +539,15 @@ def _begin(console: Console, name: str) -> None:
         return
     title = f"helix-tui {name}: {row.summary}"
     console.push_screen(LineSheet(title, row.asks, partial(_run_with, console, name)))
+
+
+def _not_a_budget(text: str) -> str:
+    """Why a text is no budget; empty where it is one."""
+    try:
+        parse_limits(text)
+    except ValueError as error:
+        return clean_line(str(error), 300)
+    return ""
 
 
 def _run_with(console: Console, name: str, text: str) -> None:
