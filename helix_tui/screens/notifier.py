@@ -58,6 +58,10 @@ class Notifier:
         found = self._watch.see(needs, snapshot.runs, snapshot.attempts, now=now, loop=loop, beads=snapshot.queue.beads)
         gone = self._watch.gone()
         self._held += found
+        for note in found:
+            if note.event == "run_ended":
+                more = f" · {note.waiting:,} need{'s' * (note.waiting == 1)} you: !" if note.waiting else ""
+                self._host.say(f"{note.title[:1].upper()}{note.title[1:]}: {note.body}{more}")
         if self._settings.quiet.hold(now) or not (self._held or gone):
             return
         notes, self._held = self._held, []

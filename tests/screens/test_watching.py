@@ -14,10 +14,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.focus import plan_focus
 from helix_tui.core.supervision.signals.questions import Tried, bead_fingerprint
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
@@ -247,6 +249,17 @@ async def test_a_bead_that_the_last_run_tried_is_named_until_it_changes(console:
         looked(app)
         await at_rest(pilot)
         assert app.needs == ()
+
+
+async def test_the_end_of_a_run_is_said_on_the_screen_too(console: MakeConsole) -> None:
+    app = console(lines([row("a")]))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await at_rest(pilot)
+        at_work = replace(app.snapshot, runs=(Run("a", live=True, verdict="alive"),))
+        app.notifier.see(at_work, ())
+        app.notifier.see(app.snapshot, (Need("proposed", "b", "", 0),))
+        (said,) = (notice.message for notice in app._notifications)
+        assert said == "The run has ended: no attempt ended in it · 1 needs you: !"
 
 
 async def test_what_is_new_is_told_once_and_not_in_quiet_hours(

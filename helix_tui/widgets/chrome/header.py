@@ -48,7 +48,7 @@ class PulseFacts(Struct, frozen=True):
     spent: str = ""
     """Cost and tokens of today, in words."""
     cost: str = ""
-    """The same as short as can be: it stays at any width while something runs."""
+    """The same as short as can be: it stays at any width while something runs, between two beads too."""
     over: bool = False
     """A part of the budget is spent."""
     loop: str = ""
@@ -139,7 +139,7 @@ class StatusBar(SpanLine):
         yield self._form(replace(facts, memory=facts.memory.partition(",")[0]), True, width)
         facts = replace(facts, memory="")
         yield self._form(facts, True, width)
-        facts = replace(facts, spent=facts.cost if facts.running else "")
+        facts = replace(facts, spent=facts.cost if facts.running or facts.loop else "")
         yield self._form(facts, True, width)
         bare = replace(facts, because="")
         yield self._form(bare, True, width)
@@ -163,7 +163,7 @@ class StatusBar(SpanLine):
     def _least(self, facts: PulseFacts) -> Pieces:
         action: Line = [(" · ", "muted"), (facts.action, "text bold")] if facts.action else ()
         unread: Line = [(f" {facts.unread} unread", "attention")] if facts.unread else ()
-        cost: Line = [(f" {facts.cost}", _cost_ink(facts))] if facts.running and facts.cost else ()
+        cost: Line = [(f" {facts.cost}", _cost_ink(facts))] if (facts.running or facts.loop) and facts.cost else ()
         return [
             *self._counts(facts, False),
             ("spent", cost),

@@ -57,6 +57,7 @@ async def test_parts_go_in_order(width: int, there: list[str], gone: list[str]) 
 async def test_while_something_runs_its_cost_never_leaves(width: int) -> None:
     assert "$4.10" in await line(FACTS, width)
     idle = replace(FACTS, running=0)
+    assert "$4.10" in await line(replace(idle, loop="loop medium"), width), "between two beads of a loop too"
     assert ("$4.10" in await line(idle, width)) is (width >= 120)
 
 
