@@ -64,6 +64,21 @@ def test_attempts_are_listed_by_their_end_and_its_cause(
     assert [one["source"]["id"] for one in found["citations"]] == ids
 
 
+@pytest.mark.parametrize("question", ["what happened on 2026-08-01?", "why did the run of 1 August stop?"])
+def test_a_day_is_told_by_its_attempts_and_its_run(
+    root: Path, question: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    found = _ask(root, question, capsys)
+    assert found["answer"].startswith(f"2026-08-01 (UTC), 1 attempt: 1 failed:\n- `{ATTEMPT}` at `fy-1a2b`")
+    assert "the budget of tokens is reached" in found["answer"]
+    assert [one["source"]["id"] for one in found["citations"]] == [ATTEMPT, "helix-20260801.log"]
+    assert found["tier"] == "answered"
+
+
+def test_a_day_without_records_is_told_so(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "Nothing is recorded of 2026-08-05 (UTC)" in _ask(root, "what happened on 2026-08-05?", capsys)["answer"]
+
+
 def test_an_account_tells_of_the_last_attempt_and_its_review(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = _ask(root, "what went wrong with fy-1a2b last time?", capsys)
     first = found["answer"].partition("Before that")[0]

@@ -8,7 +8,9 @@ changes by the minute where files change by the hour. It is made when a question
 from __future__ import annotations
 
 import os
+import re
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -22,6 +24,7 @@ from helix_tui.core.ask.corpus.listing import Listing, Source
 from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.index.store.database import VERSION
 from helix_tui.core.ask.records import PastCommit, Span, text_hash
+from helix_tui.core.ask.retrieval.library import DayOfWork
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, TrackerReader, only_archived, read_archive
@@ -40,6 +43,7 @@ from helix_tui.core.evidence.records import (
     run_record,
 )
 from helix_tui.core.ground.project import Project, read_end
+from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.memory import Memory, MemoryFault, database_path, open_memory
 from helix_tui.core.supervision.run_state.status import said_lines
 from helix_tui.core.supervision.stages.delegate import LOGS
@@ -277,8 +281,12 @@ class ProjectRecords:
         The beginning or the end of an id will do where it fits one record only.
         """
         path = self._path_of(word)
+        return [] if path is None else self._passages(path)
+
+    def _passages(self, path: str) -> list[Span]:
+        """Every passage of the record under a path."""
         index = self._index
-        if path is None or index is None:
+        if index is None:
             return []
         sections = index.headings(path)
         lines = index.lines(path)
@@ -318,6 +326,19 @@ class ProjectRecords:
         found = [span for span in sections if wanted.get(section := _last(span)) == span.file[5:] and section]
         return sorted(found, key=_last, reverse=True)
 
+    def of_day(self, day: str) -> DayOfWork:
+        """What is recorded of a day: its attempts, counted as the command ``attempts`` does, and its runs' logs."""
+        every = self.work.every()
+        runs = {name: found[0] for name, _ in self.work.runs if (found := _STAMP.search(name))}
+        days = {*runs.values(), *(one.attempt_id[:8] for one in every if _STAMP.match(one.attempt_id))}
+        wanted = _day_named(day, days, max(runs.values(), default=""))
+        begun = sorted((one for one in every if one.attempt_id[:8] == wanted), key=lambda one: one.attempt_id)
+        ends = Counter(OUTCOME_WORDS[one.verdict.outcome] for one in begun)
+        told = (self._section_of(one) for one in begun)
+        logs = [span for name in sorted(runs) if runs[name] == wanted for span in self._passages(f"run/{name}.md")]
+        named = f"{wanted[:4]}-{wanted[4:6]}-{wanted[6:]}" if len(wanted) == len("20261030") else wanted
+        return DayOfWork(named, dict(ends.most_common()), [span for span in told if span is not None], logs)
+
     def _path_of(self, word: str) -> str | None:
         beads = self.work.beads
         if word in beads:
@@ -346,6 +367,21 @@ class ProjectRecords:
         if self._stand is None:
             self._stand = self.work.states()
         return self._stand
+
+
+_STAMP = re.compile(r"\d{8}(?!\d)")
+_BEFORE_NOW = {"today": 0, "yesterday": 1}
+_DAY_NS = 24 * 3_600 * 1_000_000_000
+
+
+def _day_named(day: str, known: Iterable[str], last_run: str) -> str:
+    """A day that is asked for as ``20261030``; as it was asked for where that says none."""
+    days = sorted(known)
+    if day == "last":
+        return last_run or (days[-1] if days else "")
+    if day in _BEFORE_NOW:
+        return format_instant(now_ns() - _BEFORE_NOW[day] * _DAY_NS)[:10].replace("-", "")
+    return max((one for one in days if one.endswith(day)), default=day)
 
 
 def _review_of(attempt: Attempt) -> str:

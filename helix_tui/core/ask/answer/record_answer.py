@@ -15,7 +15,7 @@ from helix_tui.core.ask.answer.answer import Answer, Citation, Section
 from helix_tui.core.ask.answer.compaction import Compaction, DroppedSpan, Kept
 from helix_tui.core.ask.answer.sentences import sentences_of
 from helix_tui.core.ask.records import RecordPlace, Span, record_place
-from helix_tui.core.ask.retrieval.library import Records
+from helix_tui.core.ask.retrieval.library import DayOfWork, Records
 from helix_tui.core.ask.retrieval.question import terms_in
 from helix_tui.core.ask.retrieval.record_question import RecordsAsked, doing
 from helix_tui.core.ask.retrieval.search import PoolEntry
@@ -29,6 +29,9 @@ _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b|\b\d{8}(?=T)")
 MAX_SAID_OF = 3
 """Things said after the last attempt that are told."""
 MAX_LISTED = 12
+MAX_RUNS_TOLD = 3
+MAX_RUN_SAID = 6
+"""Of the runs of a day, how many are told of, and how many of the last lines of each."""
 MAX_NAMED = 60
 """Attempts beyond those that are named at least."""
 MAX_SENTENCE = 220
@@ -63,6 +66,8 @@ def answer_records(asked: RecordsAsked, spans: Sequence[Span], records: Records 
     """The answer to a question about records; None where files have to answer, or there is nothing to say."""
     if asked.ended and records is not None:
         return list_attempts(asked, spans, title=records.title)
+    if asked.day and records is not None:
+        return tell_day(records.of_day(asked.day), title=records.title)
     if not asked.only_records or not spans:
         return None
     title = records.title if records is not None else lambda _: ""
@@ -288,6 +293,37 @@ def _attempt_line(span: Span, title: str) -> str:
     said = clean_line(_lowered(" ".join(span.text.split("\n")[1:]).strip()), MAX_SENTENCE)
     bead = f"`{clean_line(place.record, 80)}` {clean_line(title, 100)}" if place is not None else ""
     return f"`{_attempt_id(span)}` at {bead}: {said}"
+
+
+# --- a day ------------------------------------------------------------------------------------------------
+
+
+def tell_day(told: DayOfWork, *, title: Callable[[str], str]) -> RecordAnswer:
+    """What happened on a day: how its attempts ended, each in a line, and what its runs said last."""
+    cited = _Cited()
+    count = sum(told.ends.values())
+    if not count and not told.runs:
+        return RecordAnswer(Answer((Section("", (_no_day(told.day),)),), ()), True)
+    ends = ", ".join(f"{number} {end}" for end, number in told.ends.items())
+    sections = []
+    if told.attempts:
+        lines = tuple(
+            f"{_attempt_line(span, title(span.file))} {cited.cite(span)}" for span in told.attempts[:MAX_LISTED]
+        )
+        sections.append(Section(f"{told.day} (UTC), {counted(count, 'attempt')}: {ends}", lines))
+    left = count - min(len(told.attempts), MAX_LISTED)
+    if told.attempts and left > 0:
+        sections.append(Section("Not listed", (f"searched: {left} more, further down",)))
+    for span in told.runs[-MAX_RUNS_TOLD:]:
+        said = [line for line in span.text.split("\n")[1:] if line.strip()][-MAX_RUN_SAID:]
+        if said:
+            lines = tuple(f"{clean_line(line, MAX_SENTENCE)} {cited.cite(span)}" for line in said)
+            sections.append(Section("The end of the run's log", lines))
+    return RecordAnswer(Answer(tuple(sections), tuple(cited.all)), True)
+
+
+def _no_day(day: str) -> str:
+    return f"Nothing is recorded of {day} (UTC): no attempt began, no run was logged." if day else "No run is recorded."
 
 
 # --- accounts ---------------------------------------------------------------------------------------------

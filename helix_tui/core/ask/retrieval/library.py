@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
+
+from msgspec import Struct
 
 from helix_tui.core.ask.records import Definition, Heading, PastCommit, RankedFile, Span, Tree, Use
 
@@ -16,6 +18,19 @@ class SearchResult(Protocol):
 
     @property
     def spans(self) -> Sequence[Span]: ...
+
+
+class DayOfWork(Struct, frozen=True):
+    """What is recorded of one day, by UTC."""
+
+    day: str
+    """``2026-10-30``; as it was asked for where nothing has it."""
+    ends: Mapping[str, int] = {}
+    """How many attempts that began then ended how, in people's words; the commonest first."""
+    attempts: Sequence[Span] = ()
+    """The passages that tell of them, in the order in which they began."""
+    runs: Sequence[Span] = ()
+    """The logs of the runs that began then, each whole."""
 
 
 class Records(Protocol):
@@ -39,6 +54,11 @@ class Records(Protocol):
 
     def ended(self, ends: Sequence[str]) -> Sequence[Span]:
         """The passages of all attempts with one of some ends, newest first; attempts told together stand in one."""
+        ...
+
+    def of_day(self, day: str) -> DayOfWork:
+        """What is recorded of a day: ``20261030``, ``1030`` in the newest year that has it, ``today``, ``yesterday``,
+        or ``last`` for that of the last run."""
         ...
 
     def title(self, file: str) -> str:

@@ -145,6 +145,31 @@ _NOT_LANDED = ("failed", "kept aside", "refused", "interrupted")
 """What *failed* means where a cause is named: what ddx keeps aside for a conflict has failed for whoever asks."""
 
 
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = r"(?P<month>(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6})"
+_DAYS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        r"\b(?P<year>\d{4})-(?P<m>\d\d)-(?P<d>\d\d)\b",
+        rf"\b(?P<d>\d{{1,2}})(?:st|nd|rd|th)?(?:\s+of)?\s+{_MONTH}\b\.?,?(?:\s+(?P<year>\d{{4}}))?",
+        rf"\b{_MONTH}\.?\s+(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s+(?P<year>\d{{4}}))?",
+    )
+)
+_NEAR_DAY = re.compile(r"\b(?P<near>today|yesterday)\b", re.IGNORECASE)
+_HAPPENED = re.compile(
+    r"\bwhat\s+(?:has\s+)?(?:happened|was\s+done|landed|failed|went\s+wrong)\b|\bwhat\s+did\b.{1,40}\b(?:do|try|change|land|get\s+done)\b"
+    r"|\b(?:how|why)\s+did\b.{0,60}\b(?:run|loop)\b|\bwhat\s+came\s+of\b.{0,40}\b(?:run|loop)\b|\bruns?\s+(?:of|on)\b",
+    re.IGNORECASE,
+)
+"""How somebody asks for what happened; of a day where one is named."""
+_LAST_RUN = re.compile(
+    r"\b(?:what\s+did|how\s+did|why\s+did|what\s+happened\s+(?:in|during)|what\s+came\s+of)\s+(?:the|our)\s+"
+    r"(?:(?:last|latest|previous|most\s+recent)\s+(?:run|loop)|(?:run|loop)\s+(?=do\b|go\b|end\b|stop\b))"
+    r"|\bwhat\s+happened\s+(?:last\s+night|overnight|while\s+(?:i|we)\s+(?:was|were)\s+away)\b",
+    re.IGNORECASE,
+)
+
+
 class RecordsAsked(Struct, frozen=True):
     """What a question wants of the records."""
 
@@ -163,6 +188,8 @@ class RecordsAsked(Struct, frozen=True):
     """Why they ended so, in the question's words."""
     one_bead: bool = False
     """Whether the one bead that says all of the subject is asked about."""
+    day: str = ""
+    """The day that is asked for, as ``Records.of_day`` takes it."""
 
     @property
     def all_in_state(self) -> bool:
@@ -181,6 +208,9 @@ def records_asked(text: str) -> RecordsAsked:
     ids = tuple(dict.fromkeys(found for found in _ID.findall(head) if any(map(str.isdigit, found.rpartition("-")[2]))))
     if len(head.split()) > 40:
         return RecordsAsked("none", ids=ids)
+    day = "" if ids else _day_asked(head)
+    if day:
+        return RecordsAsked("account", ("run",), subject=_plain(head), day=day)
     told = next(filter(None, (pattern.search(head) for pattern in _IN_STATE)), None)
     if told is not None and (told["before"] is None) != (told["after"] is None):
         word = "_".join((told["before"] or told["after"]).lower().split())
@@ -203,6 +233,20 @@ def records_asked(text: str) -> RecordsAsked:
     if _WHY.search(head):
         return RecordsAsked("why", _kinds_in(head), ids, _plain(_CHANGED.sub(" ", head)))
     return RecordsAsked("account" if ids else "none", ids=ids, subject=_plain(head))
+
+
+def _day_asked(head: str) -> str:
+    """The day of which a question asks what happened; empty where it asks nothing of the kind."""
+    if _HAPPENED.search(head):
+        found = next(filter(None, (pattern.search(head) for pattern in _DAYS)), None)
+        if found is not None:
+            named = found.groupdict()
+            month = named.get("m") or f"{_MONTHS.index(named['month'][:3].lower()) + 1:02}"
+            return f"{named['year'] or ''}{month}{int(named['d']):02}"
+        near = _NEAR_DAY.search(head)
+        if near is not None:
+            return near["near"].lower()
+    return "last" if _LAST_RUN.search(head) else ""
 
 
 def _by_end(asked: RecordsAsked, rest: str) -> RecordsAsked:
@@ -250,6 +294,9 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
     if asked.kinds == ("commit",):
         return _commits(library, asked.subject, RECORD_SPANS, least=0.5)
     records = library.records
+    if asked.day:
+        told = None if records is None else records.of_day(asked.day)
+        return [] if told is None else [*told.runs, *told.attempts]
     if records is not None and asked.all_in_state:
         return list(records.in_state(asked.kinds[0], asked.state)[1])
     if records is not None:

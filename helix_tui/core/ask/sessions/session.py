@@ -208,7 +208,7 @@ class _Asking:
         ).run()
         self._timed("retrieve")
         wanted, found = self._records(retrieval)
-        told = answer_records(wanted, found, self._library.records if found or wanted.ended else None)
+        told = answer_records(wanted, found, self._library.records if found or wanted.ended or wanted.day else None)
         if told is not None:
             kept = told.compaction(retrieval.pool.ordered, POLICY.format(per_file=policy.max_spans_per_file), {})
             return self._answered(slots, searcher, retrieval, retrieval.pool, Ambiguity(), Alignment(), kept, told=told)

@@ -79,3 +79,22 @@ def test_what_ran_into_something_did_not_land_for_it() -> None:
 
 def test_a_doer_is_called_after_what_it_does() -> None:
     assert [doing(word) for word in ("parser", "user", "number", "import")] == ["parse", "", "numbe", ""]
+
+
+@pytest.mark.parametrize(
+    ("text", "day"),
+    [
+        ("what happened on 2026-10-30?", "20261030"),
+        ("why did the run of 30 October stop?", "1030"),
+        ("What landed on October 3rd, 2026?", "20261003"),
+        ("what did the last run do?", "last"),
+        ("How did the run end?", "last"),
+        ("what happened yesterday?", "yesterday"),
+        ("What happens on 30 October?", ""),
+        ("What does the run do?", ""),
+        ("What happened with ddx-33af75f3 on 2026-10-30?", ""),
+        ("Who changed the parser on 30 October?", ""),
+    ],
+)
+def test_what_happened_may_be_asked_of_a_day(text: str, day: str) -> None:
+    assert records_asked(text).day == day
