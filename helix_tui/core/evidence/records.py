@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 from msgspec import Struct
@@ -23,7 +23,9 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.text import clean_block, clean_line, split_block
 from helix_tui.core.ground.time import format_instant
-from helix_tui.core.memory.records import Memory
+
+if TYPE_CHECKING:  # the room of memories brings its database, which few questions need
+    from helix_tui.core.memory.records import Memory
 
 RecordKind = Literal["bead", "memory", "run"]
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -44,9 +44,11 @@ from helix_tui.core.evidence.records import (
 )
 from helix_tui.core.ground.project import Project, read_end
 from helix_tui.core.ground.time import format_instant, now_ns
-from helix_tui.core.memory import Memory, MemoryFault, database_path, open_memory
 from helix_tui.core.supervision.run_state.status import said_lines
 from helix_tui.core.supervision.stages.delegate import LOGS
+
+if TYPE_CHECKING:
+    from helix_tui.core.memory import Memory
 
 FILE = f"records-{VERSION}.db"
 MAX_SECTIONS = 30
@@ -146,6 +148,9 @@ class ArchivedAttempts:
 
 def read_memories(project: Project) -> Sequence[Memory]:
     """The project's memories; none where there is no database, or it cannot be read."""
+    # brought in by the first question that is about records: its database is a tenth of a cold question's time
+    from helix_tui.core.memory import MemoryFault, database_path, open_memory
+
     path = database_path(project)
     if not path.exists():
         return ()

@@ -78,6 +78,7 @@ class Wording:
             pair = ((first, JOINED), (second, JOINED))
             for joined in (words[first] + words[second], words[first].rstrip("s") + words[second]):
                 self._joined.setdefault(stem(joined), pair)
+        self._may_say = may_have(_ways_of([*self._exact, *self._joined, *words]))
         self._seen: dict[str, tuple[Hit, ...]] = {}
         self._said: dict[str, tuple[Hit, ...]] = {}
 
@@ -104,7 +105,9 @@ class Wording:
     def said_by(self, word: str) -> tuple[Hit, ...]:
         """Which words of the subject one raw word of a text says: an identifier by its parts."""
         found = self._said.get(word)
-        if found is None:
+        if found is None and not self._may_say.search(word):
+            found = self._said[word] = ()
+        elif found is None:
             best: dict[int, float] = {}
             terms = terms_of(word)
             for term in (
@@ -127,6 +130,30 @@ class Wording:
     def covered(self, said: Mapping[int, float]) -> float:
         """The share of the subject, by weight, that some words say."""
         return sum(self.weights[at] * strength for at, strength in said.items()) / self.total
+
+
+_BEGIN = 3
+_STEMMED_ANEW = {"di": "dy", "li": "ly", "ti": "ty", "sk": "sk"}
+"""How some stems begin, and words that have them: *dying*, *lying*, *tying*, *skies*; and *trying*, *owing*."""
+
+
+def may_have(terms: Iterable[str]) -> re.Pattern[str]:
+    """What stands in any raw text that has one of some terms: to stem its words costs a hundred times as much."""
+    begins = {
+        begin
+        for term in terms
+        if term
+        for begin in (term[: _BEGIN if len(term) > _BEGIN else 2], _STEMMED_ANEW.get(term[:2], term[:_BEGIN]))
+    }
+    return re.compile("|".join(map(re.escape, sorted(begins))) or r"(?!)", re.IGNORECASE)
+
+
+def _ways_of(terms: Iterable[str]) -> set[str]:
+    """Some terms, and what else `_form_of` takes for one of them, as far as it begins otherwise."""
+    ways = set(terms)
+    ways |= {short for term in ways for short in _SHORTS.get(term, ())}
+    ways |= {whole for whole, shorts in _SHORTS.items() if not shorts.isdisjoint(ways)}
+    return ways | {_NEGATED.sub("", term) for term in ways}
 
 
 def union(rows: Iterable[Mapping[int, float]]) -> dict[int, float]:

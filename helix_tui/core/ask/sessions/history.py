@@ -21,6 +21,7 @@ from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.records import Definition, Heading, Kind, RankedFile, Span, Tree, Use, commit_span, text_hash
 from helix_tui.core.ask.retrieval.library import Records
 from helix_tui.core.ask.retrieval.question import terms_in
+from helix_tui.core.ask.retrieval.wording import may_have
 from helix_tui.core.ask.sessions.envelope import result_of
 from helix_tui.core.ground.files import make_folder
 from helix_tui.core.ground.project import open_nonblocking
@@ -262,14 +263,14 @@ class IndexLibrary:
         """
         if not terms:
             return []
-        wanted, said = frozenset(terms), " ".join(terms)
+        wanted, said, may = frozenset(terms), " ".join(terms), may_have(terms)
         texts = dict.fromkeys((next(iter(self._ranked), said), said))
         for text in texts:
             found = [
                 one
                 for file in self._docs(text)
                 for one in self._headings_of(file)
-                if not wanted.isdisjoint(terms_in(one.title))
+                if may.search(one.title) and not wanted.isdisjoint(terms_in(one.title))
             ]
             if found:
                 return found

@@ -10,7 +10,8 @@ from helix_tui.core.ask.answer.passages import Passage, told_of
 from helix_tui.core.ask.answer.quoting import MOST_LINES, cut_code, cut_document
 from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.subject import read_subject
-from helix_tui.core.ask.retrieval.wording import Wording
+from helix_tui.core.ask.retrieval.wording import Wording, may_have
+from helix_tui.core.ask.tokens import make_terms
 from tests.core.ask.sessions.solar import document, run_of, write
 
 
@@ -258,3 +259,18 @@ def test_words_that_stand_apart_are_no_answer(tmp_path: Path) -> None:
         tmp_path / "near", {"a.py": "# the harbour is dredged by barges, because ships are deep\nDREDGED = True\n"}
     )
     assert document(near, "Why is the harbour dredged by barges?")["tier"] == "answered"
+
+
+@pytest.mark.parametrize(
+    "word", ["dying", "trying", "owing", "skies", "colours", "organised", "getUserName", "relying", "DB", "icing"]
+)
+def test_the_quick_look_passes_over_no_word_that_has_a_term(word: str) -> None:
+    for term in make_terms(word):
+        assert may_have([term]).search(f"and {word} too")
+    assert not may_have(make_terms(word)).search("zebra vxx")
+
+
+def test_words_that_begin_otherwise_are_still_said() -> None:
+    wording = Wording(read_subject("Why is the configuration of the database disabled?"), lambda _: 0.1)
+    assert all(map(wording.said_by, ("cfg", "DB_NAME", "configured", "disabling")))
+    assert not wording.said_by("zebra")
