@@ -193,7 +193,8 @@ def _title(reader: NeedsReader, need: Need) -> str:
     bead = reader.state.queue.beads.get(need.bead_id)
     if bead is None:
         return need.question_id or need.ref or need.kind.replace("_", " ")
-    return f"{short_id(clean_line(bead.id, 60))}  {title_of(bead)}"
+    asked = f"{need.question_id}  " if need.question_id else ""
+    return f"{asked}{short_id(clean_line(bead.id, 60))}  {title_of(bead)}"
 
 
 def _watch(call: Call, reader: NeedsReader, wanted: NeedFilter, split: SplitNeeds) -> int:

@@ -320,6 +320,7 @@ def test_next_says_that_the_bead_waits_for_an_answer(helix: Any, stage: StageFac
     assert (ran.out, "waits for your answer to q-1: which of both?" in ran.err) == ("a-1\n", True)
     causes = [helix(world, *words, "--json").document["causes"] for words in (("next",), ("why", "a-1"))]
     assert causes == [["waits for your answer to q-1: which of both?"]] * 2
+    assert "  q-1  " in helix(world, "needs").out, "the command that answers wants it"
 
 
 def test_a_cut_off_line_is_told_of_by_what_judges_a_bead(helix: Any, stage: StageFactory) -> None:
