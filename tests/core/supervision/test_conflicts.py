@@ -36,6 +36,14 @@ from helix_tui.core.supervision.signals.document_conflicts import (
         ("Sync works offline-only", "Telemetry requires a network", False),
         ("The export runs batch-only", "The export must run nightly, never in real time", False),
         ("The export runs batch-only", "The export must run in real time", True),
+        ("The importer must be synchronous", "The importer must be asynchronous", True),
+        ("The old importer was synchronous", "The importer must be asynchronous", False),
+        ("Reads may be synchronous or asynchronous", "Reads must be asynchronous in the worker", False),
+        ("Uploads are synchronous", "Thumbnails are made asynchronously", False),
+        ("The service must run offline", "The service requires a network connection at all times", True),
+        ("The web client must work offline", "The sync service requires a network connection", False),
+        ("Keys are case-sensitive", "Keys must be case-insensitive", True),
+        ("Records must be immutable", "Records must be mutable", True),
     ],
 )
 def test_only_demands_that_cannot_both_hold_contradict(one: str, other: str, cannot: bool) -> None:

@@ -26,9 +26,14 @@ def _words(text: str) -> frozenset[str]:
 
 EXCLUSIVE = (
     (r"\breal[- ]?time\b", r"\bbatch[- ]only\b|\bonly (in )?batch"),
-    (r"\boffline[- ]only\b|\bwithout (a |any )?network\b", r"\bonline[- ]only\b|\brequires? (a )?network\b"),
+    (
+        r"\boffline[- ]only\b|\b(work|run|function|start)s? offline\b|\bwithout (a |any )?network\b",
+        r"\bonline[- ]only\b|\brequires? (an? )?(permanent )?(network|internet)\b",
+    ),
     (r"\bsingle[- ]user only\b", r"\bmulti(ple)?[- ]user"),
-    (r"\bsynchronous(ly)? only\b|\bonly synchronous", r"\basynchronous(ly)? only\b|\bonly asynchronous"),
+    (r"\bsynchronous(ly)?\b", r"\basynchronous(ly)?\b"),
+    (r"\bcase[- ]sensitive\b", r"\bcase[- ]insensitive\b"),
+    (r"\bimmutable\b", r"\bmutable\b"),
     (r"\bread[- ]only\b", r"\bmust (be able to )?write\b"),
     (r"\bstateless\b", r"\bmust (keep|hold) state\b|\bstateful\b"),
 )
@@ -37,8 +42,10 @@ EXCLUSIVE = (
 _EXCLUSIVE = tuple(tuple(re.compile(side, re.I) for side in pair) for pair in EXCLUSIVE)
 _ANY_EXCLUSIVE = re.compile("|".join(side for pair in EXCLUSIVE for side in pair), re.I)
 _NOT = re.compile(r"\b(must not|shall not|should not|may not|cannot|can not|never|must never|no longer|not)\b", re.I)
-_DENIED = re.compile(r"\b(not|never|no longer|cannot|rather than|instead of)(\s+\w+){0,2}\s+$", re.I)
-"""What stands before words that are not wanted: "never in real time"."""
+_DENIED = re.compile(
+    r"\b(not|never|no longer|cannot|rather than|instead of|was|were|used to be)(\s+\w+){0,2}\s+$", re.I
+)
+"""What stands before words that are not wanted: "never in real time", "was synchronous"."""
 _MODAL = re.compile(
     r"\b(must|shall|should|will|may|has to|have to|needs? to|always|only|is|are|be|the|a|an|to)\b", re.I
 )
@@ -125,6 +132,8 @@ def _denied(text: str) -> bool:
 
 def _exclusive(text: str) -> Iterator[_Demanded]:
     for number, pair in enumerate(_EXCLUSIVE):
+        if all(pattern.search(text) for pattern in pair):
+            continue  # both are named: a choice, or two things
         for side, pattern in enumerate(pair):
             if any(not _DENIED.search(text[: found.start()]) for found in pattern.finditer(text)):
                 yield _Demanded(number, side, words_of(pattern.sub(" ", text)) - _COMMON)
