@@ -70,7 +70,7 @@ def shown(root: Path) -> str:
         ((EDITED,), (0, 0)),
     ],
 )
-@pytest.mark.parametrize("event", ["stop", "session-end"])
+@pytest.mark.parametrize("event", ["stop", "session-end --wait"])
 def test_a_session_is_counted_by_its_checks(
     event: str, steps: tuple[Step, ...], counted: tuple[int, int], root: Path, tmp_path: Path
 ) -> None:

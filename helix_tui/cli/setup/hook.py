@@ -1,7 +1,8 @@
 """``helix-tui hook EVENT``: a hook of Claude Code. JSON in, JSON out, exit code 0 whatever happens.
 
 An agent's work must not stop because its memory has a bad day: an error is one line on stderr and an empty
-answer. Torch is never loaded here, for the host waits.
+answer. Torch is never loaded here, for the host waits. At the end of a session it waits for 1.5 seconds at most,
+so that event is answered at once, and what is to be done goes on in a process of its own.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import sys
 from typing import Any
 
 from helix_tui.cli.call import Call
+from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.text import clean_line
 
 BUSY_SECONDS = 2.0
@@ -20,6 +22,12 @@ BUSY_SECONDS = 2.0
 
 BRIEFLY = 0.3
 """The same while the agent itself waits."""
+
+AFTERWARDS = 20.0
+"""The same where nobody waits."""
+
+MAX_STDIN = 64 << 20
+"""Bytes of an event that are read; an edit carries the text it writes. What is longer is not answered."""
 
 WAITED_FOR = {"session-start", "user-prompt-submit", "pre-tool-use", "subagent-start"}
 
@@ -32,15 +40,24 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="",
         help="session-start, user-prompt-submit, pre-tool-use, subagent-start, subagent-stop, stop, …",
     )
+    parser.add_argument("--wait", action="store_true", help=argparse.SUPPRESS)
 
 
 def run(call: Call) -> int:
     """Answer one event."""
     reply: dict[str, Any] = {}
     try:
-        reply = _reply(call)
+        raw = b"" if sys.stdin.isatty() else sys.stdin.buffer.read(MAX_STDIN + 1)
+        alone = call.options.event == "session-end" and not call.options.wait
+        if not alone:
+            reply = _reply(call, raw)
+        elif os.fork() == 0:
+            _leave_host()
+            _reply(call, raw, patience=AFTERWARDS)
     except Exception as error:  # noqa: BLE001 - the one promise of a hook: it never fails its host
-        call.note(f"helix-tui hook: {type(error).__name__}: {clean_line(error, 300)}")
+        text = f"{type(error).__name__}: {clean_line(error, 300)}"
+        logs.logger("hook").warning("%s: %s", clean_line(call.options.event, 60), text)
+        call.note(f"helix-tui hook: {text}")
     try:
         sys.stdout.write(json.dumps(reply) + "\n")
         sys.stdout.flush()
@@ -50,20 +67,27 @@ def run(call: Call) -> int:
     return 0
 
 
-def _reply(call: Call) -> dict[str, Any]:
+def _leave_host() -> None:
+    """Go on in a session of our own, with no stream of the host's: neither its end nor its patience ends this."""
+    os.setsid()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in range(3):
+        os.dup2(nowhere, number)
+
+
+def _reply(call: Call, raw: bytes, *, patience: float = BUSY_SECONDS) -> dict[str, Any]:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         os.environ.setdefault(name, "1")  # one short text: on a busy machine more threads take ten times as long
     from helix_tui.core.embedding import load_encoder
     from helix_tui.core.memory import DatabaseBusy, DatabaseReadOnly, database_path, look_into, open_memory
     from helix_tui.core.supervision.agents.briefing import HOOKS, answer, environment, place_of
     from helix_tui.core.supervision.agents.hooks import plugin_enabled
-    from helix_tui.core.supervision.agents.report_parser import MAX_STDIN, hear
+    from helix_tui.core.supervision.agents.report_parser import hear
 
     event = call.options.event
     if event not in HOOKS:
         call.note(f"helix-tui hook: no event “{clean_line(event, 60)}”; there are: {', '.join(HOOKS)}")
         return {}
-    raw = b"" if sys.stdin.isatty() else sys.stdin.buffer.read(MAX_STDIN + 1)
     heard = hear(raw) if 0 < len(raw) <= MAX_STDIN else None
     if heard is None:
         call.note("helix-tui hook: stdin holds no JSON object")
@@ -81,7 +105,7 @@ def _reply(call: Call) -> dict[str, Any]:
     encoder = load_encoder(choice)
     waited_for = event in WAITED_FOR
     try:
-        with look_into(path, encoder, busy_seconds=BRIEFLY if waited_for else BUSY_SECONDS) as memory:
+        with look_into(path, encoder, busy_seconds=BRIEFLY if waited_for else patience) as memory:
             return answer(event, heard, place, memory)
     except (DatabaseBusy, DatabaseReadOnly):
         if not waited_for:

@@ -28,10 +28,6 @@ if TYPE_CHECKING:
 EDITING = {"Edit", "Write", "MultiEdit", "NotebookEdit"}
 """Tools that change a file."""
 
-MAX_STDIN = 64 << 20
-"""Bytes of a hook's stdin that are read; an edit carries the text it writes. What is longer is not answered.
-"""
-
 _TAIL = 256 << 10
 _WORK = 32 << 20
 """Bytes at the end of a transcript in which the commands of a session are looked for."""
