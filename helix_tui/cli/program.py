@@ -197,7 +197,8 @@ def _run(words: list[str]) -> int:
     arrange = getattr(module, "arrange", None)  # a command that hands words on to another program
     options = parser.parse_args(arrange(rest) if arrange else rest)
     call = Call.of(name or "console", options)
-    logs.begin(call.directory, process=name or "console", read_only=call.read_only, debug=options.debug)
+    on_copy = getattr(options, "on_copy", False)
+    logs.begin(call.directory, process=name or "console", read_only=call.read_only or on_copy, debug=options.debug)
     adjust = getattr(module, "adjust", None)  # a command with other defaults for the global options
     call = adjust(call) if adjust else call
     try:

@@ -42,6 +42,14 @@ def test_the_document_has_every_field_and_nothing_of_the_machine(
     assert len(list((repository / ".helix" / "ask" / "history").iterdir())) == 1
 
 
+def test_a_dry_run_writes_no_trace(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = repository / "trace.jsonl"
+    words = ["-C", str(repository), "ask", QUESTIONS[0], "--no-model", "--dry-run", "--trace-out", str(trace)]
+    assert main(words) == 0
+    assert f"{trace} is not written (--dry-run)" in capsys.readouterr().err
+    assert not trace.exists()
+
+
 def test_people_get_the_answer_with_sources(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ask", "-C", str(repository), "--no-model", *QUESTIONS[0].split()]) == 0
     out = capsys.readouterr().out

@@ -46,6 +46,14 @@ def test_json_is_the_default_where_stdout_is_no_terminal(cli: Cli, root: Path) -
     assert (document["status"], document["name"], document["reason"]) == ("added", NAME, "")
 
 
+@pytest.mark.parametrize("words", [["store", "--trigger", "Another error", "--resolution", "x" * 20], ["learn"]])
+def test_a_dry_run_leaves_every_file_as_it_was(cli: Cli, root: Path, words: list[str]) -> None:
+    _run(cli, root, "store", *FAILURE)
+    before = {path: path.read_bytes() for path in root.rglob("*") if path.is_file()}
+    _run(cli, root, *words, "--dry-run")
+    assert {path: path.read_bytes() for path in root.rglob("*") if path.is_file()} == before
+
+
 def test_every_recalled_memory_carries_its_terms_and_every_answer_its_mode(cli: Cli, root: Path) -> None:
     _run(cli, root, "store", *FAILURE)
     document = _run(cli, root, "recall", "circular import", "--limit", "3")

@@ -131,7 +131,9 @@ def _database(call: Call) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="helix-memory-") as folder:
         copy = Path(folder, path.name)
         if path.exists():
-            ours = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+            # Where nobody has it open, SQLite would leave two files beside it, even for whoever only reads.
+            how = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
+            ours = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)
             with closing(ours), closing(sqlite3.connect(copy)) as made:
                 ours.backup(made)
         yield copy

@@ -48,7 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(call: Call) -> int:
     """Look at everything; 1 when something is wrong."""
     checks = list(examine(call))
-    packed = _pack(call, checks) if call.options.bundle else {}
+    packed: dict[str, Any] = {}
+    if call.options.bundle and call.options.dry_run:
+        call.note(f"{call.options.bundle} is not written (--dry-run)")
+    elif call.options.bundle:
+        packed = _pack(call, checks)
     if call.json:
         found = [{"name": c.name, "ok": c.ok, "detail": c.detail, "fix": c.fix} for c in checks]
         call.emit({"checks": found, **packed})

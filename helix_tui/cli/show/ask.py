@@ -182,7 +182,9 @@ def run(call: Call) -> int:
             AskHistory(project.helix_dir).save(document, call.now)
         except OSError as error:
             call.note(f"helix-tui ask: the run is not kept: {error.strerror}")
-    if options.trace_out is not None:
+    if options.trace_out is not None and options.dry_run:
+        call.note(f"{options.trace_out} is not written (--dry-run)")
+    elif options.trace_out is not None:
         certificate = write_trace(options.trace_out, document)
         call.note(f"trace in {options.trace_out}, certificate {certificate[:16]}")
     if call.json:
