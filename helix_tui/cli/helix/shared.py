@@ -17,7 +17,7 @@ from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, Level, level_of
-from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, chosen, environment_options
+from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, chosen, environment_options, unheard
 from helix_tui.core.supervision.stages.stage_run import AlignmentActive
 from helix_tui.settings import load_settings
 
@@ -108,14 +108,9 @@ def wishes_of(call: Call) -> AgentChoice:
 
 
 def tell_unheard(call: Call, words: Sequence[str], wishes: AgentChoice) -> None:
-    """Say which of a person's wishes a command does not carry, for this ddx takes no such option."""
-    for flag, value in (
-        ("--harness", wishes.harness),
-        ("--model", wishes.model),
-        ("--effort", wishes.effort),
-    ):
-        if value and flag not in words:
-            call.note(f"helix: this ddx does not take {flag}: {clean_line(value, 60)} is not asked for")
+    """Say which of a person's wishes a command does not carry."""
+    for line in unheard(words, wishes):
+        call.note(f"helix: {line}")
 
 
 def refuse_in_attempt(call: Call) -> None:

@@ -51,6 +51,8 @@ class DdxVerb(Struct, frozen=True):
     """Those that its help names; empty where it names none."""
     codes: tuple[tuple[int, str], ...] = ()
     """What its help says that it ends with, and when; empty where it says nothing of that."""
+    heeds_signals: bool = False
+    """Its help tells what SIGINT does to it; else that ends it where it stands."""
 
     def knows(self, flag: str) -> bool:
         """Whether its help names a flag."""
@@ -75,7 +77,11 @@ def read_verbs(ask: Callable[[Words], str | None]) -> dict[str, DdxVerb]:
     found: dict[str, DdxVerb] = {}
     for deed, forms in VERBS.items():
         answers = [(words, text) for words in forms if (text := ask(words)) is not None]
-        own = [DdxVerb(words, flags_in(text), codes_in(text)) for words, text in answers if _is_help_of(text, words)]
+        own = [
+            DdxVerb(words, flags_in(text), codes_in(text), "SIGINT" in text)
+            for words, text in answers
+            if _is_help_of(text, words)
+        ]
         # April has `ddx work` too, as another name of its loop; a later one's watches.
         own.sort(key=lambda verb: verb.words == ("work",) and not verb.knows("--watch"))
         if own:
@@ -244,8 +250,9 @@ class Dialect(Struct, frozen=True, kw_only=True):
 
     @property
     def gives_back(self) -> bool:
-        """An attempt that is interrupted lets go of its bead: the claim is a lease that ends with it."""
-        return self.leases and not self.claim_in_row
+        """An attempt that is interrupted lets go of its bead: its loop heeds signals."""
+        verb = self.verbs.get("drain")
+        return verb is not None and verb.heeds_signals
 
     @property
     def family(self) -> Era:
@@ -268,7 +275,7 @@ _APRIL_VERBS = _TRACKER | {
     "update": DdxVerb(("bead", "update"), _flags("--set")),
 }
 _AUGUST_VERBS = _TRACKER | {
-    "drain": DdxVerb(("work",), _flags(f"--json --once --watch {_ROUTE}")),
+    "drain": DdxVerb(("work",), _flags(f"--json --once --watch {_ROUTE}"), heeds_signals=True),
     "one_bead": DdxVerb(("try",), _flags(_ROUTE)),
     "workers": DdxVerb(("work", "status")),
     "plan": DdxVerb(("work", "plan")),

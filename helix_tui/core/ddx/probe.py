@@ -17,7 +17,7 @@ from helix_tui.core.ddx.names import Era
 from helix_tui.core.ground.project import find_ddx, user_cache_dirs
 from helix_tui.core.ground.recent import Recent
 
-_VERSION = 6
+_VERSION = 7
 """Of the kept file; another one is written anew."""
 _MAX_SCRIPT = 1 << 20
 _EMBEDDED = b"helix_ddx"

@@ -35,6 +35,8 @@ if "--help" in words:
         sys.exit(1)
     print("About it. The old --local is gone.\\n\\nUsage:\\n  ddx " + name + " [flags]\\n\\nFlags:")
     print(helps[name])
+    if os.environ.get("FOURTH") == "heeds":
+        print("Stop conditions:\\n  signal   SIGINT/SIGTERM received between attempts")
     sys.exit(0)
 if os.environ.get("FOURTH") == "mute":
     sys.exit(3)
@@ -138,6 +140,13 @@ def test_where_no_trial_succeeds_only_its_verbs_are_known(fourth: Path, monkeypa
     monkeypatch.delenv("FOURTH")
     monkeypatch.setattr("helix_tui.core.ddx.probe._seen", {})
     assert known(fourth).proven, "what may pass is tried again"
+
+
+def test_what_an_interrupt_costs_is_what_its_help_says(fourth: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FOURTH", "heeds")
+    found = known(fourth)
+    assert found.claim_in_row, "where the claim stands says nothing of that: 10 May lets go of one in the row"
+    assert found.gives_back
 
 
 def test_what_it_lacks_leaves_the_rest_of_the_trial(fourth: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ import pytest
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, read_answer, tokens_in
+from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, read_answer, tokens_in, unheard
 
 PROMPT = Path("p.md")
 
@@ -47,6 +47,12 @@ def test_only_the_verbs_that_answer_are_used(tmp_path: Path) -> None:
     with pytest.raises(DdxError) as caught:
         delegate.one_bead("a-1", AgentChoice())
     assert caught.value.exit_code == 69
+
+
+def test_a_wish_that_a_command_does_not_carry_is_named() -> None:
+    assert unheard(("work", "--model", "m"), AgentChoice("codex", "m")) == (
+        "this ddx does not take --harness: codex is not asked for",
+    )
 
 
 def test_a_loop_whose_help_names_flags_but_no_json_is_too_old(tmp_path: Path) -> None:

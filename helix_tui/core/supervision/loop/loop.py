@@ -39,7 +39,7 @@ from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_or
 from helix_tui.core.supervision.signals.questions import Tried, bead_fingerprint
 from helix_tui.core.supervision.signals.stoppage import find_stoppage
 from helix_tui.core.supervision.stages import injection
-from helix_tui.core.supervision.stages.delegate import AgentChoice
+from helix_tui.core.supervision.stages.delegate import AgentChoice, unheard
 from helix_tui.core.supervision.stages.results import LoopResult, LoopTurn, read_turn
 
 
@@ -86,6 +86,8 @@ class Loop:
         except DdxError as error:
             self._failed(error)
         work.teller.verbose(f"delegating to: ddx {' '.join(words)}")
+        for line in unheard(words, work.options.wishes):
+            work.teller.always(line)
         self._readable(work.look())
         take_over(work, self.booking)
         for each in work.questions.withdraw(work.look().queue.beads):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -281,6 +281,16 @@ def _environment(project: Project, env: Mapping[str, str]) -> dict[str, str]:
     if find_project(project.root, env=full).ddx_dir != project.ddx_dir:
         full["DDX_BEAD_DIR"] = os.fspath(project.ddx_dir)
     return full
+
+
+def unheard(words: Sequence[str], wishes: AgentChoice) -> tuple[str, ...]:
+    """Which of a person's wishes a command does not carry, for this ddx takes no such option."""
+    asked = (("--harness", wishes.harness), ("--model", wishes.model), ("--effort", wishes.effort))
+    return tuple(
+        f"this ddx does not take {flag}: {clean_line(value, 60)} is not asked for"
+        for flag, value in asked
+        if value and flag not in words
+    )
 
 
 def _chosen(verb: DdxVerb, wishes: AgentChoice) -> list[str]:
