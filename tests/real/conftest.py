@@ -42,7 +42,8 @@ def release(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         first.bead("Write one")
         first.commit("beads")
         first.drained("--once")
-        return replace(found, reviews=bool(first.closed()))
+        first.tui("queue")
+        return replace(found, reviews=bool(first.closed()), known=first.home / "cache")
     finally:
         first.clean_up()
 

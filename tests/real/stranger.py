@@ -38,6 +38,8 @@ class Release:
     """The verb that tells which bead a worker is on."""
     reviews: bool = True
     """Whether it gets to a reviewer; July's router finds none where there is one client only."""
+    known: Path | None = None
+    """A cache in which helix-tui keeps what this binary does, so that not every stranger tries it anew."""
     waits_under_load: bool = False
     """Whether it begins no bead on a machine that has much else to do, unless its configuration says so."""
 
@@ -115,6 +117,8 @@ class Stranger:
         """The folders, the programs on PATH, and a project by this release's own ``init``."""
         for folder in (self.home, self.base / "bin", self.base / "tmp", self.project):
             folder.mkdir(parents=True)
+        if self.release.known is not None:
+            shutil.copytree(self.release.known, self.home / "cache")
         (self.base / "bin" / "ddx").symlink_to(self.release.path)
         own = self.base / "bin" / "helix-tui"
         own.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m helix_tui "$@"\n')
