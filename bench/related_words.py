@@ -1,4 +1,4 @@
-"""Makes the table of words close in meaning that search without an encoder uses (``core/memory/recall/kin.xz``).
+"""Makes the table of words close in meaning that search without an encoder uses (``core/memory/kin.xz``).
 
     python -m bench.related_words WORDS OUT.xz
 

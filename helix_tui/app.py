@@ -45,10 +45,9 @@ if TYPE_CHECKING:
     from helix_tui.core.editing.journal import JournalEntry
     from helix_tui.core.supervision.decide.background_monitor import Concerns
     from helix_tui.core.supervision.decide.check import StatusSummary
-    from helix_tui.screens.background import ConsoleMonitor
+    from helix_tui.screens.background import ConsoleMonitor, Notifier
     from helix_tui.screens.editing.change_runner import ChangeRunner
     from helix_tui.screens.loop.controls import LoopControls
-    from helix_tui.screens.notifier import Notifier
     from helix_tui.widgets.chrome.prompt import Prompt
 
 TICK_SECONDS = 1.0
@@ -498,7 +497,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
     def notifier(self) -> Notifier:
         """What tells somebody who looks elsewhere; made once there is something to compare."""
         if self._notifier is None:
-            from helix_tui.screens.notifier import Notifier
+            from helix_tui.screens.background import Notifier
 
             self._notifier = Notifier(self, self._settings, read_only=self.read_only, clock=self.now)
         return self._notifier

@@ -39,8 +39,7 @@ from textual.worker import WorkerFailed
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line
-from helix_tui.screens.base import HelixScreen
-from helix_tui.screens.dismissal import is_stale
+from helix_tui.screens.base import HelixScreen, is_stale
 from helix_tui.widgets.chrome.empty_state import DrawGuard
 
 LIMIT = 3

@@ -17,7 +17,7 @@ from textual.widget import MountError, Widget
 from textual.widgets import Input
 
 from helix_tui.barrier import LIMIT, RECENT
-from helix_tui.screens.dismissal import HelixPalette
+from helix_tui.screens.base import HelixPalette
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.memory.screen import MemoryScreen

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.supervision.decide.notify import NewsWatch
+from helix_tui.core.supervision.decide.notifications import NewsWatch
+from helix_tui.screens.background import Notifier
 from helix_tui.screens.needs.actions import BesideQueue
 from helix_tui.screens.needs.question import QuestionSheet
 from helix_tui.screens.needs.screen import NeedsScreen
-from helix_tui.screens.notifier import Notifier
 from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.screens.tour import Tour, TourCard
 from helix_tui.settings import SavedView, Settings, ViewBook
-from helix_tui.widgets.text.comparison import ComparisonPane
+from helix_tui.widgets.text.attempt_evidence import ComparisonPane
 from tests.planting import _hear, _log, lines, plant, surviving
 from tests.screens.conftest import Console, MakeConsole, console
 from tests.screens.loop_host import Attempts

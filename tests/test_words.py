@@ -24,7 +24,7 @@ NOT_FOR_PEOPLE = {
     "helix_tui/core/ask/retrieval/senses.py",
     "helix_tui/core/ask/retrieval/subject.py",
     "helix_tui/core/ask/answer/compaction.py",  # what a model is told
-    "helix_tui/core/memory/recall/keywords.py",
+    "helix_tui/core/memory/recall.py",
     "helix_ddx/__main__.py",
     "helix_ddx/cli/program.py",  # "stand-in"
 }

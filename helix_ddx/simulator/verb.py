@@ -12,9 +12,9 @@ from typing import Any
 from helix_ddx.base.flags import parse_float
 from helix_ddx.simulator.script import ScriptError, read_plan
 from helix_ddx.simulator.worker import HUMAN_PACE_S, Orders, Worker
-from helix_ddx.store.call import VerbCall
 from helix_ddx.store.git import GitError
 from helix_ddx.store.tracker import LockTimeout
+from helix_ddx.store.workspace import VerbCall
 
 DEFAULT_IDLE_S = 30.0
 """Seconds between two looks of a loop that waits for more."""

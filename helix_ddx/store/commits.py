@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from helix_ddx.base.flags import Refused
-from helix_ddx.store.call import VerbCall
 from helix_ddx.store.lock import FolderLock, held
 from helix_ddx.store.tracker import Beads
+from helix_ddx.store.workspace import VerbCall
 
 
 @contextmanager

@@ -8,8 +8,8 @@ from typing import Any
 
 from helix_ddx.base.flags import Refused
 from helix_ddx.store import events as history
-from helix_ddx.store.call import VerbCall
 from helix_ddx.store.places import TrackerRow
+from helix_ddx.store.workspace import VerbCall
 from helix_ddx.verbs.edges import parent_chain
 from helix_ddx.verbs.lists import say_ordered
 from helix_tui.core.beads.record import Bead

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping
 from helix_ddx.base.files import go_json
 from helix_ddx.base.flags import Refused
 from helix_ddx.base.go_format import loads, second, stamp
-from helix_ddx.store.call import VerbCall
 from helix_ddx.store.commits import writing
 from helix_ddx.store.holders import change_row
 from helix_ddx.store.places import TrackerRow
 from helix_ddx.store.tracker import Beads
+from helix_ddx.store.workspace import VerbCall
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.record import Bead, UnreadableLine
 

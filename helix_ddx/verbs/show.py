@@ -7,10 +7,10 @@ from typing import Any
 from helix_ddx.base.flags import Refused
 from helix_ddx.base.go_format import clock_text, loads, plain, second_text
 from helix_ddx.store import events as history
-from helix_ddx.store.call import VerbCall
 from helix_ddx.store.holders import read_lease
 from helix_ddx.store.places import KNOWN, TrackerRow
 from helix_ddx.store.tracker import Beads
+from helix_ddx.store.workspace import VerbCall
 from helix_ddx.verbs.status import NO_ATTEMPT, attempts_by_bead
 
 _CLAIM_LABELS = (

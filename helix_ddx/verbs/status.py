@@ -16,12 +16,12 @@ from msgspec import Struct
 from helix_ddx.base.flags import Refused
 from helix_ddx.base.go_format import Ordered, instant_of, loads, second, second_text, stamp
 from helix_ddx.store import events as history
-from helix_ddx.store.call import VerbCall
 from helix_ddx.store.commits import writing
 from helix_ddx.store.holders import ActiveWork, change_row, read_leases, read_run_records, read_workers
 from helix_ddx.store.lifecycle import transition
 from helix_ddx.store.places import TrackerRow
 from helix_ddx.store.tracker import Beads
+from helix_ddx.store.workspace import VerbCall
 from helix_ddx.verbs.close import close_by_hand, note
 from helix_ddx.verbs.edges import edge
 from helix_ddx.verbs.lists import dependency_blocked, dependency_ready, everything, queue_of, say_ordered

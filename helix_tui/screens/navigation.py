@@ -268,7 +268,7 @@ class Traveller(App[int]):
 
     def action_command_palette(self) -> None:
         """Every command by name, unless they are being looked through already."""
-        from helix_tui.screens.dismissal import Commands, HelixPalette
+        from helix_tui.screens.base import Commands, HelixPalette
 
         if not isinstance(self.screen, HelixPalette):
             self.push_screen(HelixPalette([Commands]))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from helix_tui.cli.report.skills import skill_texts
+from helix_tui.cli.helix.help import skill_texts
 from helix_tui.core.supervision.agents.hooks import PLUGIN_FOLDER
 from helix_tui.core.supervision.stages.commands import ROWS
 from tests.cli.conftest import Cli

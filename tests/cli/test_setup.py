@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from helix_tui.cli.report import search_hint
+from helix_tui.cli import search_hint
 from helix_tui.cli.setup import weights
 from helix_tui.core.embedding import Loaded, Search, Weights
 from tests.cli.conftest import Cli

@@ -25,14 +25,15 @@ from helix_tui.core.insights import cells
 from helix_tui.core.insights.cells import Cell
 from helix_tui.core.supervision.agents import learning
 from helix_tui.core.supervision.decide import check as status_summary
-from helix_tui.core.supervision.decide import facts, needs, notify
+from helix_tui.core.supervision.decide import facts, needs
+from helix_tui.core.supervision.decide import notifications as notify
 from helix_tui.core.supervision.decide import verdict as check_verdict
-from helix_tui.core.supervision.decide.since_landing import SinceLanding
+from helix_tui.core.supervision.decide.stuck import SinceLanding
 from helix_tui.core.supervision.run_state import status as run_status
 from helix_tui.screens import status_bar_model as pulse
 from helix_tui.widgets.outcomes import LOOKS
 from helix_tui.widgets.rows import attempt_table
-from helix_tui.widgets.text import comparison
+from helix_tui.widgets.text import attempt_evidence as comparison
 from tests.consistency.scene import Scene
 from tests.consistency.surfaces import contradictions
 

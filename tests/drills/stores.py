@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from bench.console import Terminal, console_argv
-from helix_tui.core.ask.index.store.database import FILE, Database
+from helix_tui.core.ask.index.database import FILE, Database
 from helix_tui.core.editing.journal import Journal
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.memory import database_path, open_memory
@@ -30,7 +30,7 @@ from tests.drills.projects import REPOSITORY, isolate, make_project
 WRITER = """
 import sys, uuid
 from pathlib import Path
-from helix_tui.core.ask.index.store.database import FILE, Database
+from helix_tui.core.ask.index.database import FILE, Database
 from helix_tui.core.editing.journal import Journal, Who
 from helix_tui.core.memory import database_path, open_memory
 from helix_tui.core.ground.project import find_project

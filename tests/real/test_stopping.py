@@ -9,7 +9,7 @@ from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.stopping import StopMeans, ways_to_stop
-from helix_tui.core.ground import process_session as session
+from helix_tui.core.ground import process as session
 from helix_tui.core.ground.project import find_project, machine_name
 from helix_tui.core.snapshot.feed import Gatherer
 from tests.real.stranger import Stranger

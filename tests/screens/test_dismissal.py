@@ -16,13 +16,13 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Input
 
-from helix_tui.screens.dismissal import Commands, HelixPalette
+from helix_tui.screens.base import Commands, HelixPalette
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet, Pick, PickSheet
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.help import HelpScreen
 from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.loop.sheets import LoopSheet, NextSheet
-from helix_tui.screens.memory.sheets import MemoryAction, MemoryActionSheet, MemoryPreviewSheet
+from helix_tui.screens.memory.changes import MemoryAction, MemoryActionSheet, MemoryPreviewSheet
 from helix_tui.screens.navigation import Command
 from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen

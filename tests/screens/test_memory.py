@@ -10,9 +10,8 @@ from textual import events
 from textual.widgets import TextArea
 
 from helix_tui.core.memory import open_memory
-from helix_tui.screens.memory.corrections import CorrectionForm
+from helix_tui.screens.memory.changes import CorrectionForm, MemoryActionSheet, MemoryPreviewSheet
 from helix_tui.screens.memory.screen import MemoryScreen
-from helix_tui.screens.memory.sheets import MemoryActionSheet, MemoryPreviewSheet
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.memory_host import GATE, IDENTITY, LOCK, PUSH, memory_of, remember, settled
 

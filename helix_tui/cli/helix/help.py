@@ -1,16 +1,200 @@
-"""``helix-tui help``: the command surface, grouped as FEAT-002 classifies it."""
+"""``helix-tui help``: the command surface, grouped as FEAT-002 classifies it; what HELIX does with each result and at
+each level; and a skill of Claude Code for each command, made from its record, its options and its stage.
+"""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.commands import COMMANDS, HEADINGS, ROWS, grouped
-from helix_tui.cli.helix import help_topics
 from helix_tui.cli.program import load, sentences
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, RESPONSES, RULES, SHORT, table
+from helix_tui.core.supervision.stages.commands import CommandRow
+from helix_tui.core.supervision.stages.table import STAGES, Stage
+
+TOPICS = {
+    "outcomes": "what HELIX does with each result of ddx",
+    "autonomy": "what low, medium and high do on their own",
+}
+
+
+def emit(call: Call, topic: str) -> None:
+    """Print a topic, for people, as Markdown or as JSON."""
+    if call.json:
+        call.emit(document(topic))
+    elif call.options.markdown:
+        for line in markdown():
+            call.print(line)
+    else:
+        for line in _lines(call, topic):
+            call.print(line)
+
+
+def document(topic: str) -> dict[str, Any]:
+    """A topic as JSON."""
+    if topic == "autonomy":
+        rules = [{"when": when, "low": low, "medium": medium, "high": high} for when, low, medium, high in RULES]
+        return {"levels": dict(SHORT), "default": DEFAULT, "rules": rules}
+    rows = [
+        {"status": word, "meaning": meaning, "response": response, "next": step}
+        for word, meaning, response, step in table()
+    ]
+    return {"outcomes": rows, "responses": dict(RESPONSES)}
+
+
+def markdown() -> Iterator[str]:
+    """The lines of docs/outcomes.md."""
+    yield "# What HELIX does with each result, and at each level"
+    yield ""
+    yield "What `helix-tui help outcomes --markdown` prints. DDx decides how an attempt ended; HELIX decides what"
+    yield "follows. Statuses are an open set: a word that is not in the table is shown as it is and never counts as"
+    yield "success. The word alone does not decide: what git does not find on the branch has not landed."
+    yield ""
+    yield "| status | means | HELIX | what a person could do |"
+    yield "|---|---|---|---|"
+    for word, meaning, response, step in table():
+        name = f"`{word}`" if " " not in word else word
+        yield f"| {name} | {meaning} | {response} | {step} |"
+    yield ""
+    for response, said in RESPONSES.items():
+        yield f"- **{response}**: {said}"
+    yield ""
+    yield "A ratchet that got worse keeps the work aside, whatever the status is called; its value, threshold and"
+    yield "direction are shown with the attempt."
+    yield ""
+    yield "## Autonomy"
+    yield ""
+    for level in LEVELS:
+        yield f"- **{level}** {SHORT[level]}."
+    yield ""
+    yield "`run --autonomy`, then `HELIX_AUTONOMY`, then `autonomy` in the settings, then medium. `L` shows the level"
+    yield "and `a` changes it for the next start; while a loop runs, the status bar names it."
+    yield ""
+    yield "| when | low | medium | high |"
+    yield "|---|---|---|---|"
+    for row in RULES:
+        yield f"| {' | '.join(row)} |"
+
+
+def _lines(call: Call, topic: str) -> Iterator[str]:
+    if topic == "autonomy":
+        for level in LEVELS:
+            shown = f"{level}{' (default)' if level == DEFAULT else ''}"
+            yield f"{call.paint(f'{shown:<17}', 'bold')} {SHORT[level]}"
+        for when, *said in RULES:
+            yield ""
+            yield call.paint(when, "bold")
+            yield from (f"  {level:<8} {what}" for level, what in zip(LEVELS, said, strict=True))
+        return
+    rows = table()
+    wide = max(len(row[0]) for row in rows)
+    for word, meaning, response, step in rows:
+        yield f"{call.paint(f'{word:<{wide}}', 'bold')}  {response:<8} {meaning}"
+        if step:
+            yield call.paint(f"{'':<{wide}}  {'':<8} {step}", "muted")
+    yield ""
+    for name, does in RESPONSES.items():
+        yield f"{call.paint(f'{name:<8}', 'bold')} {does}"
+
+
+_NOT_BY_ITSELF = frozenset(("run", "start", "stop", "build", "implement", "commit", "plan", "tracker"))
+"""Commands that a person asks for: agents do not begin them by themselves, and no session pays for them."""
+
+_HOW = {
+    "run": "For draining a queue prefer ddx's own loop: `ddx work`, or `ddx agent execute-loop` of April.",
+    "start": "For draining a queue prefer ddx's own loop: `ddx work`, or `ddx agent execute-loop` of April.",
+    "build": "For one bead prefer ddx itself: `ddx try ID`, or `ddx agent execute-bead ID` of April.",
+    "tracker": "It passes its arguments on to `ddx bead`; use that where ddx is installed.",
+}
+
+_ARGUMENTS = {
+    "request": "REQUEST",
+    "requirement": "REQUIREMENT",
+    "scope": "[SCOPE]",
+    "goal": "GOAL",
+    "selector": "[SELECTOR]",
+    "id": "[ID]",
+    "title and options": "TITLE [options]",
+    "command": "COMMAND …",
+}
+
+
+def skill_texts() -> dict[str, str]:
+    """Name of each skill -> its SKILL.md."""
+    return {f"helix-{name}": "\n".join(_skill(name, row)) + "\n" for name, row in ROWS.items()}
+
+
+def _skill(name: str, row: CommandRow) -> Iterator[str]:
+    real = row.alias_of or name
+    stage = STAGES.get(real)
+    summary = f"{row.summary[0].upper()}{row.summary[1:]}"
+    yield "---"
+    yield f"name: helix-{name}"
+    yield f"description: {_quoted(f'{summary}.' + _when(row))}"
+    hint = _ARGUMENTS.get(row.asks or "", "")
+    if hint:
+        yield f"argument-hint: {_quoted(hint)}"
+    if name in _NOT_BY_ITSELF:
+        yield "disable-model-invocation: true"
+    yield "---"
+    yield ""
+    if row.alias_of:
+        yield f"The old name of `helix-{real}`; that skill says more."
+        yield ""
+    text = ' "$ARGUMENTS"' if row.asks in ("request", "requirement", "goal") else " $ARGUMENTS"
+    yield f"Run `helix-tui {real}{text}` in the project (`helix {real}` is the same) and report what it says."
+    yield ""
+    yield f"- Writes: {row.writes or 'nothing'}." + (f" Uses: {', '.join(row.uses)}." if row.uses else "")
+    yield f"- Class: {'deprecation candidate' if row.leaving else row.group}." + _prefer(real)
+    if stage is not None:
+        yield from _stage_lines(stage)
+    options = list(_own_options(name))
+    if options:
+        yield ""
+        yield "Options:"
+        yield from options
+    yield ""
+    yield "With `--json` it prints one document and nothing else. Exit code 0: done; 1: it failed, and says why and"
+    yield "what to do; 2: usage, or another run is active; 10: a review found something. Report a refusal; do not work"
+    yield "around it."
+
+
+def _when(row: CommandRow) -> str:
+    if row.alias_of:
+        return " Use it only where somebody asks for that name."
+    if row.group == "compatibility":
+        return " A wrapper over ddx for people who are used to it."
+    return ""
+
+
+def _prefer(name: str) -> str:
+    return f" {_HOW[name]}" if name in _HOW else ""
+
+
+def _stage_lines(stage: Stage) -> Iterator[str]:
+    yield f"- Stance of its prompt: {stage.stance}."
+    trailers = ", ".join(f"**{each.name}**" if each.required else each.name for each in stage.trailers)
+    yield f"- An agent does it and ends with {trailers}; required ones in bold."
+
+
+def _own_options(name: str) -> Iterator[str]:
+    shared = {action.dest for action in load("next")[1]._actions}
+    for action in load(name)[1]._actions:
+        if action.dest in shared or action.help in (None, argparse.SUPPRESS) or not action.option_strings:
+            continue
+        value = "" if action.nargs == 0 else f" {action.metavar or '|'.join(map(str, action.choices or ())) or 'X'}"
+        yield f"- `{', '.join(action.option_strings)}{value}`: {(action.help or '').replace('%%', '%')}"
+
+
+def _quoted(text: str) -> str:
+    """A text as a YAML scalar."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
 
 _KEY_OPTIONS = (
     ("-C DIR", "the project"),
@@ -51,8 +235,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(call: Call) -> int:
     """Print the surface, or one command's own help."""
     about = call.options.about
-    if about in help_topics.TOPICS:
-        help_topics.emit(call, about)
+    if about in TOPICS:
+        emit(call, about)
         return 0
     if call.options.skills is not None:
         return _write_skills(call, call.options.skills)
@@ -87,14 +271,13 @@ def run(call: Call) -> int:
         call.print(f"  {option}\n      {meaning}")
     call.print()
     call.print(call.paint("Rules:", "bold"))
-    for topic, meaning in help_topics.TOPICS.items():
+    for topic, meaning in TOPICS.items():
         call.print(f"  helix-tui help {topic:<9} {meaning}")
     return 0
 
 
 def _write_skills(call: Call, folder: Path) -> int:
     """The plugin's skills, one a command."""
-    from helix_tui.cli.report.skills import skill_texts
 
     texts = skill_texts()
     for name, text in texts.items():

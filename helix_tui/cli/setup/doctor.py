@@ -1,4 +1,6 @@
-"""``helix-tui doctor``: what is here, what is not, and whether ddx and we see the same queue."""
+"""``helix-tui doctor``: what is here, what is not, what ddx can do and whether it would pick the same beads as we say
+it would; ``--bundle FILE``: what a defect report needs, in one archive.
+"""
 
 from __future__ import annotations
 
@@ -7,26 +9,285 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Iterator
+import tempfile
+import zipfile
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from textwrap import wrap
 from typing import Any
 
+import msgspec
+
 from helix_tui import __version__
-from helix_tui.cli.call import Call
+from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.doctor_check import DoctorCheck
 from helix_tui.cli.loading import NO_TRACKER, Present, judge, locate
 from helix_tui.cli.memory.report import examine_memory
 from helix_tui.cli.queue_lines import claims_left, counts_of
-from helix_tui.cli.report.checks import DoctorCheck
-from helix_tui.cli.setup.agreement import examine_ddx
 from helix_tui.core.beads.tracker import Tracker, find_archived, read_archive, read_tracker
+from helix_tui.core.ddx.client import MALFORMED, Ddx, DdxError
+from helix_tui.core.ddx.dialect import Dialect
+from helix_tui.core.ddx.documents.graph import DocumentsUnreadable
+from helix_tui.core.ddx.documents.source import read_documents
 from helix_tui.core.ddx.git_state import implementation_changes, tracked
+from helix_tui.core.ddx.names import VERBS
+from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ddx.runs.running import beads_at_work, gone
+from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process
 from helix_tui.core.ground.files import NAMES
-from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.log import BACKUPS, MAX_BYTES, scrubbed
+from helix_tui.core.ground.project import Project, files_below, find_ddx, find_project
 from helix_tui.core.ground.text import clean_line, counted
+from helix_tui.core.ground.time import now_ns
+from helix_tui.settings import settings_file
+
+MOST_IDS = 20
+
+
+def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterator[DoctorCheck]:
+    """Find ddx, ask what it speaks, and compare its pick order with ours."""
+    path = find_ddx(call.ddx)
+    if path is None:
+        wanted = call.ddx or os.environ.get("DDX_BIN")
+        detail = f"{wanted} is not an executable" if wanted else "no ddx on PATH"
+        fix = "Install it, or name one with --ddx PATH or DDX_BIN."
+        yield DoctorCheck("ddx", False, f"{detail}; reading works without it", fix)
+        return
+    ddx = Ddx(path, project.root, _environment(project))
+    try:
+        dialect = dialect_of(path, project.root, env=ddx.env)
+    except DdxError as error:
+        yield DoctorCheck("ddx", False, error.message, _advice(error))
+        return
+    yield DoctorCheck("ddx", True, str(path))
+    yield _verbs(dialect)
+    if present is not None:
+        yield _readiness(call, project, ddx)
+    yield _documents(project, ddx, dialect)
+
+
+def _environment(project: Project) -> dict[str, str] | None:
+    """ddx looks for the git root; a project named by ``-C`` inside another one must be pointed at."""
+    if find_project(project.root).ddx_dir == project.ddx_dir:
+        return None
+    return {**os.environ, "DDX_BEAD_DIR": os.fspath(project.ddx_dir)}
+
+
+def _verbs(dialect: Dialect) -> DoctorCheck:
+    lacking = [deed for deed in VERBS if deed not in dialect.verbs]
+    if not dialect.drain:
+        return DoctorCheck(
+            "verbs",
+            False,
+            "its help names no loop that drains a queue",
+            "Run `ddx upgrade`, or name another one with --ddx.",
+        )
+    detail = f"drains with `ddx {' '.join(dialect.drain)}`"
+    if lacking:
+        detail += f"; does not know: {', '.join(deed.replace('_', ' ') for deed in lacking)}"
+    return DoctorCheck("verbs", True, detail)
+
+
+def _readiness(call: Call, project: Project, ddx: Ddx) -> DoctorCheck:
+    """Both answers as of now; if a write came between them, ours is taken once more."""
+    theirs: Sequence[str] = ()
+    ours: Sequence[str] = ()
+    for _ in range(2):
+        try:
+            theirs = ddx.ready_execution()
+        except DdxError as error:
+            return DoctorCheck("readiness", False, f"ddx did not answer: {error.message}", _advice(error))
+        ours = judge(call, project, read_tracker(project.beads_file), now=now_ns()).queue.picked_by_ddx
+        if tuple(ours) == tuple(theirs):
+            return DoctorCheck("readiness", True, f"ddx picks the same {len(ours)} in the same order")
+    return compare(ours, theirs)
+
+
+def _documents(project: Project, ddx: Ddx, dialect: Dialect) -> DoctorCheck:
+    """Whether our own reader makes the same graph of the documents as ddx does."""
+    try:
+        documents = read_documents(project, ddx, dialect)
+    except DocumentsUnreadable as error:
+        return DoctorCheck("documents", False, str(error), "Correct the file; `ddx doc audit` fails on it too.")
+    counted = f"{len(documents.all)} documents"
+    if dialect.documents.hidden:
+        counted += " (hidden folders too, as this ddx reads them)"
+    if documents.source != "ddx":
+        return DoctorCheck("documents", True, f"{counted}; {documents.note}")
+    if not documents.differences:
+        return DoctorCheck("documents", True, f"{counted}, the same for ddx and for our own reader")
+    few = "; ".join(documents.differences[:3])
+    fix = "No action needed: ddx's own graph is used. Please report it with `helix-tui doc graph --own --json`."
+    return DoctorCheck("documents", None, f"{len(documents.differences)} differences: {few}", fix)
+
+
+def compare(ours: Sequence[str], theirs: Sequence[str]) -> DoctorCheck:
+    """How two pick orders differ, in ids."""
+    here, there = frozenset(ours), frozenset(theirs)
+    parts = [
+        _named("only helix-tui says ready", [bead_id for bead_id in ours if bead_id not in there]),
+        _named("only ddx says ready", [bead_id for bead_id in theirs if bead_id not in here]),
+    ]
+    if here == there:
+        first = next(place for place, pair in enumerate(zip(ours, theirs, strict=True)) if pair[0] != pair[1])
+        parts.append(f"the same {len(ours)} in another order: place {first + 1} is {ours[first]} here, "
+                     f"{theirs[first]} there")  # fmt: skip
+    detail = "; ".join(filter(None, parts))
+    return DoctorCheck(
+        "readiness", False, detail, "Trust ddx's answer, and please report it with `helix-tui queue --json`."
+    )
+
+
+def _named(what: str, ids: Sequence[str]) -> str:
+    if not ids:
+        return ""
+    more = f" and {len(ids) - MOST_IDS} more" if len(ids) > MOST_IDS else ""
+    return f"{what}: {_cleaned(ids[:MOST_IDS])}{more}"
+
+
+def _cleaned(ids: Iterable[str]) -> str:
+    return ", ".join(clean_line(bead_id, 80) for bead_id in ids)
+
+
+def _advice(error: DdxError) -> str:
+    """What to do, and where the answer that could not be read has been kept."""
+    if error.exit_code != MALFORMED or not error.output:
+        return error.advice
+    with tempfile.NamedTemporaryFile(prefix="helix-ddx-answer-", suffix=".txt", delete=False) as file:
+        file.write(error.output)
+    return f"{error.advice}; the answer is kept in {Path(file.name)}"
+
+
+_PACKAGES = ("textual", "rich", "watchfiles", "msgspec", "sqlite-utils", "numpy", "tokenizers")
+_SIZES = (".ddx", ".helix", ".git/info")
+"""Folders whose files are listed with their sizes."""
+_MAX_LISTED = 500
+"""Files that a folder's list names; the rest is counted."""
+_VARIABLES = ("TERM", "COLORTERM", "LANG", "LC_ALL", "NO_COLOR", "TMUX", "SHELL", "EDITOR", "TEXTUAL")
+"""Variables whose values are told; of ours and of DDx's (HELIX_…, DDX_…) only that they are set."""
+
+
+def write_bundle(call: Call, target: Path, checks: Sequence[DoctorCheck]) -> list[tuple[str, int]]:
+    """Write the archive; (name, bytes) of what is in it.
+
+    Raises:
+        CliError: it exists already, or cannot be written.
+    """
+    project = locate(call)
+    parts = _with_contents(list(_parts(project, checks)))
+    try:
+        with open(target, "xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, text in parts:
+                archive.writestr(name, text)
+    except FileExistsError:
+        raise CliError(f"{target} exists already", "Name a file that does not exist yet.") from None
+    except OSError as error:
+        raise CliError(
+            f"the bundle cannot be written: {target}: {error.strerror or error}", "Name another place."
+        ) from None
+    return [(name, len(text)) for name, text in parts]
+
+
+def _with_contents(parts: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
+    """The parts, and before them one that lists them, for whoever gets the archive without our words."""
+    listed = "".join(f"{len(text):>12,}  {name}\n" for name, text in parts)
+    return [("contents.txt", listed.encode()), *parts]
+
+
+def _parts(project: Project, checks: Sequence[DoctorCheck]) -> Iterator[tuple[str, bytes]]:
+    """(name, content), every text scrubbed of secrets and the home folder."""
+    home = str(Path.home())
+
+    def clean(text: str) -> bytes:
+        return scrubbed(text).replace(home, "~").encode("utf-8", "replace")
+
+    yield "versions.txt", clean("\n".join(_versions()) + "\n")
+    yield (
+        "checks.json",
+        clean(_json([{"name": c.name, "ok": c.ok, "detail": c.detail, "fix": c.fix} for c in checks])),
+    )
+    yield "sizes.txt", clean("\n".join(_sizes(project.root)) + "\n")
+    yield "tracker.json", clean(_json(_tracker_counts(project)))
+    yield "environment.txt", clean("\n".join(_environment_lines()) + "\n")
+    settings = settings_file()
+    if settings.is_file():
+        yield "settings.toml", clean(_read(settings))
+    own, user = logs.log_file(), logs.state_folder() / "logs" / logs.NAME
+    for folder, path in (("log", own), *((("log-of-the-user", user),) if user != own else ())):
+        for number in range(BACKUPS + 1):
+            each = path.with_name(f"{path.name}.{number}") if number else path
+            if each.is_file():
+                yield f"{folder}/{each.name}", clean(_read(each))
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.format(msgspec.json.encode(value), indent=2).decode() + "\n"
+
+
+def _read(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return file.read(2 * MAX_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        return f"cannot be read: {error}\n"
+
+
+def _versions() -> Iterator[str]:
+    yield f"helix-tui {__version__}"
+    yield f"Python {platform.python_version()} ({platform.python_implementation()})"
+    yield f"{platform.system()} {platform.release()} {platform.machine()}"
+    for name in _PACKAGES:
+        try:
+            yield f"{name} {version(name)}"
+        except PackageNotFoundError:
+            yield f"{name} missing"
+
+
+def _sizes(root: Path) -> Iterator[str]:
+    """Sizes of our files and of DDx's, no contents."""
+    for folder in _SIZES:
+        top = root / folder
+        if not top.is_dir():
+            yield f"{folder}/  missing"
+            continue
+        count = total = 0
+        for path, size in files_below(top):
+            count, total = count + 1, total + size
+            if count <= _MAX_LISTED:
+                yield f"{size:>12,}  {path.relative_to(root)}"
+        yield f"{total:>12,}  {folder}/ in all, {count:,} files"
+
+
+def _tracker_counts(project: Project) -> dict[str, Any]:
+    """Counts of the tracker: beads by era, by status, and what could not be read. No texts."""
+    from collections import Counter
+
+    from helix_tui.core.beads.readiness import classify
+    from helix_tui.core.beads.tracker import read_tracker
+    from helix_tui.core.ground.time import now_ns
+
+    tracker = read_tracker(project.beads_file)
+    queue = classify(tracker.beads, now=now_ns(), era="auto")
+    return {
+        "beads": len(tracker.beads),
+        "rule": queue.rule,
+        "statuses": dict(Counter(bead.status for bead in tracker.beads.values())),
+        "states": dict(Counter(queue.standing(bead_id).state for bead_id in tracker.beads)),
+        "dropped": [[row.line, row.reason] for row in tracker.dropped][:100],
+        "missing": tracker.missing,
+        "problem": tracker.problem,
+    }
+
+
+def _environment_lines() -> Iterator[str]:
+    for name in _VARIABLES:
+        yield f"{name}={os.environ.get(name, '')}"
+    for name in sorted(os.environ):
+        if name.startswith(("HELIX_", "DDX_")):
+            yield f"{name} is set"
+
 
 _MARKS = {True: ("ok   ", "success"), False: ("BAD  ", "error"), None: ("–    ", "muted")}
 
@@ -69,7 +330,6 @@ def run(call: Call) -> int:
 
 
 def _pack(call: Call, checks: list[DoctorCheck]) -> dict[str, Any]:
-    from helix_tui.cli.setup.bundle import write_bundle
 
     target: Path = call.options.bundle
     contents = [{"name": name, "bytes": size} for name, size in write_bundle(call, target, checks)]

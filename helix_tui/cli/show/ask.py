@@ -14,13 +14,12 @@ from typing import Any
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.loading import judge, locate
 from helix_tui.cli.paint import columns
-from helix_tui.cli.report.search_hint import hint_once
+from helix_tui.cli.search_hint import hint_once
 from helix_tui.core.ask.answer.model import ask_model
 from helix_tui.core.ask.corpus.git import GitFailed
 from helix_tui.core.ask.corpus.listing import NothingToAsk, Source, read_file
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
-from helix_tui.core.ask.index.tree_check import TreeProblem, check_tree
-from helix_tui.core.ask.index.trees import MAX_TREE_BYTES, may_hold_tree
+from helix_tui.core.ask.index.trees import MAX_TREE_BYTES, TreeProblem, check_tree, may_hold_tree
 from helix_tui.core.ask.records import Progress, field_lines
 from helix_tui.core.ask.retrieval.trees import DEPTHS, BudgetError, with_budgets
 from helix_tui.core.ask.sessions.document import document_of, write_trace

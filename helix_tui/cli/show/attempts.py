@@ -20,7 +20,7 @@ from helix_tui.core.ddx.runs.running import Run, holds
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
-from helix_tui.core.supervision.decide.since_landing import SinceLanding, since_landing
+from helix_tui.core.supervision.decide.stuck import SinceLanding, since_landing
 from helix_tui.core.supervision.run_state.budget import with_given
 
 MOST_LINES = 60

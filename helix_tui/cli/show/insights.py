@@ -18,7 +18,7 @@ from helix_tui.core.ddx.attempts.sums import format_sum, format_usd, format_whol
 from helix_tui.core.ground.text import clean_line, counted, fit, short_id
 from helix_tui.core.ground.time import format_instant, format_span
 from helix_tui.core.insights.cells import DIMENSIONS, Cell, percentile, table
-from helix_tui.core.insights.forecast import Forecast, forecast
+from helix_tui.core.insights.forecast import Burn, Failing, Forecast, burn, failing, forecast, to_do
 from helix_tui.core.insights.report import (
     Batch,
     Measure,
@@ -28,7 +28,6 @@ from helix_tui.core.insights.report import (
     compare_models,
     read_measures,
 )
-from helix_tui.core.insights.spending import Burn, Failing, burn, failing, to_do
 from helix_tui.core.supervision.run_state.budget import with_told
 
 _HEADER = ("bead", "result", "kept", "tries", "model", "tokens", "cost", "time", "what")

@@ -1,8 +1,8 @@
-"""Running one program to its end: no shell, no terminal, a time limit, a limit on what it may print.
-
-The program gets a session of its own, so that a ``ctrl+c`` meant for the console does not reach it, and so
-that what it started can be told from everything else: a time limit ends the whole session
-(`process_session`).
+"""Running one program to its end: no shell, no terminal, a time limit, a limit on what it may print. Whatever we start
+gets a session of its own, so that a ``ctrl+c`` meant for the console does not reach it and that its descendants are
+known: a time limit ends the whole session, and so does its own end. ddx puts a coding agent into another process group
+but into the same session, and ddx of April leaves it there when it is interrupted: a signal to the group misses it.
+What left the session too is known as a descendant, as long as one looked while its parent was there.
 """
 
 from __future__ import annotations
@@ -15,13 +15,168 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground import process_session as session
+
+_LOOK_STEP_S = 0.02
+_PS_TIMEOUT_S = 5.0
+
+
+class Member(Struct, frozen=True):
+    """One process, told apart from a later one of the same number."""
+
+    pid: int
+    born: int = 0
+    """When it began, in the kernel's ticks; 0 where the system does not tell."""
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is still there; a process that has ended and waits to be reaped is not."""
+        row = _row(self.pid)
+        return row is not None and row.born == self.born and not row.ended
+
+
+class _Row(Struct, frozen=True):
+    pid: int
+    parent: int
+    session: int
+    born: int = 0
+    ended: bool = False
+
+
+def born_at(pid: int) -> int:
+    """When a process began, in the kernel's ticks since the machine did; 0 where the system does not tell."""
+    row = _from_proc(pid)
+    return row.born if row is not None else 0
+
+
+def family(leader: int) -> tuple[Member, ...]:
+    """The living processes of the session that a process leads, and all its descendants; itself is the first.
+
+    The process that asks is never among them.
+    """
+    rows = {row.pid: row for row in _rows()}
+    children: dict[int, list[int]] = {}
+    for row in rows.values():
+        children.setdefault(row.parent, []).append(row.pid)
+    wanted = [leader, *(row.pid for row in rows.values() if row.session == leader)]
+    found: dict[int, None] = {}
+    while wanted:
+        pid = wanted.pop(0)
+        if pid not in found:
+            found[pid] = None
+            wanted += children.get(pid, ())
+    me = os.getpid()
+    return tuple(Member(pid, rows[pid].born) for pid in found if pid in rows and not rows[pid].ended and pid != me)
+
+
+def alive(members: Iterable[Member]) -> tuple[Member, ...]:
+    """Those that still live."""
+    return tuple(each for each in members if each.alive)
+
+
+def end(members: Iterable[Member], *, signs: Iterable[tuple[signal.Signals, float]] = ()) -> tuple[Member, ...]:
+    """End processes: by each signal in turn, with the seconds that they get, then by force; who still lives.
+
+    Args:
+        members: as `family` found them; one whose number belongs to another process by now is left alone.
+        signs: asked politely, by default with SIGTERM and two seconds.
+    """
+    left = alive(members)
+    for sign, seconds in (*(signs or ((signal.SIGTERM, 2.0),)), (signal.SIGKILL, 2.0)):
+        if not left:
+            break
+        signal_all(left, sign)
+        left = _wait(left, seconds)
+    return left
+
+
+def signal_all(members: Iterable[Member], sign: signal.Signals) -> None:
+    """Send a signal to each that may be signalled."""
+    for each in members:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.kill(each.pid, sign)
+
+
+def interrupt(leader: int, patience: float) -> tuple[Member, ...]:
+    """Interrupt a program as ctrl+c in its terminal would, and end what it leaves behind; who still lives.
+
+    Args:
+        leader: the program; its children get the signal only where they are in its process group.
+        patience: seconds that it has to put its things away.
+
+    Raises:
+        PermissionError: it belongs to somebody else.
+    """
+    before = family(leader)
+    with contextlib.suppress(ProcessLookupError):
+        if os.getpgid(leader) == leader:
+            os.killpg(leader, signal.SIGINT)
+        else:
+            os.kill(leader, signal.SIGINT)
+    _wait(before[:1], patience)
+    return end({*before, *family(leader)})
+
+
+def _wait(members: Iterable[Member], seconds: float) -> tuple[Member, ...]:
+    deadline = time.monotonic() + seconds
+    while left := alive(members):
+        if time.monotonic() >= deadline:
+            break
+        time.sleep(_LOOK_STEP_S)
+    return left
+
+
+def _rows() -> Iterator[_Row]:
+    """Every process that can be seen, from ``/proc`` where there is one, else from ``ps``."""
+    try:
+        names = [name for name in os.listdir("/proc") if name.isdecimal()]
+    except OSError:
+        names = []
+    if names:
+        for name in names:
+            if (row := _from_proc(int(name))) is not None:
+                yield row
+    else:
+        yield from _from_ps()
+
+
+def _row(pid: int) -> _Row | None:
+    if os.path.exists("/proc/self/stat"):
+        return _from_proc(pid)
+    return next(_from_ps(str(pid)), None)
+
+
+def _from_proc(pid: int) -> _Row | None:
+    """One process by ``/proc/PID/stat`` (proc(5): 3 state, 4 parent, 6 session, 22 start in ticks)."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            words = file.read(4096).rpartition(b")")[2].split()
+        return _Row(pid, int(words[1]), int(words[3]), int(words[19]), words[0] in (b"Z", b"X"))
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _from_ps(*only: str) -> Iterator[_Row]:
+    """Processes by ``ps`` as POSIX has it; which session each is in the kernel is asked."""
+    words = ["ps", "-o", "pid=,ppid=,stat=", *(("-p", only[0]) if only else ("-A",))]
+    try:
+        begun = time.monotonic()
+        done = subprocess.run(words, capture_output=True, text=True, timeout=_PS_TIMEOUT_S)
+        logs.program(words, f"rc {done.returncode}", time.monotonic() - begun)
+    except (OSError, subprocess.TimeoutExpired):
+        return
+    for line in done.stdout.splitlines():
+        try:
+            pid, parent, state = line.split(None, 2)
+            yield _Row(int(pid), int(parent), os.getsid(int(pid)), 0, state.startswith("Z"))
+        except (ValueError, OSError):
+            continue
+
 
 _CHUNK = 1 << 16
 _LAST = 1 << 16
@@ -70,7 +225,7 @@ class _Running:
             self._running.add(process)
             ended = self.ended
         if ended:
-            session.signal_all(session.family(process.pid), signal.SIGKILL)
+            signal_all(family(process.pid), signal.SIGKILL)
 
     def leave(self, process: subprocess.Popen[bytes]) -> None:
         with self._change:
@@ -80,7 +235,7 @@ class _Running:
     def signal(self, sign: signal.Signals) -> None:
         with self._change:
             for process in self._running:
-                session.signal_all(session.family(process.pid), sign)
+                signal_all(family(process.pid), sign)
 
     def wait(self, seconds: float) -> bool:
         """Wait until none runs; False when the time is over before."""
@@ -216,12 +371,12 @@ def run_to_files(
             stderr=to_err,
             start_new_session=True,
         )
-    seen: set[session.Member] = set()
+    seen: set[Member] = set()
 
     def stopped() -> bool:
         if not stop():
             return False
-        seen.update(session.family(process.pid))  # what leaves the session is known by its parent alone
+        seen.update(family(process.pid))  # what leaves the session is known by its parent alone
         return True
 
     with process:
@@ -354,7 +509,7 @@ class _Collected:
         return True
 
 
-def _end(process: subprocess.Popen[bytes], *, leftovers: bool = False, seen: Iterable[session.Member] = ()) -> None:
+def _end(process: subprocess.Popen[bytes], *, leftovers: bool = False, seen: Iterable[Member] = ()) -> None:
     """End whatever still runs: the program and its session, politely first.
 
     The program is not reaped before its session is gone, so that nobody else gets its number meanwhile.
@@ -364,7 +519,7 @@ def _end(process: subprocess.Popen[bytes], *, leftovers: bool = False, seen: Ite
         seen: processes that it had started earlier; those that still live are ended with it.
     """
     if process.returncode is None and (leftovers or not _has_ended(process, 0.0)):
-        session.end({*seen, *session.family(process.pid)})
+        end({*seen, *family(process.pid)})
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(_GRACE_S)
 

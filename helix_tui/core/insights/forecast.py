@@ -1,9 +1,5 @@
-"""When a queue is drained, from what really landed: a span of time with its interval.
-
-Days on which much lands follow each other, and the pace itself changes: so whole weeks of the past are drawn
-(circular block bootstrap, Politis & Romano 1992) from the last two, four and eight weeks, and each draw is
-stretched as much as the pace changed from one fortnight to the next before. `bench/forecast.py` asks how often
-what came was in the interval that was said. The same past gives the same forecast.
+"""What the work costs and will cost, and when a queue is drained: burn by day, money in beads that keep failing, what
+some attempts would cost, and spans of time from what really landed; each with the interval that it falls in.
 """
 
 from __future__ import annotations
@@ -11,15 +7,275 @@ from __future__ import annotations
 import math
 import random
 from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from itertools import accumulate, islice, pairwise
+from operator import attrgetter
 
 from msgspec import Struct
 
 from helix_tui.core.beads.graph import Graph
-from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ground.time import NS, format_age, parse_instant
-from helix_tui.core.insights.cells import percentile
+from helix_tui.core.ddx.attempts.sums import AgentCall, format_usd
+from helix_tui.core.ground.text import counted
+from helix_tui.core.ground.time import NS, format_age, format_day, format_span, parse_instant
+from helix_tui.core.insights.cells import Cell, percentile, table
+
+DAY = 86_400 * NS
+
+RECENT_DAYS = 7
+"""Days that the burn rate and the forecast rest on."""
+
+
+class Burn(Struct, frozen=True):
+    """What was spent up to now."""
+
+    days: tuple[Cell, ...]
+    """One cell a local day on which anything ended, the newest first."""
+    last_day: Cell
+    """The last 24 hours."""
+    recent: Cell
+    """The last `RECENT_DAYS` days."""
+    open_beads: int
+    """Beads that workers are still to do: neither finished nor kept from them."""
+
+    @property
+    def per_day(self) -> float | None:
+        """Known dollars a day over the recent days; None where no cost is known."""
+        return None if self.recent.cost is None else self.recent.cost / RECENT_DAYS
+
+    @property
+    def left(self) -> float | None:
+        """Dollars that the open beads cost if each costs what a landed one did lately; None where unknown."""
+        each = self.recent.cost_per_landed
+        return None if each is None else each * self.open_beads
+
+
+_GOING = frozenset({"ready", "running", "claimed", "waiting_dependencies", "retry_cooldown"})
+_KEPT_FROM_WORKERS = frozenset({"not_eligible", "superseded", "epic_container", "preserved_review_blocked"})
+
+
+def to_do(queue: Queue) -> int:
+    """How many beads workers are still to do: not those that wait for a person or are kept from workers."""
+    return sum(
+        queue.state(bead_id) in _GOING
+        and not any(reason.kind in _KEPT_FROM_WORKERS for reason in queue.standing(bead_id).reasons)
+        for bead_id in queue.beads
+    )
+
+
+def burn(
+    attempts: Iterable[Attempt],
+    beads: Mapping[str, Bead],
+    now: int,
+    *,
+    left: int,
+    other_calls: Sequence[AgentCall] = (),
+) -> Burn:
+    """Spending as of ``now`` (ns since the epoch); what is said to have ended later is none yet.
+
+    A span has the attempts that ended in it and the calls that did, as line 1 and a budget count them: the
+    review of an attempt may end on the day after.
+
+    Args:
+        left: how many beads are still to do.
+        other_calls: calls of agents that belong to no attempt.
+    """
+    begun = list(attempts)
+    ended = [attempt for attempt in begun if attempt.finished and attempt.counted_at <= now]
+    spent = (call for attempt in begun for call in attempt.spent)
+    calls = [call for call in (*spent, *other_calls) if call.at <= now]
+    by_day: dict[str, list[AgentCall]] = {}
+    for call in calls:
+        by_day.setdefault(format_day(call.at), []).append(call)
+    days = [
+        Cell(cell.key, cell.attempts, tuple(by_day.get(cell.key[0][1], ()))) for cell in table(ended, beads, ("day",))
+    ]
+    return Burn(
+        days=tuple(sorted(days, key=lambda cell: cell.key, reverse=True)),
+        last_day=_since(ended, calls, now - DAY, "last 24 h"),
+        recent=_since(ended, calls, now - RECENT_DAYS * DAY, f"last {RECENT_DAYS} days"),
+        open_beads=left,
+    )
+
+
+def _since(attempts: Sequence[Attempt], calls: Sequence[AgentCall], begin: int, name: str) -> Cell:
+    return Cell(
+        (("span", name),),
+        tuple(a for a in attempts if begin <= a.counted_at),
+        tuple(call for call in calls if begin <= call.at),
+    )
+
+
+class Failing(Struct, frozen=True):
+    """A bead that was tried again and again and has not landed."""
+
+    bead_id: str
+    title: str
+    cell: Cell
+    last: Attempt
+    """The newest attempt."""
+
+
+TRIED = 2
+"""Attempts without a landing from which a bead counts as one that keeps failing."""
+
+
+def failing(attempts: Iterable[Attempt], beads: Mapping[str, Bead]) -> tuple[Failing, ...]:
+    """Unfinished beads with `TRIED` attempts and more since they last landed, the dearest first.
+
+    A bead that landed and was reopened counts from its last landing on. One that is closed, or that the
+    tracker no longer holds, is nobody's worry any more.
+    """
+    found = []
+    for cell in table(attempts, beads, ("bead",)):
+        bead = beads.get(cell.key[0][1])
+        if bead is None or bead.status in TERMINAL:
+            continue
+        newest_first = sorted(cell.attempts, key=attrgetter("counted_at"), reverse=True)
+        lost = []
+        for attempt in newest_first:
+            if attempt.landed:
+                break
+            lost.append(attempt)
+        if len(lost) >= TRIED:
+            found.append(Failing(bead.id, bead.title, Cell(cell.key, tuple(lost)), lost[0]))
+    return tuple(sorted(found, key=lambda each: (-(each.cell.cost or 0.0), -each.cell.n, each.bead_id)))
+
+
+RECENT = 400
+"""Past attempts that an estimate rests on at most, the newest."""
+
+MOST_LOOKED_AT = 4_000
+"""Past attempts among which those by the model asked for are looked for."""
+
+FEWEST_PRICED = 3
+"""Past attempts below which nothing is estimated."""
+
+ENOUGH = 10
+"""Attempts by the same harness and model from which the others are left out."""
+
+DRAWS = 400
+STRETCH = 25
+"""Attempts in a row that are drawn together."""
+
+ROUGH = 100
+"""Past attempts below which the interval is called rough: it holds fewer than nine in ten."""
+
+LOW, HIGH = 0.05, 0.95
+
+
+class Interval(Struct, frozen=True):
+    """An amount, and from where to where nine in ten fall."""
+
+    middle: float
+    low: float
+    high: float
+    n: int
+    """Past attempts that it rests on."""
+
+
+class Estimate(Struct, frozen=True):
+    """What ``attempts`` attempts would cost."""
+
+    attempts: int
+    of_model: bool
+    """It rests on attempts by the harness and model that are asked for; else on those by all."""
+    past: int
+    """Past attempts that were looked at."""
+    priced: int = 0
+    """Those of them that say what they cost."""
+    usd: Interval | None = None
+    """None where too few past attempts say what they cost."""
+    tokens: Interval | None = None
+    seconds: Interval | None = None
+
+    def describe_usd(self) -> str:
+        """``$4.10 ($2.20–$7.90)``; why there is none where there is none."""
+        if self.usd is None:
+            return f"no estimate: {self._why_none}"
+        return f"{format_usd(self.usd.middle)} ({format_usd(self.usd.low)}–{format_usd(self.usd.high)})"
+
+    @property
+    def _why_none(self) -> str:
+        if not self.past:
+            return "no attempt so far"
+        if not self.priced:
+            return "the cost of past attempts is unknown"
+        return f"what it cost is known of {counted(self.priced, 'past attempt')}, and {FEWEST} are needed"
+
+    def describe_time(self) -> str:
+        """``1h 20m (50m 00s–2h 10m)``; empty where it is not known."""
+        if self.seconds is None:
+            return ""
+        return f"{format_span(self.seconds.middle)} ({format_span(self.seconds.low)}–{format_span(self.seconds.high)})"
+
+    @property
+    def basis(self) -> str:
+        """What it rests on: ``9 in 10 such runs; from 148 past attempts of this model``."""
+        known = self.usd.n if self.usd is not None else self.past
+        whose = "of this model" if self.of_model else "of any model"
+        blind = f", {self.past - known:,} more without a cost" if self.usd is not None and known < self.past else ""
+        share = "9 in 10 such runs" if known >= ROUGH else "a rough interval"
+        return f"{share}; from {counted(known, 'past attempt')} {whose}{blind}"
+
+
+def estimate(attempts: Iterable[Attempt], count: int, *, harness: str = "", model: str = "") -> Estimate:
+    """What ``count`` attempts by a harness and model would cost. Takes up to 0.1 s: call it from a worker.
+
+    Args:
+        attempts: past ones, newest first; those that have not ended, or never began, are passed over.
+    """
+    ended: list[Attempt] = []
+    same: list[Attempt] = []
+    for each in islice(attempts, MOST_LOOKED_AT):
+        if each.finished and (each.duration_ms or each.cost_usd):
+            ended.append(each)
+            if _is_by(each, harness, model):
+                same.append(each)
+                if len(same) == RECENT:
+                    break
+    of_model = bool(harness or model) and len(same) >= ENOUGH
+    past = same if of_model else ended[:RECENT]
+    costs = [sums.usd for sums in (each.sums for each in past) if sums.whole.calls and sums.usd is not None]
+    tokens = [sums.tokens for sums in (each.sums for each in past) if sums.tokens is not None]
+    seconds = [each.duration_ms / 1000 for each in past if each.duration_ms]
+    usd, used, took = (_sum_of(count, values) for values in (costs, tokens, seconds))
+    return Estimate(count, of_model, len(past), len(costs), usd, used, took)
+
+
+def _is_by(attempt: Attempt, harness: str, model: str) -> bool:
+    return (not harness or attempt.harness == harness) and (not model or attempt.model == model)
+
+
+def _sum_of(count: int, values: Sequence[float]) -> Interval | None:
+    """The sum of ``count`` values like these; None of fewer than `FEWEST`."""
+    if len(values) < FEWEST_PRICED or count <= 0:
+        return None
+    rng, past = random.Random(len(values)), len(values)
+    up_to = [0.0, *accumulate([*values, *values])]
+    stretch = min(STRETCH, max(1, past // 4))  # a stretch as long as the past would always be its mean
+
+    def drawn(left: int) -> float:
+        total = 0.0
+        while left:
+            length, begin = min(stretch, left), rng.randrange(past)
+            total += up_to[begin + length] - up_to[begin]
+            left -= length
+        return total
+
+    mean = up_to[past] / past
+    # how far the mean of so few may be off, for all of them alike, and how the attempts vary around it
+    sums = sorted(max(0.0, drawn(count) + count * (drawn(past) / past - mean)) for _ in range(DRAWS))
+    return Interval(mean * count, sums[round(LOW * (DRAWS - 1))], sums[round(HIGH * (DRAWS - 1))], past)
+
+
+def fits_in(limit: float, attempts: Estimate) -> int:
+    """How many attempts of an estimate a limit in dollars pays for, by the mean; 0 where that is unknown."""
+    if attempts.usd is None or attempts.usd.middle <= 0:
+        return 0
+    return int(limit / (attempts.usd.middle / attempts.attempts))
+
 
 SHARE = 0.8
 """How often what comes should be in the interval."""

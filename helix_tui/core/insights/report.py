@@ -33,8 +33,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.insights.cells import UNKNOWN, Cell, table
-from helix_tui.core.insights.forecast import Forecast, forecast
-from helix_tui.core.insights.spending import Burn, Failing, burn, failing, to_do
+from helix_tui.core.insights.forecast import Burn, Failing, Forecast, burn, failing, forecast, to_do
 
 
 class Sample(Struct, frozen=True):

@@ -17,13 +17,12 @@ from sqlite_utils import Database
 from helix_tui.core.embedding import Encoder, Loaded, use_one_thread
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.memory import feedback as crediting
-from helix_tui.core.memory import records, reports
+from helix_tui.core.memory import graph, records, reports
+from helix_tui.core.memory import injection as approach
+from helix_tui.core.memory import injection as injecting
+from helix_tui.core.memory import recall as recalling
 from helix_tui.core.memory.guard import outward
-from helix_tui.core.memory.recall import graph
-from helix_tui.core.memory.recall import injection as approach
-from helix_tui.core.memory.recall import injection as injecting
-from helix_tui.core.memory.recall import recall as recalling
-from helix_tui.core.memory.recall.injection import Screen
+from helix_tui.core.memory.injection import Screen
 from helix_tui.core.memory.records import Correction, DatabaseReadOnly, MemoryEdit, MemoryFault
 from helix_tui.core.memory.store import counts as counting
 from helix_tui.core.memory.store import indexing, revisions, rows

@@ -1,15 +1,12 @@
-"""The live feed: one thread that watches, re-reads only what changed, and publishes snapshots.
-
-Two things make a new snapshot: a file that changed, and time that passed (a cooldown that ends, a heartbeat
-that grows old, a process that died without a word). Changes are gathered for a few milliseconds; when they
-keep streaming in, snapshots come at a bounded rate and never pile up.
+"""The live feed: one thread that waits for files to change (few folders, none of them recursive), re-reads only what
+changed, and publishes snapshots.
 """
 
 from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING
@@ -25,15 +22,123 @@ from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ddx.runs.running import STALL_AFTER_S, Run, RunReader, beads_at_work, holds
 from helix_tui.core.editing.journal import Journal, edits_of
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import counted
+from helix_tui.core.ground.project import Project, lease_roots
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.threads import keep_at
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.snapshot.snapshot import Change, Condition, Notice, Snapshot, compare
-from helix_tui.core.snapshot.watch import Watcher, folders_to_watch
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.index import AttemptIndex
+
+STEP_MS = 4
+"""How long nothing more may change before a group of changes counts as whole."""
+GROUP_MS = 30
+"""How long a group of changes may go on growing."""
+
+_UNWATCHED = "files are checked once a second, not watched: "
+_RAISE = "; raise fs.inotify.max_user_watches"
+
+_IN_DDX = ("", "run-state", "workers", "executions", "metrics", "agent-logs", "runs")
+
+
+def folders_to_watch(project: Project, runs: Iterable[Run]) -> dict[str, tuple[int, int]]:
+    """Existing folders in which something of interest can change, each with its (device, inode).
+
+    The nearest existing ancestor stands in for a folder that is not there yet, so that its appearance is
+    noticed; the inode tells a folder from another one that has taken its name.
+    """
+    wanted = [project.root, *(project.ddx_dir / name for name in _IN_DDX)]
+    wanted += [project.ddx_dir.parent, project.helix_dir]
+    if project.git_dir is not None:
+        wanted.append(project.git_dir)
+    wanted.extend(lease_roots(project))
+    wanted.extend(_worker_folders(project))
+    for run in runs:
+        wanted.extend(run.folders)
+        if run.transcript is not None:
+            wanted.append(run.transcript.parent)
+        if run.attempt_id:
+            wanted.append(project.ddx_dir / "executions" / run.attempt_id)
+    found: dict[str, tuple[int, int]] = {}
+    for folder in wanted:
+        status = _stat_folder(folder)
+        if status is not None:
+            found[str(folder)] = status
+    if not found:
+        for ancestor in project.root.parents:
+            status = _stat_folder(ancestor)
+            if status is not None:
+                found[str(ancestor)] = status
+                break
+    return found
+
+
+def _worker_folders(project: Project, most: int = 64) -> list[Path]:
+    """The newest worker folders; names begin with a kind and end with a time, so they sort by age."""
+    try:
+        with os.scandir(project.ddx_dir / "workers") as entries:
+            folders = sorted((e.name for e in entries if e.is_dir()), key=lambda n: n.rpartition("-")[2])
+    except OSError:
+        return []
+    return [project.ddx_dir / "workers" / name for name in folders[-most:]]
+
+
+def _stat_folder(folder: Path) -> tuple[int, int] | None:
+    try:
+        status = os.stat(folder)
+    except OSError:
+        return None
+    return (status.st_dev, status.st_ino)
+
+
+class Watcher:
+    """Waits for changes in a set of folders; where the kernel has no watches left, it only waits.
+
+    ``problem`` says in one sentence why it does not watch, if it does not.
+    """
+
+    def __init__(self, folders: Iterable[str], stop: threading.Event, timeout_ms: int) -> None:
+        import watchfiles  # 50 ms of import, and only the live thread pays it
+
+        self._stop = stop
+        self._timeout_ms = timeout_ms
+        self.problem = ""
+        self._changes: Iterator[set[tuple[watchfiles.Change, str]]] | None = watchfiles.watch(
+            *(folder for folder in folders if os.access(folder, os.R_OK)),
+            watch_filter=None,
+            debounce=GROUP_MS,
+            step=STEP_MS,
+            stop_event=stop,
+            rust_timeout=timeout_ms,
+            yield_on_timeout=True,
+            raise_interrupt=False,
+            recursive=False,
+            # with True, watchfiles 1 says nothing either when the kernel has no watches left
+            ignore_permission_denied=False,
+        )
+
+    def wait(self) -> set[str]:
+        """Paths that changed, after at most the timeout; empty when none did or the wait was ended."""
+        if self._changes is not None:
+            try:
+                return {path for _, path in next(self._changes, ())}
+            except FileNotFoundError:
+                self._changes = None  # a folder went away before it was watched: the next plan knows
+                return {""}
+            except (OSError, RuntimeError) as error:
+                self._changes = None
+                why = clean_line(str(error).partition(" about [")[0].rstrip("."), 120)
+                self.problem = f"{_UNWATCHED}{why}{_RAISE if 'limit' in why else ''}"
+        self._stop.wait(self._timeout_ms / 1000)
+        return set()
+
+    def close(self) -> None:
+        """Give the watches back."""
+        if isinstance(self._changes, Generator):
+            self._changes.close()
+        self._changes = None
+
 
 TICK_MS = 1000
 """How often time itself is looked at when no file changes."""

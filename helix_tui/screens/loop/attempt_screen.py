@@ -37,8 +37,14 @@ from helix_tui.screens.background import Jobs
 from helix_tui.screens.external_editor import GIT_SECONDS, page_at, page_text
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.header import PaneTabs
-from helix_tui.widgets.text.attempt_evidence import AttemptSubject, EvidencePane, SubjectLine, short_name
-from helix_tui.widgets.text.comparison import ComparisonFacts, ComparisonPane
+from helix_tui.widgets.text.attempt_evidence import (
+    AttemptSubject,
+    ComparisonFacts,
+    ComparisonPane,
+    EvidencePane,
+    SubjectLine,
+    short_name,
+)
 from helix_tui.widgets.text.diff import DiffFiles, DiffPane
 from helix_tui.widgets.text.pane import Para, TextPane
 from helix_tui.widgets.text.patch import DiffFacts, painted, parse_diff

@@ -22,7 +22,7 @@ from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden, find_
 from helix_tui.core.editing.steps import OperationRefused
 from helix_tui.core.editing.undo import Conflict, Unreadable
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground import process_session as session
+from helix_tui.core.ground import process as session
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.snapshot import Snapshot

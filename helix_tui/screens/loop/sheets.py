@@ -25,9 +25,9 @@ from helix_tui.core.editing.operations import eligible
 from helix_tui.core.ground.project import machine_name, read_end
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import with_relative_times
-from helix_tui.core.insights.estimate import Estimate, estimate
+from helix_tui.core.insights.forecast import Estimate, estimate
 from helix_tui.core.supervision.decide.check import StatusSummary
-from helix_tui.core.supervision.decide.since_landing import explain_landings, since_landing
+from helix_tui.core.supervision.decide.stuck import explain_landings, since_landing
 from helix_tui.core.supervision.decide.verdict import VerdictReason
 from helix_tui.core.supervision.run_state.budget import BudgetSpan, Limits, parse_limits
 from helix_tui.core.supervision.run_state.status import said_lines

@@ -24,11 +24,11 @@ from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.editing.requests import request_for
 from helix_tui.screens.filter import FilteringScreen
+from helix_tui.screens.memory import changes as corrections
 from helix_tui.screens.memory import changes as doing
-from helix_tui.screens.memory import corrections
 from helix_tui.screens.memory import view_state as shelving
+from helix_tui.screens.memory.changes import MemoryActionSheet, MemoryPreviewSheet
 from helix_tui.screens.memory.memory_session import MemorySession, MemoryViewState
-from helix_tui.screens.memory.sheets import MemoryActionSheet, MemoryPreviewSheet
 from helix_tui.screens.memory.view_state import page_of
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Rows

@@ -32,7 +32,7 @@ from helix_tui.keymap import BY_ID, bindings, names, shown
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.requests import DriftRequest, RecoveryRequest, request_for, upkeep
 from helix_tui.screens.external_editor import open_first_change
-from helix_tui.screens.memory.sheets import MemoryPreviewSheet
+from helix_tui.screens.memory.changes import MemoryPreviewSheet
 from helix_tui.screens.needs import actions
 from helix_tui.screens.needs.actions import AnswerRequest, LandRequest, ResolvedRequest
 from helix_tui.screens.needs.need_list import KEYS, NeedList, title_of

@@ -11,8 +11,8 @@ from helix_tui.core.ddx.attempts.sums import format_sum
 from helix_tui.core.ground.shares import Share
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.insights.cells import UNKNOWN, Cell, known, percentile
+from helix_tui.core.insights.forecast import Failing
 from helix_tui.core.insights.report import Measure, ModelComparison, Report, Trial, key_of
-from helix_tui.core.insights.spending import Failing
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span
 from helix_tui.widgets.base.row_source import Column, Figured, FiguredRows, cell

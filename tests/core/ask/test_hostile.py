@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ask.corpus.listing import NothingToAsk
+from helix_tui.core.ask.index.database import FILE, Database
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
-from helix_tui.core.ask.index.store.database import FILE, Database
 from helix_tui.core.ground.project import find_project
 from tests.core.ask.test_index import FILES, git, index_of, make
 

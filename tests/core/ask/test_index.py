@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 
 from helix_tui.core.ask.corpus.git import BlobReader
-from helix_tui.core.ask.index.channels import meaning
+from helix_tui.core.ask.index import channels as meaning
+from helix_tui.core.ask.index import database
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
 from helix_tui.core.ask.index.question import read_question
-from helix_tui.core.ask.index.store import database
 from helix_tui.core.ground.project import find_project
 
 FILES = {
@@ -139,7 +139,7 @@ def test_what_is_held_of_an_index_between_questions_has_bounds(tmp_path: Path, m
     files = {f"part{number}.py": f"def lease_{number}(): return renew\n" for number in range(12)}
     index = index_of(make(tmp_path / "r", files))
     every = [index.definitions(f"lease_{number}") for number in range(12)]
-    monkeypatch.setattr("helix_tui.core.ask.index.store.view.MAX_POSTINGS", 1_000)
+    monkeypatch.setattr("helix_tui.core.ask.index.view.MAX_POSTINGS", 1_000)
     monkeypatch.setattr("helix_tui.core.ask.index.contents._PIECES", 3)
     again = open_index(find_project(tmp_path / "r"))
     again.refresh()
@@ -360,13 +360,13 @@ def test_the_encoder_compares_what_ranks_first_of_a_repository_of_any_size(
     assert encoder.texts == []
     ranked = index.rank_files("where is a lease")
     assert sum("meaning" in one.channels for one in ranked) > 5
-    assert len(encoder.texts) == 1 + meaning.MOST_FILES
+    assert len(encoder.texts) == 1 + meaning.MOST_BY_MEANING
     index.close()
     again = index_of(root)
     assert [(one.file, one.score) for one in again.rank_files("where is a lease")] == [
         (one.file, one.score) for one in ranked
     ]
-    assert len(encoder.texts) == 1 + meaning.MOST_FILES, "what is kept under its digest is not encoded again"
+    assert len(encoder.texts) == 1 + meaning.MOST_BY_MEANING, "what is kept under its digest is not encoded again"
 
 
 def test_kept_vectors_have_a_bound(tmp_path: Path, encoder: CountingEncoder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.ask.corpus.roles import role_of, standing
+from helix_tui.core.ask.corpus.languages import GRAMMARS, language_of
+from helix_tui.core.ask.corpus.listing import role_of, standing
+from helix_tui.core.ask.corpus.reader import read_pieces
 from helix_tui.core.ask.index.contents import Raw, read_batch
 from helix_tui.core.ask.index.question import read_question
-from helix_tui.core.ask.index.store.segment import WordsSaid
-from helix_tui.core.ask.parse.languages import GRAMMARS, language_of
-from helix_tui.core.ask.parse.reader import read_pieces
+from helix_tui.core.ask.index.segment import WordsSaid
 from helix_tui.core.ask.tokens import count_terms, stem
 from helix_tui.core.ground.text import stem_english
 

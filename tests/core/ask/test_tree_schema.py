@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from helix_tui.core.ask.answer.model import ModelReply
-from helix_tui.core.ask.index.tree_check import check_tree
+from helix_tui.core.ask.index.trees import check_tree
 from helix_tui.core.ask.records import field_lines
 from helix_tui.core.ask.retrieval.trees import Policy
 from helix_tui.core.ask.sessions.document import acceptance

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ground import process_session as session
+from helix_tui.core.ground import process as session
 from helix_tui.core.ground.process import run, run_to_files
 
 pytestmark = pytest.mark.long
@@ -119,7 +119,7 @@ def test_whoever_asks_is_never_in_the_family() -> None:
 
 
 def test_without_proc_ps_tells(mark: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("helix_tui.core.ground.process_session.os.listdir", lambda path: [])
+    monkeypatch.setattr("helix_tui.core.ground.process.os.listdir", lambda path: [])
     with subprocess.Popen(words(mark, "group", "stays"), stdout=subprocess.PIPE, start_new_session=True) as process:
         assert process.stdout is not None
         assert select.select([process.stdout], [], [], 60)[0]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
-from helix_tui.core.insights.estimate import ENOUGH, estimate, fits_in
+from helix_tui.core.insights.forecast import ENOUGH, estimate, fits_in
 
 
 def attempt(

@@ -16,8 +16,8 @@ from helix_tui.core.ddx.attempts.sums import AgentCall
 from helix_tui.core.ground.shares import share
 from helix_tui.core.ground.time import NS, parse_instant
 from helix_tui.core.insights.cells import percentile, table
+from helix_tui.core.insights.forecast import DAY, burn, failing
 from helix_tui.core.insights.report import batch_of, batches, compare_models
-from helix_tui.core.insights.spending import DAY, burn, failing
 
 NOW = 1_800_000_000 * NS
 _numbers = count()

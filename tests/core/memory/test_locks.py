@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ask.index.store.database import Database as AskDatabase
+from helix_tui.core.ask.index.database import Database as AskDatabase
 from helix_tui.core.memory.store.database import open_database, writing
 
 PACKAGE = Path(__file__).resolve().parents[3] / "helix_tui"
@@ -127,7 +127,7 @@ def test_no_code_beside_sqlite_opens_a_database() -> None:
     allowed = {
         ("core/memory/store/database.py", "os.open"),  # makes the empty file that a backup is written into
         # a table of words that comes with the program, and no database
-        ("core/memory/recall/keywords.py", "Path(__file__).with_name('kin.xz').read_bytes"),
+        ("core/memory/recall.py", "Path(__file__).with_name('kin.xz').read_bytes"),
         ("core/memory/task_check.py", "open"),  # the sources that an agent's task names
     }
     found = {

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from helix_tui.core.memory import MemoryFault, MemoryStore, Recalled
-from helix_tui.core.memory.recall import keywords
+from helix_tui.core.memory import recall as keywords
 from tests.core.memory.conftest import Clock, Opener, Plane, name_of
 
 QUERY = "what the agent is about to do"

@@ -17,7 +17,7 @@ from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.core.supervision.decide.notify import (
+from helix_tui.core.supervision.decide.notifications import (
     NewsWatch,
     Notification,
     claimed,

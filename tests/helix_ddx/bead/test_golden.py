@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from helix_ddx.base.flags import GivenFlags
-from helix_ddx.store.call import VerbCall
+from helix_ddx.store.workspace import VerbCall
 from helix_ddx.verbs import edges, status
 from helix_ddx.verbs import lists as listing
 from helix_tui.core.ground.time import parse_now

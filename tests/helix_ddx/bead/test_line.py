@@ -8,8 +8,7 @@ import pytest
 
 from helix_ddx.__main__ import main
 from helix_ddx.base.flags import parse_duration
-from helix_ddx.cli.program import help_text
-from helix_ddx.cli.verbs import verbs_of
+from helix_ddx.cli.program import help_text, verbs_of
 from tests.helix_ddx.bead.conftest import MakeDesk
 
 

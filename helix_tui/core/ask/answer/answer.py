@@ -24,7 +24,7 @@ from helix_tui.core.ask.answer.sentences import (
     is_import,
     sentences_of,
 )
-from helix_tui.core.ask.corpus.roles import is_declaration
+from helix_tui.core.ask.corpus.listing import is_declaration
 from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.question import Question, Slot, covers, terms_in
 from helix_tui.core.ask.retrieval.senses import Ambiguity, Weighed, defines

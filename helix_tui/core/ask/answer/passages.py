@@ -18,9 +18,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ask.answer.branches import Branch, branches_for, is_condition, test_of
-from helix_tui.core.ask.answer.quoting import cut_code, cut_document
-from helix_tui.core.ask.answer.sentences import sentences_of
-from helix_tui.core.ask.corpus.roles import completes_for_a_shell
+from helix_tui.core.ask.answer.sentences import cut_code, cut_document, sentences_of
+from helix_tui.core.ask.corpus.listing import completes_for_a_shell
 from helix_tui.core.ask.records import Span, text_hash
 from helix_tui.core.ask.retrieval.library import Library
 from helix_tui.core.ask.retrieval.subject import Asks, QuestionSubject

@@ -21,17 +21,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ask.corpus.git import TrackedFile
+from helix_tui.core.ask.corpus.languages import language_of
 from helix_tui.core.ask.corpus.listing import Listing, Source, unfit
-from helix_tui.core.ask.index.channels import commits, meaning
+from helix_tui.core.ask.corpus.reader import Pieces, bodies, names, read_pieces
+from helix_tui.core.ask.index import channels, commits
+from helix_tui.core.ask.index.database import Database
 from helix_tui.core.ask.index.question import IndexQuery
 from helix_tui.core.ask.index.ranking import Ranking
-from helix_tui.core.ask.index.store.database import Database
-from helix_tui.core.ask.index.store.segment import Blob, Segment, SegmentBuilder, WordsSaid, joined
-from helix_tui.core.ask.index.store.view import IndexView
+from helix_tui.core.ask.index.segment import Blob, Segment, SegmentBuilder, WordsSaid, joined
 from helix_tui.core.ask.index.trees import may_hold_tree
-from helix_tui.core.ask.parse.languages import language_of
-from helix_tui.core.ask.parse.pieces import Pieces
-from helix_tui.core.ask.parse.reader import bodies, names, read_pieces
+from helix_tui.core.ask.index.view import IndexView
 from helix_tui.core.ask.records import Progress, Refreshed, Tree
 from helix_tui.core.ground import log as logs
 
@@ -265,7 +264,7 @@ class Contents:
         self._tree: Tree | None = None
         self._origins: dict[tuple[str, str, str | None, int, int], list[str]] = {}
         """The commits of lines that were asked for, by file, its content, the commit stood on and the lines."""
-        self._meanings = meaning.Meanings(lambda: self._database) if with_meaning else None
+        self._meanings = channels.Meanings(lambda: self._database) if with_meaning else None
         self._rankings: dict[tuple[str | IndexQuery, bool], Ranking] = {}
         self.commit: str | None = None
         self.listed: int | None = None

@@ -17,17 +17,15 @@ import watchfiles
 from msgspec import Struct
 
 from helix_tui.core.ask.corpus.git import Git, GitFailed
-from helix_tui.core.ask.corpus.listing import NothingToAsk, decode, split_lines
-from helix_tui.core.ask.corpus.roles import left_out, role_of
+from helix_tui.core.ask.corpus.languages import DOCUMENTS
+from helix_tui.core.ask.corpus.listing import NothingToAsk, decode, left_out, role_of, split_lines
+from helix_tui.core.ask.corpus.reader import enclosing, trails
 from helix_tui.core.ask.index.contents import Contents
+from helix_tui.core.ask.index.database import FILE
 from helix_tui.core.ask.index.question import IndexQuery, read_question
 from helix_tui.core.ask.index.ranking import Ranking, RankingSources, rank
-from helix_tui.core.ask.index.store.database import FILE
-from helix_tui.core.ask.index.store.view import StaleView
 from helix_tui.core.ask.index.trees import derived_tree, read_tree
-from helix_tui.core.ask.parse.code import enclosing
-from helix_tui.core.ask.parse.documents import trails
-from helix_tui.core.ask.parse.languages import DOCUMENTS
+from helix_tui.core.ask.index.view import StaleView
 from helix_tui.core.ask.records import (
     Definition,
     Document,

@@ -14,9 +14,9 @@ import numpy as np
 from msgspec import Struct
 
 from helix_tui.core.ask import tokens
-from helix_tui.core.ask.index.channels import calls, commits, fuzzy, lexical, meaning, symbols
+from helix_tui.core.ask.index import channels, commits
 from helix_tui.core.ask.index.question import IndexQuery, Shape
-from helix_tui.core.ask.index.store.view import IndexView
+from helix_tui.core.ask.index.view import IndexView
 from helix_tui.core.ask.records import RankedFile, Role
 
 WEIGHTS: Mapping[str, float] = {
@@ -83,8 +83,8 @@ class RankingSources(Struct, frozen=True):
 
     view: IndexView
     history: commits.CommitHistory
-    reader: calls.Reader
-    meanings: meaning.Meanings | None = None
+    reader: channels.Reader
+    meanings: channels.Meanings | None = None
     """None where the encoder is not to be asked."""
 
 
@@ -135,7 +135,7 @@ def rank(question: IndexQuery, known: RankingSources) -> Ranking:
     Words, names and history come first; then calls are followed from what ranks best, and meanings compared among it.
     """
     view = known.view
-    words = lexical.score(question.weights, view)
+    words = channels.score_words(question.weights, view)
     weights = weights_for(question)
     found = _by_words(question, words, known)
     parts = {name: weights[name] * _scaled(name, found[name]) for name in sorted(found) if weights[name]}
@@ -151,7 +151,7 @@ def rank(question: IndexQuery, known: RankingSources) -> Ranking:
     return Ranking(view, parts, prior, words.chunks)
 
 
-def _by_words(question: IndexQuery, words: lexical.Lexical, known: RankingSources) -> dict[str, np.ndarray]:
+def _by_words(question: IndexQuery, words: channels.Lexical, known: RankingSources) -> dict[str, np.ndarray]:
     """Each channel that needs no other one, float64 (files,)."""
     view, history = known.view, known.history
     return {
@@ -160,10 +160,10 @@ def _by_words(question: IndexQuery, words: lexical.Lexical, known: RankingSource
         "path": words.path,
         "names": words.names,
         "title": _title(question, view),
-        "short": lexical.shortened(question, view) if weights_for(question)["short"] else np.zeros(len(view)),
+        "short": channels.shortened(question, view) if weights_for(question)["short"] else np.zeros(len(view)),
         "stem": commits.by_stem(question, view),
-        "symbol": symbols.score(question, view),
-        "fuzzy": fuzzy.score(question, view),
+        "symbol": channels.score_symbols(question, view),
+        "fuzzy": channels.score_fuzzy(question, view),
         "mention": commits.mentioned(question, view),
         "trace": commits.in_traces(question, view),
         "module": commits.by_module(question, view),
@@ -177,7 +177,7 @@ def _title(question: IndexQuery, view: IndexView) -> np.ndarray:
     titled = question.titled()
     total = np.zeros(len(view))
     if titled is not None:
-        words = lexical.score(titled.weights, view)
+        words = channels.score_words(titled.weights, view)
         for name, scores in (
             ("whole", words.whole), ("best", words.best), ("names", words.names), ("path", words.path),
         ):  # fmt: skip
@@ -193,22 +193,22 @@ def _calls(first: Ranking, known: RankingSources) -> np.ndarray:
         chunk = first.best_chunk(at)
         cut = known.reader.pieces(view.paths[at]).chunks[chunk] if chunk is not None else None
         if cut is not None:
-            seeds.append(calls.CallSeed(at, cut.start, cut.end, first.share(at)))
-    one, two = calls.score(seeds, view, known.reader)
+            seeds.append(channels.CallSeed(at, cut.start, cut.end, first.share(at)))
+    one, two = channels.score_calls(seeds, view, known.reader)
     total: np.ndarray = _scaled("calls", one) + SECOND_STEP * _scaled("calls", two)
     return total
 
 
-def _meanings(question: IndexQuery, first: Ranking, known: RankingSources, meanings: meaning.Meanings) -> np.ndarray:
+def _meanings(question: IndexQuery, first: Ranking, known: RankingSources, meanings: channels.Meanings) -> np.ndarray:
     """How near in meaning the files that rank first are: by their digests, or by their best passages."""
     view, reader = known.view, known.reader
     scores = np.zeros(len(view))
-    speaking = [at for at in first.order if meaning.speaks_for(view.documents[at].role)][: meaning.MOST_FILES]
+    speaking = [at for at in first.order if channels.speaks_for(view.documents[at].role)][: channels.MOST_BY_MEANING]
     if _is_long(question):
-        speaking = speaking[: meaning.MOST_PASSAGES]
+        speaking = speaking[: channels.MOST_PASSAGES]
         texts = [_passage(at, first, known) for at in speaking]
     else:
-        texts = [meaning.digest(view.paths[at], reader.pieces(view.paths[at])) for at in speaking]
+        texts = [channels.digest(view.paths[at], reader.pieces(view.paths[at])) for at in speaking]
     found = meanings.score(question.text, texts)
     if found is not None:
         scores[speaking] = found
@@ -216,7 +216,7 @@ def _meanings(question: IndexQuery, first: Ranking, known: RankingSources, meani
 
 
 def _is_long(question: IndexQuery) -> bool:
-    return question.shape == "question" and len(question.text.split()) > meaning.FEW_WORDS
+    return question.shape == "question" and len(question.text.split()) > channels.FEW_WORDS
 
 
 def _passage(at: int, first: Ranking, known: RankingSources) -> str:
@@ -225,7 +225,7 @@ def _passage(at: int, first: Ranking, known: RankingSources) -> str:
     if chunk is None:
         return path
     cut = known.reader.pieces(path).chunks[chunk]
-    return meaning.passage(path, cut.header, known.reader.lines(path, cut.start, cut.end))
+    return channels.passage(path, cut.header, known.reader.lines(path, cut.start, cut.end))
 
 
 def _inherited(parts: Mapping[str, np.ndarray], prior: np.ndarray, view: IndexView) -> np.ndarray:

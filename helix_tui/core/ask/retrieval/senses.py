@@ -15,7 +15,7 @@ from typing import Literal
 
 from msgspec import Struct
 
-from helix_tui.core.ask.corpus.roles import is_declaration
+from helix_tui.core.ask.corpus.listing import is_declaration
 from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.library import Library
 from helix_tui.core.ask.retrieval.question import Question, Slot, covers, name_parts, terms_in

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.ask.corpus.roles import role_of
+from helix_tui.core.ask.corpus.listing import role_of
 from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.records import Definition, Heading, Kind, RankedFile, Span, Tree, Use, commit_span, text_hash
 from helix_tui.core.ask.retrieval.library import Records

@@ -1,21 +1,202 @@
-"""Making memories findable: their words, their paths, the vectors of their texts.
-
-The plugin stores memories too, and some are stored while there is no encoder: what they lack is made later.
+"""Making memories findable: their words, the vectors of their texts, and the files that they speak of, compared step
+by step as paths, never as substrings.
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterable, Sequence
+from fnmatch import fnmatchcase
 
 import numpy as np
 from msgspec import Struct
+from sqlite_utils import Database
 
 from helix_tui.core.memory import guard as marks
 from helix_tui.core.memory.ranking import key, words
 from helix_tui.core.memory.records import USER_PROVIDED
-from helix_tui.core.memory.store import paths, rows
+from helix_tui.core.memory.store import rows
 from helix_tui.core.memory.store.database import Base, Vector
 from helix_tui.core.memory.store.index import TRIGGER, WHOLE
+
+_MENTION = re.compile(
+    r"(?<![\w@:/.-])(?:"
+    r"(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9}(?![\w/])"  # a file, with or without folders
+    r"|(?:[\w.@+-]+/)+[\w.@+-]*)"  # a folder, or a file without an ending
+)
+_MODULE = re.compile(r"(?<![\w@:/.-])[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+(?![\w/-])")
+"""A dotted name: ``helix.memory.store``, the path of a module or something in one."""
+_NAMED = re.compile(
+    r"`([A-Za-z_]\w{2,})`|\b([a-z]\w{2,}) (?:module|package)\b|\b(?:module|package) ([a-z]\w{2,})\b"
+    r"|(?<![\w.@/-])([a-z]+(?:_[a-z0-9]+)+)(?![\w./(-])"
+)
+"""A module by its bare name, written as one: in backticks, beside the word, with an underscore."""
+_EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}\Z")
+_ENDINGS = """
+bash c cc cfg cjs conf cpp cs css csv cxx dart env erb ex exs go gradle graphql h hpp hs html ini
+ipynb java js json jsonl jsx kt less lock lua mako md mjs ml mod php pl proto ps1 py pyi pyx r rb rs
+rst sass scala scss sh sql sum svelte svg swift tcss tex tf toml ts tsx txt vue xml yaml yml zig zsh
+"""
+_KNOWN = frozenset(_ENDINGS.split())
+_COMMON = frozenset(
+    (
+        "the",
+        "this",
+        "that",
+        "each",
+        "one",
+        "test",
+        "main",
+        "index",
+        "init",
+        "utils",
+        "same",
+        "new",
+        "old",
+        "our",
+    )
+)
+"""Words before "module" that name none."""
+MODULE = ".*"
+"""Ends a mention of a module: a file with any ending, but not everything in a folder of that name."""
+_WHOLE = frozenset(("__init__", "mod", "index"))
+"""Names of the file that is the module of its folder."""
+_WILD = re.compile(r"[*?\[]")
+_MOST = 64
+
+
+_QUOTES = "`'\"\u2018\u2019\u201c\u201d"
+_IN = rf"[{_QUOTES}]*(?: \w+)? (?:in|of|from|under|inside|within|at) (?:the )?(?:folder |package |module )?[{_QUOTES}]*"
+_LISTED = rf"[{_QUOTES}]*(?: (?:folder|package|module))?(?: ?[:,(] ?|'s )(?:the )?(?:file |module )?[{_QUOTES}]*"
+_FILE = r"(?<![\w./-])[A-Za-z_][\w-]*\.[A-Za-z]\w{0,9}(?![\w/])"
+_NAME = r"`[A-Za-z_]\w{2,}(?=`)"
+_PLACE = r"(?<![\w./-])(?:[\w.@+-]+/)*[\w@+-]+/?(?![\w/])"
+_PLACED = (
+    re.compile(rf"(?P<file>{_FILE}|{_NAME}){_IN}(?P<place>{_PLACE})"),
+    re.compile(rf"(?P<place>{_PLACE}){_LISTED}(?P<file>{_FILE})"),
+)
+"""A file without folders beside the folder that it is in."""
+
+
+def mentioned(text: str) -> list[str]:
+    """Paths that a text speaks of, cleaned of their trailing punctuation; folders end in ``/``, and what is a
+    module but no folder ends in ``.*``."""
+    found = _paths(text) + _modules(text)
+    places = {match["place"].rstrip("/") for pattern in _PLACED for match in pattern.finditer(text)}
+    told = [f"{path.rstrip('/')}{MODULE}" if path.rstrip("/") in places else path for path in found]
+    return list(dict.fromkeys(told))[:_MOST]
+
+
+def _paths(text: str) -> list[str]:
+    found = []
+    for match in _MENTION.finditer(text):
+        path = match[0].rstrip(".")
+        steps = [step for step in path.split("/") if step not in ("", ".")]
+        if not steps or ".." in steps:
+            continue
+        extension = steps[-1].rpartition(".")[2].lower() if _EXTENSION.search(steps[-1]) else ""
+        if extension and (extension in _KNOWN or len(steps) > 1):
+            found.append("/".join(steps))
+        elif path.endswith("/"):
+            found.append("/".join(steps) + "/")
+        elif len(steps) > 1:
+            found.append("/".join(steps))
+    return found
+
+
+def _modules(text: str) -> list[str]:
+    """Modules that a text names, as paths without an ending: dotted, in backticks, or called a module."""
+    found = []
+    for match in _MODULE.finditer(text):
+        steps = match[0].split(".")
+        if steps[-1].lower() in _KNOWN and len(steps) == 2:
+            continue  # a file
+        found += ["/".join(steps), *(["/".join(steps[:-1]) + MODULE] if len(steps) > 2 else [])]
+    for match in _NAMED.finditer(text):
+        name = match[match.lastindex or 0]
+        if name not in _COMMON:
+            found.append(name)
+    return found
+
+
+def meets(mention: str, file: str) -> bool:
+    """Whether a file is the one, or lies in the folder, that a memory mentions."""
+    said, asked = _steps(mention), _steps(file)
+    if not said or not asked:
+        return False
+    if mention.endswith(MODULE):
+        said, stem = _steps(mention.removesuffix(MODULE)), asked[-1].partition(".")[0]
+        module = asked[:-1] if stem in _WHOLE else [*asked[:-1], stem]
+        return module[-len(said) :] == said
+    if _WILD.search(file):
+        if len(said) == 1 and not mention.endswith("/"):
+            return fnmatchcase(said[0], asked[-1])
+        return _under(mention, asked[:-1], said) or fnmatchcase("/".join(said), _pattern(file))
+    folder = mention.endswith("/") or "." not in said[-1]
+    if folder and any(asked[start : start + len(said)] == said for start in range(len(asked) - len(said))):
+        return True
+    if mention.endswith("/"):
+        return False
+    if "." not in said[-1] and meets(mention + MODULE, file):
+        return True
+    short, long = (said, asked) if len(said) <= len(asked) else (asked, said)
+    return long[-len(short) :] == short
+
+
+def matches(database: Database, files: Iterable[str]) -> dict[int, tuple[str, ...]]:
+    """Memory id -> those of the files that it speaks of."""
+    found: dict[int, list[str]] = {}
+    for file in dict.fromkeys(files):
+        for memory_id, mention in _candidates(database, file):
+            if meets(mention, file) and file not in (known := found.setdefault(memory_id, [])):
+                known.append(file)
+    return {memory_id: tuple(known) for memory_id, known in found.items() if known}
+
+
+def remember(database: Database, memory_id: int, texts: Iterable[str], listed: Iterable[str] = ()) -> None:
+    """Index the paths that a memory's texts mention, and those that the plugin has listed for it."""
+    paths = dict.fromkeys([*(path for text in texts for path in mentioned(text)), *listed])
+    database.conn.executemany(
+        "INSERT OR IGNORE INTO memory_path (memory_id, last, path) VALUES (?, ?, ?)",
+        [(memory_id, _steps(path)[-1].removesuffix(MODULE), path) for path in paths if _steps(path)],
+    )
+
+
+def listed_by_plugin(text: object) -> list[str]:
+    """The plugin's ``file_patterns`` of one row: a JSON list of paths, or nothing that is one."""
+    try:
+        found = json.loads(text) if isinstance(text, str) else []
+    except ValueError:
+        return []
+    return [path for path in found if isinstance(path, str)] if isinstance(found, list) else []
+
+
+def _candidates(database: Database, file: str) -> list[tuple[int, str]]:
+    """Mentions whose last step is the file's name or one of its folders."""
+    steps = _steps(file)
+    if steps and not _WILD.search(file):
+        steps.append(steps[-1].partition(".")[0])
+    if _WILD.search(file):
+        rows = database.execute("SELECT memory_id, path FROM memory_path").fetchall()
+    else:
+        marks = ", ".join("?" * len(steps))
+        rows = database.execute(f"SELECT memory_id, path FROM memory_path WHERE last IN ({marks})", steps).fetchall()
+    return rows
+
+
+def _under(mention: str, folder: list[str], said: list[str]) -> bool:
+    """Whether a mentioned folder is the one that a pattern begins with."""
+    fixed = [step for step in folder if not _WILD.search(step)]
+    return mention.endswith("/") and bool(fixed) and said == fixed[: len(said)]
+
+
+def _pattern(file: str) -> str:
+    return file.removeprefix("./").replace("**/", "*").replace("**", "*")
+
+
+def _steps(path: str) -> list[str]:
+    return [step for step in path.replace("\\", "/").split("/") if step not in ("", ".")]
 
 
 class Draft(Struct, frozen=True):
@@ -61,7 +242,7 @@ def index_texts(base: Base, memory_id: int, draft: Draft, listed: Iterable[str] 
     connection.execute(
         "INSERT OR REPLACE INTO memory_key (memory_id, key) VALUES (?, ?)", (memory_id, key(draft.trigger))
     )
-    paths.remember(base.database, memory_id, (draft.trigger, draft.resolution), listed)
+    remember(base.database, memory_id, (draft.trigger, draft.resolution), listed)
 
 
 def embed_missing(base: Base, limit: int | None) -> int:
@@ -128,7 +309,7 @@ def _index_words(base: Base) -> int:
     with base.writing():
         for memory_id, trigger, resolution, listed, source in lacking:
             draft = Draft(str(trigger), str(resolution), source=str(source or ""))
-            index_texts(base, memory_id, draft, paths.listed_by_plugin(listed))
+            index_texts(base, memory_id, draft, listed_by_plugin(listed))
         rows.bump(base.database.conn, [row[0] for row in lacking])
     return len(lacking)
 

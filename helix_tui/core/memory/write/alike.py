@@ -22,9 +22,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from helix_tui.core.ground.time import NS
+from helix_tui.core.memory import recall as keywords
 from helix_tui.core.memory.ranking import identifiers, key, likeness, stem, telling
-from helix_tui.core.memory.recall import keywords
-from helix_tui.core.memory.recall.keywords import related
+from helix_tui.core.memory.recall import related
 from helix_tui.core.memory.reports import Similar
 from helix_tui.core.memory.store import rows
 from helix_tui.core.memory.store.database import Base, Vector

@@ -22,15 +22,13 @@ from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
 from helix_tui.core.editing.steps import OperationRefused, called, named
-from helix_tui.core.ground.process import Finished
-from helix_tui.core.ground.process_session import born_at
+from helix_tui.core.ground.process import Finished, born_at
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.decide.stuck import find_stuck, report_lines
 from helix_tui.core.supervision.decide.verdict import NextVerdict, decide
 from helix_tui.core.supervision.loop.booking import Booking, TrackerCommit, take_over
-from helix_tui.core.supervision.loop.document_conflicts import settle_documents
 from helix_tui.core.supervision.loop.epic_focus import Curating
-from helix_tui.core.supervision.loop.passes import Passes, drifted_in
+from helix_tui.core.supervision.loop.passes import Passes, drifted_in, settle_documents
 from helix_tui.core.supervision.loop.work import LoopWork, Retry, Stop, Stopped, failure_class, stop_of
 from helix_tui.core.supervision.run_state.control import request
 from helix_tui.core.supervision.run_state.status import MOST

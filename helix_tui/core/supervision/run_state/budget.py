@@ -390,7 +390,7 @@ def with_given(project: Project, attempts: Iterable[Attempt]) -> tuple[Attempt, 
     """Attempts by the memories that they were given: in their bead, or by a hook as the ledger has it."""
     if not (project.helix_dir / "helix.db").exists() and not os.environ.get("HELIX_DB_PATH"):
         return tuple(attempts)
-    from helix_tui.core.memory.recall.ledger import memories_given  # its libraries take half a second
+    from helix_tui.core.memory.injection import memories_given  # its libraries take half a second
 
     given = {name: memory_class(count) for name, count in memories_given(project).items()}
     return tuple(

@@ -21,7 +21,7 @@ from msgspec import Struct
 
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground import process_session as session
+from helix_tui.core.ground import process as session
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project, read_end
 from helix_tui.core.ground.time import format_instant, now_ns

@@ -21,7 +21,7 @@ from helix_tui.core.ddx.files import read_bytes, stamp_of
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import make_folder, replace_file
 from helix_tui.core.ground.pids import pid_alive
-from helix_tui.core.ground.process_session import born_at
+from helix_tui.core.ground.process import born_at
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS, format_instant, now_ns, parse_instant
 

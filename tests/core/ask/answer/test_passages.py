@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ask.answer.passages import Passage, told_of
-from helix_tui.core.ask.answer.quoting import MOST_LINES, cut_code, cut_document
+from helix_tui.core.ask.answer.sentences import MOST_QUOTED, cut_code, cut_document
 from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.subject import read_subject
 from helix_tui.core.ask.retrieval.wording import Wording, may_have
@@ -110,7 +110,7 @@ def test_a_definition_is_quoted_with_its_comment_and_a_long_one_by_its_paragraph
     start, end = cut_code(long, 105, 106, [(0, 199)])
     assert start >= 101
     assert end <= 109
-    assert end - start < MOST_LINES
+    assert end - start < MOST_QUOTED
 
 
 FILES = {

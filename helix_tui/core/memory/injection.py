@@ -1,25 +1,39 @@
-"""What is put before an agent, as helix v2 shows it, and the ledger of it.
-
-Only what is relevant is shown; what stands in the ledger is what was shown, so feedback is held against it.
-
-Metacognition: whether to continue an approach, change it, or ask (docs/formats/memory.md §3).
-"""
+"""What is put before an agent, as helix v2 shows it, and the ledger of it, by which Insights counts attempts."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import closing
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import BEGIN, END, clean_line, split_block
+from helix_tui.core.memory import recall as recalling
 from helix_tui.core.memory.guard import ORDER, shown
 from helix_tui.core.memory.ranking import key, likeness
-from helix_tui.core.memory.recall import recall as recalling
 from helix_tui.core.memory.records import Injection, Memory, Recall, Recalled, Scope, ShownMemory
 from helix_tui.core.memory.reports import Assessment
 from helix_tui.core.memory.store import rows
-from helix_tui.core.memory.store.database import Base
+from helix_tui.core.memory.store.database import Base, database_path
+
+_GIVEN = (
+    "SELECT attempt, count(DISTINCT memory_id) FROM injection"
+    " JOIN injection_memory ON injection_id = injection.id WHERE attempt <> '' GROUP BY attempt"
+)
+
+
+def memories_given(project: Project) -> dict[str, int]:
+    """Attempt -> different memories that it was shown; none where there is no ledger or it cannot be read."""
+    path = database_path(project)
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1.0)) as database:
+            return {str(attempt): int(count) for attempt, count in database.execute(_GIVEN)}
+    except sqlite3.Error:  # no file, no such tables yet, in use or damaged: Memory and doctor say which
+        return {}
+
 
 Screen = Callable[[Memory], str]
 """Why a memory must not be shown to an agent, or nothing."""

@@ -14,9 +14,9 @@ from functools import cached_property
 
 import numpy as np
 
-from helix_tui.core.ask.corpus.roles import plain_stem, role_of, standing, successors, tested_stem
-from helix_tui.core.ask.index.store.database import Database, StoredBlob
-from helix_tui.core.ask.index.store.segment import NAME, FieldLengths, PathIndex, index_paths, unpacked
+from helix_tui.core.ask.corpus.listing import plain_stem, role_of, standing, successors, tested_stem
+from helix_tui.core.ask.index.database import Database, StoredBlob
+from helix_tui.core.ask.index.segment import NAME, FieldLengths, PathIndex, index_paths, unpacked
 from helix_tui.core.ask.records import Document
 
 MAX_POSTINGS = 24 << 20

@@ -79,22 +79,22 @@ LOOP_VERBS = (
     Verb(
         ("work", "plan"),
         "What the loop would take next",
-        "work.focus:plan",
+        "verbs.work:plan",
         flags=(JSON, Flag("limit", "int", "so many at most, 0 for all", default="10")),
         eras=HEAD,
     ),
-    Verb(("work", "status"), "Live workers of this project", "work.focus:status", flags=(JSON,), eras=HEAD),
+    Verb(("work", "status"), "Live workers of this project", "verbs.work:status", flags=(JSON,), eras=HEAD),
     Verb(
         ("work", "focus"),
         "What the loop will not take, and why",
-        "work.focus:focus",
+        "verbs.work:focus",
         flags=(JSON,),
         eras=HEAD,
     ),
     Verb(
         ("work", "clear-cooldowns"),
         "End the pause of many beads",
-        "work.focus:clear_for_work",
+        "verbs.work:clear_for_work",
         flags=(
             Flag("all", "bool", "of every bead that has one"),
             Flag("status", about="of those whose last status is this"),
@@ -132,6 +132,6 @@ LOOP_VERBS = (
         _APRIL_ONE,
         eras=APRIL,
     ),
-    Verb(("agent", "workers"), "Attempts at work", "work.focus:workers", flags=(JSON, _PROJECT), eras=APRIL),
+    Verb(("agent", "workers"), "Attempts at work", "verbs.work:workers", flags=(JSON, _PROJECT), eras=APRIL),
     *(refused("agent", name, eras=APRIL) for name in _AGENT.split()),
 )

@@ -21,8 +21,8 @@ import msgspec
 from msgspec import Struct
 
 from helix_tui.core.ask import tokens
-from helix_tui.core.ask.index.store.segment import NAME, Segment, shifted
-from helix_tui.core.ask.parse.pieces import Pieces
+from helix_tui.core.ask.corpus.reader import Pieces
+from helix_tui.core.ask.index.segment import NAME, Segment, shifted
 from helix_tui.core.ground.files import locked_folder, make_folder
 
 FORMAT = 3

@@ -17,7 +17,7 @@ from msgspec import Struct
 
 from helix_tui.core.ask.corpus.git import Commit
 from helix_tui.core.ask.index.question import IndexQuery
-from helix_tui.core.ask.index.store.view import IndexView, steps_of
+from helix_tui.core.ask.index.view import IndexView, steps_of
 from helix_tui.core.ask.records import PastCommit
 from helix_tui.core.ask.tokens import count_terms, stem
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from msgspec import Struct
 
-from helix_tui.core.ask.parse.pieces import Pieces
+from helix_tui.core.ask.corpus.reader import Pieces
 from helix_tui.core.ask.tokens import count_terms, make_terms, parts, words
 
 NAME = "\x01"

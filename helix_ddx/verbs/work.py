@@ -9,11 +9,11 @@ from typing import Any
 
 from helix_ddx.base.flags import Refused
 from helix_ddx.base.go_format import ZERO_TIME, instant_of, second, stamp, time_text
-from helix_ddx.store.call import VerbCall
 from helix_ddx.store.commits import writing
 from helix_ddx.store.events import add_inline, new_event
 from helix_ddx.store.holders import ActiveWork, change_row, read_run_records, read_workers
 from helix_ddx.store.places import TrackerRow
+from helix_ddx.store.workspace import VerbCall
 from helix_ddx.verbs.lists import queue_of, say_ordered
 from helix_ddx.verbs.status import active_work
 from helix_tui.core.beads.readiness import HEAD, Queue, pick_order

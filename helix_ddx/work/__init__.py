@@ -1,1 +1,0 @@
-"""The verbs of ``work``: what the loop would take, focus, cooldown."""

@@ -1,1 +1,0 @@
-"""Lines for people and the data behind them, shared by commands."""

@@ -1,1 +1,0 @@
-"""The index on disk: postings in segments, in one SQLite file."""

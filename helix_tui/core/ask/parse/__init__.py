@@ -1,1 +1,0 @@
-"""From a file's text to chunks, definitions, headings and imports."""

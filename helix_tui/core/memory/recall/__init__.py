@@ -1,1 +1,0 @@
-"""Finding memories, ordering them, and putting them before an agent."""
