@@ -197,7 +197,7 @@ def _pairs(call: VerbCall) -> list[tuple[str, str]]:
         name, equals, value = text.partition("=")
         if not equals:
             raise Refused(f"--set requires key=value format, got: {text}")
-        pairs.append((name, value))
+        pairs.append((name, value.replace("\r\n", "\n")))  # ddx reads the flag as CSV
     return pairs
 
 

@@ -47,6 +47,7 @@ _FIRST = (
     set_field("notes", "-n is no flag", "--notes"),
     set_field("spec-id", "FEAT-001"),
     set_field("colour", "blue"),
+    set_field("lines", "one\r\ntwo\r\n"),
     set_field("size", "3"),
     set_field("ratio", "0.50"),
     set_field("flag", "true"),

@@ -445,13 +445,13 @@ def option(flag: str, value: str) -> list[str]:
 
 
 def stored(name: str, text: str, dialect: Dialect) -> Any:
-    """What ``--set name=text`` leaves in the row: two words become a truth, a rank in some
-    releases a number."""
+    """What ``--set name=text`` leaves in the row: two words become a truth, a rank in some releases a number, and
+    a line ends with LF alone (every release reads ``--set`` as CSV, which takes the CR before it away)."""
     if text in ("true", "false"):
         return text == "true"
     if name == "queue-rank" and dialect.rank_is_number and text.lstrip("-").isdecimal():
         return int(text)
-    return text
+    return text.replace("\r\n", "\n")
 
 
 def check_words(words: Iterable[str]) -> None:

@@ -233,6 +233,13 @@ def test_what_ddx_made_of_a_wish_is_journalled_and_taken_back(world: WorldFactor
     assert "foo" not in here.rows()["a"]
 
 
+def test_the_line_ends_that_ddx_stores_are_foretold(world: WorldFactory) -> None:
+    there = world([row("a-1")])
+    done = there.curator.run([op.assign("a-1", {"colour": "one\r\ntwo\r\n"})])
+    assert (done.error, done.problems) == (None, ())
+    assert there.rows()["a-1"]["colour"] == "one\ntwo\n"
+
+
 def test_a_change_done_again_and_taken_back_stands_as_taken_back(world: WorldFactory) -> None:
     here = world(rows("head"))
     first = here.curator.run([op.priority("a", 1)]).entry
