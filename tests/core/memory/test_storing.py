@@ -189,6 +189,14 @@ def test_occurrences_count_within_a_window_that_can_be_set(opener: Opener, plane
     assert memory.store(TRIGGER, "a", attempt="four").promoted
 
 
+def test_corrections_of_one_failure_do_not_make_it_systemic(memory: MemoryStore) -> None:
+    cures = ("Raise the timeout", "Send it in chunks", "Use another proxy", "Retry with backoff")
+    told = [memory.store(TRIGGER, cure) for cure in cures]
+    assert [each.promoted for each in told] == [False] * 4
+    (found,) = memory.list()
+    assert (found.type, found.seen, found.revision) == ("failure", 1, 4)
+
+
 def test_a_failure_that_somebody_calls_systemic_is_systemic_from_then_on(memory: MemoryStore) -> None:
     name = memory.store(TRIGGER, "a").name
     stored = memory.store(TRIGGER, "a", "systemic")

@@ -341,10 +341,10 @@ def note(base: Base, memory_id: int, draft: Draft) -> bool:
 
 
 def mark(draft: Draft) -> str:
-    """What makes an occurrence one: its bead, else its attempt, else its text."""
+    """What makes an occurrence one: its bead, else its attempt, else its trigger: another resolution corrects."""
     if draft.bead or draft.attempt:
         return f"attempt {draft.bead or draft.attempt}"
-    said = f"{key(draft.trigger) or draft.trigger}\0{key(draft.resolution) or draft.resolution}"
+    said = key(draft.trigger) or draft.trigger
     return f"text {hashlib.sha256(said.encode()).hexdigest()[:32]}"
 
 
