@@ -38,7 +38,8 @@ def test_old_needs_show_as_soon_as_there_is_room_for_them() -> None:
         return [row.kind for row in need_rows(groups, closed, (), lines=lines)]
 
     assert kinds(0).count("fold") == 2
-    assert (kinds(11).count("fold"), len(kinds(11))) == (1, 11)
+    assert [len(kinds(lines)) for lines in range(10, 18)] == [10, 11, 12, 13, 14, 15, 16, 16], "as much as fits"
+    assert kinds(12).count("fold") == 1, "those that do not fit stay folded"
     assert (kinds(16).count("fold"), len(kinds(16))) == (0, 16)
     assert kinds(99, ("proposals", "stale claims")) == ["group", "group"], "what somebody closed stays so"
 

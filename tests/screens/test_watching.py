@@ -258,6 +258,7 @@ async def test_the_end_of_a_run_is_said_on_the_screen_too(console: MakeConsole) 
         at_work = replace(app.snapshot, runs=(Run("a", live=True, verdict="alive"),))
         app.notifier.see(at_work, ())
         app.notifier.see(app.snapshot, (Need("proposed", "b", "", 0),))
+        await pilot.pause()
         (said,) = (notice.message for notice in app._notifications)
         assert said == "The run has ended: no attempt ended in it · 1 needs you: !"
 

@@ -127,24 +127,21 @@ def need_rows(
         groups: the groups, the most urgent first.
         closed: groups of which only the heading is shown.
         unfolded: groups of which the old needs are shown too.
-        lines: room for rows; where some is left, the first groups whose old needs fit in it show them too.
+        lines: room for rows; where some is left, the first groups show as many of their old needs as fit.
     """
-    unfolded = {*unfolded}
     left = lines - sum(1 if group.name in closed else 1 + len(group.shown) + bool(group.folded) for group in groups)
-    for group in groups:
-        more = len(group.folded) - 1  # in place of the line that counts them
-        if group.name not in closed and 0 < more <= left:
-            unfolded.add(group.name)
-            left -= more
     rows: list[NeedRow] = []
     for group in groups:
         rows.append(NeedRow("group", group.name, group.needs))
         if group.name in closed:
             continue
-        opened = group.name in unfolded
-        rows += [NeedRow("need", group.name, (need,)) for need in (group.needs if opened else group.shown)]
-        if group.folded and not opened:
-            rows.append(NeedRow("fold", group.name, group.folded))
+        more = len(group.folded)
+        if group.name not in unfolded and more - 1 > left:
+            more = max(0, min(left, more - 2))
+        left -= more - (more == len(group.folded) > 0)  # the line that counts them is in it
+        rows += [NeedRow("need", group.name, (need,)) for need in (*group.shown, *group.folded[:more])]
+        if rest := group.folded[more:]:
+            rows.append(NeedRow("fold", group.name, rest))
     return tuple(rows)
 
 

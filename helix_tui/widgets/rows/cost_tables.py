@@ -135,6 +135,8 @@ def _name(row: Cell, dimensions: tuple[str, ...]) -> Line:
         ink = "text" if not row.small and value != UNKNOWN else "muted"
         spans += [(" · ", "muted")] if place else []
         spans.append((clean_line(value, 60), ink))
+    if [text for text, _ in spans] == [UNKNOWN]:
+        return [(f"{', '.join(dimensions or values)} unknown", "muted")]
     return spans
 
 

@@ -239,9 +239,10 @@ class _Rows:
     def labels(self, bead: Bead) -> bool:
         """All labels in a few lines, or as many as fit and how many more there are; whether some were left out."""
         lines = packed([[(clean_line(label, 60), "edge")] for label in bead.labels], self.width)
-        for line in lines[:MAX_LABEL_LINES]:
+        shown = MAX_LABEL_LINES if len(lines) > MAX_LABEL_LINES + 1 else len(lines)  # not a line to say that one is cut
+        for line in lines[:shown]:
             self.line(line)
-        left_out = sum((len(line) + 1) // 2 for line in lines[MAX_LABEL_LINES:])  # a label, a gap, a label …
+        left_out = sum((len(line) + 1) // 2 for line in lines[shown:])  # a label, a gap, a label …
         if left_out:
             self.line([(f"+{counted(left_out, 'label')} in the record below", "muted")])
         return bool(left_out)
