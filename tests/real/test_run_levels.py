@@ -38,7 +38,7 @@ def nothing_is_left(stranger: Stranger) -> None:
 @pytest.mark.parametrize("level", LEVELS)
 def test_a_run_reviews_each_success_and_leaves_nothing_behind(stranger: Stranger, level: str) -> None:
     beads = set(six(stranger))
-    done = stranger.supervised("--autonomy", level, timeout=600)
+    done = stranger.supervised("--autonomy", level)
     assert done.returncode == 0, done.stderr
     nothing_is_left(stranger)
     works = stranger.calls("work")
