@@ -69,6 +69,7 @@ lint: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m bench.ratios
 	$(BIN)/python -m bench.memory_speed
+	$(BIN)/python -m bench.entered
 
 # a failure prints its seed and the shortest sequence that still fails (tests/drills)
 drill: $(STAMP)
