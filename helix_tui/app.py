@@ -374,7 +374,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
                 with self.barrier.guard(shown):
                     shown.receive(self.snapshot, change)
         if change.attempts or change.everything or begins:
-            self._closer.heed(self.snapshot)
+            self._closer.settle_ended(self.snapshot)
         self._open_home(looked)
         if begins:
             self.set_timer(AFTER_PAINT, self._feed.painted)

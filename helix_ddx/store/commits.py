@@ -17,7 +17,7 @@ from helix_ddx.store.workspace import VerbCall
 
 
 @contextmanager
-def writing(call: VerbCall, deed: str) -> Iterator[Beads]:
+def writing(call: VerbCall, subject: str) -> Iterator[Beads]:
     """Change the tracker as one command does: alone, and all of it or nothing.
 
     Args:
@@ -30,7 +30,7 @@ def writing(call: VerbCall, deed: str) -> Iterator[Beads]:
         with call.store.change() as beads:
             yield beads
         if beads.changed:
-            commit(call, deed)
+            commit(call, subject)
 
 
 @contextmanager
@@ -46,7 +46,7 @@ def _alone(call: VerbCall) -> Iterator[None]:
         yield
 
 
-def commit(call: VerbCall, deed: str) -> None:
+def commit(call: VerbCall, subject: str) -> None:
     """Commit the tracker where ``git.auto_commit`` is ``always``; a folder that is no repository has none.
 
     Raises:
@@ -62,11 +62,11 @@ def commit(call: VerbCall, deed: str) -> None:
     try:
         git(ddx, "add", "--", *map(os.fspath, paths))
         if git(ddx, "status", "--porcelain", "--", *map(os.fspath, paths)):
-            message = f"{prefix}(beads): {deed} [ddx: doc-stamp]"
+            message = f"{prefix}(beads): {subject} [ddx: doc-stamp]"
             git(ddx, "commit", "--no-verify", "-q", "-m", message, "--", *map(os.fspath, paths))
     except OtherError as problem:
         if call.head:
-            raise Refused(f"auto-commit beads tracker after {deed}: {problem}") from None
+            raise Refused(f"auto-commit beads tracker after {subject}: {problem}") from None
 
 
 def resolve_commit(call: VerbCall, name: str) -> str:

@@ -170,8 +170,8 @@ class BeadStore:
             if beads.changed:
                 write_whole(self.path, beads.content())
             try:
-                for deed in beads.after:
-                    deed()
+                for follow_up in beads.after:
+                    follow_up()
             except OSError as error:
                 raise Refused(f"bead: the tracker was written, but then: {error}") from None
 

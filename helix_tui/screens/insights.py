@@ -19,7 +19,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.insights.cells import known
 from helix_tui.core.insights.report import Report, read_measures, read_report
-from helix_tui.core.supervision.run_state.budget import with_told
+from helix_tui.core.supervision.run_state.budget import with_memories_given
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
@@ -274,7 +274,7 @@ class InsightsScreen(PanedScreen):
 
 def read_figures(snapshot: Snapshot, now: int) -> Report:
     """Every table, with what ddx's loop told of attempts that left no evidence; reads documents and a few files."""
-    attempts = with_told(snapshot.project, tuple(snapshot.attempts))
+    attempts = with_memories_given(snapshot.project, tuple(snapshot.attempts))
     measures = read_measures(snapshot.project, attempts, snapshot.dialect)
     return read_report(
         attempts, snapshot.queue, now, snapshot.attempts.other_calls, measures=measures, archive=snapshot.archive

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from helix_tui.core.memory import open_memory
-from helix_tui.core.supervision.agents.report_parser import Heard, commands_run
+from helix_tui.core.supervision.agents.report_parser import HookMessage, commands_run
 from tests.cli.test_hook import clone, hook, opened, root, say
 
 pytestmark = pytest.mark.long
@@ -120,7 +120,7 @@ def test_an_attempt_of_ddx_is_left_to_ddx(clone: Path, tmp_path: Path) -> None:
 )
 def test_how_a_command_ended(asked: dict[str, Any], result: dict[str, Any], code: int | None, tmp_path: Path) -> None:
     path = transcript(tmp_path / "t.jsonl", ("Bash", {"command": "pytest", **asked}, result))
-    assert [check.exit_code for check in commands_run(Heard(transcript=path)).checks] == [code]
+    assert [check.exit_code for check in commands_run(HookMessage(transcript=path)).checks] == [code]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_how_a_command_ended(asked: dict[str, Any], result: dict[str, Any], code
 )
 def test_commands_that_change_files_are_known(command: str, changes: bool, tmp_path: Path) -> None:
     path = transcript(tmp_path / "t.jsonl", PASSED, ("Bash", {"command": command}, {"content": ""}))
-    ran = commands_run(Heard(transcript=path))
+    ran = commands_run(HookMessage(transcript=path))
     assert (ran.last_change is not None) == changes
     assert len(ran.checks) == 2
 
@@ -144,7 +144,7 @@ def test_commands_that_change_files_are_known(command: str, changes: bool, tmp_p
 def test_a_change_that_is_not_back_yet_is_later_than_every_check(tmp_path: Path) -> None:
     path = Path(transcript(tmp_path / "t.jsonl", PASSED, SPAWNED))
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]))
-    ran = commands_run(Heard(transcript=str(path)))
+    ran = commands_run(HookMessage(transcript=str(path)))
     assert ran.last_change is not None
     assert ran.last_change > ran.checks[-1].position
 
@@ -154,5 +154,5 @@ def test_a_hostile_transcript_is_read_as_nothing(tmp_path: Path) -> None:
     path.write_bytes(
         b'{"tool_use":' * 5_000 + b'\n\xff tool_result\n{"message": {"content": [{"type": "tool_use"}]}}\n'
     )
-    assert commands_run(Heard(transcript=str(path))).checks == ()
-    assert commands_run(Heard(transcript="/dev/zero")).checks == ()
+    assert commands_run(HookMessage(transcript=str(path))).checks == ()
+    assert commands_run(HookMessage(transcript="/dev/zero")).checks == ()

@@ -25,7 +25,7 @@ from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.insights.report import batch_of, trials
 from helix_tui.core.supervision.loop.work import RunOptions
-from helix_tui.core.supervision.run_state.budget import with_told
+from helix_tui.core.supervision.run_state.budget import with_memories_given
 from helix_tui.core.supervision.signals.focus import named_beads
 from helix_tui.core.supervision.stages.commit import CommitError, clean_tree
 from helix_tui.core.supervision.stages.stage_run import command_of, perform
@@ -115,7 +115,8 @@ def _tell(call: Call, curator: Curator) -> int:
     queue_state = curator.look()
     wanted = [queue_state.queue.beads[bead_id] for bead_id in _named(call, curator)]
     rows = trials(
-        with_told(curator.project, read_attempts(curator.project, queue_state.tracker, queue_state.runs)), wanted
+        with_memories_given(curator.project, read_attempts(curator.project, queue_state.tracker, queue_state.runs)),
+        wanted,
     )
     if call.json:
         documents = [trial_document(trial, queue_state.queue.state(trial.bead.id)) for trial in rows]

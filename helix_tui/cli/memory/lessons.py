@@ -84,14 +84,14 @@ def proposals(call: Call, memory: MemoryStore) -> dict[str, Any]:
     if options.action == "add":
         return _add(call, kept)
     chosen = _chosen(options.numbers, kept.all())
-    deeds = MemoryChanges(memory)
+    memory_changes = MemoryChanges(memory)
     refused: list[str] = []
     if options.action == "decline":
-        deed = deeds.decline(chosen)
+        memory_change = memory_changes.decline(chosen)
     else:
-        deed, refused = deeds.accept(chosen)
+        memory_change, refused = memory_changes.accept(chosen)
     return {
-        "done": deed.document() if deed is not None else None,
+        "done": memory_change.document() if memory_change is not None else None,
         "refused": refused,
         "proposals": [each.document() for each in kept.all()],
     }
@@ -114,8 +114,8 @@ def _add(call: Call, kept: Proposals) -> dict[str, Any]:
 
 def undo(call: Call, memory: MemoryStore) -> dict[str, Any]:
     """Take back the last change that a person made to the memory."""
-    deed = MemoryChanges(memory).undo()
-    return {"undone": deed.document() if deed is not None else None}
+    memory_change = MemoryChanges(memory).undo()
+    return {"undone": memory_change.document() if memory_change is not None else None}
 
 
 def _chosen(words: list[str], waiting: list[Proposal]) -> list[Proposal]:
@@ -171,5 +171,5 @@ def tell_proposals(call: Call, document: dict[str, Any]) -> Iterator[str]:
 
 def tell_undone(call: Call, document: dict[str, Any]) -> Iterator[str]:
     """``undo`` for people."""
-    deed = document["undone"]
-    yield f"undone: {clean_line(deed['title'], 200)}" if deed else "there is nothing to undo"
+    memory_change = document["undone"]
+    yield f"undone: {clean_line(memory_change['title'], 200)}" if memory_change else "there is nothing to undo"

@@ -30,8 +30,8 @@ def edit(call: Call, memory: MemoryStore) -> dict[str, Any]:
         raise CliError("say what to correct", "Give --resolution, --trigger, --type, --source or --revision.", 2)
     if _looks(call):
         return _document(memory.edit(options.name, change, apply=False).document(), None)
-    deed, done = MemoryChanges(memory).edit(options.name, change)
-    return _document(done.document(), deed)
+    memory_change, done = MemoryChanges(memory).edit(options.name, change)
+    return _document(done.document(), memory_change)
 
 
 def supersede(call: Call, memory: MemoryStore) -> dict[str, Any]:
@@ -39,8 +39,8 @@ def supersede(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
     if _looks(call):
         return _document(memory.supersede(options.name, options.by, apply=False).document(), None)
-    deed, done = MemoryChanges(memory).supersede(options.name, options.by)
-    return _document(done.document(), deed)
+    memory_change, done = MemoryChanges(memory).supersede(options.name, options.by)
+    return _document(done.document(), memory_change)
 
 
 def remove(call: Call, memory: MemoryStore) -> dict[str, Any]:
@@ -54,17 +54,21 @@ def remove(call: Call, memory: MemoryStore) -> dict[str, Any]:
             "`helix-tui memory list` names them all.",
         )
     names = [found.name for found in known.values() if found is not None]
-    deed = None if _looks(call) else MemoryChanges(memory).remove([str(name) for name in wanted])
-    applied = deed is not None
-    return {"removed": names if applied else [], "candidates": names} | _document({}, deed)
+    memory_change = None if _looks(call) else MemoryChanges(memory).remove([str(name) for name in wanted])
+    applied = memory_change is not None
+    return {"removed": names if applied else [], "candidates": names} | _document({}, memory_change)
 
 
 def _looks(call: Call) -> bool:
     return bool(call.options.dry_run or call.read_only)
 
 
-def _document(found: dict[str, Any], deed: MemoryChange | None) -> dict[str, Any]:
-    return {**found, "applied": deed is not None, "done": None if deed is None else deed.document()}
+def _document(found: dict[str, Any], memory_change: MemoryChange | None) -> dict[str, Any]:
+    return {
+        **found,
+        "applied": memory_change is not None,
+        "done": None if memory_change is None else memory_change.document(),
+    }
 
 
 def tell_corrected(call: Call, document: dict[str, Any]) -> Iterator[str]:

@@ -76,7 +76,7 @@ def _environment(project: Project) -> dict[str, str] | None:
 
 
 def _verbs(dialect: Dialect) -> DoctorCheck:
-    lacking = [deed for deed in VERBS if deed not in dialect.verbs]
+    lacking = [verb_name for verb_name in VERBS if verb_name not in dialect.verbs]
     if not dialect.drain:
         return DoctorCheck(
             "verbs",
@@ -86,7 +86,7 @@ def _verbs(dialect: Dialect) -> DoctorCheck:
         )
     detail = f"drains with `ddx {' '.join(dialect.drain)}`"
     if lacking:
-        detail += f"; does not know: {', '.join(deed.replace('_', ' ') for deed in lacking)}"
+        detail += f"; does not know: {', '.join(verb_name.replace('_', ' ') for verb_name in lacking)}"
     return DoctorCheck("verbs", True, detail)
 
 

@@ -82,17 +82,17 @@ def _reply(call: Call, raw: bytes, *, patience: float = BUSY_SECONDS) -> dict[st
     from helix_tui.core.memory import DatabaseBusy, DatabaseReadOnly, database_path, look_into, open_memory
     from helix_tui.core.supervision.agents.briefing import HOOKS, answer, environment, place_of
     from helix_tui.core.supervision.agents.hooks import plugin_enabled
-    from helix_tui.core.supervision.agents.report_parser import hear
+    from helix_tui.core.supervision.agents.report_parser import read_hook_message
 
     event = call.options.event
     if event not in HOOKS:
         call.note(f"helix-tui hook: no event “{clean_line(event, 60)}”; there are: {', '.join(HOOKS)}")
         return {}
-    heard = hear(raw) if 0 < len(raw) <= MAX_STDIN else None
-    if heard is None:
+    hook_message = read_hook_message(raw) if 0 < len(raw) <= MAX_STDIN else None
+    if hook_message is None:
         call.note("helix-tui hook: stdin holds no JSON object")
         return {}
-    place = place_of(heard, call.directory.absolute(), os.environ)
+    place = place_of(hook_message, call.directory.absolute(), os.environ)
     if call.read_only or not (place.project.helix_dir.is_dir() or place.project.ddx_dir.is_dir()):
         return {}
     if not os.environ.get("CLAUDE_PLUGIN_ROOT") and plugin_enabled(place.project, os.environ):
@@ -106,11 +106,11 @@ def _reply(call: Call, raw: bytes, *, patience: float = BUSY_SECONDS) -> dict[st
     waited_for = event in WAITED_FOR
     try:
         with look_into(path, encoder, busy_seconds=BRIEFLY if waited_for else patience) as memory:
-            return answer(event, heard, place, memory)
+            return answer(event, hook_message, place, memory)
     except (DatabaseBusy, DatabaseReadOnly):
         if not waited_for:
             raise
     # Somebody else is writing for long, or the disk is full: the agent is told all the same, only the ledger
     # goes without.
     with open_memory(path, encoder, read_only=True, busy_seconds=BRIEFLY) as memory:
-        return answer(event, heard, place, memory)
+        return answer(event, hook_message, place, memory)

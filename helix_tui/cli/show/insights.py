@@ -28,7 +28,7 @@ from helix_tui.core.insights.report import (
     compare_models,
     read_measures,
 )
-from helix_tui.core.supervision.run_state.budget import with_told
+from helix_tui.core.supervision.run_state.budget import with_memories_given
 
 _HEADER = ("bead", "result", "kept", "tries", "model", "tokens", "cost", "time", "what")
 
@@ -130,7 +130,7 @@ def run(call: Call) -> int:
     present = load(call)
     beads = present.tracker.beads
     book = read_book(present.project, present.tracker, present.runs)
-    every = with_told(present.project, tuple(book))
+    every = with_memories_given(present.project, tuple(book))
     attempts = [attempt for attempt in every if began_since(attempt, since)]
     cells = table(attempts, beads, by)
     other = [each for each in book.other_calls if since is None or each.at >= since]

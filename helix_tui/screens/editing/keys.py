@@ -193,8 +193,8 @@ class BeadKeys(TargetScreen):
 
     def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
         """Everything that can be done to a bead, by name."""
-        for deed in deeds():
-            yield deed.name, deed.help, partial(self.run_action, deed.action)
+        for bead_action in bead_actions():
+            yield bead_action.name, bead_action.help, partial(self.run_action, bead_action.action)
 
     def action_what_if(self) -> None:
         """What closing them would lead to."""
@@ -364,7 +364,7 @@ _KEYLESS = (
 )
 
 
-def deeds() -> Iterator[BeadAction]:
+def bead_actions() -> Iterator[BeadAction]:
     """Everything that can be done to beads, in the order of the registry."""
     for key in KEYS:
         if key.id.startswith("change.") and "beads" in key.scope.split(",") and key.id not in _NOT_OFFERED:
@@ -379,12 +379,14 @@ def actions(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     keymap = screen.console.keymap
     choices = []
     ended = "" if any(bead.status not in TERMINAL for bead in beads) else _ended(beads)
-    for deed in deeds():
-        key = BY_ID.get(deed.key_id)
+    for bead_action in bead_actions():
+        key = BY_ID.get(bead_action.key_id)
         name = names(keymap.get(key.id, key.keys))[0] if key is not None else ""
         word = shown(key, keymap) if key is not None else ""
-        do = partial(screen.call_later, screen.run_action, deed.action)
-        choices.append(Choice(name, word, deed.name, deed.help, do, ended if deed.for_live else ""))
+        do = partial(screen.call_later, screen.run_action, bead_action.action)
+        choices.append(
+            Choice(name, word, bead_action.name, bead_action.help, do, ended if bead_action.for_live else "")
+        )
     screen.console.push_screen(ChoiceSheet(whom(beads), choices))
 
 

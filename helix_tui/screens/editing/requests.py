@@ -24,7 +24,7 @@ from helix_tui.core.editing.undo import Conflict, Difference, NotUndoable, UndoS
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
 from helix_tui.core.supervision.signals.hold import drifted, plan_drifted
-from helix_tui.core.supervision.signals.orphans import Orphan, letting_go
+from helix_tui.core.supervision.signals.orphans import Orphan, plan_release
 from helix_tui.core.supervision.signals.questions import follow_undo
 from helix_tui.core.supervision.stages.build import may_land
 from helix_tui.core.supervision.stages.landing import follow_landing, merge_of
@@ -252,10 +252,10 @@ class RecoveryRequest(ChangeRequest):
         return tuple(orphan.bead_id for orphan in self.orphans)
 
     def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
-        return curator.plan_steps("unclaim", self.title, letting_go(self.orphans, curator.project), queue_state)
+        return curator.plan_steps("unclaim", self.title, plan_release(self.orphans, curator.project), queue_state)
 
     def run(self, curator: Curator, shown: Plan) -> Result:
-        make = letting_go(self.orphans, curator.project)
+        make = plan_release(self.orphans, curator.project)
         return curator.run_steps("unclaim", self.title, make, shown=shown, again=True)
 
 

@@ -257,7 +257,7 @@ class LoopSheet(ChoiceSheet):
         status_summary = self.console.status_summary
         if not self.choices or (status_summary is not None and status_summary is not self.status_summary):
             self.status_summary = status_summary or self.status_summary
-            self.choices = tuple(self._deeds())
+            self.choices = tuple(self._choices())
             self._foresee()
             self.rewrite()
             self._look()
@@ -306,7 +306,7 @@ class LoopSheet(ChoiceSheet):
         self._log = lines
         self.rewrite()
 
-    def _deeds(self) -> list[Choice]:
+    def _choices(self) -> list[Choice]:
         loop_controls, run = self.loop_controls, self.status_summary.run
         active = run.condition == "active"
         off = READ_ONLY if loop_controls.read_only else ""

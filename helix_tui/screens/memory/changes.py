@@ -168,11 +168,11 @@ def _lessons(memory_view: MemoryViewState, key: str, choice: str) -> Foreseen | 
     title = f"{word} a lesson" if len(chosen) == 1 else f"{word} {len(chosen)} lessons"
 
     def work(store: MemoryStore) -> str:
-        deeds = MemoryChanges(store)
+        memory_changes = MemoryChanges(store)
         if word == "decline":
-            return _said(deeds.decline(chosen))
-        deed, refused = deeds.accept(chosen)
-        return "; ".join([_said(deed), *(clean_line(why, 200) for why in refused)])
+            return _said(memory_changes.decline(chosen))
+        memory_change, refused = memory_changes.accept(chosen)
+        return "; ".join([_said(memory_change), *(clean_line(why, 200) for why in refused)])
 
     return Foreseen(title, lines, work)
 
@@ -182,8 +182,10 @@ def undo(memory_session: MemorySession) -> MemoryChange | None:
     return MemoryChanges(memory_session.store()).undo()
 
 
-def _said(deed: MemoryChange | None) -> str:
-    return f"{clean_line(deed.title, 200)} · u undoes it" if deed is not None else "nothing was changed"
+def _said(memory_change: MemoryChange | None) -> str:
+    return (
+        f"{clean_line(memory_change.title, 200)} · u undoes it" if memory_change is not None else "nothing was changed"
+    )
 
 
 MOST_OFFERED = 200

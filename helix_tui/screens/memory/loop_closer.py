@@ -41,7 +41,7 @@ class LoopCloser:
         self._busy = False
         self._again: Snapshot | None = None
 
-    def heed(self, snapshot: Snapshot) -> None:
+    def settle_ended(self, snapshot: Snapshot) -> None:
         """Learn from a snapshot's attempts, if there is a memory."""
         if not snapshot.project.helix_dir.joinpath("helix.db").exists():
             return
@@ -63,7 +63,7 @@ class LoopCloser:
         self._busy = False
         again, self._again = self._again, None
         if again is not None:
-            self.heed(again)
+            self.settle_ended(again)
 
 
 def close_loop(snapshot: Snapshot, *, read_only: bool) -> Closed | None:

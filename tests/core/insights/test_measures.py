@@ -16,7 +16,7 @@ from helix_tui.core.ground.project import find_project
 from helix_tui.core.insights.cells import table
 from helix_tui.core.insights.report import Measure, read_measures
 from helix_tui.core.memory import database_path, open_memory
-from helix_tui.core.supervision.run_state.budget import with_told
+from helix_tui.core.supervision.run_state.budget import with_memories_given
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import row
 
@@ -120,10 +120,10 @@ def test_memories_that_a_hook_gave_count_as_those_of_the_bead(root: Path) -> Non
         for _ in range(2):  # shown twice is given once
             memory.inject("parser fails on an empty line", attempt=names[1], limit=3)
     assert len(shown) >= 4
-    given = {each.attempt_id: each.memories for each in with_told(project, attempts_of(root))}
+    given = {each.attempt_id: each.memories for each in with_memories_given(project, attempts_of(root))}
     assert given == {names[0]: "4 and more", names[1]: "1 to 3"}
     database_path(project).write_bytes(b"no database")
-    assert {each.memories for each in with_told(project, attempts_of(root))} == {"1 to 3"}
+    assert {each.memories for each in with_memories_given(project, attempts_of(root))} == {"1 to 3"}
 
 
 def test_a_metric_is_one_series_with_what_it_is_held_against(root: Path) -> None:

@@ -138,8 +138,8 @@ def test_an_edit_that_says_something_else_is_a_revision(memory: MemoryStore, clo
     looked = memory.edit(name, MemoryEdit(resolution=RIGHT), apply=False)
     assert (looked.kind, looked.after.revision, looked.after.helped) == ("revised", 2, 0)
     assert _of(memory, name) == before
-    deed, done = MemoryChanges(memory).edit(name, MemoryEdit(resolution=RIGHT))
-    assert deed is not None
+    memory_change, done = MemoryChanges(memory).edit(name, MemoryEdit(resolution=RIGHT))
+    assert memory_change is not None
     assert done.sentence == "revision 2 holds; revision 1 stays in its history with its 1 helped / 0 failed"
     assert (_of(memory, name).resolution, _of(memory, name).helped) == (RIGHT, 0)
     assert MemoryChanges(memory).undo() is not None
@@ -151,31 +151,31 @@ def test_an_edit_that_says_something_else_is_a_revision(memory: MemoryStore, clo
 def test_an_edit_that_says_the_same_keeps_the_counts(memory: MemoryStore) -> None:
     name = name_of(memory, TRIGGER, "set acks late")
     memory.feedback([name], [name], "passed")
-    deeds = MemoryChanges(memory)
-    _, done = deeds.edit(name, MemoryEdit(resolution="Set acks late.", source="user-provided"))
+    memory_changes = MemoryChanges(memory)
+    _, done = memory_changes.edit(name, MemoryEdit(resolution="Set acks late.", source="user-provided"))
     assert (done.kind, _of(memory, name).helped, _of(memory, name).revision) == ("reworded", 1, 1)
     assert _of(memory, name).protected
-    deeds.undo()
+    memory_changes.undo()
     assert (_of(memory, name).resolution, _of(memory, name).source) == ("set acks late", "")
 
 
 def test_undoing_an_edit_keeps_what_the_revision_did_meanwhile(memory: MemoryStore) -> None:
     name = name_of(memory, TRIGGER, WRONG)
-    deeds = MemoryChanges(memory)
-    deeds.edit(name, MemoryEdit(resolution=RIGHT))
+    memory_changes = MemoryChanges(memory)
+    memory_changes.edit(name, MemoryEdit(resolution=RIGHT))
     memory.feedback([name], [name], "failed")
-    deeds.undo()
+    memory_changes.undo()
     assert (_of(memory, name).resolution, _of(memory, name).failed) == (WRONG, 0)
     assert [(each.number, each.memory.failed) for each in memory.revisions(name)] == [(2, 1)]
 
 
 def test_an_edit_cannot_be_undone_over_a_newer_one(memory: MemoryStore) -> None:
     name = name_of(memory, TRIGGER, WRONG)
-    deeds = MemoryChanges(memory)
-    deeds.edit(name, MemoryEdit(resolution=RIGHT))
+    memory_changes = MemoryChanges(memory)
+    memory_changes.edit(name, MemoryEdit(resolution=RIGHT))
     memory.store(TRIGGER, "use another broker altogether")
     with pytest.raises(MemoryFault, match="changed since"):
-        deeds.undo()
+        memory_changes.undo()
     assert _of(memory, name).resolution == "use another broker altogether"
 
 
@@ -183,14 +183,14 @@ def test_an_older_revision_can_be_brought_back(memory: MemoryStore) -> None:
     name = name_of(memory, TRIGGER, WRONG)
     memory.feedback([name], [name], "passed")
     memory.store(TRIGGER, RIGHT)
-    deeds = MemoryChanges(memory)
-    deeds.edit(name, MemoryEdit(revision=1))
+    memory_changes = MemoryChanges(memory)
+    memory_changes.edit(name, MemoryEdit(revision=1))
     assert (_of(memory, name).resolution, _of(memory, name).helped, _of(memory, name).revision) == (
         WRONG,
         1,
         1,
     )
-    deeds.undo()
+    memory_changes.undo()
     assert (_of(memory, name).resolution, _of(memory, name).revision) == (RIGHT, 2)
     with pytest.raises(MemoryFault, match="no older revision 7"):
         memory.edit(name, MemoryEdit(revision=7))
@@ -216,16 +216,16 @@ def test_a_superseded_memory_stays_in_the_history_of_what_holds(words_only: Memo
     other = name_of(memory, "A deploy restarts every worker", "roll them one by one")
     memory.relate(other, old, "causes")
     before = _of(memory, old), memory.edges()
-    deeds = MemoryChanges(memory)
-    deed, done = deeds.supersede(old, new)
-    assert (deed.kind, done.after.name) == ("supersede", new)
+    memory_changes = MemoryChanges(memory)
+    memory_change, done = memory_changes.supersede(old, new)
+    assert (memory_change.kind, done.after.name) == ("supersede", new)
     assert memory.get(old) is None
     assert memory.successor(old) == _of(memory, new)
     assert old not in [hit.memory.name for hit in memory.recall(TRIGGER, limit=10).found]
     assert {edge.to_name for edge in memory.edges(other)} == {new}
     memory.feedback(utilized=[old], verified="failed", attempt="early")
     assert [(each.memory.name, each.memory.failed) for each in memory.revisions(new)] == [(old, 2)]
-    deeds.undo()
+    memory_changes.undo()
     assert memory.revisions(new) == []
     assert _of(memory, old).failed == 2
     assert (_of(memory, old).trigger, memory.edges()) == (before[0].trigger, before[1])
@@ -265,10 +265,10 @@ def test_an_accepted_lesson_that_revises_is_taken_back_as_a_whole(memory: Memory
     before = _of(memory, name)
     lesson = Proposal(0, "attempt-1", "b-1", "failure", TRIGGER, RIGHT, "it landed")
     Proposals(memory).add(lesson)
-    deeds = MemoryChanges(memory)
-    deeds.accept(Proposals(memory).all())
+    memory_changes = MemoryChanges(memory)
+    memory_changes.accept(Proposals(memory).all())
     assert _of(memory, name).resolution == RIGHT
-    deeds.undo()
+    memory_changes.undo()
     assert _of(memory, name) == before
     assert memory.read("SELECT count(*) FROM memory_occurrence") == [(1,)]
     assert len(Proposals(memory).all()) == 1

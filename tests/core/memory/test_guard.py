@@ -115,9 +115,9 @@ def test_no_door_lets_it_out(
     memory.relate("1", "2", "causes")
     Proposals(memory).add(Proposal(0, "att", "b", "failure", trigger, resolution, "why"))
     _orchestrate(memory, trigger, resolution)
-    deeds = MemoryChanges(memory)
-    deeds.remove(["2"])
-    deeds.undo()
+    memory_changes = MemoryChanges(memory)
+    memory_changes.remove(["2"])
+    memory_changes.undo()
     for door, said in _everything(memory).items():
         text = json.dumps(said, ensure_ascii=False).lower()
         for form in (

@@ -232,9 +232,9 @@ def test_a_name_is_never_a_small_number(memory: MemoryStore) -> None:
 
 
 def test_what_is_no_text_is_a_fault_with_a_way_on(memory: MemoryStore) -> None:
-    for deed in (memory.get, memory.edges, lambda name: memory.feedback([name], [], "passed")):
+    for memory_change in (memory.get, memory.edges, lambda name: memory.feedback([name], [], "passed")):
         with pytest.raises(MemoryFault, match="UTF-8"):
-            deed("a\ud800")
+            memory_change("a\ud800")
     with pytest.raises(MemoryFault, match="not a valid age"):
         memory.decay(float("nan"))
 

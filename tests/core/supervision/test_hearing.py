@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.core.supervision.agents.report_parser import (
-    Heard,
+    HookMessage,
     claim_of,
-    hear,
     open_tasks,
     own_task,
+    read_hook_message,
     read_task,
     spawned,
 )
@@ -22,13 +22,13 @@ from helix_tui.core.supervision.agents.report_parser import (
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_heard_or_not(raw: bytes) -> None:
-    heard = hear(raw)
-    assert heard is None or isinstance(heard, Heard)
+    hook_message = read_hook_message(raw)
+    assert hook_message is None or isinstance(hook_message, HookMessage)
 
 
 @pytest.mark.parametrize("raw", [b"", b"[]", b"null", b"1", b"{", b"\xff", b"[" * 200_000, b'{"a":' * 50_000])
 def test_what_is_no_object_is_not_heard(raw: bytes) -> None:
-    assert hear(raw) is None
+    assert read_hook_message(raw) is None
 
 
 @given(
@@ -38,18 +38,25 @@ def test_what_is_no_object_is_not_heard(raw: bytes) -> None:
     )
 )
 def test_fields_of_any_type_become_text(document: dict[str, object]) -> None:
-    heard = hear(json.dumps(document).encode())
-    assert heard is not None
-    for value in (heard.session, heard.cwd, heard.tool, heard.file, heard.agent_id, heard.transcript):
+    hook_message = read_hook_message(json.dumps(document).encode())
+    assert hook_message is not None
+    for value in (
+        hook_message.session,
+        hook_message.cwd,
+        hook_message.tool,
+        hook_message.file,
+        hook_message.agent_id,
+        hook_message.transcript,
+    ):
         assert isinstance(value, str)
         value.encode()
         assert "\0" not in value
 
 
 def test_both_names_of_a_file_are_known() -> None:
-    assert hear(b'{"tool_input": {"file_path": "a.py"}}') == Heard(file="a.py")
-    assert hear(b'{"tool_input": {"notebook_path": "n.ipynb"}}') == Heard(file="n.ipynb")
-    assert hear(b'\xef\xbb\xbf{"cwd": "/x", "tool_input": [{}]}') == Heard(cwd="/x")
+    assert read_hook_message(b'{"tool_input": {"file_path": "a.py"}}') == HookMessage(file="a.py")
+    assert read_hook_message(b'{"tool_input": {"notebook_path": "n.ipynb"}}') == HookMessage(file="n.ipynb")
+    assert read_hook_message(b'\xef\xbb\xbf{"cwd": "/x", "tool_input": [{}]}') == HookMessage(cwd="/x")
 
 
 def _transcript(path: Path, *entries: object) -> str:
@@ -101,12 +108,12 @@ def test_an_agents_own_transcript_tells_its_task(tmp_path: Path) -> None:
     folder.mkdir(parents=True)
     entry = {"type": "user", "message": {"content": "OBJECTIVE: draw the map\nDELTA: src/map.py"}}
     own = _transcript(folder / "agent-a1.jsonl", entry)
-    beside = Heard(transcript=str(tmp_path / "s.jsonl"), agent_id="a1")
-    for heard in (beside, Heard(agent_transcript=own)):
-        task = own_task(heard)
+    beside = HookMessage(transcript=str(tmp_path / "s.jsonl"), agent_id="a1")
+    for hook_message in (beside, HookMessage(agent_transcript=own)):
+        task = own_task(hook_message)
         assert task is not None
         assert (task.objective, task.files) == ("draw the map", ("src/map.py",))
-    assert own_task(Heard(transcript=str(tmp_path / "s.jsonl"), agent_id="../s/subagents/agent-a1")) is None
+    assert own_task(HookMessage(transcript=str(tmp_path / "s.jsonl"), agent_id="../s/subagents/agent-a1")) is None
 
 
 def test_a_transcript_that_is_none_has_no_task(tmp_path: Path) -> None:
@@ -121,7 +128,7 @@ def test_a_transcript_that_is_none_has_no_task(tmp_path: Path) -> None:
         "~nobody-x/y",
     ):
         assert spawned(path) == []
-        assert own_task(Heard(agent_transcript=path)) is None
+        assert own_task(HookMessage(agent_transcript=path)) is None
 
 
 def test_a_prompt_without_headings_is_its_own_objective() -> None:
@@ -149,11 +156,11 @@ def test_a_prompt_without_headings_is_its_own_objective() -> None:
     ],
 )
 def test_claims_are_read_from_their_own_line(said: str, names: tuple[str, ...]) -> None:
-    assert claim_of(Heard(message=said)).utilized == names
+    assert claim_of(HookMessage(message=said)).utilized == names
 
 
 def test_the_last_report_counts_and_prose_does_not() -> None:
-    claim = claim_of(Heard(message="We delivered: much\nBLOCKED: no access\nUTILIZED: []"))
+    claim = claim_of(HookMessage(message="We delivered: much\nBLOCKED: no access\nUTILIZED: []"))
     assert claim.report == "blocked"
     assert claim.summary == "no access"
 
@@ -164,4 +171,4 @@ def test_the_transcript_speaks_where_there_is_no_message(tmp_path: Path) -> None
         "message": {"content": [{"type": "text", "text": "DELIVERED: x\nUTILIZED: [m]"}]},
     }
     path = _transcript(tmp_path / "t.jsonl", said, {"type": "user", "message": {"content": "thanks"}})
-    assert claim_of(Heard(agent_transcript=path)).utilized == ("m",)
+    assert claim_of(HookMessage(agent_transcript=path)).utilized == ("m",)

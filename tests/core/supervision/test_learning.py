@@ -222,17 +222,17 @@ def test_failures_and_what_landed_afterwards_become_lessons_that_wait(world: Wor
 def test_a_lesson_is_remembered_when_it_is_accepted_and_forgotten_when_that_is_undone(world: World) -> None:
     world.attempt(1, "x-1", **FAILED)
     world.learn()
-    deeds = MemoryChanges(world.memory)
+    memory_changes = MemoryChanges(world.memory)
     proposals = Learner(find_project(world.root, env={}), world.memory).proposals
-    deed, refused = deeds.accept(proposals.all())
-    assert deed is not None
+    memory_change, refused = memory_changes.accept(proposals.all())
+    assert memory_change is not None
     assert not refused
     assert not proposals.all()
     assert len(world.memory.list()) == 2
-    assert deeds.undo() is not None
+    assert memory_changes.undo() is not None
     assert len(world.memory.list()) == 1
     assert len(proposals.all()) == 1
-    assert deeds.decline(proposals.all()) is not None
+    assert memory_changes.decline(proposals.all()) is not None
     assert not proposals.all()
     assert world.learn() == []
 
@@ -327,19 +327,19 @@ def test_pruning_and_fading_are_taken_back(world: World) -> None:
     world.memory.feedback(injected=[NAME], utilized=[NAME], verified="passed", attempt="p")
     for number in range(9):
         world.memory.feedback(injected=[NAME], utilized=[NAME], verified="failed", attempt=f"f{number}")
-    deeds = MemoryChanges(world.memory)
-    assert deeds.prune()[0] is not None
+    memory_changes = MemoryChanges(world.memory)
+    assert memory_changes.prune()[0] is not None
     assert not world.memory.list()
-    deeds.undo()
+    memory_changes.undo()
     assert world.counts(NAME)[:2] == (1, 9)
     world.memory.store("Another thing that helped once", "do it again", type="pattern")
     name = "another-thing-that-helped-once"
     world.memory.feedback(injected=[name], utilized=[name], verified="passed", attempt="q")
     world.now += 90 * 86_400 * NS
-    assert deeds.fade()[0] is not None
-    assert deeds.fade(days=1000)[0] is None
+    assert memory_changes.fade()[0] is not None
+    assert memory_changes.fade(days=1000)[0] is None
     assert world.counts(name)[0] < 1
-    deeds.undo()
+    memory_changes.undo()
     assert world.counts(name)[:2] == (1, 0)
-    assert [deed.undone for deed in deeds.all()] == [True, True]
-    assert deeds.undo() is None
+    assert [memory_change.undone for memory_change in memory_changes.all()] == [True, True]
+    assert memory_changes.undo() is None

@@ -19,7 +19,7 @@ from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.needs import needs_of
 from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.decide.verdict import decide
-from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans, letting_go, recover
+from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans, plan_release, recover
 from tests.core.supervision.conftest import World, WorldFactory, row
 
 
@@ -99,7 +99,7 @@ def test_a_lease_without_its_worker_is_an_orphan_though_the_row_is_open(world: W
     )
     (orphan,) = orphans(here)
     assert orphan.sources == ("lease",)
-    planned = here.curator.plan_steps("unclaim", "release", letting_go([orphan], find_project(here.root)))
+    planned = here.curator.plan_steps("unclaim", "release", plan_release([orphan], find_project(here.root)))
     assert not planned.undoable
     entry = recover(here.curator, [orphan]).entry
     assert entry is not None

@@ -9,7 +9,7 @@ from helix_tui.core.editing import operations
 from helix_tui.core.editing.plan.planner import Plan, plan
 from helix_tui.core.editing.preview import Consequences, foresee, ordinal
 from helix_tui.core.editing.undo import PlanChanged
-from helix_tui.core.supervision.signals.orphans import letting_go
+from helix_tui.core.supervision.signals.orphans import plan_release
 from tests.core.supervision.conftest import WorldFactory, queue_of, row
 
 MANY = [row(f"m-{number:03}", priority=1) for number in range(202)]
@@ -101,10 +101,10 @@ def test_a_claim_that_is_no_orphan_any_more_is_not_released(world: WorldFactory)
     queue_state = made.curator.look()
     orphans = find_orphans(queue_state, made.curator.project)
     assert [each.bead_id for each in orphans] == ["a-1"]
-    make = letting_go(orphans, made.curator.project)
+    make = plan_release(orphans, made.curator.project)
     shown = made.curator.plan_steps("unclaim", "release", make, queue_state)
     assert shown.steps
-    gone = letting_go((), made.curator.project)
+    gone = plan_release((), made.curator.project)
     with pytest.raises(PlanChanged):
         made.curator.run_steps("unclaim", "release", gone, shown=shown, again=True)
     assert made.rows()["a-1"]["status"] == "in_progress"

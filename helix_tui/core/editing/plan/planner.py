@@ -21,7 +21,7 @@ from msgspec import Struct, field
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect, shut
 from helix_tui.core.editing.operations import DROPPED, Operation
-from helix_tui.core.editing.plan import fields as deeds
+from helix_tui.core.editing.plan import fields as field_planners
 from helix_tui.core.editing.plan import lifecycle
 from helix_tui.core.editing.plan.lifecycle import (
     BLOCKER_FIELDS,
@@ -279,7 +279,7 @@ def _close_again(writing: PlanBuilder, bead_id: str, findings: _Findings) -> Non
         findings.lost.append(f"closing {called(bead_id)} again would also close {named(falls)}")
 
 
-PLANNERS = {**deeds.PLANNERS, **lifecycle.PLANNERS, "create": plan_create}
+PLANNERS = {**field_planners.PLANNERS, **lifecycle.PLANNERS, "create": plan_create}
 
 
 class Refusal(Struct, frozen=True):

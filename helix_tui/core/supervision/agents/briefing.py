@@ -39,7 +39,7 @@ from helix_tui.core.supervision.agents.learning import Learner
 from helix_tui.core.supervision.agents.report_parser import (
     EDITING,
     AgentTask,
-    Heard,
+    HookMessage,
     claim_of,
     commands_run,
     open_tasks,
@@ -64,9 +64,9 @@ class AgentPlace(Struct, frozen=True):
     attempt: str = ""
 
 
-def place_of(heard: Heard, directory: Path, env: Mapping[str, str]) -> AgentPlace:
+def place_of(hook_message: HookMessage, directory: Path, env: Mapping[str, str]) -> AgentPlace:
     """Where an agent works, by what the hook was told, else by where it runs."""
-    told = Path(heard.cwd) if heard.cwd else directory
+    told = Path(hook_message.cwd) if hook_message.cwd else directory
     start = told if told.is_absolute() and told.is_dir() else directory
     project = find_project(start, env=env)
     attempt = project.attempt
@@ -99,12 +99,12 @@ def _whose(folder: AttemptFolder, project: Project, env: Mapping[str, str]) -> t
     return (newest.bead_id, newest.attempt_id) if newest is not None else ("", "")
 
 
-def answer(event: str, heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
+def answer(event: str, hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """What a hook prints; an empty object where there is nothing to tell."""
-    return _ANSWERS[event](heard, place, memory)
+    return _ANSWERS[event](hook_message, place, memory)
 
 
-def _session_start(heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
+def _session_start(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """How the memory stands, what keeps coming back, and what is remembered for the bead of this attempt."""
     health = memory.health()
     mode = "searched by meaning" if health.mode == "semantic" else "searched by keywords only"
@@ -125,7 +125,7 @@ def _session_start(heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict
             files=mentioned(objective),
             attempt=place.attempt,
             bead=place.bead,
-            agent=heard.agent_type,
+            agent=hook_message.agent_type,
             record=False,
         )
         if {each.name for each in told.shown} - _known(place.attempt, place, memory) and not memory.read_only:
@@ -157,15 +157,15 @@ def _told_by_block(place: AgentPlace, memory: MemoryStore) -> bool:
     return without_block(description) != description and bool(memory.injections(bead=place.bead))
 
 
-def _user_prompt_submit(heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
+def _user_prompt_submit(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """What is remembered of what a person asks; nothing that the session was told already.
 
     The reviews and checks that ddx has an agent make run in the project itself, and are nobody's question.
     """
-    asked = heard.prompt.strip()
+    asked = hook_message.prompt.strip()
     if place.attempt or len(asked) < _ASKED or asked.startswith(("/", "!", "#")) or MADE_PROMPT.match(asked):
         return {}
-    session = heard.session
+    session = hook_message.session
     told = memory.inject(asked[:1000], files=mentioned(asked[:4000]), attempt=session, limit=3, record=False)
     if not {each.name for each in told.shown} - _known(session, place, memory):
         return {}
@@ -174,15 +174,15 @@ def _user_prompt_submit(heard: Heard, place: AgentPlace, memory: MemoryStore) ->
     return _context("UserPromptSubmit", "\n".join(_told(told)))
 
 
-def _pre_tool_use(heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
+def _pre_tool_use(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """What is remembered of a file, before it is changed; once a file and agent."""
-    if heard.tool not in EDITING or not heard.file:
+    if hook_message.tool not in EDITING or not hook_message.file:
         return {}
-    path = Path(heard.file)
+    path = Path(hook_message.file)
     if path.is_absolute() and path.is_relative_to(place.here):
         path = path.relative_to(place.here)
     name = path.as_posix()
-    attempt = _who(heard, place)
+    attempt = _who(hook_message, place)
     if attempt and any(told.objective == name for told in memory.injections(attempt=attempt)):
         return {}
     told = memory.inject(
@@ -190,7 +190,7 @@ def _pre_tool_use(heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[
         files=(name,),
         attempt=attempt,
         bead=place.bead,
-        agent=heard.agent_type,
+        agent=hook_message.agent_type,
         limit=3,
         scope="path",
         record=False,
@@ -202,72 +202,72 @@ def _pre_tool_use(heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[
     return _context("PreToolUse", "\n".join([f"Memories for {clean_line(path.name, 120)}:", *_told(told)]))
 
 
-def _subagent_start(heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
+def _subagent_start(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """What is remembered of the task that a sub-agent was just given."""
-    task = own_task(heard) or _task_of(heard, memory)
+    task = own_task(hook_message) or _task_of(hook_message, memory)
     if task is None or _ALREADY in task.objective:
         return {}
     told = memory.inject(
         task.objective,
         files=task.files or mentioned(task.objective),
-        attempt=_who(heard, place),
+        attempt=_who(hook_message, place),
         bead=place.bead,
-        agent=heard.agent_type,
-        kind=heard.agent_type.rpartition(":")[2],
+        agent=hook_message.agent_type,
+        kind=hook_message.agent_type.rpartition(":")[2],
     )
     if not told.shown:
         return _context("SubagentStart", f"helix memory: {told.signal or 'nothing matches'}") if told.signal else {}
     return _context("SubagentStart", "\n".join(_told(told)))
 
 
-def _task_of(heard: Heard, memory: MemoryStore) -> AgentTask | None:
+def _task_of(hook_message: HookMessage, memory: MemoryStore) -> AgentTask | None:
     """The task of this agent among those that its session has handed out: each has one that no other has."""
-    tasks = open_tasks(spawned(heard.transcript), heard.agent_type)
-    if len(tasks) < 2 or not heard.agent_id:
+    tasks = open_tasks(spawned(hook_message.transcript), hook_message.agent_type)
+    if len(tasks) < 2 or not hook_message.agent_id:
         return tasks[-1].task if tasks else None
     calls = [each.call for each in tasks]
-    mine = calls[0] if memory.read_only else memory.take_task(heard.session, calls, heard.agent_id)
+    mine = calls[0] if memory.read_only else memory.take_task(hook_message.session, calls, hook_message.agent_id)
     return next((each.task for each in tasks if each.call == mine), None)
 
 
-def _stop(heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
+def _stop(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """Keep what the agent says it used until somebody has verified its work; what blocked it is a lesson."""
-    claim = claim_of(heard)
-    attempt = _who(heard, place)
+    claim = claim_of(hook_message)
+    attempt = _who(hook_message, place)
     shown = memory.injections(attempt=attempt) if attempt else ()
     if shown and claim.utilized:
         memory.claim(attempt, claim.utilized)
-    task = own_task(heard) if heard.agent_id else None
+    task = own_task(hook_message) if hook_message.agent_id else None
     if task is not None and shown:
         memory.rebook(attempt, task.objective)
-    if task is None and heard.agent_id:
-        task = _task_of(heard, memory)
+    if task is None and hook_message.agent_id:
+        task = _task_of(hook_message, memory)
     objective = task.objective if task is not None else shown[0].objective if shown else ""
     if attempt and claim.report == "blocked" and claim.summary and objective:
         at = format_instant(now_ns())
         reason = f"an agent reported BLOCKED: {attempt}"
         lesson = Proposal(0, attempt, place.bead, "failure", objective[:300], claim.summary, reason, "open", at)
         Proposals(memory).add(lesson)
-    _settle(heard, place, memory)
+    _settle(hook_message, place, memory)
     return {}
 
 
-def _settle(heard: Heard, place: AgentPlace, memory: MemoryStore) -> None:
+def _settle(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> None:
     """Count what the agent was shown by the checks that it ran; DDx judges its own attempts."""
-    who = _who(heard, place)
+    who = _who(hook_message, place)
     if place.attempt or not who or not memory.injections(attempt=who):
         return
     from helix_tui.core.memory.lessons import settle_session
 
-    ran = commands_run(heard)
+    ran = commands_run(hook_message)
     if ran.checks:
-        kind = heard.agent_type.rpartition(":")[2]
+        kind = hook_message.agent_type.rpartition(":")[2]
         settle_session(memory, who, ran.checks, last_change=ran.last_change, kind=kind)
 
 
-def _session_end(heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
+def _session_end(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """Take in what the session's checks say, and DDx's evidence of attempts that have ended."""
-    _settle(heard, place, memory)
+    _settle(hook_message, place, memory)
     tracker = read_tracker(place.project.beads_file)
     if not tracker.missing and not tracker.problem:
         index = AttemptIndex.of(place.project)
@@ -276,7 +276,7 @@ def _session_end(heard: Heard, place: AgentPlace, memory: MemoryStore) -> dict[s
     return {}
 
 
-_ANSWERS: dict[str, Callable[[Heard, AgentPlace, MemoryStore], dict[str, Any]]] = {
+_ANSWERS: dict[str, Callable[[HookMessage, AgentPlace, MemoryStore], dict[str, Any]]] = {
     "session-start": _session_start,
     "user-prompt-submit": _user_prompt_submit,
     "pre-tool-use": _pre_tool_use,
@@ -290,9 +290,9 @@ HOOKS = tuple(_ANSWERS)
 """The events that are answered."""
 
 
-def _who(heard: Heard, place: AgentPlace) -> str:
+def _who(hook_message: HookMessage, place: AgentPlace) -> str:
     """Under which name the ledger keeps what this agent is shown: the attempt, the sub-agent, the session."""
-    return place.attempt or heard.agent_id or heard.session
+    return place.attempt or hook_message.agent_id or hook_message.session
 
 
 def _told(injection: Injection) -> list[str]:

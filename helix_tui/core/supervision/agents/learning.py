@@ -28,7 +28,7 @@ from helix_tui.core.memory import FeedbackReport, Injection, MemoryStore, Verdic
 from helix_tui.core.memory.lessons import Proposals, matter
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.agents.hooks import session_records
-from helix_tui.core.supervision.agents.report_parser import Heard, claim_of
+from helix_tui.core.supervision.agents.report_parser import HookMessage, claim_of
 
 _NOT_THE_WORK = frozenset(
     {
@@ -296,9 +296,9 @@ class Learner:
         folders = transcript_folders(self._project.ddx_dir, attempt.attempt_id, None)
         said = [event.detail or event.summary for event in TranscriptTail(folders).poll() if event.kind == "text"]
         if said:
-            return claim_of(Heard(message="\n".join(said))).utilized
+            return claim_of(HookMessage(message="\n".join(said))).utilized
         records = session_records(attempt.attempt_id, os.environ)
-        claims = (claim_of(Heard(transcript=str(path))).utilized for path in records)
+        claims = (claim_of(HookMessage(transcript=str(path))).utilized for path in records)
         return tuple(dict.fromkeys(name for names in claims for name in names))
 
 

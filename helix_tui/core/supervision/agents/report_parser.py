@@ -38,7 +38,7 @@ _LONGEST = 4_000
 Report = Literal["delivered", "blocked", "partial", ""]
 
 
-class Heard(Struct, frozen=True):
+class HookMessage(Struct, frozen=True):
     """The fields of a hook's message that matter here; empty where they are missing or of another type."""
 
     session: str = ""
@@ -112,13 +112,13 @@ class _ToolInput(Struct):
     notebook_path: msgspec.Raw = msgspec.Raw()
 
 
-def hear(raw: bytes) -> Heard | None:
+def read_hook_message(raw: bytes) -> HookMessage | None:
     """The message on stdin; None where it is not a JSON object."""
     told = _decoded(raw.removeprefix(codecs.BOM_UTF8), _Message)
     if told is None:
         return None
     tool_input = _decoded(bytes(told.tool_input), _ToolInput) or _ToolInput()
-    return Heard(
+    return HookMessage(
         session=_said(told.session_id, 200),
         cwd=_said(told.cwd),
         tool=_said(told.tool_name, 200),
@@ -174,9 +174,9 @@ def open_tasks(every: Sequence[Spawned], agent_type: str) -> list[Spawned]:
     return same or [each for each in running if not (each.agent_type and plain)]
 
 
-def own_task(heard: Heard) -> AgentTask | None:
+def own_task(hook_message: HookMessage) -> AgentTask | None:
     """What an agent was asked, by the first message of its own transcript, where that is there yet."""
-    for path in _own_transcripts(heard):
+    for path in _own_transcripts(hook_message):
         for line in _read(path, 0, _HEAD).split(b"\n")[:_FIRST_LINES]:
             entry = _object(line)
             if entry.get("type") == "user":
@@ -184,19 +184,19 @@ def own_task(heard: Heard) -> AgentTask | None:
     return None
 
 
-def _own_transcripts(heard: Heard) -> list[str]:
+def _own_transcripts(hook_message: HookMessage) -> list[str]:
     """Where a sub-agent's own transcript may lie, the likeliest first."""
-    paths = [heard.agent_transcript] if heard.agent_transcript else []
-    if heard.transcript.endswith(".jsonl") and re.fullmatch(r"[\w-]{1,200}", heard.agent_id):
-        paths.append(f"{heard.transcript.removesuffix('.jsonl')}/subagents/agent-{heard.agent_id}.jsonl")
+    paths = [hook_message.agent_transcript] if hook_message.agent_transcript else []
+    if hook_message.transcript.endswith(".jsonl") and re.fullmatch(r"[\w-]{1,200}", hook_message.agent_id):
+        paths.append(f"{hook_message.transcript.removesuffix('.jsonl')}/subagents/agent-{hook_message.agent_id}.jsonl")
     return paths
 
 
-def commands_run(heard: Heard) -> Ran:
+def commands_run(hook_message: HookMessage) -> Ran:
     """What the agent of this message ran and changed: a sub-agent's own work, else the session's."""
-    if not heard.agent_id:
-        return _work(heard.transcript, sidechains=False)
-    every = (_work(path, sidechains=True) for path in _own_transcripts(heard))
+    if not hook_message.agent_id:
+        return _work(hook_message.transcript, sidechains=False)
+    every = (_work(path, sidechains=True) for path in _own_transcripts(hook_message))
     return next((ran for ran in every if ran.checks or ran.last_change is not None), Ran())
 
 
@@ -300,9 +300,9 @@ def read_task(prompt: str) -> AgentTask | None:
     return AgentTask(objective, _names(delta.group(1)) if delta else ())
 
 
-def claim_of(heard: Heard) -> AgentClaim:
+def claim_of(hook_message: HookMessage) -> AgentClaim:
     """What the agent reports: from its last message, else from the end of its transcript."""
-    text = heard.message or _last_said(heard.agent_transcript or heard.transcript)
+    text = hook_message.message or _last_said(hook_message.agent_transcript or hook_message.transcript)
     ends = list(re.finditer(r"^\W{0,4}(DELIVERED|BLOCKED|PARTIAL)\b[*_]*:[*_ \t]*(.*)$", text, re.M))
     used = list(_UTILIZED.finditer(text))
     report: Report = ""

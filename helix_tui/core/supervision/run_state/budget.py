@@ -405,7 +405,7 @@ def _class_of(attempt: Attempt) -> int:
     return MEMORY_CLASSES.index(attempt.memories) if attempt.memories in MEMORY_CLASSES else -1
 
 
-def with_told(project: Project, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
+def with_memories_given(project: Project, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
     """Attempts with evidence, by the memories that each was given, and those of the last run that have none."""
     known = {attempt.attempt_id for attempt in attempts}
     evident = {attempt.bead_id for attempt in attempts}

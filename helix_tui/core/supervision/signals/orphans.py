@@ -112,10 +112,10 @@ def recover(curator: Curator, orphans: Iterable[Orphan]) -> Result:
     wanted = list(orphans)
     names = called(wanted[0].bead_id) if len(wanted) == 1 else f"{len(wanted)} beads"
     title = f"release the stale claim on {names}"
-    return curator.run_steps("unclaim", title, letting_go(wanted, curator.project))
+    return curator.run_steps("unclaim", title, plan_release(wanted, curator.project))
 
 
-def letting_go(wanted: Sequence[Orphan], project: Project) -> Callable[[PlanBuilder, QueueState], None]:
+def plan_release(wanted: Sequence[Orphan], project: Project) -> Callable[[PlanBuilder, QueueState], None]:
     """How letting go of some claims is planned: each is looked for again first."""
 
     def make(writing: PlanBuilder, queue_state: QueueState) -> None:

@@ -32,7 +32,7 @@ TIMEOUT_S = 2700.0
 
 LOGS = ".helix-logs"
 
-_DEEDS = {
+_VERB_MEANINGS = {
     "drain": "drain the queue",
     "one_bead": "execute one bead",
     "ask_model": "give a prompt to an agent",
@@ -168,10 +168,10 @@ class Delegate(Struct):
             words += ["--timeout", f"{self.timeout:.0f}s"]
         return (*words, *_chosen(verb, wishes))
 
-    def _verb(self, deed: str) -> DdxVerb:
-        verb = self.dialect.verbs.get(deed)
+    def _verb(self, verb_name: str) -> DdxVerb:
+        verb = self.dialect.verbs.get(verb_name)
         if verb is None:
-            message = f"the help of this ddx names no verb to {_DEEDS[deed]}"
+            message = f"the help of this ddx names no verb to {_VERB_MEANINGS[verb_name]}"
             raise DdxError(("ddx",), message, OTHER_DDX, TOO_OLD)
         return verb
 
