@@ -1,7 +1,7 @@
 """Is the right memory first? 30 memories, 15 questions in other words: ``python -m bench.memory_recall``.
 
 Asked with the weights of all-MiniLM-L6-v2, where they are found, and without any. The questions share as few
-words with their memories as people's do. 13 of 15 must come first with weights and 10 without; six sets of
+words with their memories as people's do. 13 of 15 must come first with weights and 10 without; fourteen sets of
 other subjects (`bench.recall_sets`) are reported beside, with no bound.
 """
 

@@ -4,17 +4,16 @@ candidates by their rarest words, rarity weighs what they have in common.
 
 from __future__ import annotations
 
-import lzma
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Mapping, Sequence, Set
 from functools import cache, lru_cache
-from pathlib import Path
 
 import numpy as np
 from msgspec import Struct
 from numpy.typing import NDArray
 from sqlite_utils import Database
 
+from helix_tui.core.embedding import word_vectors
 from helix_tui.core.memory.ranking import RANKERS, Array, Ranked, identifiers, key, stem, telling, words
 from helix_tui.core.memory.records import MemoryFault, Recall, Recalled
 from helix_tui.core.memory.store import indexing as paths
@@ -127,86 +126,103 @@ def related(term: str) -> frozenset[str]:
     return _groups().get(term, frozenset())
 
 
-@cache
-def _table() -> dict[str, str]:
-    text = lzma.decompress(Path(__file__).with_name("kin.xz").read_bytes()).decode("ascii")
-    return dict(line.split(" ", 1) for line in text.split("\n"))
-
-
 @lru_cache(maxsize=4_096)
 def kin_of(term: str) -> Mapping[str, float]:
     """Stems close in meaning to this one, and how close, below 1; none for a name of code."""
-    near = {word[:-2]: int(word[-2:]) / 100 for word in _table().get(term, "").split()}
-    return near | {word: max(RELATED, near.get(word, 0.0)) for word in related(term)}
+    return {**word_vectors.near(term), **dict.fromkeys(related(term), RELATED)}
 
 
 MOST_WORDS = 32
 MOST_POSTINGS = 6_000
 MOST_CANDIDATES = 300
 
-MOST_REFINED = 64
-"""The best candidates, of which is looked at where they have a word: in the trigger or in the resolution."""
-
 IN_RESOLUTION = 0.7
 """What a word of the resolution is worth against one of the trigger: a question tells of a situation, as
 triggers do. Chosen over .6, .8, .9 and 1 in seven of eight rounds that leave one set of questions out."""
 
+WORDS_BESIDE = 0.6
+"""What the share of words is worth beside the cosine of the sums of words."""
 
-def coverage(database: Database, terms: Sequence[str], total: int, *, kin: bool = False) -> dict[int, float]:
+UNRELATED = 0.1
+"""What both come to in texts of other matters: nothing."""
+
+
+def coverage(database: Database, terms: Sequence[str], total: int) -> dict[int, float]:
     """Memory id -> share of the terms it has, each weighted by its rarity; 0 < share <= 1.
-
-    With ``kin`` a word that is close in meaning counts for a term, by how close it is (`thesaurus`), and a
-    word of the trigger more than one of the resolution.
 
     Args:
         database: An open memory.
-        terms: Words as `words.telling` or `words.identifiers` gives them.
+        terms: Words as `ranking.telling` or `ranking.identifiers` gives them.
         total: How many memories there are.
     """
+    asked = _asked(database, terms[:MOST_WORDS], total, {term: {term: 1.0} for term in terms})
+    return {} if asked is None else {each: share for each, has in asked.texts.items() if (share := asked.share({*has}))}
+
+
+def nearness(database: Database, terms: Sequence[str], total: int) -> dict[int, float]:
+    """Memory id -> how near it is to a question in meaning, told by words alone; 0 < nearness <= 1.
+
+    The sum of the question's words is held against that of the memory's and that of its trigger's, as recall does
+    with an encoder's vectors. Beside it counts the share of words that a memory has, or others used for them, a word
+    of the trigger more than one of the resolution: vectors know no names.
+    """
     terms = terms[:MOST_WORDS]
+    asked = _asked(database, terms, total, {term: {**kin_of(term), term: 1.0} for term in terms})
+    if asked is None:
+        return {}
+    ids = [*asked.texts]
+    marks = ", ".join("?" * len(ids))
+    keys = dict(database.execute(f"SELECT memory_id, key FROM memory_key WHERE memory_id IN ({marks})", ids).fetchall())
+    triggers = [words(str(keys.get(each, ""))) for each in ids]
+    wholes = [*asked.texts.values()]
+    question, *sums = word_vectors.vectors([terms, *wholes, *triggers])
+    found = {}
+    for each, whole, trigger, *vectors in zip(ids, wholes, triggers, sums[: len(ids)], sums[len(ids) :], strict=True):
+        own = asked.share({*trigger})
+        share = own + IN_RESOLUTION * (asked.share({*whole, *trigger}) - own)
+        cosine = sum(float(vector @ question) for vector in vectors) / 2
+        near = (cosine + WORDS_BESIDE * share) / (1 + WORDS_BESIDE)
+        if near > UNRELATED:
+            found[each] = min(1.0, (near - UNRELATED) / (1 - UNRELATED))
+    return found
+
+
+class _Asked(Struct, frozen=True):
+    """Terms, what each is worth, and the memories that may have them."""
+
+    weight: Mapping[str, float]
+    close: Mapping[str, Mapping[str, float]]
+    """Term -> words that stand for it, and how well."""
+    texts: Mapping[int, Sequence[str]]
+    """Memory id -> its words."""
+
+    def share(self, has: Set[str]) -> float:
+        """The weight of the terms that a text has, each as far as the closest of its words goes, of that of all."""
+        return sum(
+            each * max((near for word, near in self.close[term].items() if word in has), default=0.0)
+            for term, each in self.weight.items()
+        ) / sum(self.weight.values())
+
+
+def _asked(
+    database: Database, terms: Sequence[str], total: int, close: Mapping[str, Mapping[str, float]]
+) -> _Asked | None:
+    """Terms and the memories that may have them: those with the rarest words, all where there are few."""
     if not terms or not total:
-        return {}
-    close = {term: {**(kin_of(term) if kin else {}), term: 1.0} for term in terms}
-    frequency = _frequencies(database, list(dict.fromkeys(word for each in close.values() for word in each)))
+        return None
+    frequency = _frequencies(database, list(dict.fromkeys(word for term in terms for word in close[term])))
     weight = {term: _rarity(frequency.get(term, 0), total) for term in terms}
-    sought = _rarest(frequency, set(terms))
-    whole = sum(weight.values())
-    if not sought or not whole:
-        return {}
-    expression = " OR ".join(f'"{term}"' for term in sought)
-    rows = database.execute(
-        "SELECT rowid, words FROM memory_words WHERE memory_words MATCH ? ORDER BY rank LIMIT ?",
-        [expression, MOST_CANDIDATES],
+    if not sum(weight.values()):
+        return None
+    if total > MOST_CANDIDATES:
+        sought = _rarest(frequency, set(terms))
+        where, values = "WHERE memory_words MATCH ? ORDER BY rank", [" OR ".join(f'"{term}"' for term in sought)]
+    else:
+        where, values = "", []
+    found = database.execute(
+        f"SELECT rowid, words FROM memory_words {where} LIMIT {MOST_CANDIDATES}", values
     ).fetchall()
-    texts = {memory_id: set(text.split()) for memory_id, text in rows}
-    found = {memory_id: _share(weight, close, has) / whole for memory_id, has in texts.items()}
-    if kin:
-        _refine(database, found, texts, lambda has: _share(weight, close, has) / whole)
-    return {memory_id: value for memory_id, value in found.items() if value}
-
-
-def _share(weight: Mapping[str, float], close: Mapping[str, Mapping[str, float]], has: Set[str]) -> float:
-    """The weight of the terms that a text has, each as far as the closest of its words goes."""
-    return sum(
-        each * max((near for word, near in close[term].items() if word in has), default=0.0)
-        for term, each in weight.items()
-    )
-
-
-def _refine(
-    database: Database,
-    found: dict[int, float],
-    texts: Mapping[int, Set[str]],
-    share: Callable[[Set[str]], float],
-) -> None:
-    """Let the words of triggers count for more, in the best candidates."""
-    best = sorted(found, key=lambda memory_id: -found[memory_id])[:MOST_REFINED]
-    marks = ", ".join("?" * len(best))
-    keys = database.execute(f"SELECT memory_id, key FROM memory_key WHERE memory_id IN ({marks})", best)
-    triggers = {memory_id: set(words(str(key))) & texts[memory_id] for memory_id, key in keys.fetchall()}
-    for memory_id in found:
-        trigger = share(triggers[memory_id]) if memory_id in triggers else 0.0
-        found[memory_id] = trigger + IN_RESOLUTION * (found[memory_id] - trigger)
+    return _Asked(weight, close, {memory_id: text.split() for memory_id, text in found})
 
 
 def _frequencies(database: Database, terms: Sequence[str]) -> dict[str, int]:
@@ -384,7 +400,7 @@ def _asked_for(base: Base, text: str) -> dict[int, float]:
 
 def _named_leg(base: Base, index: MemoryIndex, text: str, compared: NDArray[np.bool_], total: int) -> dict[int, float]:
     if base.encoder is None:
-        return coverage(base.database, telling(text), total, kin=True)
+        return nearness(base.database, telling(text), total)
     named = coverage(base.database, identifiers(text), total)
     found = {memory_id: NAMED * value for memory_id, value in named.items()}
     if not bool((compared | ~index.alive[: index.size]).all()):

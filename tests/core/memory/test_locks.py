@@ -126,8 +126,6 @@ def _calls(path: Path) -> Iterator[tuple[int, str]]:
 def test_no_code_beside_sqlite_opens_a_database() -> None:
     allowed = {
         ("core/memory/store/database.py", "os.open"),  # makes the empty file that a backup is written into
-        # a table of words that comes with the program, and no database
-        ("core/memory/recall.py", "Path(__file__).with_name('kin.xz').read_bytes"),
         ("core/memory/task_check.py", "open"),  # the sources that an agent's task names
     }
     found = {

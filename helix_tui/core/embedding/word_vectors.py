@@ -1,0 +1,77 @@
+"""Vectors of words, for search by meaning where there are no weights: a text is the sum of its words.
+
+``words.npy`` beside this file has a vector for each of 18,000 stems, so made that the sum of a text's words points
+where all-MiniLM-L6-v2 (Apache-2.0) puts the whole text. `bench.word_vectors` makes it, without a look at any memory
+or question (docs/decisions/0030). The file is mapped when first asked for, so that a text costs the pages of its words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache, lru_cache
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float32]
+
+DIMENSIONS = 128
+STEM_BYTES = 16
+"""Longer stems are names of code, which have no meaning to look up."""
+TABLE = np.dtype([("stem", f"S{STEM_BYTES}"), ("vector", "i1", (DIMENSIONS,))])
+"""A row of the table; rows are in the order of their stems. A vector's length is what its word weighs."""
+
+NEAREST = 8
+"""How many words may stand for one."""
+CLOSE = 0.5
+"""The cosine from which one may."""
+
+
+@cache
+def _table() -> tuple[NDArray[np.bytes_], NDArray[np.int8]]:
+    table = np.load(Path(__file__).with_name("words.npy"), mmap_mode="r")
+    return np.ascontiguousarray(table["stem"]), table["vector"]
+
+
+def vectors(texts: Sequence[Sequence[str]]) -> Array:
+    """A unit vector for each text, given as its stems, shape (n, 128); zeros where no word is known."""
+    stems, rows = _table()
+    words = [word for text in texts for word in text]
+    places, known = _find(stems, words)
+    text_of = np.repeat(np.arange(len(texts)), [len(text) for text in texts])[known]
+    sums = np.zeros((len(texts), DIMENSIONS), np.float32)
+    np.add.at(sums, text_of, rows[places[known]].astype(np.float32))
+    return _unit(sums)
+
+
+@lru_cache(maxsize=4_096)
+def near(stem: str) -> Mapping[str, float]:
+    """The words nearest in meaning to one, each with its cosine; none for a word that is not known."""
+    stems, _ = _table()
+    places, known = _find(stems, [stem])
+    if not known.any():
+        return {}
+    whole = _all_units()
+    alike = whole @ whole[places[0]]
+    alike[places[0]] = 0.0
+    best = np.argpartition(-alike, NEAREST)[:NEAREST]
+    return {stems[place].decode(): float(alike[place]) for place in best if alike[place] >= CLOSE}
+
+
+@cache
+def _all_units() -> Array:
+    return _unit(_table()[1].astype(np.float32))
+
+
+def _find(stems: NDArray[np.bytes_], words: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
+    """Where words stand in the table, and which of them do."""
+    # a word that is too long or not ASCII becomes the empty one, which no row has
+    sought = np.asarray([word.encode() if word.isascii() and len(word) <= STEM_BYTES else b"" for word in words], "S")
+    places = np.minimum(np.searchsorted(stems, sought), len(stems) - 1)
+    return places, stems[places] == sought
+
+
+def _unit(rows: Array) -> Array:
+    unit: Array = rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-9)
+    return unit
