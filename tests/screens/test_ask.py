@@ -62,6 +62,17 @@ async def asked(pilot: Pilot[int], question: str) -> AskScreen:
     return await settled(pilot)
 
 
+async def test_where_one_pane_shows_it_is_the_answer_once_one_asked(app: Console) -> None:
+    async with app.run_test(size=(48, 40)) as pilot:
+        screen = await asked(pilot, STORM)
+        assert screen.focused is screen.view.pane
+        assert app.sees("restore_panels")
+        await pilot.press("escape")
+        await pilot.pause()
+        assert screen.focused is screen.list
+        assert not app.sees("restore_panels")
+
+
 async def test_an_answer_is_in_plain_words_and_the_steps_in_those_of_the_loop(app: Console) -> None:
     async with app.run_test(size=(140, 70)) as pilot:
         screen = await asked(pilot, STORM)

@@ -328,6 +328,13 @@ class AskScreen(PanedScreen):
         self._show_rows()
         self.list.select(RUNNING)
         self._show_selected()
+        if f"-{self.posture}" in NARROW:
+            self._turn_to_answer()
+
+    def _turn_to_answer(self) -> None:
+        """Where one pane fills the screen, the one that fills with steps and the answer."""
+        self.add_class("-reading")
+        self.call_after_refresh(self._read_on)
 
     def _hear_step(self, news: News) -> None:
         """Called in the thread that asks."""
@@ -392,8 +399,7 @@ class AskScreen(PanedScreen):
         if event.key.startswith(READY):
             self.ask(event.key.removeprefix(READY))
         if f"-{self.posture}" in NARROW:
-            self.add_class("-reading")
-            self.call_after_refresh(self._read_on)
+            self._turn_to_answer()
         elif not event.key.startswith(READY):
             self._read_on()
 
