@@ -184,7 +184,9 @@ async def test_pruning_is_shown_before_it_is_done_and_can_be_left(app: Console) 
         await pilot.press("enter")
         await settled(pilot)
         await settled(pilot)
-        assert PUSH not in memory_of(app).memory_view.names
+        left = memory_of(app).memory_view.names
+        assert PUSH not in left
+        assert app.memory_health.startswith(f"{len(left)} memor"), "line 1 counts what the screen lists"
         await pilot.press("u")
         await settled(pilot)
         await settled(pilot)

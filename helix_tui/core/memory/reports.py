@@ -8,6 +8,7 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import asdict
 
+from helix_tui.core.ground.text import counted
 from helix_tui.core.memory.records import Memory, Mode, Verdict, count
 
 State = Literal["open", "accepted", "declined", "repeated"]
@@ -189,6 +190,15 @@ class Health(Struct, frozen=True):
         helped = sum(each.helped for each in self.by_type.values())
         uses = helped + sum(each.failed for each in self.by_type.values())
         return helped / uses if uses > 0 else 0.5
+
+    @property
+    def words(self) -> str:
+        """How the memory is doing, in half a line: how effective it is only where an outcome says so."""
+        if not self.total:
+            return ""
+        effective = [f"{round(100 * self.effectiveness)}% effective"] if self.with_feedback else []
+        systemic = [f"{len(self.systemic)} systemic"] if self.systemic else []
+        return ", ".join([counted(self.total, "memory", "memories"), *effective, *systemic])
 
     def document(self) -> dict[str, Any]:
         """Helix v1's keys, helix v2's names for two of them, and ours."""

@@ -79,8 +79,6 @@ def close_loop(snapshot: Snapshot, *, read_only: bool) -> Closed | None:
                 learner = Learner(snapshot.project, memory)
                 since = snapshot.taken_at - DAY
                 said = summed(learner.learn(snapshot.queue.beads, tuple(snapshot.attempts), since=since))
-            health = memory.health()
-            words = f"{health.total:,} memories, {round(100 * health.effectiveness)}% effective" if health.total else ""
-            return Closed(words + (f", {len(health.systemic)} systemic" if health.systemic else ""), said)
+            return Closed(memory.health().words, said)
     except MemoryFault:
         return None

@@ -154,6 +154,9 @@ class MemoryScreen(FilteringScreen):
 
     def _show_shelf(self, memory_view: MemoryViewState) -> None:
         known, self.memory_view = self.memory_view, memory_view
+        if memory_view.health is not None:
+            self.console.memory_health = memory_view.health.words
+            self.show_pulse()
         said = shelving.placard(memory_view)
         self.set_class(said is not None, self.BARE_CLASS)
         if said is not None:

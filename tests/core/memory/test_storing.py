@@ -336,3 +336,8 @@ def test_chunk_keeps_a_second_approach_apart_from_the_first(memory: MemoryStore)
     assert (again.status, again.revision) == ("strengthened", 1)
     assert memory.get(name) == found
     assert memory.revisions(name)[0].memory.helped == 1
+
+
+def test_how_effective_the_memory_is_waits_for_an_outcome(memory: MemoryStore) -> None:
+    memory.store(TRIGGER, "Raise the timeout")
+    assert memory.health().words == "1 memory"
