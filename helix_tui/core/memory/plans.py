@@ -200,10 +200,10 @@ class Plans:
 
     def check(self, workspace: TaskWorkspace, root: Path, timeout: float = VERIFY_TIMEOUT_S) -> TaskCheck:
         """Run a task's VERIFY, and hold what changed since it was begun against the rules of its plan."""
-        found = run_verify(field_text(workspace.data.get("verify")), root, timeout)
         tree = workspace.data.get("tree")
         tree = tree if isinstance(tree, dict) else {}
-        changed = changed_since(root, tree)
+        changed = changed_since(root, tree)  # before VERIFY: what that leaves behind is no work of the builder's
+        found = run_verify(field_text(workspace.data.get("verify")), root, timeout)
         if changed is None:
             return found
         required, forbidden = read_idioms(workspace.data.get("idioms"))

@@ -121,7 +121,8 @@ MAX_CHANGED = 2_000
 """Changed files that are looked at; a task changes a few."""
 
 _SHELL = frozenset("|;<>`$&*?(){}~")
-_OURS = (":(exclude).ddx", ":(exclude).helix", ":(exclude).helix-logs")
+_OURS = (":(exclude).ddx", ":(exclude).helix", ":(exclude).helix-logs", ":(exclude,glob)**/__pycache__/**")
+"""Files that nobody writes by hand: DDx's, ours, and the bytecode that any run of Python leaves."""
 
 Found = Literal["passed", "failed", "not run"]
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -209,6 +211,24 @@ def test_a_violation_blocks_though_verify_passes(memory: MemoryStore) -> None:
     assert closed is not None
     assert (closed.workspace.status, closed.verdict) == ("blocked", "failed")
     assert closed.workspace.ending["blocked_reason"] == "passwords are in plain text"
+
+
+def test_what_verify_leaves_behind_is_not_held_against_the_builder(memory: MemoryStore, tmp_path: Path) -> None:
+    root = tmp_path / "repository"
+    root.mkdir()
+    git = ["git", "-C", str(root), "-c", "user.name=a", "-c", "user.email=a@b"]
+    for words in (["init", "-q"], ["commit", "-qm", "one", "--allow-empty"]):
+        subprocess.run([*git, *words], check=True)
+    plans = Plans(memory)
+    stored = plans.add_plan(plan(task("001", delta=["a.py"], verify="touch report.xml")))
+    opened = plans.open_workspace(stored, stored.tasks[0], root=root)
+    (root / "a.py").write_text("x = 1\n")
+    (root / "__pycache__").mkdir()
+    (root / "__pycache__" / "a.pyc").write_bytes(b"x")
+    found = plans.check(opened, root)
+    assert (found.result, found.violations) == ("passed", ())
+    (root / "report.xml").rename(root / "b.py")
+    assert plans.check(opened, root).violations == ("b.py is outside DELTA",)
 
 
 def test_a_builder_gets_framework_and_idioms(memory: MemoryStore) -> None:
