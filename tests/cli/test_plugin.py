@@ -7,6 +7,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +138,24 @@ def test_the_plugin_is_installed_by_claude_code_and_taken_out_without_a_rest(cli
     assert cli("install-plugin", "--remove").code == 0
     assert not (person / ".claude/plugins/cache/helix-tui").exists()
     assert cli("install-plugin", "--remove").code == 0, "what is not there is no failure"
+
+
+def test_the_end_of_a_session_is_answered_before_python_starts(tmp_path: Path) -> None:
+    own = tmp_path / "own"
+    os.mkfifo(tmp_path / "go")
+    steps = ("#!/bin/sh", "read word < go", '{ echo "$*"; cat; } > made', "mv made said")
+    own.write_text("\n".join(steps) + "\n")
+    own.chmod(0o755)
+    event = '{"session_id": "s 1"}'
+    env = {"PATH": "/usr/bin:/bin", "HELIX_TUI": str(own)}
+    argv = [str(PLUGIN_FOLDER / "bin" / "helix"), "hook", "session-end"]
+    done = subprocess.run(argv, input=event, env=env, cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "{}\n", "")
+    (tmp_path / "go").write_text("now\n")
+    until = time.monotonic() + 60
+    while not (tmp_path / "said").exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert (tmp_path / "said").read_text() == f"hook session-end --wait\n{event}"
 
 
 def test_without_claude_code_the_commands_are_said(cli: Cli, person: Path, monkeypatch: pytest.MonkeyPatch) -> None:
