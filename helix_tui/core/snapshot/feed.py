@@ -1,5 +1,8 @@
-"""The live feed: one thread that waits for files to change (few folders, none of them recursive), re-reads only what
-changed, and publishes snapshots.
+"""The live feed of snapshots: files change, and what became of the queue is published.
+
+`Watcher` waits for changes in a few folders, none of them recursive, or for a second where the kernel has no watches
+left. `Gatherer` reads again only what changed and puts the snapshot together. `Live` is the thread that does both,
+and looks at everything now and then; `take_snapshot` is for whoever needs one snapshot and does not watch.
 """
 
 from __future__ import annotations
@@ -48,6 +51,7 @@ def folders_to_watch(project: Project, runs: Iterable[Run]) -> dict[str, tuple[i
     The nearest existing ancestor stands in for a folder that is not there yet, so that its appearance is
     noticed; the inode tells a folder from another one that has taken its name.
     """
+    # folders and not files: ddx replaces a file by rename, and a watch on it would stay with the old one
     wanted = [project.root, *(project.ddx_dir / name for name in _IN_DDX)]
     wanted += [project.ddx_dir.parent, project.helix_dir]
     if project.git_dir is not None:
@@ -78,6 +82,7 @@ def _worker_folders(project: Project, most: int = 64) -> list[Path]:
     """The newest worker folders; names begin with a kind and end with a time, so they sort by age."""
     try:
         with os.scandir(project.ddx_dir / "workers") as entries:
+            # each folder takes one of the kernel's watches, and only the newest workers still write
             folders = sorted((e.name for e in entries if e.is_dir()), key=lambda n: n.rpartition("-")[2])
     except OSError:
         return []
@@ -105,12 +110,14 @@ class Watcher:
         self._timeout_ms = timeout_ms
         self.problem = ""
         self._changes: Iterator[set[tuple[watchfiles.Change, str]]] | None = watchfiles.watch(
+            # one folder that may not be read would be an error for all of them (ignore_permission_denied)
             *(folder for folder in folders if os.access(folder, os.R_OK)),
             watch_filter=None,
             debounce=GROUP_MS,
             step=STEP_MS,
             stop_event=stop,
             rust_timeout=timeout_ms,
+            # time alone ends a cooldown and makes a worker silent: no file tells of that
             yield_on_timeout=True,
             raise_interrupt=False,
             recursive=False,
@@ -231,6 +238,7 @@ class Gatherer:
         """The last snapshot, saying that a newer state cannot be shown because of a defect of ours."""
         last = self.snapshot
         why = f"the newest state cannot be shown because of a bug in helix-tui: {type(error).__name__}"
+        # the same defect comes up at every look: one log entry and one change on screen are enough
         if last.tracker.problem == why:
             return last
         logs.logger("live").error("no snapshot could be taken", exc_info=error)
@@ -266,6 +274,7 @@ class Gatherer:
     def _queue(self, last: Snapshot, tracker: Tracker, claims: Claims, now: int, dialect: Dialect | None) -> Queue:
         """The last classification as long as nothing that it rests on is different."""
         old, era = last.queue, rule_for(dialect, self.era)
+        # the reader keeps the very mapping while no row differs, so that identity tells without comparing
         same = tracker.beads is old.beads and claims == old.claims and era == old.era
         if same and not old.expired(now):
             return old
@@ -388,7 +397,9 @@ class Live:
     def stop(self, timeout: float = 1.0) -> None:
         """End the thread; it is a daemon, so nothing waits for it longer than ``timeout`` seconds."""
         self._stop.set()
+        # a thread that still waits for the first paint must see the end at once
         self._painted.set()
+        # `on_change` is called on that thread and may stop it; a thread cannot join itself
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
@@ -411,10 +422,12 @@ class Live:
             changed = watcher.wait()
             if self._stop.is_set():
                 return
+            # without a change it is a tick: what depends on time alone is looked at
             if changed and not self._concerns(changed):
                 continue
             self._tell_of(watcher.problem)
             news = self._look(changed, everything=bool(watcher.problem))
+            # a run began or ended, or another folder has taken a name: the caller watches the others
             if folders_to_watch(self._gatherer.project, self.snapshot.runs) != folders:
                 return
             rest = min(rest * 2, LONGEST_REST_S) if changed and news else REST_S
@@ -431,6 +444,7 @@ class Live:
         ended = monotonic()
         self._full_look_owed = False
         self._full_look_by = ended + FULL_LOOK_S
+        # a look that took t is followed by nine times t without one: a tenth of the time in all
         self._full_look_from = ended + (ended - begun) * (1 / FULL_LOOK_SHARE - 1)
         return news
 

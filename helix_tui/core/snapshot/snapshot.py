@@ -91,6 +91,7 @@ def compare(old: Snapshot, new: Snapshot) -> Change:
         runs=old.runs != new.runs,
         attempts=new.attempts.changed_since(old.attempts),
         condition=(old.condition, old.notices, old.branch) != (new.condition, new.notices, new.branch)
+        # the gatherer keeps archive and journal as the very objects while they say the same: identity tells
         or old.archive is not new.archive
         or old.attempts_read != new.attempts_read,
         journal=old.journal is not new.journal,
@@ -115,6 +116,7 @@ def _changed_beads(old: Queue, new: Queue) -> frozenset[str]:
     if old is new:
         return frozenset()
     before, after = old.beads, new.beads
+    # the reader decodes only rows whose bytes are new: the others are the very beads of before
     changed = {bead_id for bead_id, bead in after.items() if before.get(bead_id) is not bead}
     changed.update(bead_id for bead_id in before if bead_id not in after)
     changed.update(_moved(old.position, new.position))
