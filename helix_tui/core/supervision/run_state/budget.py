@@ -89,6 +89,7 @@ def parse_limits(text: str) -> Limits:
     if not wanted or wanted.lower() in NONE:
         return NO_LIMITS
     found = NO_LIMITS
+    # a comma between two digits belongs to the number: 1,000 tokens
     for part in re.split(r",\s+|,(?=\s*\$)|\s+(?=\$)|(?<=[a-z]),", wanted):
         name, value = _amount(part.strip())
         if getattr(found, name) is not None:
@@ -174,6 +175,7 @@ def _limits(row: object) -> Limits:
         return NO_LIMITS
     usd, counts = row.get("usd"), [row.get(name) for name in ("tokens", "attempts")]
     fits = isinstance(usd, int | float) and not isinstance(usd, bool) and usd > 0
+    # type() and not isinstance(): true is no count
     whole = [count if type(count) is int and count > 0 else None for count in counts]
     return Limits(float(usd) if fits else None, *whole)  # type: ignore[arg-type]
 
@@ -286,6 +288,7 @@ class WhoseCall:
         loops = [entries for path in grown if (entries := logs.poll([path]))]
         begun = [entries for entries in loops if (entries[0].at or 0) >= since // NS * NS]
         own = [entries for entries in begun if ours & _told(entries)]
+        # a loop that was cut short has reported no result: those without one may be this turn's
         if not own:
             own = [entries for entries in begun if not _told(entries)]
         for entries in loops:
@@ -297,6 +300,7 @@ class WhoseCall:
     def beside(self, call: IndexedCall) -> bool:
         """Whether a worker beside the turn made it; not where no log says."""
         bead_id = call.call.bead_id
+        # the last loop that took the bead up before the call has made it; a call that names no bead goes by time alone
         for at, named, beside in reversed(self._said):
             if at <= call.started_at and (named == bead_id or not bead_id):
                 return beside
@@ -333,6 +337,7 @@ class Account:
         missing = [result for result in turn.results if result.attempt_id not in worked]
         calls += [_from_report(result) for result in missing]
         if missing and missing == list(turn.results) and not any(result.tokens for result in missing) and turn.tokens:
+            # the harness told one sum for the turn: it is put on one attempt, so that it counts once
             calls[-1] = replace(calls[-1], tokens=turn.tokens)  # a harness that tells its tokens on stderr
         unsaid = {call.attempt_id: call.bead_id for call in calls if call.part == "work" and call.attempt_id}
         left_out = [self._result(name, unsaid[name]) for name in sorted(unsaid.keys() - told)]

@@ -165,6 +165,7 @@ def start_run(
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
+            # ctrl+c in this terminal, and its end, must not reach the run
             start_new_session=True,
         )
     _started.append(process)
@@ -196,6 +197,7 @@ def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIE
     os.kill(holder.pid, signal.SIGTERM)
     if _gone(holder, patience):
         return StopEnding(holder.pid, "stopped")
+    # killed by force it can neither end its ddx nor remove its pid file: both are done for it here
     with contextlib.suppress(ProcessLookupError):
         os.kill(holder.pid, signal.SIGKILL)
     _gone(holder, 2.0)
@@ -226,6 +228,7 @@ def _interrupt_ddx(project: Project) -> tuple[int, tuple[int, ...]]:
     if not isinstance(pid, int) or not ddx_lives(pending):
         return 0, ()
     try:
+        # ddx and its agent have groups and sessions of their own: a signal to the run does not reach them
         return pid, tuple(member.pid for member in session.interrupt(pid, DDX_PATIENCE_S))
     except PermissionError:
         return pid, (pid,)

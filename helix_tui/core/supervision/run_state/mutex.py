@@ -27,6 +27,7 @@ from helix_tui.core.ground.time import NS, format_instant, now_ns, parse_instant
 
 PID = "helix.pid"
 LOCK = "run.lock"
+# the kernel tells its boot time in whole seconds, so a start that is computed from it may be late
 _SLACK = 5 * NS
 _TRIES, _STEP_S = 5, 0.02
 
@@ -94,6 +95,7 @@ def sole_run(project: Project, *, now: str = "") -> Iterator[None]:
     try:
         if not _take(descriptor):
             raise AlreadyRunning(holder or Holder(0, "", pid_path(project), True))
+        # with the lock in our hands, whoever lives by a pid file takes none: the older shell
         if holder is not None and holder.live and holder.pid != os.getpid():
             raise AlreadyRunning(holder)
         replace_file(pid_path(project), f"{os.getpid()} {now or format_instant(now_ns())}\n".encode())
@@ -105,6 +107,7 @@ def sole_run(project: Project, *, now: str = "") -> Iterator[None]:
                 with contextlib.suppress(OSError):
                     pid_path(project).unlink()
     finally:
+        # the lock's file stays: of two runs one could lock a file that the other has removed, and both would run
         os.close(descriptor)
 
 
@@ -133,7 +136,9 @@ def _read(path: Path, held: bool | None) -> Holder | None:
     pid, started = int(words[0]), words[1] if len(words) > 1 else ""
     if parse_instant(started) is None:
         started = ""
+    # the file was written when the run began, so its own time serves where its text names none
     written = started or format_instant(stamp[0])
+    # where the kernel was asked, clocks and numbers that were given to another process do not count
     live = process_lives(pid, written) if held is None else held and pid_alive(pid)
     return Holder(pid, started, path, live, born_at(pid) if live else 0)
 
@@ -155,6 +160,7 @@ def _is_held(lock: Path) -> bool | None:
     except OSError:
         return None
     try:
+        # shared, so that two who ask at once do not take each other for a run
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True

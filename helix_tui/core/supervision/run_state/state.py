@@ -4,7 +4,7 @@ Shape: docs/formats/helix.md §1a, with a stop reason that carries a code, in HE
 because ``.ddx/run-state.json`` is ddx's. Counters are those of one run; ``totals`` are those of all. A run
 that died leaves its phase and, while ddx worked, where ddx's answer is being written: the next one books it.
 
-Why a run ends, each reason with its meaning: one table, without anything that takes time to load.
+`PHASES` and `REASONS` say in words what a run was doing, and why it ended.
 """
 
 from __future__ import annotations
@@ -183,6 +183,7 @@ def fresh_state(last: RunState, *, run_id: str, now: str) -> RunState:
         focused_epic=last.focused_epic,
         tried=list(last.tried) if asked else [],
         totals=dict(last.totals),
+        # without a run's id it is the empty state of a file that could not be read, and says so
         problems=list(last.problems) if not last.run_id else [],
         rest=dict(last.rest),
     )
@@ -196,11 +197,13 @@ def _from_document(document: dict[str, Any]) -> RunState:
         value = document.pop(name, None)
         if value is None or name == "rest":
             continue
+        # its default is None, which tells no type
         if name == "exit_code":
             fits = isinstance(value, int)
         elif isinstance(have, float):
             fits = isinstance(value, int | float)
         else:
+            # a bool is an int for isinstance
             fits = isinstance(value, type(have)) and isinstance(value, bool) == isinstance(have, bool)
         if fits:
             setattr(state, name, value)

@@ -1,11 +1,10 @@
-"""What a run is doing, or why it stopped: from its state and the tracker, without asking ddx.
+"""What a run is doing, why it stopped, and what it prints.
 
-Shape: docs/formats/helix.md §6 (``status --json``). The console's pulse and the command line both show this.
+`run_status` and `status_document` read the run's state and the tracker, without asking ddx; the console and the
+command line both show this. Shape: docs/formats/helix.md §6 (``status --json``).
 
-What a run says: lines for a person, and a log that holds everything.
-
-Forms: docs/formats/helix.md §1b. With a summary only short lines are said, each with the lines of the log
-that it stands for; the long ones go into the log alone.
+`Teller` prints lines for a person and keeps a log that holds everything (docs/formats/helix.md §1b). With a summary
+only short lines are printed, each with the lines of the log that it stands for; the long ones go into the log alone.
 """
 
 from __future__ import annotations
@@ -126,6 +125,7 @@ def _active(state: RunState, holder: Holder) -> str:
     since = f"pid {holder.pid}, since {holder.started_at or 'unknown'}"
     if state.pid != holder.pid:
         return f"running ({since}); it has not yet written what it does"
+    # the table is worded for a run that is over
     what = PHASES.get(state.phase, state.phase).replace("it was ", "").replace("it had ", "")
     doing = "executing a bead" if state.phase == "dispatching" else what
     stage = f" ({state.stage})" if state.stage else ""
@@ -209,6 +209,7 @@ def _tracker(counts: QueueCounts, dropped: int) -> dict[str, Any]:
 
 def _focus(queue: Queue) -> dict[str, Any] | None:
     """The focused epic and how many beads are held back for it, by the marks in the rows."""
+    # the raw bytes tell without decoding every row of the queue
     on = [bead.id for bead in queue.beads.values() if b'"helix-focus"' in bead.raw]
     held = sum(b'"helix-focus-suppressed"' in bead.raw for bead in queue.beads.values())
     return {"epic": on[0] if on else None, "held": held} if on or held else None
@@ -267,6 +268,7 @@ class Teller:
         """What everybody must see."""
         self.last = text
         self._log(text)
+        # clean_line strips it, and the blocker report is indented
         indent = " " * (len(text) - len(text.lstrip(" ")))
         self._say(f"helix: {indent}{clean_line(text, 1000)}")
 
