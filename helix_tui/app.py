@@ -64,6 +64,7 @@ PATIENCE = 2.0
 
 _HERE = Path(__file__).parent
 
+# at import, so that no message pump and no driver is made before both are in place
 barrier.install()
 terminal.install()
 
@@ -180,6 +181,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self._pending: tuple[Snapshot, Change, SplitNeeds] | None = None
         self.prepare: Callable[[Snapshot], None] | None = None
         self._lock = threading.Lock()
+        # gathered until the app is mounted: before that nothing can be shown
         self._problems: list[str] = []
         self.keymap: dict[str, str] = {}
         if pane:
@@ -189,11 +191,13 @@ class HelixApp(Traveller, barrier.GuardedApp):
     def _apply(self, settings: Settings, theme: str | None) -> None:
         for known in THEMES:
             self.register_theme(known)
+        # the call comes before the settings, and those before what the terminal can show
         wanted = theme or settings.theme or self._fitting_theme()
         if wanted not in self.available_themes:
             self._problems.append(f"no theme is called {wanted}")
             wanted = DEFAULT_THEME
         self.theme = wanted
+        # the stylesheets are read after this, with these colours; else they would be read twice before the first frame
         self.stylesheet.set_variables(self.get_css_variables())
         self.keymap, clashes = checked_keymap(settings.keymap)
         self.set_keymap(self.keymap)
@@ -222,6 +226,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self.barrier.watch_threads()
         # a thread that reads gives way to a key within half a millisecond, not five
         sys.setswitchinterval(0.0005)
+        # the app before this one in the same process (a tour on the demo, a test) has ended all reads as it left
         allow_reads()
         self._feed.start()
         if self._home:
@@ -234,6 +239,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         set_thresholds()
         for problem in self._problems:
             self.say(problem, "warning")
+        # nothing that can come after the first painted queue stands before it
         if not self.read_only:
             self.set_timer(SETTLE_AFTER, self._settle_journal)
         self.set_timer(SETTLE_AFTER, self._begin_watch)
@@ -253,6 +259,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self._feed.stop()
         if self.monitor is not None:
             self.monitor.stop()
+        # first no further command begins, then the one that runs has its time to end, last the journal is told
         changing = self._change_runner is not None and self._change_runner.stop()
         end_writes(PATIENCE)
         if self._change_runner is not None:
@@ -262,6 +269,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
 
     def _news_from_thread(self, snapshot: Snapshot, change: Change) -> None:
         """Called by the feed in its thread: what takes long is worked out there."""
+        # what was found last: where looking fails, the snapshot is shown with that
         needs = SplitNeeds(self.needs, self.snoozed, self._wakes_at)
         with self.barrier.elsewhere():
             if self._look_out == "once":
@@ -270,6 +278,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
                 self.monitor.see(snapshot)
             needs = self._needs_of(snapshot)
         with self.barrier.elsewhere():
+            # guarded apart: a screen that cannot prepare itself keeps nobody from the needs, nor from the news
             if self.prepare is not None:
                 self.prepare(snapshot)
         self._leave_news(snapshot, change, needs)
@@ -344,10 +353,12 @@ class HelixApp(Traveller, barrier.GuardedApp):
         """Take the newest snapshot, with everything that changed since the last one taken."""
         with self._lock:
             news, self._pending = self._pending, None
+        # the news was taken by an earlier message, or the console leaves
         if news is None or not self.screen_stack:
             return
         told = self.snapshot.notices
         self.snapshot, change, needs = news
+        # the first snapshot that was read, not the one that the app was made with
         begins = not self._begun and self.snapshot.condition != "loading"
         self._begun = self._begun or begins
         self.needs, self.snoozed, self._wakes_at = needs.active, needs.snoozed, needs.wakes_at
@@ -369,6 +380,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
                 change.runs,
                 change.everything,
             )
+        # what is seen around a sheet follows too; a screen that is covered catches up when it is gone to
         for shown in self.screen_stack if screen.is_modal else (screen,):
             if isinstance(shown, HelixScreen):
                 with self.barrier.guard(shown):
@@ -378,6 +390,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self._open_home(looked)
         if begins:
             self.set_timer(AFTER_PAINT, self._feed.painted)
+        # a whole queue has just been read: what it replaced is garbage, what it is made of stands for long
         if (begins or change.everything) and not self.is_headless:
             self.set_timer(AFTER_PAINT, settle_memory)
 
@@ -416,6 +429,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
 
     def _tick(self) -> None:
         self._show_time()
+        # the first snoozed need is due; the answer, from a thread, names the next instant
         if 0 < self._wakes_at <= self.now():
             self._wakes_at = 0
             self.refresh_needs()
@@ -472,6 +486,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
 
     def end_by_defect(self, line: str) -> None:
         """Leave, the terminal restored, with one line on it and exit code 70."""
+        # of several defects on the way out the first one is told
         if self._return_code != DEFECT:
             self._return_code = DEFECT
             self._exit_renderables = [Segments([Segment(f"helix-tui: {line}\n")])]
@@ -548,6 +563,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
     def copy(self, text: str, what: str) -> None:
         """To the clipboard, through the terminal (OSC 52), and through tmux where we are in one."""
         self.copy_to_clipboard(text)
+        # tmux drops OSC 52 unless it is told otherwise, so there its own buffer gets the text too
         if "TMUX" not in os.environ:
             self.say(f"copied {what}, through the terminal")
             return

@@ -52,6 +52,7 @@ RECENT: deque[str] = deque(maxlen=50)
 """Traces of what was logged last in this process; as text, since an exception keeps all that its frames hold.
 The test suite looks here: a test that planted nothing fails."""
 
+# Textual's own, taken before `install` puts ours in its place
 _dispatch = MessagePump._dispatch_message
 
 
@@ -101,18 +102,21 @@ class Barrier:
             pump: who handled a message, if that is known.
             message: the message.
         """
+        # the trace of what Textual wraps round it has frames of Textual alone
         error = _bare(error)
         if isinstance(error, MountError | NoMatches) and self._app._exit:
             return  # the console leaves, between a key and what the key mounts or looks for: nothing is lost
         source = _source_of(error, pump)
         what = _task(message, source)
         quiet = self._log(error, source, what)
+        # no screen is there to show a notice on: one line on the terminal says it
         if not self._can_draw():
             if not self._app._exit:
                 self._end(error)
             return
         try:
             replaced = self._contain(source)
+            # not even the notice of a failed screen can be laid out: nobody would see anything
             if self._without_notice >= LIMIT:
                 self._end(error)
             if not quiet:
@@ -140,6 +144,7 @@ class Barrier:
         """Deal with an exception of another thread; while the app does not run, the log alone has it."""
         loop = self._app._loop
         try:
+            # a loop that has been closed raises RuntimeError by itself
             if loop is None:
                 raise RuntimeError("the app is not running yet")
             loop.call_soon_threadsafe(self._caught_here, error)
@@ -147,6 +152,7 @@ class Barrier:
             logs.logger("barrier").error("a thread failed", exc_info=error)
 
     def _caught_here(self, error: Exception) -> None:
+        # a callback of the loop has no active app, which notifying and mounting need
         with self._app._context():
             self.caught(error)
 
@@ -182,6 +188,7 @@ class Barrier:
         """Take `watch_threads` back."""
         threading.excepthook = self._hook
 
+    # for a console that leaves before `watch_threads` has been called
     _hook = staticmethod(threading.excepthook)
 
     # --- what is done about it ----------------------------------------------------------------------------
@@ -194,21 +201,25 @@ class Barrier:
         screen = source.screen
         if source.drawn is not None and not isinstance(source.drawn, Screen):
             self._guard_drawing(source.drawn)
+        # its notice is up already: what is left beside it cannot be laid out
         if isinstance(screen, HelixScreen) and screen.failed and source.broken:
             self._without_notice += 1
             self._app.call_later(screen.hide_all_but_failure)
             return ""
+        # a screen of Textual's own can be closed where it lies on another, but has no notice to show
         if screen is None or not isinstance(screen, HelixScreen) or screen.failed:
             if screen is not None and screen in self._app.screen_stack[1:]:
                 screen.dismiss()
                 return "; closed"
             return ""
+        # the screen below still works, and whoever opened this one can open it again
         if screen.is_modal or (source.broken and screen in self._app.screen_stack[1:]):
             screen.dismiss()
             return "; closed"
         if source.drawn is not None and not isinstance(source.drawn, Screen):
             self._app.call_later(screen.refresh)
             return ""
+        # a handler that failed once leaves a screen that still works: only one that fails again and again is replaced
         times = self._failures.setdefault(screen, deque(maxlen=LIMIT))
         times.append(time.monotonic())
         often = len(times) == LIMIT and times[-1] - times[0] <= WINDOW_S
@@ -221,6 +232,7 @@ class Barrier:
         guard = self._guards.get(widget)
         if guard is None:
             guard = self._guards[widget] = DrawGuard(widget, LIMIT, self._drawing_failed)
+            # on this widget alone: others of its class are still drawn as they are
             widget.render_lines = guard  # type: ignore[method-assign]
         guard.failures += 1
 
@@ -246,6 +258,7 @@ class Barrier:
     def _log(self, error: Exception, source: _Source, what: str) -> bool:
         """Log it; the same failure in full once in a while. True where it was told a moment ago."""
         self.count += 1
+        # an interval that fails fails each time: the same trace would fill the log and cover the screen with notices
         key = f"{type(error).__name__} {source.place} {type(source.screen).__name__}"
         now = time.monotonic()
         since, left_out = self._told.get(key, (-QUIET_S, 0))
@@ -282,6 +295,7 @@ def _source_of(error: Exception, pump: MessagePump | None) -> _Source:
     part: Widget | None = pump if isinstance(pump, Widget) else None
     drawn: Widget | None = None
     broken, place = False, ""
+    # the outermost frame comes first: what is found last is the innermost
     for frame, line in walk_tb(error.__traceback__):
         name = frame.f_code.co_name
         place = f"{frame.f_code.co_filename}:{line}"
@@ -347,6 +361,7 @@ def _barrier() -> Barrier | None:
 
 async def dispatch_message(pump: MessagePump, message: Message) -> None:
     """Dispatch a message, unless it is input for a screen that is no longer in view; survive its handlers."""
+    # before the barrier is asked for: also without one, input for a screen that is gone must do nothing
     if is_stale(pump, message):
         return
     barrier = _barrier()
@@ -371,6 +386,7 @@ def _not_cancelled() -> Iterator[None]:
         yield
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
+        # the task itself is told to end: that is no failure of what it waited for
         if task is None or task.cancelling():
             raise
         raise WaitCancelled(str(error) or "what it waited for was cancelled") from error
@@ -378,6 +394,7 @@ def _not_cancelled() -> Iterator[None]:
 
 async def flush_next_callbacks(pump: MessagePump) -> None:
     """Call what waits for the end of a message, all of it."""
+    # a copy, since a callback may ask for another one: that waits for the end of the next message
     callbacks = pump._next_callbacks.copy()
     pump._next_callbacks.clear()
     for callback in callbacks:

@@ -36,6 +36,7 @@ at 10,000 beads, all screens visited, that took 26 to 44 ms each time, and after
 
 def set_thresholds() -> None:
     """Let the collector come in the middle of a key only after very much was made."""
+    # with Python's own thresholds one key in a hundred met a collection
     gc.set_threshold(YOUNG_MOST, 50, 100)
 
 
@@ -56,6 +57,7 @@ class GarbageCollection:
         imported, self._modules = len(sys.modules) != self._modules, len(sys.modules)
         self._since_deep += 1
         self._since_settled += 1
+        # code was imported: a screen was shown for the first time, which leaves up to 8 MB of garbage
         if imported or (not busy and self._since_settled >= SETTLE_EVERY):
             self._since_deep = self._since_settled = 0
             settle_memory(freeze=freeze)
@@ -75,6 +77,7 @@ def settle_memory(*, freeze: bool = True) -> None:
     rest is collected in seconds in which nobody presses one. For a process with one app that somebody looks
     at: what is frozen for an app without a screen would outlive it.
     """
+    # what was frozen and has gone since must be collected before more is frozen, else it stays for good
     gc.unfreeze()
     gc.collect()
     if freeze:
@@ -85,5 +88,6 @@ def collect_all(*, freeze: bool, limit_s: float = FREEZE_FROM_S) -> None:
     """Collect the garbage of all ages; with ``freeze`` keep the next time short, as `settle_memory` does."""
     begun = thread_time()
     gc.collect()
+    # processor time: a busy machine alone is no reason to freeze
     if freeze and thread_time() - begun > limit_s:
         settle_memory()

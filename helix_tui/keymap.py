@@ -342,15 +342,19 @@ def as_typed(name: str) -> str:
     """A key's name as people write it: ``trade_mark_sign`` is the character, ``f12`` and ``ctrl+z`` stay."""
     if name in _SHOWN:
         return _SHOWN[name]
+    # what a terminal sends may not be printed: it would reach the screen as it is
     if not name.isprintable():  # half a character, a control sequence that nobody knows
         return "this character"
+    # of a key with modifiers only the last part is a name of Unicode
     before, plus, last = name.rpartition("+")
     if plus:
         return f"{before}+{as_typed(last)}"
+    # Textual makes a name from the Unicode one; the way back has to be tried, with a limit on how many ways
     words = name.upper().split("_")
     for joints in product(" -", repeat=min(len(words) - 1, 8)):  # Textual writes both as _
         with suppress(KeyError):
             found = lookup("".join(map("".join, zip_longest(words, joints, fillvalue=""))))
+            # the name of a blank says more than the blank
             if len(name) > 1 and found.isprintable() and not found.isspace():
                 return found
     return name
@@ -462,8 +466,10 @@ def checked_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]
     """The part of a user's keymap that can hold, and one sentence for each part that cannot."""
     held: dict[str, str] = {}
     problems: list[str] = []
+    # keys of rows that the user binds anew are free for other rows
     taken = {name: key.id for key in KEYS if key.id not in wanted for name in names(key.keys)}
     for key_id, keys in wanted.items():
+        # across all scopes: one key means one thing everywhere, in a keymap of one's own too
         clash = next((name for name in names(keys) if taken.get(name, key_id) != key_id), None)
         if key_id not in BY_ID:
             problems.append(f"no key is called {key_id!r}")

@@ -90,9 +90,11 @@ def read_views(document: Mapping[str, Any], *, saved: bool = False) -> tuple[lis
     for place, table in enumerate(tables if isinstance(tables, list) else [tables], 1):
         texts = [table.get(name, "") for name in ("name", "filter", "view", "key")] if isinstance(table, dict) else []
         columns = table.get("columns") if isinstance(table, dict) else None
+        # only the name must be there: a view without a filter shows every bead
         if not texts or not all(isinstance(text, str) for text in texts) or not texts[0].strip():
             problems.append(f"view {place}: write a table with a name and a filter, both texts")
             continue
+        # columns that cannot be read cost the columns, not the view
         if columns is not None and not (isinstance(columns, list) and all(isinstance(each, str) for each in columns)):
             problems.append(f"view {place}: write columns as a list of names")
             columns = None
@@ -118,6 +120,7 @@ class QuietHours(Struct, frozen=True):
         """Whether it is quiet at an instant."""
         moment = datetime.fromtimestamp(now // NS)
         minute = moment.hour * 60 + moment.minute
+        # a span that starts later than it ends goes over midnight
         if self.start <= self.end:
             return self.start <= minute < self.end
         return minute >= self.start or minute < self.end
@@ -132,6 +135,7 @@ def parse_quiet(text: str) -> QuietHours:
     if not text.strip():
         return QuietHours()
     found = _QUIET.match(text.strip())
+    # 24 is no hour: a text that does not match fails as an hour out of range does
     numbers = [int(each) for each in found.groups()] if found is not None else [24]
     if found is None or max(numbers[::2]) > 23 or max(numbers[1::2]) > 59:
         raise ValueError("write it like 22:00-07:00")
@@ -200,10 +204,12 @@ def load_settings(path: Path | None = None) -> Settings:
     theme, keys = document.get("theme", ""), document.get("keys", {})
     problems = [] if isinstance(theme, str) else ["theme: must be a name in quotes"]
     stall = document.get("stall_after")
+    # a bool is an int to Python: `stall_after = true` would be one second
     if stall is not None and (isinstance(stall, bool) or not isinstance(stall, int | float) or stall <= 0):
         problems.append("stall_after: write a number of seconds")
         stall = None
     days = document.get("systemic_days")
+    # `not > 0` and not `<= 0`: TOML knows nan, which is neither
     if days is not None and (isinstance(days, bool) or not isinstance(days, int | float) or not days > 0):
         problems.append("systemic_days: write a number of days")
         days = None
@@ -236,6 +242,7 @@ def load_settings(path: Path | None = None) -> Settings:
     return Settings(
         theme if isinstance(theme, str) else "",
         keymap,
+        # the file has no shell that resolves ~
         os.path.expanduser(model_dir),
         tuple(problems),
         stall,
@@ -256,6 +263,7 @@ def _notifying(document: Mapping[str, object], problems: list[str]) -> tuple[str
     if command is not None and not isinstance(command, str):
         problems.append("notify: must be a command in quotes")
         command = None
+    # an empty list is an answer: the terminal is told in no way
     if ways is not None and not (isinstance(ways, list) and all(way in TERMINAL_WAYS for way in ways)):
         problems.append(f"notify_terminal: write a list of {', '.join(TERMINAL_WAYS)}; an empty one is silent")
         ways = None
@@ -274,6 +282,7 @@ def _budget_texts(document: Mapping[str, object], problems: list[str]) -> dict[s
     found: dict[str, str] = {}
     for span in ("run", "day"):
         text = document.get(f"budget_{span}", "")
+        # `== ""` and not falsy: a 0 is a mistake to be told, not a missing line
         if text == "":
             continue
         from helix_tui.core.supervision.run_state.budget import HOW, parse_limits  # most people set none
@@ -303,6 +312,7 @@ def _replace(path: Path, text: str) -> None:
         OSError: the folder cannot be made, or the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
+    # by process: two consoles of one user may write at once, and each replaces the whole file
     fresh = path.with_name(f"{path.name}.{os.getpid()}")
     fresh.write_text(text, "utf-8")
     fresh.replace(path)
@@ -329,6 +339,7 @@ class ViewBook:
     def views(self) -> tuple[SavedView, ...]:
         """All of them, each name once."""
         found: dict[str, SavedView] = {}
+        # the first of a name counts: what somebody wrote by hand, then what was kept
         for view in (*self._by_hand, *self._kept, *OWN_VIEWS):
             found.setdefault(view.name, view)
         return tuple(found.values())
@@ -353,6 +364,7 @@ class ViewBook:
         """
         if self.path is not None:
             head = "# Views saved from the console (V). Edit them, or write such tables in settings.toml.\n\n"
+            # each change is written in a thread of its own, and all of them use one temporary name
             with self._lock:
                 _replace(self.path, head + "".join(f"{view.as_toml()}\n\n" for view in self._kept))
 
@@ -390,6 +402,7 @@ class Layout:
     @property
     def first_start(self) -> bool:
         """Whether nothing was ever kept: the console is new to its user."""
+        # a file that cannot be read was written by somebody: that is no first start
         return self.path is not None and not self._kept and not self.problem
 
     def note_start(self) -> None:
@@ -417,6 +430,7 @@ class Layout:
     def split(self, of: str) -> int | None:
         """How many of a hundred cells the list of a screen takes; None where nobody said."""
         share = self._kept.get("split", {}).get(of)
+        # a file edited by hand must not hide a pane
         return share if share is None else min(90, max(10, int(share)))
 
     def move_split(self, of: str, share: int) -> None:
@@ -435,6 +449,7 @@ class Layout:
                 _replace(self.path, json.dumps(document, indent=1, sort_keys=True) + "\n")
 
     def _keep(self, what: str, of: str, value: object) -> None:
+        # a new table each time: a thread may be writing the old one
         table = {**self._kept.get(what, {})}
         table.pop(of, None)
         if value is not None:
@@ -456,6 +471,7 @@ class Layout:
 
 def _well_formed(document: Mapping[str, Any]) -> dict[str, Any]:
     """The parts of a layout that are what they should be; a file that somebody edited cannot end the start."""
+    # the file is there, so the console is not new to its user, whatever is in it
     kept: dict[str, Any] = {"seen": True}
     columns, order, split = (document.get(name) for name in ("columns", "order", "split"))
     if isinstance(columns, dict):
@@ -467,5 +483,6 @@ def _well_formed(document: Mapping[str, Any]) -> dict[str, Any]:
     if isinstance(order, dict):
         kept["order"] = {of: name for of, name in order.items() if isinstance(name, str)}
     if isinstance(split, dict):
+        # `type is`, since a bool is an int to isinstance
         kept["split"] = {of: share for of, share in split.items() if type(share) is int}
     return kept

@@ -48,6 +48,7 @@ class Decoder(IncrementalDecoder):
         Raises:
             EOFError: there are none, and will be none any more.
         """
+        # a terminal that is closed reads as no bytes, again and again: Textual would spin on it
         if not data and not final:
             raise EOFError("the terminal is closed")
         return super().decode(data, final)
@@ -72,8 +73,10 @@ class _Writer(WriterThread):
         while True:
             text = self._queue.get()
             try:
+                # taken from the queue all the same: Textual waits for room in it, and would wait for ever
                 if text is not None and not gone:
                     self._file.write(text)
+                # flushed at a break only, as Textual does: a frame comes in many pieces
                 if not gone and not self._queue.qsize():
                     self._file.flush()
             except OSError:
@@ -98,6 +101,7 @@ class TerminalDriver(LinuxDriver):
         """Take the terminal, and hear of it when this program is asked to leave."""
         super().start_application_mode()  # type: ignore[no-untyped-call]
         for number in LEAVE:
+            # this runs after every suspension too; and under nohup the hang-up stays ignored
             if number not in self._handlers and signal.getsignal(number) is not signal.SIG_IGN:
                 self._handlers[number] = signal.signal(number, self._leave)
 
@@ -108,6 +112,7 @@ class TerminalDriver(LinuxDriver):
             signal.signal(*self._handlers.popitem())
 
     def _leave(self, number: int, _: FrameType | None) -> None:
+        # the handler from before is back at once: who sends the signal a second time means it
         before = self._handlers.pop(signal.Signals(number), signal.SIG_DFL)
         signal.signal(number, before)
         # by way of the app's queue: one that leaves while it still comes up fails at that
@@ -118,6 +123,7 @@ class TerminalDriver(LinuxDriver):
 
     def _suspend(self) -> None:
         """Give the terminal back, stop, and take it again once told to go on."""
+        # an editor or a pager has the terminal: there is nothing to give back
         if not self._auto_restart:
             os.kill(os.getpid(), signal.SIGSTOP)
             return
@@ -143,6 +149,7 @@ class TerminalDriver(LinuxDriver):
     def _take_again(self) -> None:
         self._must_signal_resume = True
         self.resume_application_mode()
+        # whoever had the terminal meanwhile has drawn over it
         self._app.call_later(self._app.refresh, layout=True)
 
     def _run_input_thread(self) -> None:
@@ -151,6 +158,7 @@ class TerminalDriver(LinuxDriver):
             try:
                 self.run_input_thread()
             except (EOFError, OSError):
+                # on the way out nobody needs what is read any more
                 if not self.exit_event.is_set():
                     self._app.call_later(self._app.panic)
             except Exception as error:  # noqa: BLE001 - the barrier logs it
@@ -161,6 +169,7 @@ class TerminalDriver(LinuxDriver):
 
 def install() -> None:
     """Let Textual's driver use our decoder, parser and writer from now on."""
+    # names in Textual's module: its driver makes all three inside its methods, where nothing can be passed in
     linux_driver.getincrementaldecoder = lambda _: Decoder  # type: ignore[assignment, attr-defined]
     linux_driver.XTermParser = TerminalParser  # type: ignore[attr-defined]
     linux_driver.WriterThread = _Writer  # type: ignore[attr-defined]

@@ -1,9 +1,9 @@
-"""What colours mean. Code names roles, every theme fills all of them; nothing else names a colour.
+"""What colours and signs mean: roles that code names and themes fill, and the glyph of every state.
 
-Contrast of every role is at least 4.5:1 on the ground and on the selection (tests/themes), so a row reads the
-same wherever the cursor stands.
+Nothing but a theme names a colour. Contrast of every role is at least 4.5:1 on the ground and on the selection
+(tests/themes), so a row reads the same wherever the cursor stands.
 
-The glyph of every state: one cell each, and an ASCII stand-in. Colour is never the only carrier.
+A state has a glyph of one cell and an ASCII glyph in its place; colour is never the only carrier.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ class Palette:
         behind = next((word[3:] for word in attributes if word.startswith("on:")), "")
         if behind:
             attributes = [word for word in attributes if not word.startswith("on:")]
+            # without a ground of its own an added line is told by its ink, a changed word by a line under it
             if self._no_colour or self._colours[PREFIX + behind] == "ansi_default":  # no ground can tell it
                 role = "success" if behind.startswith("added") else "error"
                 attributes += ["underline"] if behind.endswith("_word") else []
@@ -92,7 +93,9 @@ class Palette:
                 ground = ground or behind
         colour = self._colours[PREFIX + role]
         if ground == "selection":
+            # empty in all themes but that of 16 colours
             colour = self._colours[PREFIX + "selected_text"] or colour
+        # with no colour to put behind the row, reverse is what is left to show the cursor
         if ground == "selection" and self._no_colour:
             attributes.append("reverse")
         return Style(
