@@ -90,6 +90,7 @@ def bead_records(
             bead.id,
             clean_line(bead.title, 300),
             partial(bead_text, bead, tried, changed, parent, events),
+            # of the parent the text has its title only: another change of its row makes no new text
             (bead, tried, tuple(changed), parent and parent.title),
         )
 
@@ -128,6 +129,7 @@ def _part(title: str, value: object) -> list[str]:
     """
     text = clean_block(value, MAX_PART).strip() if isinstance(value, str) else ""
     text = split_block(text)[0].strip()
+    # a heading in somebody's text would else end our section, and pass for an attempt or a review
     text = re.sub(r"^(#{1,4})(?=\s)", r"##\1", text, flags=re.MULTILINE)
     return [f"## {title}", _CAPITALS.sub(r"### \1\n", text)] if text else []
 
@@ -198,9 +200,11 @@ def _event_words(row: Mapping[str, Any]) -> str:
     """What an event says: its summary, and its body or the telling fields of a body that is JSON."""
     summary, body = row.get("summary"), row.get("body")
     text = body if isinstance(body, str) else ""
+    # a body is prose, k=v lines or JSON, by the kind of event and the release (docs/formats/ddx.md)
     if text.startswith("{"):
         try:
             fields = msgspec.json.decode(text)
+        # the decoder gives up on deep nesting with a RecursionError
         except (msgspec.DecodeError, RecursionError):
             fields = {}
         said = [fields.get(name) for name in ("detail", "message", "rationale", "reason", "suggested_action")]
@@ -227,6 +231,7 @@ def files_by_bead(commits: Iterable[tuple[str, Sequence[str]]], beads: Mapping[s
     found: dict[str, dict[str, None]] = {}
     for message, files in commits:
         for word in re.findall(r"[A-Za-z][\w.]*-[0-9A-Za-z][\w.-]*", message):
+            # many words have a dash in them; only an id that exists is one
             if word in beads:
                 found.setdefault(word, {}).update(dict.fromkeys(files))
     return {bead_id: sorted(files) for bead_id, files in found.items()}
@@ -239,6 +244,7 @@ def memory_records(memories: Iterable[Memory]) -> Iterator[Record]:
     """A record for each memory that may be shown."""
     for memory in memories:
         if not memory.withheld:
+            # how often it was shown, and its score, are no part of the text: they change while it stays
             facts = (memory.trigger, memory.resolution, memory.type, memory.source)
             yield Record("memory", memory.name, memory.name, lambda memory=memory: memory_text(memory), facts)  # type: ignore[misc]
 

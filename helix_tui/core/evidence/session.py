@@ -1,5 +1,7 @@
-"""One project's questions, for whoever asks: the console, the command line, an agent over MCP; and how ddx asks a
-model for them, by this release's command with the prompt in a file (docs/formats/ddx.md §6).
+"""A project's session of questions: for the console, the command line and agents over MCP.
+
+Which model answers is found here too: a command of the user's, else ddx's own with the prompt in a file
+(docs/formats/ddx.md §6).
 """
 
 from __future__ import annotations
@@ -56,6 +58,7 @@ def model_command(
         "--timeout": (f"{seconds}s",),
     }
     wanted |= {flag: (value,) for flag, value in (who or {}).items() if value}
+    # releases differ in their flags, and one that is not known ends the command with an error
     flags = [word for flag, value in wanted.items() if verb.knows(flag) for word in (flag, *value)]
     return (os.fspath(ddx), *verb.words, *flags, "--prompt", prompt)
 
@@ -195,6 +198,7 @@ class AskSession:
             earlier=self._earlier(request.follows),
         )
         if request.with_model:
+            # what stands without the model is shown first: the model may take two minutes or fail
             drafted(document_of(run))
             put_to_model(run, self._model(), tell)
         document = document_of(run)
@@ -204,6 +208,7 @@ class AskSession:
         """The run of an id; None where none is named."""
         if not ident:
             return None
+        # a read-only session writes no history: its runs are held in memory alone
         found = self._unkept.get(ident) or self.history.load(ident)
         if found is None:
             raise NotAskable(f"no answer has the id {ident[:80]}: `ask` gives it as follows_id")
@@ -278,6 +283,7 @@ class AskSession:
         else:
             records = library.records
             spans = records.named(place.id) if records is not None else ()
+            # a record has no file of lines: its passages follow each other without a gap, so together they are its text
             lines = [line for span in spans for line in span.text.split("\n")][start - 1 : end]
         if not lines:
             raise NotAskable(f"nothing here is called {ident[:200]}: ids come from search and ask, paths from git")
@@ -292,6 +298,7 @@ class AskSession:
     def _model(self) -> AskModel:
         command = self.model_command()
         if command is None:
+            # a missing model is an answer's error, not the question's: the answer without it stays
             return lambda _: ModelReply(error=f"no model: neither ddx nor {MODEL_VARIABLE} is there")
         return lambda prompt: ask_model(command, prompt, self.project.root)
 
@@ -319,6 +326,7 @@ class AskSession:
         try:
             path = self.project.helix_dir / "ask" / READY_FILE
             with open(path, "rb", opener=open_nonblocking) as file:
+                # a FIFO in the file's place gives None while nobody writes to it
                 lines = (file.read(1 << 16) or b"").decode("utf-8", "replace").splitlines()
         except OSError:
             return ()
@@ -353,6 +361,7 @@ def find_model(
         return None
     flags = chosen(os.environ, **asdict(who)).flags
     said = model_command(found, project.root, prompt=PROMPT_FILE, seconds=int(seconds), who=flags)
+    # ddx ends its harness itself at `seconds`; the rest is for what it then says of it
     return None if said is None else ModelCommand(said, "ddx", seconds + 5)
 
 

@@ -102,7 +102,9 @@ class WorkReader:
         """``look`` judges a tracker: its queue, and who holds which bead; None knows of neither."""
         self._project = project
         self._look = look
+        # kept between questions: reading the same files again took 360 ms of CPU, looking for changes takes 30
         self._tracker = TrackerReader(project.beads_file)
+        # two indexes: a bead's account has attempts at archived beads, a count has none of them, as `attempts`
         self._attempts = AttemptIndex.of(project)
         self._counted = AttemptIndex.of(project)
 
@@ -175,6 +177,7 @@ class RecordSource(Source):
     """Records in the place of files. A record that did not change is not rendered again."""
 
     def __init__(self, root: Path) -> None:
+        # the base's own is not called: it would look for a git repository
         self.root, self.git, self.revision = root, None, None
         self._records: dict[str, Record] = {}
         self._digests: dict[str, tuple[tuple[object, ...], str]] = {}
@@ -219,6 +222,7 @@ class RecordSource(Source):
 
 def _same(before: tuple[object, ...], now: tuple[object, ...]) -> bool:
     """Whether two records are made of the same: the very same objects, or equal plain ones."""
+    # the tracker's reader gives the very same object for a row whose bytes are the same
     return len(before) == len(now) and all(
         one is other or (not isinstance(one, Bead) and one == other) for one, other in zip(before, now, strict=True)
     )
@@ -257,10 +261,12 @@ class ProjectRecords:
         with self._lock:
             self.work, self._stand = replace(self._present(), commits=commits), None
             changed = self._source.take(self.work.records())
+            # made by the first question about records, not at start: most questions are about files
             if self._index is None:
                 path = None if self._in_memory else self._project.helix_dir / "ask" / FILE
                 self._index = RepositoryIndex(self._project.root, path, with_meaning=False)
                 self._index.source = self._source
+                # the file may be of an earlier process, and of other records than those of now
                 changed = True
             if changed:
                 self._index.refresh()
@@ -275,6 +281,7 @@ class ProjectRecords:
         within = {_RECORD_OF.get(kind, kind) for kind in kinds}
         files = [one.file for one in index.rank_files(text) if not within or one.file.partition("/")[0] in within]
         sections = tuple(_SECTION_OF[kind] for kind in kinds if kind in _SECTION_OF)
+        # sections of one kind are picked out only after the search, so many more are fetched than are wanted
         per_file, most = (MAX_SECTIONS, MAX_SECTION_FILES) if sections else (3, spans)
         found = index.search(text, most * per_file // 3, per_file=per_file, files=files[:most]) if files else []
         kept = [one for one in found if not sections or one.header.rpartition(" > ")[2].startswith(sections)]
@@ -335,6 +342,7 @@ class ProjectRecords:
         """What is recorded of a day: its attempts, counted as the command ``attempts`` does, and its runs' logs."""
         every = self.work.every()
         runs = {name: found[0] for name, _ in self.work.runs if (found := _STAMP.search(name))}
+        # names of logs and ids of attempts begin with the instant of their beginning, in UTC
         days = {*runs.values(), *(one.attempt_id[:8] for one in every if _STAMP.match(one.attempt_id))}
         wanted = _day_named(day, days, max(runs.values(), default=""))
         begun = sorted((one for one in every if one.attempt_id[:8] == wanted), key=lambda one: one.attempt_id)
@@ -354,6 +362,7 @@ class ProjectRecords:
         if len(fits) == 1:
             return f"bead/{fits[0]}.md"
         tried = (bead_id for bead_id in beads for one in self.work.attempts(bead_id) if one.attempt_id == word)
+        # an attempt's id begins with its day: no other word is worth a look through all attempts
         owner = next(tried, None) if word[:8].isdigit() else None
         return None if owner is None else f"bead/{owner}.md"
 
@@ -386,6 +395,7 @@ def _day_named(day: str, known: Iterable[str], last_run: str) -> str:
         return last_run or (days[-1] if days else "")
     if day in _BEFORE_NOW:
         return format_instant(now_ns() - _BEFORE_NOW[day] * _DAY_NS)[:10].replace("-", "")
+    # a day without its year is the newest one that is recorded
     return max((one for one in days if one.endswith(day)), default=day)
 
 
