@@ -10,7 +10,7 @@ What other rooms use (names and record types are final; they are only ever added
     store(trigger, resolution, type="failure", source="", attempt="") -> Stored
         status: added, merged, revised (another resolution for a known trigger), rejected
     revisions(name_or_id) -> list[Revision]   what it said before, each with its own counts
-    edit(name_or_id, Edit(trigger, resolution, type, source, revision), apply=True) -> Correction
+    edit(name_or_id, MemoryEdit(trigger, resolution, type, source, revision), apply=True) -> Correction
     supersede(name_or_id, by, apply=True) -> Correction       take_back(way_back) undoes either
     store_many(iterable of (trigger, resolution, type, source)) -> list[Stored], in one transaction
     recall(query, type=None, limit=5, min_effectiveness=0.0, files=(), expand=False, gate=0.0,
@@ -22,7 +22,7 @@ What other rooms use (names and record types are final; they are only ever added
     claim(attempt, names)                     what an agent says it used, kept until the outcome is known
     feedback(injected=None, utilized=(), verified=None, attempt="", kind="", revise=False) -> FeedbackReport
     injections(name="", attempt="", bead="") -> list[Injection]
-    outcomes(name="", attempt="") -> list[Outcome]
+    outcomes(name="", attempt="") -> list[MemoryOutcome]
     relate(from_name, to_name, rel_type, weight=1.0) -> Related       (edge is the same)
     edges(name="", rel_type="") -> list[Edge]
     connected(name, max_hops=2) -> list[Connected]

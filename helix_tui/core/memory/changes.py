@@ -89,6 +89,7 @@ class MemoryChanges:
     def prune(self, threshold: float = 0.25, min_uses: float = 3) -> tuple[MemoryChange | None, Pruned]:
         """Remove what has been used enough and helped too rarely; (the change, what went)."""
         with self._memory.write():
+            # only listed here: pruning by itself gives no rows back, and undo needs them
             found = self._memory.prune(threshold, min_uses, apply=False)
             deed = self.remove([memory.name for memory in found.removed], kind="prune")
             left = found.remaining - len(found.removed)
@@ -98,6 +99,7 @@ class MemoryChanges:
         """Fade dormant memories to neutral; (the change, None where nothing faded; who is dormant)."""
         with self._memory.write():
             found = self._memory.decay(days, min_uses, apply=True)
+            # candidates are as they were before; what harmed does not fade, so that not all of them have changed
             now = {memory.name: self._memory.get(memory.name) for memory in found.candidates}
             faded = [
                 _counts(memory, after)
@@ -111,6 +113,7 @@ class MemoryChanges:
         """Remember lessons; (the change, why some were not taken)."""
         accepted, refused = [], []
         with self._memory.write():
+            # of every memory: into which one a lesson merges is known only when it is stored
             before = {
                 row[0]: row[1:]
                 for row in self._memory.read(
@@ -162,6 +165,7 @@ class MemoryChanges:
     def _take_back(self, way: dict[str, Any]) -> None:
         if "removed" in way:
             count = self._memory.put_back(way["removed"])
+            # the fault rolls the transaction back: all of them return or none
             if count < len(way["removed"].get("memory", ())):
                 raise MemoryFault("a memory of the same name was stored since", "Rename or remove that one first.")
         if "corrected" in way:
@@ -180,6 +184,7 @@ class MemoryChanges:
         """Take from a memory what a lesson added to it; what outcomes have counted since stays."""
         number = gain["id"]
         with self._memory.write() as db:
+            # `chunk` adds one helped to the pattern and nothing else
             if gain["strengthened"]:
                 self._memory.discredit(number, gain.get("revision", 1), gain["last_used"])
                 return
@@ -213,6 +218,7 @@ class MemoryChanges:
             return {}
         last_used, seen = before.get(stored.id, (None, 1))
         now = self._memory.get(stored.id)
+        # 0 where this bead or attempt had been counted before: its mark must stay, too
         seen = now.seen - seen if now is not None else 0
         met = Draft(proposal.trigger, proposal.resolution, attempt=proposal.attempt, bead=proposal.bead)
         gain: dict[str, Any] = {

@@ -89,6 +89,7 @@ def feedback(base: Base, said: Round) -> FeedbackReport:
         settled = _settled(base, said.attempt)
         replaced = False
         if settled:
+            # an attempt counts once: only what is verified replaces what is not, or a revised outcome another one
             weaker = settled[0] is None and said.verdict is not None
             corrected = (
                 said.revise
@@ -166,11 +167,15 @@ def outcomes(base: Base, *, name: str, attempt: str) -> list[MemoryOutcome]:
 def _sides(base: Base, said: Round) -> _Sides:
     listed, missing = _resolve(base, said.injected)
     recorded = base.database.execute("SELECT name FROM claim WHERE attempt = ?", [said.attempt])
+    # what the agent said while it worked counts beside what the caller says now
     claims = [*said.utilized, *(row[0] for row in recorded if said.attempt)]
     claimed, unknown = _resolve(base, claims)
     shown, possible, for_task = _ledger(base, said)
+    # `possible`: what the bead's block carried, so that any attempt at it may have seen it
     known = shown | possible
+    # the ledger outranks the caller, who is believed only where it has no line
     believed = {each: memory for each, memory in listed.items() if not known or each in known}
+    # what a bead carries counts only where neither the attempt's own lines nor the caller say more
     injected = shown | (believed or ({} if shown else possible))
     return _Sides(
         injected=injected,
@@ -267,6 +272,7 @@ def _apply(base: Base, said: Round, sides: _Sides, changes: dict[int, tuple[floa
         trial = ranking.exposure(claimed) if verified else 0.0
         surprise = surprises.get(each, 0.0)
         memory = sides.injected[each]
+        # only help is a use: a memory claimed before a failed check must not look fresh
         used_at = now if helped > 0 else None
         counting.credit(base, memory, helped=helped, failed=failed, used_at=used_at)
         connection.execute(
@@ -352,6 +358,7 @@ def _take_back(base: Base, attempt: str) -> None:
                 residual=-residual,
                 injected=-1,
                 used=-claimed,
+                # NULL in a row of a release that summed up the plain verdict (`_PASSED` in store/schema)
                 passed=-(_WORTH[verdict] if passed is None else passed),
             )
     row = connection.execute("SELECT verdict, kind FROM settlement WHERE attempt = ?", (attempt,)).fetchone()

@@ -104,6 +104,7 @@ def suggest(base: Base, name: str, limit: int) -> list[Suggestion]:
             return []
         alike = vectors.similarities(vectors.row(index.place[source.id]), index.size)
         alike[~(index.alive[: index.size] & vectors.present[: index.size])] = -1.0
+        # a memory is its own nearest
         alike[index.place[source.id]] = -1.0
         places = np.flatnonzero(alike >= SUGGESTED)
         order = places[np.argsort(-alike[places], kind="stable")]
@@ -115,6 +116,7 @@ def suggest(base: Base, name: str, limit: int) -> list[Suggestion]:
         each
         for each in found
         if (each.from_name, each.to_name, each.rel_type) not in known
+        # an edge the other way round says it already
         and (each.to_name, each.from_name, each.rel_type) not in known
     ][: max(0, limit)]
 

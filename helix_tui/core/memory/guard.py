@@ -1,5 +1,8 @@
-"""The one door: what leaves the memory is screened here, whoever asks and however it is shown. Secrets in a stored
-text are blotted out; orders keep it back (`guard_rules`).
+"""The one door through which anything leaves the memory: secrets are blotted out, text that gives orders is kept back.
+
+`outward` marks the methods whose answers are screened; `shown` knows of each record what in it is a text, a name or a
+record itself. A scan reads a text as it stands and as it could be read otherwise (`guard_rules`), side by side with
+the texts that it is shown with. Verdicts on stored texts are kept under the rules that gave them.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ def verdict_of(texts: tuple[str, str, str], known: object, rules: object) -> str
 
 def verdict(*texts: str) -> str:
     """The rules that texts meet, each by itself and all together; nothing where they are clean."""
+    # also as one text: half a key or half an order in each shows in neither
     found = [rule for text in (*texts, " ".join(texts[:2])) for rule in screen(text)[0]]
     return "; ".join(dict.fromkeys(found))
 
@@ -138,6 +142,7 @@ def shown(value: Any) -> Any:
 
 
 def _memory(value: Memory) -> Memory:
+    # found clean by these very rules when it was stored (`verdict_of`)
     if value.verdict == "":
         return value
     (trigger, resolution), met = shown_texts((value.trigger, value.resolution))
@@ -145,6 +150,7 @@ def _memory(value: Memory) -> Memory:
     rules = tuple(dict.fromkeys((*met, *more)))
     if not rules:
         return value if _clean_name(value.name) else replace(value, name=str(value.id))
+    # another program may have made the name of the text that is kept back; then the number stands for it
     hidden = (trigger, resolution) != (value.trigger, value.resolution) and not (
         slug(trigger).startswith(value.name.rstrip("-0123456789")) or value.name.startswith(f"{value.type}-marked")
     )
@@ -327,6 +333,7 @@ def scan(text: str) -> Scan:
     """
     if len(text) > MAX_TEXT:
         return Scan("", (ScanFinding("instruction", "oversized", 0, len(text)),))
+    # places in the plain text can be blotted out alone, those of another reading cannot
     found = _found(text) or _hidden(text)
     findings = _apart(sorted(found, key=lambda finding: (finding.start, -finding.end)))
     if any(finding.action == "withhold" for finding in findings):

@@ -48,6 +48,7 @@ _IN_SIGHT = (
     r"|comments?|commits?|commit messages?|reports?|summar(?:y|ies)|transcripts?|readme|evidence)\b"
 )
 
+# gaps are bounded, and most end with the sentence: words far apart belong to two statements
 _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "defeats the checks",
@@ -298,6 +299,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
 )
 
+# words before a match that make advice or a report of it
 _FORBIDDEN = re.compile(
     r"\b(?:never|not|avoid|without|cannot|no longer|nobody|refuse\w*|prevent\w*|forbid\w*|detect\w*"
     r"|reject\w*|block\w*"
@@ -515,6 +517,7 @@ def orders(text: str) -> Iterator[tuple[str, int, int]]:
 
 def undisguised(text: str) -> str:
     """The text without invisible characters, with letters of other shapes and entities as plain ones."""
+    # entities first: what they stand for may be invisible or of another script
     plain = html.unescape(text) if "&" in text else text
     if not plain.isascii():
         plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", plain)).translate(_LOOK_ALIKES)

@@ -1,4 +1,9 @@
-"""What is put before an agent, as helix v2 shows it, and the ledger of it, by which Insights counts attempts."""
+"""What is put before an agent, the ledger of it, and whether an approach is worth another try.
+
+The block is written as helix v2 shows it. The ledger says who was shown what, in which revision: feedback is held
+against it, and Insights counts attempts by it. `assess` judges an approach by what was tried before
+(docs/formats/memory.md §3).
+"""
 
 from __future__ import annotations
 
@@ -67,6 +72,7 @@ def inject(base: Base, task: RecallTask, *, screen: Screen | None, record: bool)
         task.objective,
         limit=task.limit,
         files=task.files,
+        # a neighbour along an edge need not speak of the file
         expand=task.scope != "path",
         gate=recalling.GATE,
         ranker=task.ranker,
@@ -241,6 +247,7 @@ def enter_attempt(base: Base, number: int, attempt: str) -> None:
         )
         if took.rowcount:
             return
+        # the line has its attempt: a later one at the same bead gets a copy, so that each is settled by itself
         cursor = connection.execute(
             "INSERT INTO injection (at, attempt, bead, agent, objective, kind, mode, ranker, scope)"
             " SELECT at, ?, bead, agent, objective, kind, mode, ranker, 'bead' FROM injection WHERE id = ?",
@@ -266,6 +273,7 @@ def take_task(base: Base, session: str, calls: Sequence[str], agent: str) -> str
     Nothing where all are taken.
     """
     with base.writing():
+        # looked up and taken in one transaction, for sub-agents start side by side
         rows_ = base.database.execute("SELECT call, agent FROM agent_task WHERE session = ?", [session])
         taken = dict(rows_.fetchall())
         mine = next((call for call in calls if taken.get(call) == agent), "")
@@ -326,6 +334,7 @@ def assess(base: Base, task: str, approach: str, history: Sequence[str] | None) 
                 [name, approach, rows.as_text(base.now())],
             )
     attempts = len(tried)
+    # the first that holds decides (docs/formats/memory.md §3)
     if attempts >= ESCALATE_AT:
         return Assessment("escalate", f"{attempts} attempts without success", attempts)
     if attempts >= PIVOT_AT and all(_same(base, approach, former) for former in tried[-PIVOT_AT:-1]):
@@ -358,6 +367,7 @@ def _way_out(base: Base, task: str) -> str:
     if patterns:
         return max(patterns, key=lambda memory: memory.effectiveness).resolution[:_PIVOT]
     for memory in found:
+        # helix v1's rule: such a resolution names another way
         if {"instead", "try"} & set(memory.resolution.lower().split()):
             return memory.resolution[:_PIVOT]
     return _ELSE

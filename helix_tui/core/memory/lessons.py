@@ -1,5 +1,7 @@
-"""Lessons: drawn by rule from attempts and from checks that ran, waiting for a person, stored only when somebody
-accepts them.
+"""Lessons that wait for a person, and the verdict on a session by the checks that it ran.
+
+Lessons are drawn by rule from attempts and stored only when somebody accepts them. A session that DDx does not judge
+is settled by the exit codes of its commands, never by what its agent says (docs/formats/memory.md §4).
 """
 
 from __future__ import annotations
@@ -36,6 +38,7 @@ class Proposals:
         waits for nobody: one bead that fails four times in one way is one occurrence.
         """
         with self._memory.write() as db:
+            # else four equal failures of one bead, each accepted, make a systemic memory
             state: State = "repeated" if matter(proposal) in self.taught() else "open"
             made = db.execute(
                 "INSERT OR IGNORE INTO proposal"
@@ -178,6 +181,7 @@ def judge_session(checks: Sequence[SessionCheck], last_change: int | None = None
         return Judgement(None, "files were changed after the last check")
     unknown = [told for told, check in current.items() if check.exit_code is None]
     failed = [told for told, check in current.items() if check.exit_code]
+    # one failure is enough, whatever the checks of unknown end came to
     if failed:
         return Judgement("failed", f"`{failed[-1][:120]}` failed")
     if unknown:
@@ -194,6 +198,7 @@ def checking(command: str) -> str:
     nothing, for their exit code is another command's.
     """
     line = command.strip()
+    # with both, the first failure of any command in the line is the line's
     strict = bool(re.search(r"\bset\s+-\w*e", line)) and "pipefail" in line
     operators = _JOINED.findall(line)
     parts = _JOINED.split(line)
@@ -202,6 +207,7 @@ def checking(command: str) -> str:
         return ""
     place = found[-1]
     after = {operator.strip() for operator in operators[place:]}
+    # `||` and `&` hide a failure whatever is set, `;` and `|` unless the shell is strict
     if after & {"||", "&"} or (after - {"&&"} and not strict):
         return ""
     return " ".join(parts[place].split())

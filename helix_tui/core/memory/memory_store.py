@@ -41,6 +41,7 @@ class MemoryStore:
     def __init__(self, base: Base) -> None:
         """Use :func:`open_memory`."""
         self._base = base
+        # re-entrant: operations are called inside `write` of the same thread
         self._lock = threading.RLock()
         self._caught_up = -1
 
@@ -163,7 +164,7 @@ class MemoryStore:
         with self._using():
             return revisions.successor(self._base, name_or_id)
 
-    # What is corrected by a person; `deeds` keeps the way back
+    # What is corrected by a person; `changes` keeps the way back
 
     @outward
     def edit(self, name_or_id: str | int, change: MemoryEdit, *, apply: bool = True) -> Correction:
@@ -292,7 +293,7 @@ class MemoryStore:
         kind: str = "",
         revise: bool = False,
     ) -> reports.FeedbackReport:
-        """Count what an outcome says about the memories that were shown (the table in `crediting`).
+        """Count what an outcome says about the memories that were shown (the table in `feedback`).
 
         Raises:
             MemoryFault: the verdict is none of ``passed``, ``failed``, ``partial``.
@@ -366,6 +367,7 @@ class MemoryStore:
     def consolidate(self, threshold: float = 0.9) -> reports.Consolidated:
         """Merge memories that say nearly the same."""
         with self._changing():
+            # what has no vector is compared with nothing
             indexing.embed_missing(self._base, None)
             return upkeep.consolidate(self._base, threshold)
 
@@ -419,6 +421,7 @@ class MemoryStore:
             return
         if self._newest() != self._caught_up:
             done = indexing.embed_missing(self._base, CATCH_UP)
+            # nothing is left; asked again, for indexing moves the number itself
             if done < CATCH_UP:
                 self._caught_up = self._newest()
 
@@ -472,6 +475,7 @@ def look_into(
     try:
         return open_memory(path, encoder, clock=clock, busy_seconds=busy_seconds)
     except DatabaseReadOnly:
+        # there is nothing to read: that it cannot be made is the fault
         if not path.exists():
             raise
         return open_memory(path, encoder, read_only=True, clock=clock, busy_seconds=busy_seconds)

@@ -242,6 +242,7 @@ def read_tasks(document: object, *, budgets: bool = False) -> tuple[tuple[PlanTa
         problems += [
             f"task {task.seq} depends on {name}, which is not a task" for name in task.depends if name not in seqs
         ]
+    # only among known names: the sorter would take an unknown one for a task
     if not problems:
         problems += _circles(tasks)
     low, high = BUDGET
@@ -281,6 +282,7 @@ def _read_task(row: object, number: int, problems: list[str]) -> PlanTask | None
     if not isinstance(budget, int) or isinstance(budget, bool) or budget < 1:
         problems.append(f"task {named} has no whole number as budget")
         budget = BUDGET[1]
+    # helix v1 writes “none” where nothing has to come first
     depends = tuple(name for name in field_names(row.get("depends")) if name.lower() not in ("none", "-"))
     return PlanTask(seq, field_text(row.get("slug")) or "task", objective, delta, verify, depends, budget)
 

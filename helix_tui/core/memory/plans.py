@@ -164,6 +164,7 @@ class Plans:
         before = newest.get(task.seq)
         lineage = [{"seq": seq, "slug": done[seq].slug, "delivered": done[seq].delivered} for seq in task.depends]
         with self._memory.write() as db:
+            # the row comes first: the ledger names the attempt by its number
             row_id = db.execute(
                 "INSERT INTO workspace(plan_id, task_seq, task_slug, objective, data, created_at)"
                 " VALUES (?, ?, ?, ?, '{}', ?)",
@@ -173,6 +174,7 @@ class Plans:
         told = self._memory.inject(
             task.objective,
             files=task.delta,
+            # work on a bead is settled by DDx's evidence, under an attempt that has no id yet
             attempt="" if bead else f"workspace-{number}",
             bead=bead,
             agent=agent,
@@ -210,6 +212,7 @@ class Plans:
         beside = [
             name
             for each in self.workspaces(workspace.plan_id)
+            # opened later, it may have ended before this check, and left its files changed
             if each.id != workspace.id and (each.status == "active" or each.id > workspace.id)
             for name in field_names(each.data.get("delta"))
         ]
@@ -277,6 +280,7 @@ class Plans:
         return [each for each in self.workspaces() if each.status == "blocked" and each.attempt not in drawn]
 
     def _settle(self, workspace: TaskWorkspace, report: TaskReport, verdict: Verdict | None) -> FeedbackReport | None:
+        # its attempt is settled by DDx's evidence; a second verdict would count it twice
         if workspace.data.get("bead"):
             return None
         if report.utilized:

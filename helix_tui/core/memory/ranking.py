@@ -1,12 +1,11 @@
-"""How memories are ordered: helix's formula, and ``lift`` beside it.
+"""How memories are ordered, and what words a text is found by.
 
-Both are pure functions over arrays, one element a memory, so that a store of 50,000 and a simulation
-(bench/memory_sim.py) are ranked by the same code.
+The rankers are helix's formula and ``lift`` beside it (docs/formats/memory.md §5): pure functions over arrays, one
+element a memory, so that a store of 50,000 and a simulation (bench/memory_sim.py) are ranked by the same code.
 
-Texts as words for the keyword leg: identifiers split, English words reduced to their stems.
-
-``parse_config`` is found as ``parse``, as ``config`` and as itself; ``src/auth.py`` as each of its parts, as
-``auth.py`` and as the whole. SQLite's own tokenizers cannot do that, so the split words are what is indexed.
+Words are the units of the keyword leg: identifiers split, English words reduced to their stems. ``parse_config`` is
+found as ``parse``, as ``config`` and as itself; ``src/auth.py`` as each of its parts, as ``auth.py`` and as the whole.
+SQLite's own tokenizers cannot do that, so the split words are what is indexed.
 """
 
 from __future__ import annotations
@@ -248,6 +247,7 @@ def likeness(left: str, right: str) -> float:
 
 def _forms(token: str) -> list[str]:
     pieces = [piece for part in _PART.findall(token) for piece in _CAMEL.findall(part)]
+    # a stop word keeps its form: by its stem `telling` would not know it
     simple = [piece if (lower := piece.lower()) in _STOP else stem(lower) for piece in pieces]
     forms = [piece.lower() for piece in simple]
     if len(pieces) > 1:

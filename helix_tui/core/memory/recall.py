@@ -1,5 +1,10 @@
-"""Recall: meaning, words and files find memories; the ranker orders them; every term is reported. Words: FTS5 finds
-candidates by their rarest words, rarity weighs what they have in common.
+"""Recall: meaning, words and files find memories, a ranker orders them, and every term of a score is reported.
+
+With an encoder, relevance is the cosine of whole and trigger; names of code are looked up as words all the same, for
+a model cannot tell ``ImportError`` from ``KeyError`` (docs/formats/memory.md §5).
+
+By words alone FTS5 finds candidates by their rarest words, and rarity weighs what they have in common. Words of one
+group (`_GROUPS`), and words whose vectors are near, stand for each other in part (docs/formats/memory.md §9).
 """
 
 from __future__ import annotations
@@ -214,6 +219,7 @@ def _asked(
     weight = {term: _rarity(frequency.get(term, 0), total) for term in terms}
     if not sum(weight.values()):
         return None
+    # a small store is looked through whole, for a memory may share no word and yet be near
     if total > MOST_CANDIDATES:
         sought = _rarest(frequency, set(terms))
         where, values = "WHERE memory_words MATCH ? ORDER BY rank", [" OR ".join(f'"{term}"' for term in sought)]
@@ -349,6 +355,7 @@ def _field(
     allowed = index.alive[:size] & (ranked.effectiveness >= query.min_effectiveness)
     if query.type is not None:
         allowed &= index.types[:size] == query.type
+    # without a gate places are filled with less, as helix does; an injection has one
     if query.gate > 0:
         allowed &= direct
     return _Field(index, relevance, similarity, compared, keyword, files, ranked, allowed, direct)
@@ -365,6 +372,7 @@ def _reconsider(base: Base, index: MemoryIndex, vector: NDArray[np.float32], rel
         nearest = np.argpartition(-relevance, MOST_RECONSIDERED)[:MOST_RECONSIDERED]
     else:
         nearest = np.arange(size)
+    # these rows from the file: the index would load and keep the vectors of every trigger
     ids = index.ids[nearest].tolist()
     found = base.database.execute(
         f"SELECT memory_id, vector FROM {TRIGGER} WHERE model = ? AND memory_id IN ({', '.join('?' * len(ids))})",
@@ -403,6 +411,7 @@ def _named_leg(base: Base, index: MemoryIndex, text: str, compared: NDArray[np.b
         return nearness(base.database, telling(text), total)
     named = coverage(base.database, identifiers(text), total)
     found = {memory_id: NAMED * value for memory_id, value in named.items()}
+    # words judge only what the encoder cannot compare
     if not bool((compared | ~index.alive[: index.size]).all()):
         for memory_id, value in coverage(base.database, telling(text), total).items():
             place = index.place.get(memory_id)

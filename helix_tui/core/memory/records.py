@@ -1,5 +1,6 @@
-"""What the memory holds and what its operations return, as frozen records; and what can be wrong with a memory, in
-words and with what to do about it.
+"""What the memory holds and what its operations return, as frozen records, and its errors.
+
+Each error says in words what is wrong with the memory, and what to do about it.
 """
 
 from __future__ import annotations
@@ -112,6 +113,7 @@ class Memory(Struct, frozen=True):
     @property
     def interval(self) -> Share:
         """The effectiveness with its 95 % interval."""
+        # partial outcomes leave fractions; Wilson's interval is one of whole counts
         return share(round(self.helped), round(self.uses))
 
     @property

@@ -1,15 +1,13 @@
-"""Checking a task of a plan: its VERIFY is run, and the files that changed are held against its rules.
+"""Checking a task of a plan: its VERIFY is run, and the files that changed are held against the plan's rules.
 
-Rules: docs/formats/memory.md §3. VERIFY comes from a plan, which a model wrote: it is run as a program with its
-arguments, never by a shell. A violation of the plan (a file outside DELTA, a forbidden idiom) blocks a task whose
-VERIFY passes all the same. What an idiom names as code is looked for (below); the rest is for whoever reads
-the change.
+VERIFY comes from a plan, which a model wrote: it is run as a program with its arguments, never by a shell. A violation
+of the plan (a file outside DELTA, a forbidden idiom) blocks a task whose VERIFY passes all the same
+(docs/formats/memory.md §3).
 
-Idioms of a plan, read as a program can: the code that a change must show, and the code that it must not add.
-
-Rules: docs/formats/memory.md §3. Code is what stands between backticks, else what no prose writes: a call, a
-decorator, an option, a dotted or joined name, a quotation. A rule with a condition (unless, outside tests) is looked
-for only where its author put the code between backticks; everything else is for whoever reads the change.
+Idioms are read as far as a program can: the code that a change must show, and the code that it must not add. Code is
+what stands between backticks, else what no prose writes: a call, a decorator, an option, a dotted or joined name, a
+quotation. A rule with a condition (unless, outside tests) is looked for only where its author put the code between
+backticks; everything else is for whoever reads the change.
 """
 
 from __future__ import annotations
@@ -163,6 +161,7 @@ def words_of(command: str) -> list[list[str]]:
         raise ValueError("there is no command")
     found = []
     for part in re.split(r"\s&&\s", command):
+        # quoted, these characters are plain; but $ and ` speak to a shell within double quotes, too
         bare = re.sub(r"'[^']*'|\"[^\"$`]*\"", "", part)
         needs = sorted(_SHELL & set(bare))
         if needs or "\n" in part:
@@ -223,6 +222,7 @@ def changed_since(root: Path, before: Mapping[str, Any]) -> tuple[str, ...] | No
         now = _changed(root, rev)
     except LookupError:
         return None
+    # changed before the task and as in the commit now: the task has undone somebody's change
     back = (name for name in files if name not in now and _digest(root / name) != files[name])
     return tuple(sorted({name for name, digest in now.items() if files.get(name) != digest} | set(back)))
 
@@ -255,10 +255,12 @@ def violations_in(
         found += [f"{clean_line(name, 200)} is outside DELTA" for name in outside[:10]]
         if len(outside) > 10:
             found.append(f"{len(outside) - 10} more files are outside DELTA")
+    # idioms bind the task's own files: what stands beside them is another task's
     inside = [name for name in names if not delta or name in delta or _below(name, set(delta))]
     added = "\n".join(_added(root, rev, name) for name in inside)
     texts = [_text(root / name) for name in inside]
     idioms = [("forbidden", parse_idiom(each, forbidden=True)) for each in forbidden]
+    # where nothing of the task's own has changed, no file could show one
     idioms += [("required", parse_idiom(each, forbidden=False)) for each in required if inside]
     for kind, idiom in idioms:
         broken = next((code for code in idiom.banned if shows(added, code)), "")
@@ -321,6 +323,7 @@ def _bytes(path: Path) -> bytes | None:
 
 
 def _git(root: Path, *words: str) -> Finished | None:
+    # a look must not take the lock of an index that an agent is working with, nor ask for a password
     env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
     argv = ("git", "--no-pager", "-C", os.fspath(root), "-c", "core.quotePath=false", *words)
     try:

@@ -21,6 +21,7 @@ def credit(base: Base, memory: Memory, *, helped: float, failed: float, used_at:
     values = (whole(helped), whole(failed), used_at)
     connection = base.database.conn
     changes = (
+        # a hand or the plugin may have left NULL, or less than is taken back now
         " SET helped = max(0, coalesce(helped, 0) + ?), failed = max(0, coalesce(failed, 0) + ?),"
         " last_used = coalesce(?, last_used)"
     )

@@ -1,5 +1,7 @@
-"""Opening ``.helix/helix.db`` (whose it is, which generation, brought up to date without losing a row), and what every
-operation works on: one open database, an encoder or none, a clock.
+"""The database ``.helix/helix.db``: opened, of whatever generation, and what every operation works on.
+
+Opening refuses what is somebody else's, newer or damaged, and brings an older one up to date without losing a row;
+where it may not be written, it is read. `Base` is one open database with an encoder or none, a clock and the index.
 """
 
 from __future__ import annotations
@@ -114,6 +116,7 @@ def guarded(path: Path) -> Iterator[None]:
 def writing(database: Database) -> Iterator[Database]:
     """One write transaction, taken at once: what is read in it is still so when it is written."""
     connection = database.conn
+    # inside another one: what began it ends it, so that all is written or nothing
     if connection.in_transaction:
         yield database
         return
@@ -181,6 +184,7 @@ def _refuse_read_only(path: Path) -> None:
 
 
 def _connect(target: str, busy_seconds: float, *, uri: bool = False) -> sqlite3.Connection:
+    # no isolation level: `writing` begins its own; any thread: the store's lock lets in one at a time
     connection = sqlite3.connect(target, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=uri)
     try:
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")  # opens the file
@@ -191,6 +195,7 @@ def _connect(target: str, busy_seconds: float, *, uri: bool = False) -> sqlite3.
 
 
 def _database(connection: sqlite3.Connection) -> Database:
+    # else every plugin of sqlite-utils that somebody has installed prepares the connection
     return Database(connection, execute_plugins=False)
 
 
@@ -279,12 +284,14 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     _refuse_strangers(connection, path)
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         connection.execute("PRAGMA journal_mode = WAL")
+    # with WAL a power cut may cost the last transactions, but damages nothing
     connection.execute("PRAGMA synchronous = NORMAL")
     if not migration.needed(connection):
         return
     with writing(_database(connection)):
         if migration.needed(connection):  # another process may have been faster
             _refuse_strangers(connection, path)
+            # insights that are only taken over change no row that was there
             if migration.tables(connection) and migration.reshaping(connection):
                 _back_up(path)
             migration.bring_up_to_date(connection, now_ns())
@@ -292,6 +299,7 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
 
 def _refuse_strangers(connection: sqlite3.Connection, path: Path) -> None:
     tables = migration.tables(connection)
+    # an empty file is a new database
     if tables and not tables & _OURS_OR_PLUGIN:
         raise DatabaseForeign(
             f"{path} is a database of something else (it has {', '.join(sorted(tables)[:4])})",
@@ -317,12 +325,14 @@ def _back_up(path: Path) -> None:
     stamp = format_instant(now_ns()).replace(":", "").replace("-", "")
     number = 0
     while True:
+        # never over an older copy, and for the owner alone: memories may hold secrets
         copy = path.with_name(f"{path.name}.{stamp}{f'-{number}' if number else ''}.bak")
         try:
             os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             break
         except FileExistsError:
             number += 1
+    # a connection of its own sees the state before the transaction that is open here
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
 
@@ -385,6 +395,7 @@ class Base(Struct):
             return None
         new = [text for text in dict.fromkeys(texts) if text not in self._encoded]
         if new:
+            # emptied but for what this call asks for: it is read below
             if len(self._encoded) + len(new) > _MOST_KEPT:
                 known = {text: self._encoded[text] for text in texts if text in self._encoded}
                 self._encoded = known

@@ -67,6 +67,7 @@ class Vectors:
         # in small lots: all blobs at once would cost twice their memory, and the time to get it
         for lot in self._lots(min(place, default=0)):
             if not self._rows.size:
+                # the width of most: one spoilt row must not decide it
                 wide = Counter(len(vector) for _, vector in lot).most_common(1)[0][0] // 4
                 self._reserve(size, max(1, wide))
             rows, found = self._fitting(lot, place)
@@ -143,6 +144,7 @@ class Vectors:
         have, wide = self._rows.shape
         if size <= len(self.present) and (wide or not width):
             return
+        # some beyond what is asked for: memories come one by one, and growing copies all
         room = size + size // 4 + 64
         grown = np.zeros((max(min(room, MOST_HELD), have), wide or width), np.float32)
         grown[:have, :wide] = self._rows
@@ -177,6 +179,7 @@ class MemoryIndex:
                 "SELECT memory_id, gone FROM memory_change WHERE seq > ? ORDER BY seq LIMIT ?",
                 [self.seq, _FEW + 1],
             ).fetchall()
+        # asked for one more than `_FEW`, to tell that there are more
         if changed and len(changed) <= _FEW and self._gone <= max(_MOST_GONE, self.size // 4):
             self._apply(database, changed)
         else:

@@ -1,5 +1,6 @@
-"""Making memories findable: their words, the vectors of their texts, and the files that they speak of, compared step
-by step as paths, never as substrings.
+"""Making memories findable: their words, the vectors of their texts, and the files that they speak of.
+
+A file is compared with a mention step by step, as a path, never as a substring.
 """
 
 from __future__ import annotations
@@ -96,6 +97,7 @@ def _paths(text: str) -> list[str]:
         if not steps or ".." in steps:
             continue
         extension = steps[-1].rpartition(".")[2].lower() if _EXTENSION.search(steps[-1]) else ""
+        # "e.g" and "self.name" are no files: without a folder the ending has to be a known one
         if extension and (extension in _KNOWN or len(steps) > 1):
             found.append("/".join(steps))
         elif path.endswith("/"):
@@ -130,6 +132,7 @@ def meets(mention: str, file: str) -> bool:
         module = asked[:-1] if stem in _WHOLE else [*asked[:-1], stem]
         return module[-len(said) :] == said
     if _WILD.search(file):
+        # a bare file name says nothing of folders, so only the pattern's last step counts
         if len(said) == 1 and not mention.endswith("/"):
             return fnmatchcase(said[0], asked[-1])
         return _under(mention, asked[:-1], said) or fnmatchcase("/".join(said), _pattern(file))
@@ -140,6 +143,7 @@ def meets(mention: str, file: str) -> bool:
         return False
     if "." not in said[-1] and meets(mention + MODULE, file):
         return True
+    # either may leave out its first folders
     short, long = (said, asked) if len(said) <= len(asked) else (asked, said)
     return long[-len(short) :] == short
 
@@ -176,6 +180,7 @@ def _candidates(database: Database, file: str) -> list[tuple[int, str]]:
     """Mentions whose last step is the file's name or one of its folders."""
     steps = _steps(file)
     if steps and not _WILD.search(file):
+        # a module is mentioned without its ending
         steps.append(steps[-1].partition(".")[0])
     if _WILD.search(file):
         rows = database.execute("SELECT memory_id, path FROM memory_path").fetchall()
@@ -262,12 +267,14 @@ def embed_missing(base: Base, limit: int | None) -> int:
     )
     lacking = base.database.execute(
         f"SELECT m.id, m.trigger, m.resolution, m.type FROM {table}"
+        # the newest first: a call on the way does only a few (`CATCH_UP`)
         " WHERE v.memory_id IS NULL OR t.memory_id IS NULL ORDER BY m.id DESC LIMIT :limit",
         {"model": base.model, "limit": -1 if limit is None else limit},
     ).fetchall()
     for start in range(0, len(lacking), 64):
         some = lacking[start : start + 64]
         drafts = {row[0]: Draft(str(row[1]), str(row[2])) for row in some}
+        # encoded before the transaction, which keeps other processes from writing
         vectors = encode(base, list(drafts.values()))
         with base.writing():
             for memory_id, draft in drafts.items():
@@ -297,6 +304,7 @@ def _index_words(base: Base) -> int:
     """Index the texts of memories that another program has stored."""
     if base.read_only:
         return 0
+    # counting is quick; which ones lack a key is asked only where some do
     if _count(base, "SELECT count(*) FROM memory_key") >= _count(base, "SELECT count(*) FROM memory"):
         return 0
     has_patterns = "file_patterns" in {column.name for column in base.database["memory"].columns}

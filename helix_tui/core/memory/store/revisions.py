@@ -79,6 +79,7 @@ def revise(base: Base, memory: Memory, draft: Draft, vectors: tuple[Vector | Non
 
 def next_number(base: Base, memory_id: int) -> int:
     """The number of a memory's next revision."""
+    # by the highest ever given, not the one that holds: an older one may have been brought back
     return 1 + _number(
         base,
         "SELECT max(coalesce((SELECT max(number) FROM memory_revision WHERE former_id = ?1), 0),"
@@ -90,6 +91,7 @@ def next_number(base: Base, memory_id: int) -> int:
 def reword(base: Base, memory_id: int, draft: Draft, vectors: tuple[Vector | None, ...]) -> None:
     """Write a memory's texts and whatever they are found by; counts and revision stay as they are."""
     trigger, whole = vectors
+    # the plugin takes what stands in its column for vectors of this model
     published = whole.tobytes() if whole is not None and base.model == MODEL_ID else None
     connection = base.database.conn
     connection.execute(
@@ -195,6 +197,7 @@ def _move(connection: Any, row_ids: Iterable[int], owner: int) -> None:
 def _inherit_edges(base: Base, old: str, new: str) -> list[int]:
     """Give a memory the edges of the one that it supersedes; ids of those that it did not have."""
     connection = base.database.conn
+    # what is inserted from here on is new to it, and goes when this is undone
     before = _number(base, "SELECT coalesce(max(id), 0) FROM memory_edge")
     for column, other in (("from_name", "to_name"), ("to_name", "from_name")):
         connection.execute(

@@ -23,6 +23,7 @@ MEMORY_TABLES = "memory m LEFT JOIN memory_extra e ON e.memory_id = m.id LEFT JO
 MOST_COUNTED = 1e12
 """A count that a hand has spoilt may be anything up to infinity; sums and shares must stay numbers."""
 
+# SQLite before 3.32 takes at most 999 variables in a statement
 _MOST_VARIABLES = 500
 
 
@@ -90,6 +91,7 @@ def find(database: Database, name_or_id: str | int) -> Memory | None:
     row = None
     if isinstance(name_or_id, str):
         row = _one(database, "m.name = ?", name_or_id)
+    # nineteen digits may be more than SQLite's 64 bits hold
     if row is None and str(name_or_id).isascii() and str(name_or_id).isdigit() and len(str(name_or_id)) < 19:
         row = _one(database, "m.id = ?", int(name_or_id))
     return None if row is None else as_memory(row)

@@ -1,5 +1,8 @@
-"""The tables of ``.helix/helix.db``, helix v1's as they stand and ours beside them; and the way from any generation of
-the plugin's database to ours, inside one transaction that the caller holds.
+"""The tables of ``.helix/helix.db``, and the way from any generation of the plugin's database to them.
+
+Helix v1's tables are as the plugin makes them; ours hang beside them and are kept in step by triggers, so that they
+stay true when the plugin writes (docs/formats/memory.md §1, §2). The way runs inside one transaction that the caller
+holds.
 """
 
 from __future__ import annotations
@@ -398,8 +401,10 @@ def bring_up_to_date(connection: sqlite3.Connection, now: int) -> None:
     """Add what is missing and take over what the plugin knew; the caller holds the write transaction."""
     if _narrow_check(connection):
         _widen_check(connection)
+    # asked before they are made: tables that are new have nothing in them
     indexed = _objects(connection) >= _WORDS
     known = columns(connection, "memory_extra")
+    # columns first: indexes below name them
     for table in ADDABLE:
         if columns(connection, table):
             for column in _lacking(connection, table):
@@ -492,10 +497,12 @@ def _narrow_check(connection: sqlite3.Connection) -> str:
 
 def _widen_check(connection: sqlite3.Connection) -> None:
     wide = _CHECK.sub(_WIDE, _narrow_check(connection), count=1)
+    # SQLite cannot alter a CHECK; a copy of the table would not keep what others have hung on it
     version = connection.execute("PRAGMA schema_version").fetchone()[0]
     connection.execute("PRAGMA writable_schema = ON")
     try:
         connection.execute("UPDATE sqlite_master SET sql = ? WHERE type = 'table' AND name = 'memory'", (wide,))
+        # tells every other connection to read the schema again
         connection.execute(f"PRAGMA schema_version = {version + 1}")
     finally:
         connection.execute("PRAGMA writable_schema = OFF")
@@ -522,6 +529,7 @@ def _take_over_insights(connection: sqlite3.Connection, now: int) -> None:
             continue
         content = str(content or name)
         trigger, arrow, resolution = content.partition(_ARROW)
+        # the plugin did not make it of a memory: all of it is the resolution, its beginning the trigger
         if not (arrow and trigger.strip() and resolution.strip()):
             trigger, resolution = content[:_MAX_TRIGGER], content
         share = min(1.0, number(effectiveness)) if isinstance(effectiveness, int | float) else 0.5

@@ -1,15 +1,12 @@
-"""Which memories say what a text says: by the nearness of triggers, or by their words.
+"""Which memories say what a text says: what is near it, and what must be equal before two are one.
 
-Like is held against like: a trigger against triggers, vectors of one model against vectors of that model, a
-failure against failures and systemic ones (docs/formats/memory.md §6).
+Like is held against like: a trigger against triggers, vectors of one model against vectors of that model, a failure
+against failures and systemic ones; without an encoder words are compared (docs/formats/memory.md §6).
 
-When two texts say the same: what must be equal in them, and how alike the rest must be
-(docs/decisions/0016).
-
-A model sees nearly one text in "exit code 137" and "exit code 127", in production and staging, in migration
-0042 and 0057. What tells problems apart is read out of the words here: figures, codes, names of code, names
-of environments, and words that turn a meaning round. Where those differ, nothing is merged, however near the
-vectors lie.
+Nearness alone merges nothing (docs/decisions/0016). A model sees nearly one text in "exit code 137" and "exit code
+127", in production and staging, in migration 0042 and 0057. What tells problems apart is read out of the words:
+figures, codes, names of code, names of environments, and words that turn a meaning round. Where those differ, two
+memories stay two, however near their vectors are.
 """
 
 from __future__ import annotations
@@ -249,6 +246,7 @@ def _one_word_apart(one: Sequence[str], other: Sequence[str]) -> bool:
 
     Words that stand for one another do not: those are one text in other words.
     """
+    # the same words in another order are the same text
     if len(one) != len(other) or sorted(one) == sorted(other):
         return False
     apart = [(mine, theirs) for mine, theirs in zip(one, other, strict=True) if mine != theirs]

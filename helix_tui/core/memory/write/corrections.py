@@ -57,6 +57,7 @@ def edit(base: Base, name_or_id: str | int, change: MemoryEdit, *, apply: bool) 
         else:
             way = {"reworded": {"id": memory.id, "before": _texts(memory), "after": _texts(draft)}}
             _write(base, memory.id, draft)
+    # only looked at: the number that it would get
     elif kind == "revised":
         number = revisions.next_number(base, memory.id)
     after = replace(

@@ -49,6 +49,7 @@ def store_many(base: Base, drafts: Iterable[Draft]) -> list[Stored]:
     """Store several memories in one transaction, each judged with those before it."""
     cleaned = [clean(base, draft) for draft in drafts]
     good = [draft for draft in cleaned if isinstance(draft, Draft)]
+    # encoded before the transaction, which keeps other processes from writing
     vectors = indexing.encode(base, good)
     results: list[Stored] = []
     if not good:
@@ -125,6 +126,7 @@ def _store(base: Base, index: MemoryIndex, draft: Draft, trigger: Vector | None,
         if known.differs:
             return _revise(base, index, draft, (trigger, whole), known)
         return _merge(base, index, draft, known)
+    # asked before it is added, or it would be near itself
     near = kin.failures()
     promoted = draft.type == "failure" and recurring.recurs(base, index, draft, near)
     draft = replace(draft, type="systemic" if promoted else draft.type)
@@ -170,6 +172,7 @@ def find_known(base: Base, draft: Draft, kin: alike.Kin, threshold: float = alik
             continue
         same = same_problem(memory.trigger, draft.trigger)
         if memory.protected or draft.protected:
+            # a person's own is met only by its very words
             if same and key(memory.resolution) == key(draft.resolution) and memory.protected:
                 return KnownMemory(memory, similarity, memory)
             if draft.protected and same and revised is None:
@@ -207,6 +210,7 @@ def _revise(
 ) -> Stored:
     """Let what is known say something else from now on."""
     memory = known.memory
+    # another way out makes it no less recurrent
     type_ = "systemic" if "systemic" in (memory.type, draft.type) else draft.type
     number = revisions.revise(base, memory, replace(draft, type=type_), vectors, "revised")
     promoted, near = _counted(base, index, memory, draft)

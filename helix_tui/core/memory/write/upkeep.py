@@ -1,9 +1,10 @@
-"""Keeping the store in order: what is dormant, what does not help, what says the same, how it is doing.
+"""Keeping the memory in order: what is dormant, does not help, says the same or recurs, and how the store is doing.
 
-When a failure is systemic: three distinct occurrences of its kind within a window (docs/decisions/0013).
+Removing returns every row that went, so that it can be undone. Consolidating merges what says the same.
 
-The same text stored again is no occurrence, nor is what one bead met in several attempts. Helix v2's code
-looks back seven days; how many is a setting.
+A failure is systemic after three distinct occurrences of its kind within a window (docs/decisions/0013). The same text
+stored again is no occurrence, nor is what one bead met in several attempts. Helix v2's code looks back seven days; how
+many is a setting.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ def decay(base: Base, *, days: float, min_uses: float, apply: bool) -> Decayed:
     if apply:
         with base.writing():
             for memory in dormant:
+                # a quarter of the difference, moved to the other side, halves it
                 fade = max(0.0, memory.helped - memory.failed) / 4
                 if fade:
                     base.database.execute(
@@ -100,6 +102,7 @@ def take_out(base: Base, names: Iterable[str], *, without: tuple[str, ...] = ())
                     continue
                 some = [dict(row) for row in base.database[table].rows_where(f"{column} = ?", [value])]
                 known = gone.setdefault(table, [])
+                # an edge between two of them is met at either end
                 known += [row for row in map(_plain, some) if row not in known]
             base.database.execute(
                 "DELETE FROM memory_edge WHERE from_name = ? OR to_name = ?", [memory.name, memory.name]
@@ -124,6 +127,7 @@ def put_back(base: Base, gone: dict[str, list[dict[str, Any]]]) -> int:
         for row in gone.get("memory_edge", []):
             base.database.conn.execute(*_insert("memory_edge", row))
         for row in returned:
+            # words, paths and key went by the trigger of the table, and are not among the rows
             draft = indexing.Draft(row["trigger"], row["resolution"], source=row["source"] or "")
             indexing.index_texts(base, row["id"], draft)
         rows.bump(base.database.conn, ids)
@@ -254,9 +258,11 @@ def _pairs(
     """(gone, kept) for rows in the order in which they may stay; who is gone keeps nobody."""
     found: dict[int, int] = {}
     for start in range(0, len(ids), _BLOCK):
+        # in blocks: of 50,000 memories all cosines at once would be 10 GB
         alike = matrix[start : start + _BLOCK] @ matrix.T
         near_rows, near_columns = np.nonzero(alike >= threshold)
         for row, column in zip((near_rows + start).tolist(), near_columns.tolist(), strict=True):
+            # rows stand in the order in which they may stay: the earlier one is kept
             if column > row and ids[row] not in found and ids[column] not in found:
                 found[ids[column]] = ids[row]
     return list(found.items())
@@ -267,6 +273,7 @@ def _absorb(base: Base, gone: Memory, kept: Memory) -> None:
     connection = base.database.conn
     connection.execute(
         "UPDATE memory SET helped = helped + ?, failed = failed + ?,"
+        # max() with a NULL is NULL in SQLite; the empty text is turned into one again below
         " last_used = max(coalesce(last_used, ''), coalesce(?, '')) WHERE id = ?",
         (_count(gone.helped), _count(gone.failed), _stamp(gone), kept.id),
     )
