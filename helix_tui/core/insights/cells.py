@@ -20,14 +20,13 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_day
 
 UNKNOWN = "unknown"
+"""The value of a dimension that nobody recorded."""
 
 
 def known(values: Iterable[str]) -> tuple[str, ...]:
     """What is known of a cell's values; ``unknown`` once, where nothing is."""
     return tuple(value for value in values if value != UNKNOWN) or (UNKNOWN,)
 
-
-"""The value of a dimension that nobody recorded."""
 
 SMALL = 10
 """Attempts below which a row is marked as too small to compare."""
@@ -124,6 +123,7 @@ class Cell(Struct, frozen=True, dict=True):
     def costs(self) -> tuple[float, ...]:
         """The known costs of whole attempts that called an agent, in dollars."""
         each = [attempt.sums for attempt in self.attempts]
+        # an attempt that called no agent cost $0.00 for certain, and says nothing of what an attempt costs
         return tuple(sums.usd for sums in each if sums.whole.calls and sums.usd is not None)
 
     @property
@@ -140,6 +140,7 @@ class Cell(Struct, frozen=True, dict=True):
     def cost_per_landed(self) -> float | None:
         """Known dollars for each bead that landed; None where nothing landed or no cost is known."""
         cost = self.cost
+        # the cost of every attempt, lost ones too: a bead that lands late has cost all of them
         return cost / self.beads_landed if cost is not None and self.beads_landed else None
 
     @property

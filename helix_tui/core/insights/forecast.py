@@ -1,5 +1,8 @@
-"""What the work costs and will cost, and when a queue is drained: burn by day, money in beads that keep failing, what
-some attempts would cost, and spans of time from what really landed; each with the interval that it falls in.
+"""What the work costs and will cost, and when a queue is drained.
+
+Burn is what was spent, by local day; a failing bead is money spent without a landing. An estimate says what so many
+attempts would cost, a forecast how long a queue takes, from what really landed. Both draw possible futures out of the
+past in blocks (a moving-block bootstrap, Künsch 1989), with a fixed seed, and tell the interval that they fall in.
 """
 
 from __future__ import annotations
@@ -82,12 +85,14 @@ def burn(
         other_calls: calls of agents that belong to no attempt.
     """
     begun = list(attempts)
+    # a wrong clock writes ends in the future: they are no spending yet
     ended = [attempt for attempt in begun if attempt.finished and attempt.counted_at <= now]
     spent = (call for attempt in begun for call in attempt.spent)
     calls = [call for call in (*spent, *other_calls) if call.at <= now]
     by_day: dict[str, list[AgentCall]] = {}
     for call in calls:
         by_day.setdefault(format_day(call.at), []).append(call)
+    # attempts by the day of their end, but the cost by the day of each call: a review may end after midnight
     days = [
         Cell(cell.key, cell.attempts, tuple(by_day.get(cell.key[0][1], ()))) for cell in table(ended, beads, ("day",))
     ]
@@ -134,6 +139,7 @@ def failing(attempts: Iterable[Attempt], beads: Mapping[str, Bead]) -> tuple[Fai
             continue
         newest_first = sorted(cell.attempts, key=attrgetter("counted_at"), reverse=True)
         lost = []
+        # a bead that landed and was reopened starts anew: what it cost before did bring a landing
         for attempt in newest_first:
             if attempt.landed:
                 break
@@ -229,12 +235,14 @@ def estimate(attempts: Iterable[Attempt], count: int, *, harness: str = "", mode
     ended: list[Attempt] = []
     same: list[Attempt] = []
     for each in islice(attempts, MOST_LOOKED_AT):
+        # with neither, the attempt never began: it would count as one that costs nothing
         if each.finished and (each.duration_ms or each.cost_usd):
             ended.append(each)
             if _is_by(each, harness, model):
                 same.append(each)
                 if len(same) == RECENT:
                     break
+    # few attempts by the model say less than many by all; `basis` names which of the two it was
     of_model = bool(harness or model) and len(same) >= ENOUGH
     past = same if of_model else ended[:RECENT]
     costs = [sums.usd for sums in (each.sums for each in past) if sums.whole.calls and sums.usd is not None]
@@ -249,13 +257,16 @@ def _is_by(attempt: Attempt, harness: str, model: str) -> bool:
 
 
 def _sum_of(count: int, values: Sequence[float]) -> Interval | None:
-    """The sum of ``count`` values like these; None of fewer than `FEWEST`."""
+    """The sum of ``count`` values like these; None of fewer than `FEWEST_PRICED`."""
     if len(values) < FEWEST_PRICED or count <= 0:
         return None
+    # seeded, so that the same past says the same on every surface
     rng, past = random.Random(len(values)), len(values)
+    # sums over the past twice in a row: a stretch may then run beyond its end, and costs one subtraction
     up_to = [0.0, *accumulate([*values, *values])]
     stretch = min(STRETCH, max(1, past // 4))  # a stretch as long as the past would always be its mean
 
+    # a block bootstrap: what attempts in a row have in common stays together
     def drawn(left: int) -> float:
         total = 0.0
         while left:
@@ -394,18 +405,22 @@ def forecast(
     for attempt in attempts:
         at = attempt.finished_at or attempt.started_at
         if attempt.landed and at is not None and at <= now:
+            # a bead that landed twice is done once, when it first landed
             done[attempt.bead_id] = min(at, done.get(attempt.bead_id, at))
             if attempt.duration_ms:
                 durations.append(attempt.duration_ms)
     for bead in (*beads.values(), *(archive or {}).values()):
+        # somebody may close a bead by hand; no record but the change of its row says when
         at = parse_instant(bead.updated_at) if bead.status == "closed" and bead.id not in done else None
         if at is not None and at <= now:
             done[bead.id] = at
+    # where nothing depends on anything the longest chain is one bead
     chain = len(graph.chains.path) or min(left, 1)
     middle = percentile(sorted(durations), 0.5)
     each_s = None if middle is None else middle / 1_000
     ages = sorted((now - at) / NS for at in done.values())
     step, past = _steps(ages)
+    # what is told of the pace, and whether there is one, rests on the last four weeks
     over_s = step * min(len(past), WINDOWS[1])
     recent = sum(past[-WINDOWS[1] :])
     created = (parse_instant(bead.created_at) for bead in beads.values())
@@ -423,6 +438,7 @@ def _steps(ages: Sequence[float]) -> tuple[float, list[int]]:
     """Seconds of a step, and how many landed in each, the oldest first; days, and less where all is younger."""
     if not ages:
         return float(DAY_S), [0] * WINDOWS[1]
+    # a simulation lands all its beads within minutes: counted by days it would have one step
     step = float(DAY_S) if ages[-1] >= FORTNIGHT * DAY_S else max(SHORTEST_STEP_S, ages[-1] / FORTNIGHT)
     past = [0] * (int(ages[-1] // step) + 1)
     for age in ages:
@@ -436,6 +452,7 @@ def draw(past: Sequence[int], left: int) -> list[float]:
     drift = _drift(past)
     found = []
     for round_ in range(ROUNDS):
+        # a third of the futures from each window, so that neither the newest pace nor an old one decides alone
         recent = past[-WINDOWS[round_ % len(WINDOWS)] :]
         steps = _drawn(recent, left, rng) if any(recent) else float(FARTHEST)
         found.append(min(float(FARTHEST), steps * math.exp(rng.gauss(0.0, drift))))
@@ -445,6 +462,7 @@ def draw(past: Sequence[int], left: int) -> list[float]:
 def _drawn(recent: Sequence[int], left: int, rng: random.Random) -> float:
     steps, rest = 0, left
     while steps < FARTHEST:
+        # a block bootstrap: days in a row stay together, and past the window's end come its first days
         start = rng.randrange(len(recent))
         for place in range(start, start + BLOCK):
             landed = recent[place % len(recent)]
@@ -457,7 +475,9 @@ def _drawn(recent: Sequence[int], left: int, rng: random.Random) -> float:
 
 def _drift(past: Sequence[int]) -> float:
     """How much the logarithm of the pace changed from one fortnight to the next."""
+    # counted back from now: the fortnight that is cut short is the oldest one, and is left out
     fortnights = [sum(past[end - FORTNIGHT : end]) for end in range(len(past), FORTNIGHT - 1, -FORTNIGHT)]
+    # half a bead more in each, for a fortnight without any has no logarithm
     changes = [math.log((one + 0.5) / (other + 0.5)) for one, other in pairwise(fortnights)]
     if len(changes) < 2:
         return USUAL_DRIFT

@@ -1,5 +1,7 @@
-"""Every table of a project at one moment, worked out together, the attempts behind each row; and metrics over time:
-what DDx observed by its store and by the ratchets of attempts, beside what is wanted.
+"""The report of Insights: every table of a project at one moment, with the attempts behind each row.
+
+Metrics over time come from DDx's store and from the ratchets of attempts, each beside what is wanted. Experiments are
+compared within their batch; models in pairs, on the same kind of bead.
 """
 
 from __future__ import annotations
@@ -69,6 +71,7 @@ class Measure(Struct, frozen=True):
     @property
     def baseline(self) -> float | None:
         """The last value before it that the branch has."""
+        # a value measured on a change that did not land is no state that the next one is better or worse than
         return next((each.value for each in reversed(self.samples[:-1]) if each.landed), None)
 
     @property
@@ -134,6 +137,8 @@ def read_measures(project: Project, attempts: Iterable[Attempt], dialect: Dialec
         series = tuple(sorted(samples[name], key=lambda each: each.at or 0))
         last = series[-1] if series else None
         known = found.get(name) or Measure(name, "", "", last.direction if last else "lower-is-better", ())
+        # its limit: that of the document that measures it, else the one an attempt was held to, else an active
+        # definition's
         ratchet = known.ratchet
         if ratchet is None and name in limits:
             ratchet = limits[name].threshold
@@ -226,6 +231,7 @@ def batch_of(bead: Bead) -> str | None:
     if named:
         return named.removeprefix(_PREFIX)
     if bead.issue_type == "experiment" or {"experiment", "kind:experiment"} & set(bead.labels):
+        # experiments without a label of their own that share a parent are compared with each other
         return bead.parent or UNBATCHED
     return None
 
@@ -262,6 +268,7 @@ def _ranked(beads: Iterable[Bead], tried: Mapping[str, list[Attempt]]) -> tuple[
 
 def _trial(bead: Bead, attempts: Iterable[Attempt]) -> Trial:
     ended = tuple(attempts)
+    # one that landed stands for the bead even if somebody tried again later
     shown = max(ended, key=lambda each: (each.landed, each.at or 0), default=None)
     return Trial(bead, Cell((("bead", bead.id),), ended), shown)
 
@@ -297,6 +304,7 @@ class ModelComparison(Struct, frozen=True):
         ``as good`` where its share is above the lower half of what the dearer one's may be below its own;
         ``unclear`` where a row is too small, or the intervals overlap and say no more than that.
         """
+        # below ten attempts either way the shares say nothing
         one, other = self.cheaper.landed, self.dearer.landed
         if self.cheaper.small or self.dearer.small or one.rate is None or other.rate is None:
             return "unclear"
@@ -317,10 +325,12 @@ def compare_models(attempts: Iterable[Attempt], beads: Mapping[str, Bead]) -> tu
     cells = [
         cell
         for cell in table(attempts, beads, ("kind", "model"))
+        # without a cost nobody can say which model is the cheaper one; one that is unknown is no model to choose
         if cell.cost_per_attempt is not None and UNKNOWN not in dict(cell.key).values()
     ]
     found = []
     for one, other in combinations(cells, 2):
+        # only on the same kind of bead: a model that got the easy ones would look better
         if one.key[0] == other.key[0]:
             cheaper, dearer = sorted((one, other), key=lambda cell: (cell.cost_per_attempt or 0.0, cell.key))
             found.append(ModelComparison(one.key[0][1], dearer, cheaper, _rescued(cheaper, dearer)))
@@ -366,6 +376,7 @@ class Report(Struct, frozen=True):
 
     def attempts_behind(self, key: str) -> tuple[Attempt, ...]:
         """The attempts that the row of this key stands for; none where there is no such row."""
+        # made when a row is first opened: the command line never asks
         if not self._behind:
             self._behind.update(self._all_behind())
         return self._behind.get(key, ())
