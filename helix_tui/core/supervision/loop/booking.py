@@ -62,12 +62,14 @@ class Booking:
         booked = [each for each in state.pending.get("booked") or () if isinstance(each, str) and each]
         sums, unsaid = self.work.account.turn(turn, self.work.clock() if began is None else began, booked)
         unsaid = self.work.judged(unsaid)
+        # May tries again within a turn, and its report leaves attempts out
         attempts = max(turn.attempts, len(turn.results) + len(unsaid))
         completed, supervised = [], 0
         good = self.complete(turn.results)
         ours = {each.get("id") for each in state.injected if each.get("type") in _SUPERVISING}
         for result in turn.results:
             bead = queue.beads.get(result.bead_id)
+            # a bead that has left the tracker is known by what was written down when it was injected
             known = injection.supervisory(bead) if bead is not None else result.bead_id in ours
             if result in good and known:
                 supervised += 1
@@ -102,6 +104,7 @@ class Booking:
             }
         )
         state.ddx_delegation_success_count += 1
+        # one write with the counts: killed before it, the next run counts the turn; after it, only this is left to do
         state.pending = {"aftermath": [result.record() for result in turn.results], "recovered": recovered}
         self.work.executed.update(result.bead_id for result in turn.results)
         self.work.save("booking")
@@ -126,11 +129,13 @@ class Booking:
         results, completed = tuple(results), tuple(completed)
         stop: Stop | None = None
         for result in results:
+            # raised at the end: what follows from the other results is done all the same
             stop = self._interpret(result) or stop
         for result in results:
             if result.success:  # what grew children stays open with them
                 self._promote(result)
         if completed:
+            # the scripts judge the repository as a whole: once is enough for all results of a turn
             self._acceptance(completed[-1])
             for result in completed:
                 self._review(result)
@@ -248,6 +253,7 @@ class Booking:
             if injection.acceptance_standing(queue, script) or self._asked_about(script):
                 continue
             done = queue.beads.get(result.bead_id)
+            # a follow-up that did not help is asked about: filing it again would go round forever
             if done is not None and injection.injected_type(done) == injection.ACCEPTANCE and done.spec_id == script:
                 text = f"{called(result.bead_id)} was meant to make {script} pass and succeeded, but it still fails"
                 self._ask("ambiguous", result.bead_id, text, key=f"acceptance:{script}")
@@ -298,6 +304,7 @@ class Booking:
 
 def _rationale(work: LoopWork, result: LoopResult) -> str:
     """Why an agent changed nothing, from its evidence."""
+    # the id comes from ddx's output and becomes part of a path
     if not ATTEMPT_ID.fullmatch(result.attempt_id):
         return ""
     path = work.project.ddx_dir / "executions" / result.attempt_id / "no_changes_rationale.txt"
@@ -323,6 +330,7 @@ def take_over(work: LoopWork, booking: Booking) -> None:
         booking.follow_up(results, booking.complete(results))
         return
     _wait(work, pending)
+    # ddx's own report says most; where it was cut off, its evidence says what it did
     turn = _report(work, pending)
     if turn is not None:
         since = parse_instant(pending.get("started_at")) or work.clock()
@@ -359,6 +367,7 @@ def _wait(work: LoopWork, pending: Mapping[str, Any]) -> None:
 
 def _report(work: LoopWork, pending: Mapping[str, Any]) -> LoopTurn | None:
     out = Path(str(pending.get("out") or ""))
+    # no name (a report that was no use), or one outside the folder of logs
     if out.parent != work.teller.path.parent:
         return None
     printed = read_end(out, MAX_REPORT).encode("utf-8", "replace")
@@ -399,6 +408,7 @@ def _evidence(work: LoopWork, pending: Mapping[str, Any]) -> LoopTurn | None:
         and (attempt.started_at or 0) >= since
         and attempt.attempt_id not in booked
     ]
+    # the first bead since then is taken for the turn's; of its attempts the last one tells how it ended
     last = [each for each in found if each.bead_id == found[0].bead_id][-1:]
     return LoopTurn(tuple(last), 1) if last else None
 

@@ -51,6 +51,7 @@ class Curating:
     def begin(self, queue_state: QueueState) -> None:
         """Take over what a run that died left in the rows, and what was asked for."""
         epic = read_focus(Overlay(queue_state.queue)).epic
+        # in the rows and in the last run's state: a run of ours set it and died; in the rows alone: a person did
         if epic and epic == self.work.state.focused_epic:
             self.ours = epic
         elif epic:
@@ -66,6 +67,7 @@ class Curating:
         """Bring the focus up to date with the queue: leave it, mend it, or enter one."""
         if held := set(undecided(queue_state.queue)):
             waits = set(self.work.kept_back(queue_state.queue))
+            # answered or changed meanwhile: those are free before ddx picks
             if held - waits:
                 self.keep_back(held & waits)
                 queue_state = self.work.look()
@@ -164,6 +166,7 @@ class Curating:
 
     def _enter(self, queue_state: QueueState, epic: str, *, asked: bool = False) -> None:
         try:
+            # planned first without running: what it would cost decides whether it is done
             planned = self.work.curator.plan_steps(
                 "focus", "look at a focus", lambda w, _: plan_focus(w, epic, now_only=True)
             )
@@ -268,6 +271,7 @@ class Curating:
         for epic in sorted(each.id for each in queue.beads.values() if self._open_epic(each)):
             below = descendants(overlay, epic)
             if any(overlay.status(each) == "closed" for each in below) and self._finished(overlay, epic):
+                # the epic stays open until its review is done, which is a bead under it
                 if self._review_first(queue_state, epic):
                     continue
                 self.work.change([operations.close(epic)], f"close the epic {called(epic)}")
@@ -293,6 +297,7 @@ class Curating:
 
 def epic_of(queue: Queue, bead_id: str) -> str:
     """The nearest unfinished epic above a bead; empty where there is none."""
+    # parents may form a circle
     seen = {bead_id}
     upper = queue.beads[bead_id].parent if bead_id in queue.beads else ""
     while upper and upper in queue.beads and upper not in seen:

@@ -63,11 +63,13 @@ class Loop:
         except Stopped as stopped:
             stop = stopped.stop
         except KeyboardInterrupt:
+            # the first signal only sets `control.interrupted`; the handler raises at the second one
             stop = Stop("interrupted", "a second time", 130)
         except (GateBusy, WritesForbidden, OperationRefused) as error:
             stop = Stop("curation_failed", str(error), 1)
         except OSError as error:
             stop = _disk(error)
+        # a signal may come while the run ends by a rule: whoever sent it is told so by the exit code
         if work.control.interrupted and stop.code == 0:
             stop = Stop("interrupted", stop.detail, 130)
         return self._end(stop)
@@ -80,6 +82,7 @@ class Loop:
         work.save("starting")
         self._accepted(work.look())
         try:
+            # a ddx that is missing, or lacks a verb, ends the run here: before anything is booked or changed
             words = work.delegate.drain(work.options.wishes)
         except DdxError as error:
             self._failed(error)
@@ -87,6 +90,7 @@ class Loop:
         for line in unheard(words, work.options.wishes):
             work.teller.always(line)
         self._readable(work.look())
+        # what the last run left is booked first, so that everything below sees its results
         take_over(work, self.booking)
         for each in work.questions.withdraw(work.look().queue.beads):
             work.teller.always(f"withdrew its question ({each.id}): {each.gone}")
@@ -121,6 +125,7 @@ class Loop:
             raise Stopped(Stop("interrupted", "between two beads", 130))
         wish = work.control.wish()
         if wish == "stop":
+            # granted: `status` shows a wish only as long as it is open
             request(work.project, "")
             raise Stopped(Stop("stop_requested", "after the current bead"))
         if wish == "pause":
@@ -129,6 +134,7 @@ class Loop:
             while work.control.wish() == "pause" and not work.control.interrupted:
                 work.control.rest()
             work.teller.always("resumed")
+            # a stop may have been asked for in the pause
             self._obey()
 
     def _within_budget(self) -> None:
@@ -208,6 +214,7 @@ class Loop:
         )
         work.teller.verbose(f"[{work.now[11:19]}] ready={len(queue_state.queue.ready)}, cycle={number}")
         work.teller.brief(f"[{work.now[11:19]}] cycle {number}: dispatching ({len(queue_state.queue.ready)} ready)")
+        # ddx prints into a file of its own: a run that takes this one over reads the report there
         turn_out = work.teller.path.with_name(
             f"{work.state.run_id}-turn{len(work.state.cycles) + 1}-{work.clock()}.out"
         )
@@ -219,6 +226,7 @@ class Loop:
         try:
             finished, turn = self._dispatch(turn_out, wishes)
         finally:
+            # before the context is taken out again: that writes to the tracker, which ddx may just have committed
             self._tracker.note()
             self.curating.take_context_back()
         if review and any(result.bead_id != review for result in turn.results):
@@ -231,6 +239,7 @@ class Loop:
             f"{who} complete (rc={finished.rc}, {finished.seconds:.0f}s, {self._tokens()}) — "
             f"log L{first}–L{last} in {work.teller.path}"
         )
+        # only now: until the turn is counted, the file is what a run that takes over would book from
         _tidy(finished, turn_out)
         for result in turn.results:
             self._tell(number, result)
@@ -263,6 +272,7 @@ class Loop:
                 "started_at": format_instant(began),
                 "booked": [each.get("attempt_id", "") for each in work.state.last_results],
             }
+            # on disk before ddx starts, so that a run killed at any moment from here on is booked by the next
             work.save("dispatching")
             work.delegate.began = self._began
             finished = work.delegate.execute(words, out)
@@ -293,15 +303,19 @@ class Loop:
         """
         work, ready = self.work, queue_state.queue.ready
         waits = work.awaiting()
+        # what was answered, or whose record changed, may be held back once more
         self._held &= waits | set(work.tried(queue_state.queue))
+        # ddx picks the first: those behind it are in nobody's way yet, and each hold is a command
         if ready[0] not in waits:
             return
         held = [bead_id for bead_id in ready if bead_id in waits]
         alone = len(held) == len(ready) and not work.autonomy.escalates
+        # held back before and ready again, by ddx or a person: holding it once more would go round forever
         if alone or work.options.autonomy == "low" or self._held & set(held):
             detail = f"{called(ready[0])} would be next, and its outcome waits for a decision"
             raise Stopped(Stop("question", detail, 0, "helix-tui input --questions"))
         self._held |= set(held)
+        # it keeps back exactly what it is given: those that are held already are named again
         self.curating.keep_back({*held, *undecided(queue_state.queue)})
         work.teller.always(f"continuing without {named(held)} until somebody decides")
         raise Retry
@@ -445,11 +459,14 @@ class Loop:
         work = self.work
         stop = self._without_fault(stop, self.curating.take_context_back)
         stop = self._without_fault(stop, self.curating.give_back)
+        # ddx of August may have closed an epic with the run's last bead: no later look would find it
         if not stop.code:
             stop = self._without_fault(stop, self.curating.review_closed)
         stop = self._without_fault(stop, self.curating.end)
+        # after everything above, which writes to the tracker
         uncommitted = self._tracker.end(work.state.run_id)
         blockers: list[str] = []
+        # a tracker that cannot be read must not hide why the run ended
         with contextlib.suppress(Stopped):
             queue_state = work.look()
             stuck = find_stuck(
@@ -467,6 +484,7 @@ class Loop:
         state.stop_reason, state.stop_detail, state.exit_code = stop.reason, stop.detail, stop.code
         state.last_run = state.ended_at = work.now
         state.count("runs")
+        # a full disk may be what ended the run
         with contextlib.suppress(OSError):
             work.save("stopped")
         tell = work.teller.always

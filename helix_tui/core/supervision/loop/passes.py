@@ -55,6 +55,7 @@ def settle_documents(work: LoopWork) -> None:
         elif finding.kind == "resolvable":
             _ask(work, "conflict", finding)
     clashing = [finding for finding in findings if finding.kind == "physics-level"]
+    # asked about before the run stops for the first: a person sees all of them at once
     for finding in clashing:
         _ask(work, "physics-level", finding)
     if clashing:
@@ -177,6 +178,7 @@ class Passes:
         if code == "ALIGN" and not work.options.auto_align:
             raise Stopped(Stop("next_action:ALIGN", "alignment is switched off", 0, verdict.recommended_command))
         state_of_queue = queue_fingerprint(work.look().queue)
+        # DESIGN and POLISH could otherwise be the answer forever (decision 0006)
         if self._seen.get(code) == state_of_queue:
             detail = f"{_PASSES[code]} left the queue as it was, and {code} is the answer again"
             raise Stopped(Stop(f"next_action:{code}", detail, 0, verdict.recommended_command))
@@ -212,6 +214,7 @@ class Passes:
         work, code = self.work, verdict.next_action
         if code == "GUIDANCE":
             key = f"guidance:{scope_word(verdict.scope)}:{why[:200]}"
+            # what facts name is found again at every look; what an agent says is not
             if verdict.decided_by != "facts":
                 work.questions.ask("guidance", why or "a person must decide", key=key, run_id=work.state.run_id)
         detail = why
@@ -249,6 +252,7 @@ class Passes:
             )
         except DdxError as error:
             raise Stopped(stop_of(error, "stage_failed")) from None
+        # the cost is counted, and the bead handed back, before anything below may stop the run
         work.state.spend(work.account.question(began, done.answer.tokens, done.answer.cost_usd))
         work.state.stage = ""
         work.save("checking")
@@ -271,6 +275,7 @@ class Passes:
             if done.status in ("CONVERGED", "COMPLETE"):
                 self._acknowledge(verdict)
             else:
+                # not acknowledged: its drift stays, and must not lead to the same pass again at once
                 self.unsettled |= drifted_in(verdict)
 
     def _govern(self, scope: Scope) -> Governing:

@@ -71,6 +71,7 @@ def supervise(
             state.agent = options.wishes.harness
             log = logs_folder(project) / f"helix-{_stamp(now)}.log"
             state.log = str(log)
+            # a wish that was left for an earlier run must not stop or pause this one
             request(project, "")
             questions = OpenQuestions(project, curator.gate)
             delegate.stop = control.stop
@@ -96,6 +97,7 @@ def supervise(
 
 
 def _count_denied(project: Project, now: str) -> None:
+    # one short write at the end of a file needs no lock; the state belongs to the run that is active
     with open(project.helix_dir / DENIED, "ab", buffering=0) as file:
         file.write(f"{now} {os.getpid()}\n".encode())
 

@@ -163,6 +163,7 @@ class LoopWork(Struct):
         """
         if free:
             return self._told(lambda: self.curator.run_steps(kind, title, make), title)
+        # nobody is asked for a yes to nothing
         if self.options.autonomy == "low" and not self.curator.plan_steps(kind, title, make).steps:
             return Result(self.curator.plan_steps(kind, title, make))
         self.permit("curation", title, f"{title}?", lasting=lasting)
@@ -226,6 +227,7 @@ class LoopWork(Struct):
         self.state.budget = budget.record()
         run = Spending(self.state.sums, self.state.attempted_cycles)
         day = Spending()
+        # only a limit of the day needs every attempt's records
         if budget.day:
             records = self._refreshed(self.look())
             book, start = AttemptBook(records.attempts, records.other_calls), midnight(self.clock())
@@ -264,6 +266,7 @@ def stop_of(error: DdxError, otherwise: str) -> Stop:
     """The stop that an error of ddx is."""
     reasons = {MISSING: "missing_binary", TOO_OLD: "too_old", MALFORMED: "malformed_output"}
     reason = reasons.get(error.exit_code, otherwise)
+    # a timeout has no exit code of its own: only the client's words tell it
     if reason == otherwise and "no answer" in error.message:
         reason = "timeout"
     return Stop(reason, f"{error.message}; {error.advice}", error.exit_code)
