@@ -118,12 +118,14 @@ class ClaimReader:
         if owner == bead.owner:
             return since
         at = instant(bead.updated_at)
+        # a write of ours tells nothing of when somebody took the bead
         if at is not None and any(begun - NS <= at <= ended + NS for begun, ended in edits):
             return None
         return at
 
     def run_states(self) -> list[Claim]:
         """Run records: one a project (April), one an attempt (since May)."""
+        # since May one attempt is in both places
         by_attempt: dict[tuple[str, str], Claim] = {}
         for path in run_state_files(self._project.ddx_dir, self._run_states):
             document = self.documents.load(path)
@@ -161,6 +163,7 @@ class ClaimReader:
             if document is None:
                 continue
             known = self._sidecars.get(name)
+            # the cache gives the same object as long as the file stays the same
             if known is None or known[0] is not document:
                 known = self._sidecars[name] = (document, sidecar_claim(Path(path), name, document))
             if known[1] is not None:
@@ -187,6 +190,7 @@ def fresh_claims(
 
 def lease_is_fresh(claim: Claim, now: int, here: str) -> bool:
     """DDx's own rule: touched within 90 s; or its process lives on this machine and it is under 2 h old."""
+    # Go writes its zero time where there is none
     if claim.at is None or claim.at <= NEVER:
         return False
     age = now - claim.at
@@ -250,6 +254,7 @@ def lease_claim(path: Path, document: dict[str, Any]) -> Claim:
         owner=_word(document, "owner"),
         started_at=instant(document.get("started_at")),
         at=at,
+        # a lease without a time is one that ran out long ago
         expires_at=(at if at is not None else NEVER) + FRESH,
     )
 
@@ -267,6 +272,7 @@ def sidecar_claim(path: Path, name: str, document: dict[str, Any]) -> Claim | No
     return Claim(
         "sidecar",
         path,
+        # in that phase the worker has put its bead down, whatever the file still names
         bead_id="" if phase == "terminal" else _word(document, "current_bead") or _word(attempt, "bead_id"),
         attempt_id=_word(document, "attempt_id") or _word(attempt, "attempt_id"),
         worker_id=_word(document, "worker_id") or _word(document, "id") or name,
@@ -310,6 +316,7 @@ def row_claim(bead: Bead, since: int | None = None) -> Claim:
         started_at=claimed or seen,
         start_known=claimed is not None,
         at=seen,
+        # a claim by hand has a process and no heartbeat: it counts as long as the process lives
         expires_at=seen + FRESH if seen is not None and (at is not None or bead.pid is None) else None,
         left=_left(bead, max(at or 0, claimed)) if claimed is not None else "",
     )
@@ -320,6 +327,7 @@ def _left(bead: Bead, since: int) -> str:
 
     April's loop keeps the claim on a bead whose review gave no verdict that it can read, and goes on.
     """
+    # the bytes first: a row in full is dear to decode, and few claimed beads have such an event
     events = bead.document().get("events") if b'"execute-bead"' in bead.raw else None
     last = events[-1] if isinstance(events, list) and events else None
     if not isinstance(last, dict) or last.get("kind") != "execute-bead":
@@ -334,6 +342,7 @@ def _word(document: Mapping[str, Any], key: str) -> str:
 
 
 def _pid(value: object) -> int | None:
+    # April writes the process number of a row as text
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

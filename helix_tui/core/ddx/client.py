@@ -20,6 +20,7 @@ from helix_tui.core.ground.errors import UNROUTED, WHO, HelixError
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_line
 
+# without these a ddx looks for a newer release, and colours what is to be parsed
 QUIET = {"DDX_DISABLE_UPDATE_CHECK": "1", "NO_COLOR": "1"}
 """What keeps ddx to the point when a program asks."""
 
@@ -81,6 +82,7 @@ class Ddx(Struct, frozen=True):
         try:
             return run(argv, cwd=self.root, env=self._environment(), timeout=timeout, cap=cap)
         except OSError as error:
+            # the same error comes of a script that is there and whose interpreter is missing
             if isinstance(error, FileNotFoundError) and not self.path.exists():
                 advice = "install ddx, or name it with --ddx or DDX_BIN"
                 raise DdxError(argv, f"there is no ddx at {self.path}", advice, MISSING) from None
@@ -98,6 +100,7 @@ class Ddx(Struct, frozen=True):
             return msgspec.json.decode(finished.stdout)
         except (msgspec.DecodeError, RecursionError):
             pass
+        # a ddx that knows of a newer release says so on lines before its JSON
         listed = _list_in(finished.out)
         if listed is not None:
             return listed
@@ -122,6 +125,7 @@ class Ddx(Struct, frozen=True):
         rows = self.json("bead", "ready", "--execution", "--json", timeout=timeout)
         if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
             return tuple(str(row.get("id", "")) for row in rows)
+        # Go writes an empty list as null
         if rows is None:
             return ()
         argv = (os.fspath(self.path), "bead", "ready", "--execution", "--json")
@@ -167,6 +171,7 @@ def last_error(finished: Finished, meaning: str = "") -> str:
         return clean_line([error for error in errors if error][-1], 1000)
     if said:
         return clean_line(said[-1], 1000)
+    # a --json command that refuses a tracker writes an object and no error line
     status = _refusal_in(finished)
     if status:
         return status
@@ -230,6 +235,7 @@ def advice_for(message: str, argv: Sequence[str]) -> str:
 
 _MALFORMED_ADVICE = "run the command by hand; a newer ddx may have changed its output"
 
+# the first that matches counts, so the special ones come before the general
 _ADVICE = (
     (r"was ended by SIG", "`helix-tui status` says what it left; the next run books what it did"),
     (r"printed more output than is kept", "look at the end of its output under .helix-logs"),

@@ -1,18 +1,14 @@
-"""What the installed ddx does: asked once per binary, kept by its content, and never guessed.
+"""What the installed ddx does, verb by verb and rule by rule, and whether that fits the tracker.
 
-Three things are told apart (docs/decisions/0003): the era of a record, the era of a tracker, and the
-release of the installed ddx. This is the third: what its help names and what a trial on a throw-away queue
-proved. Nothing asks which release it is.
+Three things are told apart (docs/decisions/0003): the era of a record, the era of a tracker, and the release of the
+installed ddx. A `Dialect` is the third: what its help names and what a trial on a throw-away queue proved; it is asked
+once per binary, kept by its content, and never guessed. Nothing asks which release it is.
 
-Which verbs and flags a ddx has: each verb asked by its own ``--help``.
+`read_verbs` finds which verbs and flags it has, each verb by its own ``--help``: an unknown word under a known one has
+cobra print the known one's help, so only a usage line that names the verb is an answer. A help without any usage line
+says nothing; it is taken at its word that it answers.
 
-A parent answers for a child that it does not have, and an unknown word under a known one has cobra print the
-known one's help: only a usage line that names the verb is an answer. A help without any usage line says
-nothing; it is taken at its word that it answers.
-
-Whether a tracker and the installed ddx fit: who wrote the one, and what the other reads of it.
-
-docs/decisions/0003: where they differ it is said in one line, with the way out.
+`remarks` says in one line, with the way out, where tracker and ddx differ: who wrote the one, what the other reads.
 """
 
 from __future__ import annotations
@@ -77,6 +73,7 @@ def read_verbs(ask: Callable[[Words], str | None]) -> dict[str, DdxVerb]:
     found: dict[str, DdxVerb] = {}
     for deed, forms in VERBS.items():
         answers = [(words, text) for words in forms if (text := ask(words)) is not None]
+        # a parent answers for a verb that it does not have: only a help that names the verb is its own
         own = [
             DdxVerb(words, flags_in(text), codes_in(text), "SIGINT" in text)
             for words, text in answers
@@ -425,6 +422,7 @@ def untried(dialect: Dialect | None) -> Remark | None:
 
 def difference(beads: Mapping[str, Bead], dialect: Dialect | None) -> Remark | None:
     """One line where another release wrote the tracker than the one at hand; else None."""
+    # without a trial the tracker's own rule judges its rows, and there is no difference to tell of
     if dialect is None or not dialect.proven or not beads:
         return None
     rule, wrote = dialect.rule, tracker_era(beads)

@@ -32,6 +32,7 @@ MAX_POLL = 8 << 20
 
 _HEAD = 256
 _TAIL = 64
+# ten of the longest ticks that Linux has (10 ms, at 100 Hz)
 _SETTLED_NS = 100_000_000
 
 
@@ -57,6 +58,7 @@ def settled(stamp: Stamp | None) -> bool:
 def read_bytes(path: str | os.PathLike[str], limit: int = MAX_DOCUMENT) -> bytes | None:
     """The first ``limit`` bytes of a regular file, or None where it cannot be read."""
     try:
+        # a FIFO in the place of a file would hang its reader: it is opened without waiting, and passed over
         with open(path, "rb", buffering=0, opener=open_nonblocking) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return None
@@ -115,6 +117,7 @@ class JsonCache:
                 self.problems.pop(Path(key), None)
             return None
         known = self._known.get(key)
+        # a stamp younger than a tick of the kernel's clock may hide a second write
         if known is not None and known[0] == stamp and _settled(stamp[0]):
             return known[1]
         document = self._decode(key, stamp[1])
@@ -157,7 +160,7 @@ class Folder:
         self._names: tuple[str, ...] = ()
 
     def names(self) -> tuple[str, ...]:
-        """Names in the folder, sorted; the same object as long as they stay. None where it is absent."""
+        """Names in the folder, sorted; the same object as long as they stay; empty where it is absent."""
         try:
             found = os.stat(self.path)
         except (OSError, ValueError):
@@ -169,6 +172,7 @@ class Folder:
                 names = tuple(sorted(os.listdir(self.path)))
             except OSError:
                 names = ()
+            # the same object as long as nothing changed: callers tell news by identity
             if names != self._names:
                 self._names = names
             self._stamp = stamp
@@ -222,11 +226,13 @@ class LineTail:
 
     def _take(self, fd: int, stamp: Stamp) -> list[bytes]:
         head = os.pread(fd, _HEAD, 0)
+        # a file that was replaced may be longer than the old one: only its bytes tell
         if not head.startswith(self._head) or not self._is_behind_offset(fd):
             self.replaced = True
             self._offset, self._tail, self._partial_first, self._window = 0, b"", False, None
         if self._offset == 0 and self._window is not None and stamp[1] > self._window:
             self._offset = stamp[1] - self._window
+            # the window may begin in the middle of a line
             self._partial_first = True
         self._window = None
         self._head = head
@@ -236,6 +242,7 @@ class LineTail:
         end = data.rfind(b"\n") + 1
         if end == 0:
             if self.behind:
+                # a line longer than a poll is passed over in parts, and counted once
                 self._advance(data)
                 self.skipped += 0 if self._partial_first else 1
                 self._partial_first = True

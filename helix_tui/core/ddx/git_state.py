@@ -1,5 +1,6 @@
-"""What git knows of DDx's files: what nobody has committed, which of it ddx would not work beside, and where a bead
-that is no longer in the tracker was last seen.
+"""What git knows of DDx's files: what nobody has committed, and where a missing bead was last seen.
+
+Of the first also what ddx itself would refuse to work beside (`implementation_changes`). Every function runs git.
 """
 
 from __future__ import annotations
@@ -48,6 +49,7 @@ def uncommitted(root: Path, paths: Iterable[str] = (), *, timeout: float = 20.0)
     if raw is None:
         return None
     records = [record for record in raw.split("\0") if len(record) > 3]
+    # each record is two letters of state, a blank and the name; without renames one name
     return tuple(dict.fromkeys(record[3:] for record in records))
 
 
@@ -71,6 +73,7 @@ def _unfolded_skill(root: Path, path: str) -> bool:
         return False
     link = "/".join(path.split("/")[:3])
     staged = _git(root, ("ls-files", "--stage", "--", link), 20.0) or ""
+    # git's mode of a symbolic link
     return staged.startswith("120000") and (root / link).is_dir()
 
 
@@ -121,6 +124,7 @@ class BeadHistory:
 
         This runs git: call it from a worker.
         """
+        # no argument of a program can hold NUL, and no line of the tracker a newline
         if not bead_id or "\0" in bead_id or "\n" in bead_id:
             return None
         state = (stamp_of(self._project.archive_file), self._head())
@@ -152,6 +156,7 @@ class BeadHistory:
         rev, _, seconds = log.out.strip().partition(" ") if log is not None and log.rc == 0 else ("", "", "")
         if not rev:
             return None
+        # its parent still had the bead; else it brought the bead in, and what took it out is not committed
         for spec in (f"{rev}^", rev):
             blob = self._git("cat-file", "blob", f"{spec}:{tracker}")
             if blob is not None and blob.rc == 0:

@@ -160,8 +160,10 @@ def instant(value: object) -> int | None:
 
 def whole(value: object, low: int = 0) -> int | None:
     """A whole number not below ``low``."""
+    # a truth is a number to Python, and NaN is unequal to itself
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         return None
+    # a hostile figure is an unknown one: it would spoil every sum and share
     return int(value) if low <= value < 1e15 else None
 
 

@@ -89,6 +89,7 @@ def _kept(path: Path, env: Mapping[str, str]) -> Dialect | None:
 
 def embedded(path: Path, env: Mapping[str, str]) -> Dialect | None:
     """What an executable does that is our own embedded tracker; None for any other."""
+    # a script that sets the era for itself is tried like any other ddx
     head = read_bytes(path, 4096) or b""
     if not head.startswith(b"#!") or _EMBEDDED not in head or b"HELIX_DDX_ERA" in head:
         return None
@@ -114,6 +115,7 @@ def _book(path: Path, env: Mapping[str, str]) -> Path | None:
         if not content:
             return None
         _replace(pointer, {"stamp": list(stamp), "content": content})
+    # a wrapper stays the same while the program that it starts is replaced
     behind = _behind(path, env)
     if behind:
         content = hashlib.sha256(f"{content}|{behind}".encode()).hexdigest()
@@ -162,6 +164,7 @@ def _document(path: Path) -> dict[str, Any]:
 
 def _replace(path: Path, document: Mapping[str, Any]) -> None:
     """Keep a document; where the cache cannot be written, the next process asks again."""
+    # two processes may try the same ddx at once
     draft = path.with_suffix(f".{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

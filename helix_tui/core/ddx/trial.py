@@ -108,7 +108,9 @@ class _Trial:
     def __init__(self, folder: Path, ddx: Path, env: Mapping[str, str], ask: Callable[..., Finished]) -> None:
         self.folder, self._ddx, self._ask = folder, ddx, ask
         own = {name: str(folder / "own") for name in _OWN}
+        # no project, server or repository of the user's may be reached: these variables lead there
         kept = {name: text for name, text in env.items() if not name.startswith(("DDX_", "GIT_"))}
+        # port 9 (discard) of this machine: nobody answers, so no server is told of the trial
         quiet = {"DDX_DISABLE_UPDATE_CHECK": "1", "NO_COLOR": "1", "DDX_SERVER_URL": "http://127.0.0.1:9"}
         self._env = kept | own | quiet
 
@@ -116,13 +118,16 @@ class _Trial:
         """What it does; the rule of readiness is the guess where it does not list what is ready for a worker."""
         ready, doubt = self._ready()
         proven = "t-plain" in ready
+        # it does not even list our rows: nothing that it does with them would prove anything
         if not proven and '"t-plain"' not in self._bead("list", "--json").out:
             return _open(guess, doubt)
         rule = _rule(ready) if proven else guess.rule
         counts = self._counts()
         self._run("update", "t-idle", "--set", "queue-rank=3")
+        # the order matters: each command changes the queue that the next one finds
         rank = self._row("t-idle").get("queue-rank")
         parents = self._run("dep", "add", "t-child", "t-parent")
+        # taken out again, or the child would wait and could not be closed below
         if parents:
             self._run("dep", "remove", "t-child", "t-parent")
         gives_out = self._run("update", "t-waits", "--claim", "--assignee", "helix")
@@ -130,6 +135,7 @@ class _Trial:
         claimed = self._row("t-plain")
         leases = bool(list((self.folder / "own").rglob("t-plain.json")))
         closes = self._run("close", "t-waits-too")
+        # what each of these closes beside itself shows in the rows afterwards
         for bead_id in ("t-child", "t-leaf", "t-half"):
             self._run("close", bead_id)
         closed = {bead_id for bead_id in _FALLING if self._row(bead_id).get("status") == "closed"}

@@ -306,6 +306,7 @@ def merge(
     status = said.status if said is not None else ""
     session_id = fields["session_id"]
     started_at = _earliest(own) or began_at(attempt_id)
+    # a hold that began later is another worker's and says nothing of this attempt
     hold = row.hold if row.hold is not None and row.hold.covers(started_at) else None
     attempt = Attempt(
         attempt_id,
@@ -315,6 +316,7 @@ def merge(
         recovered=any(piece.recovered for piece in end),
         held=hold is not None and not hold.gone,
         gone=hold.gone if hold is not None else "",
+        # a person or another attempt may have closed the bead: only its own session ties the commit to this one
         closed_by_it=bool(
             row.status == "closed" and row.closing_commit and session_id and row.session_id == session_id
         ),
@@ -328,6 +330,7 @@ def merge(
         ratchets=next((piece.ratchets for piece in own if piece.ratchets), ()),
         **fields,
     )
+    # the row keeps one time to retry, that of the attempt whose status it keeps too
     if attempt.retry_after is None and status and row.last_status == status and not attempt.landed:
         return replace(attempt, retry_after=row.retry_after)
     return attempt
@@ -337,6 +340,7 @@ def with_baselines(newest_first: Sequence[Attempt]) -> tuple[Attempt, ...]:
     """The attempts with, beside each measured value, the one of the last attempt that landed before it."""
     before: dict[str, float] = {}
     found: dict[str, Attempt] = {}
+    # oldest first, and only what landed counts: that is what the next attempt began from
     for attempt in reversed(newest_first):
         if not attempt.ratchets:
             continue
@@ -388,6 +392,7 @@ def _finished(end: Sequence[Piece], own: Sequence[Piece]) -> int | None:
     exact = next((piece.finished_at for piece in own if piece.finished_at is not None), None)
     if exact is not None:
         return exact
+    # else when somebody wrote down how it ended: a little late, never before it
     return next((piece.at for piece in end if piece.at is not None and piece.status), None)
 
 
@@ -396,6 +401,7 @@ def _review(end: Sequence[Piece], reviews: Sequence[Review]) -> Review | None:
     told = next((piece for piece in end if piece.review_verdict), None)
     if reviews:
         last = max(reviews, key=lambda review: review.at or 0)
+        # a review's folder is there before its verdict, and stays without one where the review broke off
         if last.verdict or told is None:
             return last
     return Review(told.review_verdict, told.review_rationale, told.at) if told is not None else None

@@ -57,6 +57,7 @@ class Bundles:
         found: Bundle | None = None
         for name in self._young(since):
             about = self._about_what(name)
+            # a name tells whole seconds: an attempt may seem to begin up to one before its claim
             if about is None or about[0] != bead_id or (since is not None and about[2] < since - NS):
                 continue
             folder = self._folder.path / name
@@ -70,8 +71,10 @@ class Bundles:
     def _young(self, since: int | None) -> list[str]:
         """Names that can belong to a claim of that time, oldest first: those next to it and the newest."""
         names = self._folder.names()
+        # folders that ddx has put away since are forgotten: a console runs for days
         if len(self._about) > len(names):
             self._about = {name: about for name, about in self._about.items() if name in set(names)}
+        # names sort by time, so those of a claim are neighbours however many came after them
         newest = max(0, len(names) - _LOOK_AT)
         first = newest if since is None else bisect.bisect_left(names, _stamp(since - NS))
         young = (*names[first : min(first + _LOOK_AT, newest)], *names[newest:])
@@ -88,6 +91,7 @@ class Bundles:
             match = _REVIEW.match(read_bytes(folder / "prompt.md", 1024) or b"")
             if match is None:
                 return None
+            # not kept: its manifest, with the verdict, is still to come
             return (match[1].decode("utf-8", "replace"), True, _NOW)
         bead_id = manifest.get("bead_id")
         if not isinstance(bead_id, str):
@@ -111,5 +115,6 @@ def began_at(attempt_id: str) -> int | None:
 
 
 def _stamp(instant: int) -> str:
+    # a record may name any year, and datetime ends with 9999
     seconds = max(0, min(instant // NS, 253_402_300_799))
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y%m%dT%H%M%S")

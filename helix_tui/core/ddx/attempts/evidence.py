@@ -1,5 +1,7 @@
-"""Everything about one attempt, read when somebody looks at it: files, checks, prompt, review, diff; and two attempts
-on one bead beside each other, with what the later one changed of what the earlier one made.
+"""One attempt in full, read when somebody looks at it; and two attempts on one bead beside each other.
+
+Of one: its files, checks, prompt, review and diff, and what HELIX makes of its outcome. Of two: what the later one
+changed of what the earlier one made. Diffs run git; nothing here is for the UI thread.
 """
 
 from __future__ import annotations
@@ -139,6 +141,7 @@ def git_diff(
 ) -> Diff:
     """What differs between two revisions, in some files or in all. This runs git: call it from a worker."""
     for revision in (base, result):
+        # the names come from files: only a commit or ddx's own ref may reach git's command line
         if not (_REVISION.match(revision) or _REFERENCE.match(revision)):
             return Diff(error=f"{clean_line(revision, 80)} is not a commit")
     if base == result:
@@ -151,6 +154,7 @@ def git_diff(
         return Diff(error=shown)
     merges = _merges(root, base, result, timeout)
     warning = ""
+    # how ddx of August resolves some conflicts by itself; it then reports success
     if any("-X ours" in merge for merge in merges):
         warning = "landed by a merge that preferred its own side: somebody's change may be lost"
     return Diff(clean_block(shown.out, cap), shown.truncated, merges, warning)
@@ -179,6 +183,7 @@ def interpret(attempt: Attempt, now: int, parked: str = "") -> Reading:
         return Reading(None, "it left no result: read its transcript, then try again")
     if attempt.verdict.outcome == "satisfied":
         return Reading(None, "nothing to do")
+    # a worker writes its success before landing, so alone it proves nothing
     if attempt.verdict.outcome == "unknown" and status_of(attempt.status).successful:
         return Reading(None, "check whether it landed: no record says so")
     return Reading("resolvable", _follow_up(attempt, now))
@@ -282,6 +287,7 @@ def _read_checks(bundle: Path, problems: list[str]) -> tuple[AttemptCheck, ...]:
         name = text(gate, "definition_id") or text(gate, "name") or "check"
         required = gate.get("required")
         said = text(gate, "message") or text(gate, "stdout") or text(gate, "stderr")
+        # -1 is what Go reports of a process that a signal ended
         code = whole(gate.get("exit_code"), low=-(1 << 31))
         said = said or (f"exit code {code}" if code else "")
         checks.append(_check(name, text(gate, "status"), said, required if isinstance(required, bool) else None))
@@ -317,6 +323,7 @@ def _dicts(value: object) -> list[dict[str, Any]]:
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
+# a user's settings (external tools, textconv, colours, a subfolder) must not change what is shown
 _PLAIN_DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-relative", "--ignore-submodules", "-M")
 
 
@@ -361,6 +368,7 @@ _FAILED = "git failed"
 
 def _git(root: Path, timeout: float, cap: int, *args: str) -> Finished | str:
     """What git printed, or why it did not."""
+    # looking must not lock the index beside a worker, ask for a password, or fetch
     env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
     argv = ("git", "--no-pager", "-C", os.fspath(root), "-c", "core.quotePath=false", *args)
     try:
@@ -369,6 +377,7 @@ def _git(root: Path, timeout: float, cap: int, *args: str) -> Finished | str:
         return "git is not installed here"
     if finished.timed_out:
         return f"git took longer than {timeout:g} s: the change is very large"
+    # git that was ended at the cap did what was wanted of it
     if finished.rc != 0 and not finished.truncated:
         lines = [line for line in finished.err.split("\n") if line.strip()]
         return clean_line(f"git: {lines[-1]}", 300) if lines else _FAILED
@@ -411,6 +420,7 @@ def compare(root: Path, earlier: Attempt, later: Attempt, *, timeout: float = 8.
 def _between(root: Path, earlier: Side, later: Side, timeout: float) -> Diff:
     if later.diff.error:
         return Diff(error=f"{clean_line(later.attempt.attempt_id, 60)}: {later.diff.error}")
+    # the later change can still be read where the earlier one is gone
     if earlier.diff.error:
         said = f"all that the later one changed; nothing is left of the earlier one ({earlier.diff.error})"
         return replace(later.diff, warning=said)
@@ -431,5 +441,6 @@ def touched(text: str) -> set[str]:
     for line in text.split("\n"):
         for start in ("+++ b/", "--- a/", "rename from ", "rename to "):
             if line.startswith(start):
+                # git puts a tab behind a name that holds blanks
                 found.add(line[len(start) :].rstrip('\t"'))
     return found

@@ -117,6 +117,7 @@ class BundleFolders:
         archived = self.archive.folders.keys() - set(names)
         unread = max(0, len(names) + len(archived) - MAX_BUNDLES)
         if unread:
+            # names begin with their time: the largest are the newest
             ours = set(heapq.nlargest(MAX_BUNDLES, (*names, *archived)))
             names, archived = tuple(name for name in names if name in ours), archived & ours
         return names, archived, unread
@@ -139,6 +140,7 @@ class BundleFolders:
         name = folder.name
         result = self._load(folder / "result.json")
         manifest = self._load(folder / "manifest.json")
+        # a review has a folder of the same kind of name: its keys alone tell it from an attempt
         if _is_review(result, manifest):
             return _review_found(folder, result or {}, manifest or {})
         bead_id = text(result, "bead_id") or text(manifest, "bead_id")
@@ -151,10 +153,12 @@ class BundleFolders:
             pieces.append(_manifest_piece(name, folder, manifest))
         if not bead_id:
             kind, bead_id = _of_prompt(folder)
+            # a review that still runs has written nothing but its prompt
             if kind == "bead-review":
                 return FoundBundle(bead_id, review=Review("", at=began_at(name), folder=folder))
         if not bead_id:
             return None
+        # one text for all pieces of a bead, of up to 40,000 folders
         bead_id = sys.intern(bead_id)
         for piece in pieces:
             piece.bead_id = bead_id
@@ -232,6 +236,7 @@ def _result_piece(name: str, folder: Path, result: Mapping[str, Any], usage: Map
         no_changes_rationale=clean_block(rationale, 20_000),
         failure_mode=word(result, "failure_mode"),
         error=clean_line(text(result, "error"), 2000),
+        # -1 is what Go reports of a process that a signal ended
         exit_code=whole(result.get("exit_code"), low=-(1 << 31)),
         review_verdict=word(result, "review_verdict"),
         review_rationale=clean_block(text(result, "review_rationale"), 20_000),

@@ -99,6 +99,7 @@ class BeadEvents:
         ``holds`` says who holds which bead; without it a row in progress is taken for held.
         """
         dirty: set[str] = set()
+        # a lease that comes or goes changes what its bead's attempts came to, though no row changed
         before, now = self._holds or {}, holds or {}
         touched = {each for each in before.keys() | now.keys() if before.get(each) != now.get(each)}
         self._holds = holds
@@ -107,7 +108,9 @@ class BeadEvents:
             del self._beads[gone]
             self.rows.pop(gone, None)
             self._attached.pop(gone, None)
+            # a bead filed in a work tree tells of an attempt at another one, which is merged anew too
             dirty |= {gone, *self._made_in.pop(gone, ())[:1]}
+        # an attachment is in a folder that has its bead's name
         hints = None if changed is None else {path.parent.name for path in changed} | self._awaited
         for bead in beads.values():
             new = self._beads.get(bead.id) is not bead  # a row that did not change keeps its object
@@ -172,6 +175,7 @@ class BeadEvents:
     def _attachment(self, bead: Bead) -> Path | None:
         name = bead.events_attachment
         path = self._attachments / name
+        # the name comes from a row: it must not lead out of the folder
         return path if ".." not in Path(name).parts and path.is_relative_to(self._attachments) else None
 
     def _take_attachment(self, bead: Bead) -> bool:
@@ -228,6 +232,7 @@ def event_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
         attempt_id,
         bead_id,
         status=event.summary.strip(),
+        # a body without prose begins with its k=v lines
         detail=clean_line("" if "=" in first.split(" ")[0] else first, 2000),
         base_rev=values.get("base_rev", ""),
         result_rev=values.get("result_rev", ""),
@@ -253,6 +258,7 @@ def recovery_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
 
 def was_rejected(bead: Bead, rev: str) -> bool:
     """Whether a bead's history says that this commit is not to be landed, by a person's word or by ddx's own."""
+    # the bytes first: events are half of a tracker, and few beads have this one
     if not rev or REJECTED.encode() not in bead.raw:
         return False
     events = _decode_story(bead.raw).events
@@ -313,6 +319,7 @@ def attempt_named(body: str, bead_id: str = "", known: Collection[str] = ()) -> 
         attempt_id, before = found["id"], body[max(0, found.start() - 200) : found.start()]
         if attempt_id in known or attempt_id > max(known, default="") or _IS_VALUE.search(before):
             return attempt_id
+    # ids begin with their time: the largest is the newest attempt
     return max(in_worktrees(body, bead_id), default="") if bead_id else ""
 
 

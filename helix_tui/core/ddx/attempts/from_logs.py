@@ -1,5 +1,8 @@
-"""What ddx logs of attempts, row by row (docs/formats/ddx.md §5): ``.ddx/metrics/attempts.jsonl``, one row an attempt,
-and the session index, one row for each call of an agent, whatever it was for.
+"""What ddx logs of attempts, row by row: its metrics, its run records, and its index of every call of an agent.
+
+``.ddx/metrics/attempts.jsonl`` has one row an attempt, ``.ddx/run-state`` one record an attempt while it runs, the
+session index (``.ddx/agent-logs/sessions``) one row a call, whatever it was for: `Spent` shares those out among
+attempts. Formats: docs/formats/ddx.md §4.1, §5.
 """
 
 from __future__ import annotations
@@ -63,6 +66,7 @@ class MetricsFile:
         dirty: set[str] = set()
         lines = self._tail.poll()
         if self._tail.replaced:
+            # beads that the new file does not name lose their rows
             dirty |= {row.bead_id for row in self.rows.values()}
             self.rows, self.unread = {}, 0
         while self._tail.behind:
@@ -84,6 +88,7 @@ def _row(line: bytes) -> MetricRow | None:
     try:
         row = _decode_metric(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        # one field of a wrong type costs that field, not the row
         try:
             document = decode_object(line)
         except ValueError:
@@ -240,6 +245,7 @@ class SessionIndex:
         """Take in appended rows: those that are new, or all where a file was replaced or is gone."""
         names = [name for name in self._folder.names() if name.startswith("sessions-") and name[-6:] == ".jsonl"]
         new: list[IndexedCall] = []
+        # calls that went with a file must leave the sums: all are given anew then
         again = bool(self._tails.keys() - set(names))
         for gone in self._tails.keys() - set(names):
             del self._tails[gone], self._by_file[gone], self._seen[gone]
@@ -285,9 +291,11 @@ def _read(line: bytes, before: list[IndexedCall]) -> IndexedCall | None:
     if began is None or ended is None:
         return None
     attempt_id = row.bundle_path.rstrip("/").rpartition("/")[2]
+    # May writes a total of 0 beside its parts
     total = max(row.tokens, row.input_tokens + row.output_tokens)
     made = bool(row.cost or total) or not any(mark in row.detail for mark in _NOT_REACHED)
     known = total > 0
+    # ``cost_present`` tells a call that was free from one whose cost nobody knows
     usd = row.cost if row.cost and money(row.cost) else 0.0 if row.cost_present or not made else None
     call = AgentCall(_part(row), ended, usd, total if known or not made else None, row.bead_id, attempt_id, made)
     indexed = IndexedCall(
@@ -317,6 +325,7 @@ def _following(indexed: IndexedCall, before: list[IndexedCall]) -> IndexedCall:
     The attempt that ended last is meant: one before it may have changed nothing, and then nobody reviews it.
     What failed, the work or its review, is followed by a triage.
     """
+    # newest first: a call that follows two attempts is of the one that ended last
     recent = before[-NEAR_ROWS:]
     followed: set[str] = set()
     for each in reversed(recent):
@@ -349,6 +358,7 @@ class Spent:
         new = self._index.refresh()
         if not new and len(self._index.calls) == sum(map(len, self._by_bead.values())):
             return set()
+        # all were given anew: beads that have no rows any more differ too
         dirty = set(self._by_bead) if len(new) == len(self._index.calls) else set()
         grouped: dict[str, list[IndexedCall]] = defaultdict(list)
         for each in self._index.calls:
@@ -393,6 +403,7 @@ def _owner(each: IndexedCall, attempts: Sequence[Attempt]) -> str | None:
     later = [
         (attempt.started_at, attempt.attempt_id)
         for attempt in attempts
+        # an attempt's name tells whole seconds: it may seem to begin before its check
         if attempt.started_at is not None and -NS <= attempt.started_at - each.started_at < CHECKED_S * NS
     ]
     return min(later)[1] if later else None
@@ -409,6 +420,7 @@ def _with_calls(attempt: Attempt, calls: Iterable[IndexedCall]) -> Attempt:
         return changed
     usd = [each.call.usd for each in work if each.call.usd is not None]
     total = [each.call.tokens for each in work if each.call.tokens is not None]
+    # a sum that leaves a cycle out would be less than the attempt's own record says
     if len(usd) == len(work) and any(usd):
         changed = replace(changed, cost_usd=sum(usd))
     if len(total) == len(work) and any(total):

@@ -1,15 +1,14 @@
-"""Every attempt of a project, kept up to date as files change.
+"""Every attempt of a project: merged from all records as files change, listed as a book, with git's word on landing.
 
-What belongs to which attempt: evidence folders and metrics name it; a loop's result names its session; an
-event of April names neither, and belongs to the attempt whose cost was told just before it, or else to the
-one with the same commits or the nearest end (docs/formats/ddx.md §1, §4, §5).
+`AttemptIndex` finds out what belongs to which attempt: evidence folders and metrics name it; a loop's result names
+its session; an event of April names neither, and belongs to the attempt whose cost was told just before it, or else
+to the one with the same commits or the nearest end (docs/formats/ddx.md §1, §4, §5).
 
-The book of attempts: an immutable collection, newest first, with an index by bead.
+`AttemptBook` is what it knows at one moment: an immutable collection, newest first, with an index by bead.
 
-Which revisions are in the history of the branch that work lands on, asked of git and kept.
-
-Two runs of git answer for any number of revisions. They are asked again only when a branch has moved, and
-then only about those that were not there before, as long as the branch merely grew.
+`BranchHistory` says which revisions are in the history of the branch that work lands on. Two runs of git answer for
+any number of revisions; git is asked again only when a branch has moved, and then only about those that were not
+there before, as long as the branch merely grew.
 """
 
 from __future__ import annotations
@@ -101,13 +100,16 @@ class BranchHistory:
         wanted = {each for each in revisions if _FULL.match(each)}
         asked = wanted - self._answers.keys()
         if moved:
+            # what is in the history stays there as long as the branch only grows
             asked |= wanted | {rev for rev, answer in self._answers.items() if not answer}
         if not asked and not moved:
             return set()
         before = dict(self._answers)
         tips = self._ask(asked)
+        # the branch was reset or rebased: what had landed may be gone from it
         if moved and tips is not None and not self._grew(tips):
             tips = self._ask(self._answers.keys() | asked)
+        # where git failed the old stamps stay, and the next look asks again
         if tips is not None:
             self._tips, self._stamps = tips, stamps
         return {rev for rev, answer in self._answers.items() if before.get(rev) is not answer}
@@ -117,6 +119,7 @@ class BranchHistory:
         heads = common / "refs" / "heads"
         branch = Project(self._project.root, self._project.ddx_dir, common, common).branch() or ""
         names = [heads / name for name in (branch, "main", "master")]
+        # a branch moves in its own file, in packed-refs or in a reftable, as git keeps its refs
         others = (common / "HEAD", common / "packed-refs", common / "reftable" / "tables.list")
         return tuple(stamp_of(path) for path in (*others, *names))
 
@@ -138,6 +141,7 @@ class BranchHistory:
         outside: set[str] = set()
         if here and tips:
             excluded = tuple(f"^{tip}" for tip in sorted(tips))
+            # what no tip reaches is outside the history
             listed = self._git(("rev-list", "--stdin"), (*sorted(here), *excluded))
             if listed is None:
                 return None
@@ -148,6 +152,7 @@ class BranchHistory:
 
     def _git(self, args: Sequence[str], lines: Sequence[str]) -> Finished | None:
         """What git printed for these lines of input; None where it failed or took too long."""
+        # looking must not lock the index beside a worker, ask for a password, or fetch
         env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
         argv = ("git", "--no-pager", "-C", os.fspath(self._project.main_root), *args)
         try:
@@ -243,6 +248,7 @@ class AttemptIndex:
         dirty |= self._take_loop_results(changed)
         dirty |= self._spent.refresh()
         pieces = self._gather(dirty)
+        # git may say something new of beads whose own records did not change
         dirty |= self._ask_git(pieces)
         if dirty:
             self._merge(dirty, pieces | self._gather(dirty - pieces.keys()))
@@ -324,8 +330,10 @@ class AttemptIndex:
         for entry in self._logs.poll(changed):
             if entry.type == "bead.result" and entry.bead_id:
                 piece = _loop_piece(entry)
+                # April names no attempt: by its session, else by its instant, one result is told from the next
                 key = piece.attempt_id or piece.session_id or str(entry.at)
                 self._loop_results[entry.bead_id][key] = piece
+                # told again, it goes to the end: the results told first are let go of
                 self._told.pop((entry.bead_id, key), None)
                 self._told[entry.bead_id, key] = None
                 dirty.add(entry.bead_id)
@@ -396,6 +404,7 @@ class AttemptIndex:
     def _merge_bead(self, bead_id: str, gathered: _Gathered) -> tuple[Attempt, ...]:
         pieces = gathered.pieces
         row = self._events.rows.get(bead_id, NO_ROW)
+        # the row speaks of the newest attempt alone
         older = replace(row, retry_after=None, hold=None)
         made = self._revisions[bead_id]
         merged: list[Attempt] = []
@@ -432,6 +441,7 @@ def _add_events(pieces: _Pieces, events: Iterable[EventRow], bead_id: str) -> No
         elif event.kind == "execute-bead":
             named = attempt_named(event.body, bead_id, pieces)
             attempt_id = named or last_named or _by_commits_or_time(pieces, event)
+            # the cost was told just before this end; the next one without a name is of another attempt
             last_named = ""
             if attempt_id:
                 pieces[attempt_id]["event"] = event_piece(event, attempt_id, bead_id)
@@ -459,6 +469,7 @@ def _by_commits_or_time(pieces: _Pieces, event: EventRow) -> str:
     ]
     if near:
         return min(near)[1]
+    # an attempt that only its work tree tells of has no end for the event to be near
     began = [
         (seen, attempt_id)
         for attempt_id, own in free.items()
@@ -503,6 +514,7 @@ def _reviewed(pieces: _Pieces, found: FoundBundle, review: Review) -> str:
         if any(piece.result_rev in revisions for piece in own.values() if piece.result_rev):
             return attempt_id
     began = [(_first_seen(attempt_id, own)[0], attempt_id) for attempt_id, own in pieces.items()]
+    # a review's folder tells whole seconds, and an attempt may be over within one
     before = [(seen, attempt_id) for seen, attempt_id in began if review.at is None or seen <= review.at + NS]
     return max(before)[1] if before else ""
 
@@ -569,6 +581,7 @@ class AttemptBook:
 
     def _since(self, start: int) -> Iterator[Attempt]:
         """The attempts that may have done anything since an instant."""
+        # newest end first, so that the search can stop at the first that is too old
         for attempt in self:
             ended = attempt.finished_at
             if ended is not None and ended < start and (attempt.started_at or 0) < start - LONGEST_DAY:
@@ -580,6 +593,7 @@ class AttemptBook:
         if old is self:
             return frozenset()
         before, after = old._by_id, self._by_id
+        # identity first, it is cheaper: an attempt that was not merged anew is the same object
         changed = {key for key, attempt in after.items() if before.get(key) is not attempt}
         same = {key for key in changed if key in before and before[key] == after[key]}
         return frozenset((changed - same) | (before.keys() - after.keys()))

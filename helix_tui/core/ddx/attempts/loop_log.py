@@ -136,6 +136,7 @@ class LoopLogs:
         entries: list[LoopEntry] = []
         paths = self.paths(changed)
         if changed is None:
+            # only a look at everything can tell which logs are gone; a console left open would keep them all
             there = set(paths)
             self._tails = {path: tail for path, tail in self._tails.items() if path in there}
         for path in paths:
@@ -143,6 +144,7 @@ class LoopLogs:
             if tail is None:
                 tail = self._tails[path] = LineTail(path)
             lines = tail.poll()
+            # a poll reads up to a cap, and half a log would leave a run without its end
             while tail.behind:
                 lines += tail.poll()
             entries += [entry for line in lines if (entry := parse_entry(line)) is not None]

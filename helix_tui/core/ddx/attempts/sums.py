@@ -153,6 +153,7 @@ def format_usd(usd: float | None) -> str:
     """An amount: ``$1.10``; ``n/a`` when unknown, never 0 for it."""
     if usd is None:
         return "n/a"
+    # $0.00 would say that it cost nothing
     if 0 < usd < 0.005:
         return "<$0.01"
     return f"${usd:,.2f}" if usd < 1_000 else f"${usd:,.0f}"

@@ -129,6 +129,7 @@ def _by_git(attempt: AttemptEnd) -> AttemptVerdict | None:
     if attempt.on_branch is None:
         return None
     short = (attempt.landed_rev or attempt.result_rev)[:12]
+    # the commit that such an attempt names is the one it began from, which is on the branch anyway
     if attempt.on_branch and status_of(attempt.status).outcome in ("no_change", "satisfied"):
         return None
     if attempt.on_branch:
@@ -136,6 +137,7 @@ def _by_git(attempt: AttemptEnd) -> AttemptVerdict | None:
     known = status_of(attempt.status)
     if not attempt.status or known.outcome in _NOTHING_TO_LAND:
         return None
+    # the result is written before landing, and its worker is still at that
     if attempt.held and known.outcome == "landed":
         return _landing()
     return _aside(attempt, "git", f"commit {short} is not in the history of the branch")
@@ -157,11 +159,13 @@ def _by_revision(attempt: AttemptEnd) -> AttemptVerdict | None:
 def _by_ref(attempt: AttemptEnd) -> AttemptVerdict | None:
     """Work that was put at a ref beside the branch."""
     if attempt.preserve_ref:
+        # August merges some conflicts itself, and names the ref all the same
         if attempt.status == "success" and "auto-recovered" in attempt.detail:
             return AttemptVerdict("landed", "event", "ddx merged it after a conflict (auto-recovered)")
         return _aside(attempt, "ref", f"kept at {attempt.preserve_ref}")
     if attempt.outcome == "preserved" or attempt.status.startswith("preserved"):
         return _aside(attempt, "ref", "its result says that it was preserved")
+    # whoever reviews before landing leaves what was refused at its ref
     if attempt.candidate_ref and attempt.status.startswith("review_"):
         return _aside(attempt, "ref", f"the candidate is kept at {attempt.candidate_ref}")
     return None
@@ -193,6 +197,7 @@ def _by_status(attempt: AttemptEnd) -> AttemptVerdict:
     stop = _stop(attempt) if known.outcome == "failed" else ""
     if stop:
         return AttemptVerdict("interrupted", "status", f"{attempt.status}: {stop}")
+    # the loop verifies such a claim, and its word then comes from another source than the result
     unverified = attempt.status_source == "result" and known.outcome == "no_change"
     if unverified and _SATISFIED.match(attempt.no_changes_rationale):
         return AttemptVerdict(

@@ -150,6 +150,7 @@ class _Making:
             self._pass_over(relative, node, parts[1])
             return None
         text = parts[1].decode("utf-8", "replace")
+        # of two files of one id the first has it, so its text is the one that is hashed
         if fields.id not in self.documents:
             self._sources[fields.id] = (parts[0], node, parts[1])
             self._links[fields.id] = tuple(found.strip() for found in _LINK.findall(text) if found.strip())
@@ -240,6 +241,7 @@ class _Making:
                     cascade.setdefault(source, []).extend(filter(None, targets))
         for source, named in cascade.items():
             self._cascade(source, named)
+        # documents and edges were added: what is missing is found anew
         self.issues = [issue for issue in self.issues if issue.kind != "missing_dep"]
         self.find_missing()
         self.find_cycles()  # once more, as ddx does: a circle is then listed twice
@@ -288,6 +290,7 @@ class _Making:
         documents = {
             each.id: replace(each, dependents=_sorted(dependents.get(each.id, ()))) for each in self._ordered()
         }
+        # hashing reads every text: only documents that a review names are compared by hash
         reviewed = {needed for each in documents.values() for needed in each.review.deps}
         return DocumentGraph(
             root=self.root,
@@ -315,7 +318,9 @@ def _markdown_files(root: Path, roots: Iterable[Path], *, hidden: bool) -> list[
         if os.path.basename(top) in _MANAGED or (not hidden and _hidden(_relative(root, top))):
             continue
         for folder, folders, names in os.walk(top):
+            # a link to a folder is a file to ddx, which then says that it cannot read it
             names += [name for name in folders if name.endswith(".md") and os.path.islink(os.path.join(folder, name))]
+            # in place, for os.walk enters what is left in the list
             folders[:] = [name for name in folders if name not in _MANAGED and (hidden or not name.startswith("."))]
             paths = (os.path.join(folder, name) for name in names if not name.startswith("."))
             found += [path for path in paths if os.path.splitext(path)[1].lower() == ".md"]

@@ -87,6 +87,7 @@ def read_node(block: bytes) -> yaml.Node | None:
     finally:
         if loader is not None:
             loader.dispose()
+    # in the words of ddx's reader, though its own bound is far higher
     if node is not None and _depth(node) > MAX_DEPTH:
         raise FrontmatterError(_TOO_DEEP)
     return node
@@ -254,6 +255,7 @@ class NodeDecoder:
                 raise FrontmatterError("yaml: map merge requires map or sequence of maps as the value")
             if id(each) not in seen:
                 seen.add(id(each))
+                # a key of the mapping itself wins over a merged one, an earlier merge over a later one
                 found = self.mapping(each, kind, seen) | found
         return found
 
@@ -289,6 +291,7 @@ class NodeDecoder:
     def number(self, node: yaml.Node | None, kind: str) -> float | None:
         if _is_null(node):
             return None
+        # a number in quotes is a text
         plain = isinstance(node, yaml.ScalarNode) and not node.style
         found = _number(node.value) if node is not None and plain else None
         if found is None:
@@ -297,6 +300,7 @@ class NodeDecoder:
 
     def _refuse(self, node: yaml.Node | None, kind: str) -> None:
         if isinstance(node, yaml.ScalarNode):
+            # cut as ddx's reader cuts it, for the message is compared with ddx's own
             shown = node.value if len(node.value.encode()) <= 10 else _first_bytes(node.value, 7) + "..."
             self._errors.append(
                 (node.start_mark.index, _line(node), f"cannot unmarshal {_tag(node)} `{shown}` into {kind}")

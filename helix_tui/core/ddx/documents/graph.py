@@ -139,6 +139,7 @@ class DocumentGraph(Struct, frozen=True):
         """Stale documents by id: those whose own dependencies changed, then whatever depends on them."""
         found = {each.id: reasons for each in self.documents.values() if (reasons := self._changed(each))}
         reached = list(found)
+        # the list grows while it is walked: what depends on something reached is reached too
         for document_id in reached:
             for dependent in self.documents[document_id].dependents:
                 if dependent not in found and not self.documents[dependent].parking_lot:
@@ -148,6 +149,7 @@ class DocumentGraph(Struct, frozen=True):
         return tuple(StaleDocument(each.id, each.path, found[each.id], each.bucket) for each in documents)
 
     def _changed(self, document: GraphDocument) -> tuple[str, ...]:
+        # a document that somebody parked is never stale
         if document.parking_lot:
             return ()
         reasons: set[str] = set()

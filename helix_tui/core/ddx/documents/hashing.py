@@ -69,6 +69,7 @@ def _comments(source: str, root: yaml.Node) -> _Comments:
         end = max((stop for _start, stop in taken.get(number, ())), default=0)
         match = _COMMENT.search(line, end)
         own = match is not None and not line[: match.start()].strip()
+        # a comment on a line of its own waits until a later line tells what it belongs to
         if own and match is not None:
             if waiting and above >= 0 and match.start() < column:
                 found.foot[above], waiting = waiting, []
@@ -160,6 +161,7 @@ class _Writer:
         if not _is_block(node):
             return [*head, *self._with_value(f"{pad}-", node, indent)]
         if isinstance(node, yaml.MappingNode):
+            # a comment above the item is above its first key as well, and is written once
             for key, _value in node.value:
                 if key.start_mark.line == node.start_mark.line:
                     self._head.pop(key.start_mark.line, None)
@@ -233,6 +235,7 @@ def _scalar(node: yaml.ScalarNode) -> str:
 
 
 def _chomp(text: str) -> str:
+    # without the hint a reader would take the text's own blanks for its indent
     hint = str(_STEP) if text[:1] in (" ", "\n") else ""
     if not text.endswith("\n"):
         return hint + "-"

@@ -124,6 +124,7 @@ class Documents(Struct, frozen=True):
         """Whether a bead names a document that does not exist. Where no document has an id, nothing is missing."""
         if not spec_id or not (self.all or any(each.id != each.path for each in self.graph.undeclared)):
             return False
+        # a bead may name a file, with a section (#) or a line (:) of it
         path = spec_id.partition("#")[0].partition(":")[0]
         if path and not path.startswith(("/", "..")) and (self.graph.root / path).exists():
             return False
@@ -171,6 +172,7 @@ class Documents(Struct, frozen=True):
 
     def beads_under(self, beads: Iterable[Bead]) -> Mapping[str, tuple[str, ...]]:
         """Open beads by the id of the document that governs them, in tracker order."""
+        # many beads name the same document, and a search looks through all of them
         known: dict[str, str] = {}
         found: dict[str, list[str]] = {}
         for bead in beads:
@@ -232,6 +234,7 @@ class Documents(Struct, frozen=True):
             )
             for document in (*self.all.values(), *self.graph.undeclared)
             if document.path in times or document.id in reviewed
+            # loops over one value, which give it a name for the row
             for below in (self.downstream(document.id),)
             for held in (_before(document, times, [document.id, *below], under, beads),)
             if held or document.id in reviewed
@@ -283,6 +286,7 @@ class GoverningDocuments:
             stamps = read_stamps(self._project.root, self._project.ddx_dir, rule=_rule(self.dialect))
             asked = self._known is not None and (self._ddx is None or self._known.source == "ddx")
             if not asked or stamps != self._stamps:
+                # stamps first, documents after them: what changes in between is read again next time
                 sure = all(map(settled, stamps.values()))  # else a change may yet leave the same stamp
                 self._known = read_documents(self._project, self._ddx, self.dialect)
                 self._stamps = stamps if sure else None
@@ -340,6 +344,7 @@ def _bucketed(theirs: _Answers, documents: Mapping[str, GraphDocument]) -> Itera
     """What is stale for ddx; where it does not say which of it matters, our own reader does."""
     for each in theirs.stale:
         document = documents.get(each.id)
+        # a flat answer came under the first bucket, whatever the document is
         yield replace(each, bucket=document.bucket) if theirs.flat and document is not None else each
 
 
@@ -349,6 +354,7 @@ def _audit(ddx: Ddx) -> Any:
     try:
         return msgspec.json.decode(finished.stdout)
     except msgspec.DecodeError:
+        # asked again for an error with a reason and advice
         return ddx.json("doc", "audit", "--json", timeout=TIMEOUT_S)
 
 

@@ -1,13 +1,12 @@
-"""How the last worker of ddx ended, in ddx's own words.
+"""How ddx's last worker ended, in its own words, and what a running one does now.
 
-A loop of the command line says it in ``.ddx/agent-logs/agent-loop-*.jsonl`` (``loop.operator_attention``,
-``loop.end``), one that a server started in ``.ddx/workers/worker-*/`` (``status.json``, ``result.json`` and
-the end of ``worker.log``). A loop without an end is at work, or was killed: its claim tells which.
+A loop of the command line tells its end in ``.ddx/agent-logs/agent-loop-*.jsonl`` (``loop.operator_attention``,
+``loop.end``), one that a server started in ``.ddx/workers/worker-*/`` (``status.json``, ``result.json`` and the end of
+``worker.log``). A loop without an end is at work, or was killed: its claim tells which.
 
-What a running worker does right now: last tool, phase, tokens, the time of its last event.
-
-An attempt's own transcripts tell most of it. Readiness checks, triage and reviews are model calls of their
-own, whose transcripts lie in ``.ddx/agent-logs`` (docs/formats/ddx.md §4.6).
+What a worker does now (last tool, phase, tokens, time of its last event) is told mostly by the attempt's own
+transcripts. Readiness checks, triage and reviews are model calls of their own, with transcripts in
+``.ddx/agent-logs`` (docs/formats/ddx.md §4.6).
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ _QUIET = frozenset(
         "sigterm",
     )
 )
-"""Reasons for an end after which nothing has to be mended: done, asked to stop, or begun anew."""
+"""Reasons for an end after which nobody has to do anything: done, asked to stop, or begun anew."""
 
 
 class WorkerEnding(Struct, frozen=True):
@@ -60,7 +59,7 @@ class WorkerEnding(Struct, frozen=True):
 
     @property
     def troubled(self) -> bool:
-        """Whether it ended for something that will stop the next one too, unless somebody mends it."""
+        """Whether it ended for something that will stop the next one too, unless somebody repairs it."""
         return bool(self.reason) and self.reason not in _QUIET
 
 
@@ -83,6 +82,7 @@ def _loop_ending(ddx_dir: Path) -> WorkerEnding | None:
         lines = read_end(path, _TAIL).encode("utf-8", "surrogateescape").split(b"\n")
         entries = [entry for line in lines if (entry := parse_entry(line)) is not None]
         end = next((entry for entry in reversed(entries) if entry.type == "loop.end"), None)
+        # a log without an end is of a loop at work or killed: the one before it tells the last end
         if end is not None and end.at is not None:
             return _from_entries(end, entries)
     return None
@@ -191,6 +191,7 @@ class Doing(Struct):
             if event.type == "session.start":
                 self._session += 1
             if event.tokens:
+                # a line tells the sum of its session so far: sessions are added up, not lines
                 self.tokens_by_session[self._session] = event.tokens
             self.last_tool = last_tool((event,)) or self.last_tool
             self.phase = event.phase or self.phase
@@ -238,6 +239,7 @@ class Session(Struct):
         wanted = bead_id.encode()
         if self.text is None or wanted not in self.text:
             stamp = stamp_of(self.path)
+            # a log grows: it is searched again only where it has
             if self.text is None or stamp != self.stamp:
                 self.text, self.stamp = read_bytes(self.path, _SEARCH) or b"", stamp
         return wanted in self.text
@@ -254,6 +256,7 @@ class Sessions:
 
     def look(self) -> None:
         """See which logs there are; once for all runs."""
+        # listed once a look: a project may hold ten thousand logs
         names = self._folder.names()
         if names is not self._names:
             self._take(names)

@@ -204,6 +204,7 @@ class RunReader:
         """
         self._sessions.look()
         works = _merge(self._claims.read(beads.values(), edits), self._claims.here, now)
+        # whether it lives is all that counts here, so no silence is too long
         living = [work for work in works if self._verdict(work, None, now, 1 << 62)[0] != "dead"]
         runs = [self._run(work, now, int(stall_after_s * NS), alone=len(living) == 1) for work in works]
         runs = [run for run in runs if _is_told(run, runs, beads)]
@@ -215,6 +216,7 @@ class RunReader:
         bead_id = work.bead_id
         record = work.claim("run-state")
         bundle = None
+        # April keeps one run record a project: its second worker is known by its evidence folder alone
         if bead_id and record is None:
             bundle = self._bundles.of(bead_id, work.since)
         attempt_id = _attempt_id(work, record, bundle)
@@ -259,6 +261,7 @@ class RunReader:
         if not attempt_id:
             return ()
         worktree = next((claim.worktree for claim in work.claims if claim.worktree is not None), None)
+        # where no file names the work tree, wherever some release would put it
         guessed: list[Path] = []
         if worktree is None:
             names = [f".execute-bead-{kind}-{bead_id}-{attempt_id}" for kind in ("clone", "wt")]
@@ -307,6 +310,7 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     """
     machine = next((claim.machine for claim in claims if claim.machine), "")
     pids = list(dict.fromkeys(claim.pid for claim in claims if claim.pid is not None))
+    # a process number of another machine says nothing here
     asked = pids if machine in ("", here) else []
     living = [pid for pid in asked if pid_alive(pid)]
     if asked and not living:
@@ -327,6 +331,7 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     began = [claim.started_at for claim in claims if claim.started_at is not None]
     began = began or [claim.at for claim in claims if claim.at is not None]
     starts = [claim.started_at for claim in claims if claim.started_at is not None and claim.start_known]
+    # May's check before an attempt writes events, and the attempt writes none
     if last_event is not None and starts and last_event < max(starts):
         last_event = None
     seen = _latest(last_event, max(began, default=None))
@@ -336,6 +341,7 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
         return "dead", "no file records when it was last seen"
     if not known and not living and now - seen > HELD:
         return "dead", f"no heartbeat for {format_age((now - seen) / NS)}"
+    # May writes no event while an agent works: where a heartbeat or a process vouches, never any is no silence
     vouched = bool(known or living)
     if now - seen > stall and not (vouched and last_event is None):
         beat = "its heartbeat is fresh, but it" if known else "it"
@@ -363,6 +369,7 @@ def lost(claims: Sequence[Claim], now: int, *, here: str) -> str:
 
 
 def _vouched_until(claim: Claim, now: int, here: str) -> int | None:
+    # a lease counts for up to 2 h while its process lives, though its 90 s are over
     if claim.source == "lease" and claim.at is not None and lease_is_fresh(claim, now, here):
         return max(now, claim.at + FRESH)
     return claim.expires_at
@@ -424,6 +431,7 @@ def _is_told(run: Run, runs: list[Run], beads: Mapping[str, Bead]) -> bool:
     if bead is not None and bead.status in TERMINAL:
         return False
     rivals = [one for one in runs if one.bead_id == run.bead_id and one is not run]
+    # a killed worker leaves its records, and ddx has given the bead to another since
     if any(one.live for one in rivals):
         return False
     return run.source != "sidecar" or not rivals

@@ -51,6 +51,7 @@ def ways_to_stop(run: Run, queue: Queue, dialect: Dialect, *, here: str) -> tupl
     found = [hold(queue, {run.bead_id or ""})]
     managed = managed_id(run)
     elsewhere = run.machine not in ("", here)
+    # April's server works inside itself: a signal to that process would end other projects' workers too
     server = run.pid is not None and not elsewhere and is_server(run.pid)
     stop, desired = dialect.verbs.get("stop_worker"), dialect.verbs.get("set_workers")
     if stop is not None and (managed or server):

@@ -1,5 +1,6 @@
-"""Live transcripts: following those of one attempt while an agent writes them and after they have moved, and reading
-each line as one event that a person can read. (Events of beads: ``core/ddx/attempts/from_events.py``.)
+"""Live transcripts of an attempt: followed while an agent writes them and after they move, read as events.
+
+Each line is one event that a person can read. Events of beads: ``core/ddx/attempts/from_events.py``.
 """
 
 from __future__ import annotations
@@ -107,6 +108,7 @@ _TELLING = (
     "description",
 )
 _PAIR = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
+# some releases keep work trees in a pool, each in a ``slot-N`` below its folder
 _WORKTREE = re.compile(r"[^\s\"'=]*/\.execute-bead-[^\s/\"']+(?:/slot-\d+)?/?")
 
 
@@ -449,6 +451,7 @@ class TranscriptTail:
                 event = self._finish(path, read_event(line))
                 if event is None:
                     continue
+                # a line without a time stays behind the one that it was written after
                 at = event.at if event.at is not None else self._last_at.get(path, 0)
                 self._last_at[path] = at
                 events.append((at, event))
@@ -463,6 +466,7 @@ class TranscriptTail:
                 if not name.endswith(".jsonl"):
                     continue
                 path = folder.path / name
+                # a file that has been copied is followed where it was first read
                 if name not in by_name or (path in self._tails and by_name[name] not in self._tails):
                     by_name[name] = path
         for file in self._files:
@@ -514,6 +518,7 @@ class TranscriptTail:
             return event.call_id in self._calls
         if event.at is None:
             return False
+        # a service log tells of a tool's end and how long it took, the agent's stream of its beginning
         began = event.at - (event.duration_ms or 0) * 1_000_000
         return any(abs(began - at) <= _NEAR_NS for at in reversed(self._work_at))
 
