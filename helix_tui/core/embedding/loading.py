@@ -38,10 +38,12 @@ def load_encoder(
     if choice == "off":
         return Loaded(None, "the embedder is switched off", "Unset HELIX_EMBEDDER to search by meaning.")
     search = find_weights(folder, env=env)
+    # looked for without importing it: the import takes seconds
     installed = choice != "light" and find_spec("sentence_transformers") is not None
     if choice == "sentence-transformers" and not installed:
         return Loaded(None, "sentence-transformers is not installed", "`pip install 'helix-tui[semantic]'`")
     record = _of_record(search) if installed else None
+    # who names it gets it or the reason why not; `auto` goes on to the light encoder
     if record is not None and (record.encoder is not None or choice == "sentence-transformers"):
         return record
     if search.weights is None:
@@ -57,6 +59,7 @@ def _light(search: Search) -> Loaded:
         from helix_tui.core.embedding.minilm import MiniLM
 
         status = os.stat(weights.model), os.stat(weights.tokenizer)
+        # weights that were replaced while this process runs are another encoder
         stamps = [(one.st_ino, one.st_mtime_ns, one.st_size) for one in status]
         encoder = _shared(("light", weights.folder, *stamps), lambda: MiniLM(weights))
     except (ImportError, OSError, ValueError) as error:
@@ -71,6 +74,7 @@ def _of_record(search: Search) -> Loaded:
     try:
         encoder = _shared(("of record", folder), lambda: SentenceTransformers(folder))
     except (ImportError, OSError, ValueError, RuntimeError) as error:
+        # the libraries' messages go on for a page of advice
         said = str(error).partition("\n")[0][:200]
         return Loaded(None, f"sentence-transformers does not load the model: {said}", FIX)
     origin = search.weights.origin if search.weights else "its own cache"
@@ -80,6 +84,7 @@ def _of_record(search: Search) -> Loaded:
 def _shared(key: object, make: Callable[[], Encoder]) -> Encoder:
     """The one encoder of this process: memory, recall and ask use the same weights."""
     global _encoder
+    # held while it loads, so that a second thread waits for the same encoder instead of loading 90 MB again
     with _lock:
         if _encoder is None or _encoder[0] != key:
             _encoder = key, make()

@@ -56,12 +56,14 @@ class IdleModel(Generic[Model]):
             self._used_at = self._clock()
             if self._model is None:
                 self._model = self._make()
+            # a timer that runs is left alone, for each is a thread: at its end it sees that the model was used
             if self._timer is None:
                 self._wait(self.idle_s)
             return self._model
 
     def _wait(self, seconds: float) -> None:
         self._timer = threading.Timer(seconds, self.let_go_if_idle)
+        # the end of the process must not wait for it
         self._timer.daemon = True
         self._timer.name = "helix-encoder-idle"
         self._timer.start()
@@ -129,6 +131,7 @@ class SentenceTransformers:
         """
         for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
             os.environ[name] = "1"
+        # imported after the two variables are set, which its libraries read while they are imported
         library = import_module("sentence_transformers")
 
         def make() -> Any:
@@ -199,6 +202,7 @@ class _Model:
         try:
             self._words = tensors[_WORDS]
             types = tensors["embeddings.token_type_embeddings.weight"]
+            # every token is of BERT's first segment, so that segment's row is added once for all
             self._positions: Array = tensors["embeddings.position_embeddings.weight"] + types[0]
             self._norm = _norm(tensors, "embeddings.LayerNorm")
             self._layers = [_Layer(tensors, f"encoder.layer.{number}") for number in range(_LAYERS)]
@@ -209,10 +213,12 @@ class _Model:
         except Exception as error:  # tokenizers raises a bare one for every kind of bad file
             raise ValueError(f"not the tokenizer of {MODEL_ID}: {error}") from error
         self._tokenizer.enable_truncation(MAX_TOKENS)
+        # the file asks for padding to 128; batches are padded here, to their own longest text
         self._tokenizer.no_padding()
 
     def encode(self, texts: Sequence[str]) -> Array:
         """Unit vectors in the order of the texts."""
+        # half of a surrogate pair, as in a file's name that is no UTF-8, would be refused by the tokenizer
         clean = [text[:_MAX_TEXT].encode("utf-8", "replace").decode("utf-8") for text in texts]
         ids = [encoding.ids for encoding in self._tokenizer.encode_batch(clean)]
         out = np.empty((len(ids), DIMENSIONS), np.float32)
@@ -228,9 +234,11 @@ class _Model:
             tokens[row, : len(numbers)] = numbers
             mask[row, : len(numbers)] = 1
         state = _normalised(self._words[tokens] + self._positions[:longest], *self._norm)
+        # after the softmax padding has a weight of 0
         hidden = (mask - 1)[:, None, None, :] * np.float32(1e9)
         for layer in self._layers:
             state = layer(state, hidden)
+        # the model's own pooling: the mean over all tokens that are no padding
         mean = (state * mask[..., None]).sum(1) / mask.sum(1, keepdims=True)
         unit: Array = mean / np.linalg.norm(mean, axis=1, keepdims=True)
         return unit
@@ -239,6 +247,7 @@ class _Model:
 def _batches(ids: Sequence[Sequence[int]]) -> Iterator[list[int]]:
     """Places of texts to be worked on at once: those of like length, and not too much in all."""
     batch: list[int] = []
+    # by length, so that little of a batch is padding
     for place in sorted(range(len(ids)), key=lambda place: len(ids[place])):
         if batch and (len(batch) + 1) * len(ids[place]) > _BATCH_TOKENS:
             yield batch
@@ -274,6 +283,7 @@ class _Layer:
 
 
 def _dense(tensors: MappedTensors, name: str) -> tuple[Array, Array]:
+    # PyTorch keeps the weights of a layer as (out, in)
     return tensors[f"{name}.weight"].T, tensors[f"{name}.bias"]
 
 

@@ -103,6 +103,7 @@ def _places(folder: Path | None, env: Mapping[str, str]) -> Iterator[tuple[Path,
     for package in PACKAGES:
         try:
             spec = find_spec(package)
+        # find_spec raises ValueError for a module in memory that has no spec
         except (ImportError, ValueError):
             continue
         for location in (spec.submodule_search_locations or ()) if spec else ():
@@ -127,6 +128,7 @@ def _problem(folder: Path, env: Mapping[str, str]) -> str | None:
             return f"no {weights.name}" if folder.is_dir() and tokenizer.exists() else ""
         if not tokenizer.is_file() or tokenizer.stat().st_size > _MAX_TOKENIZER:
             return f"no usable {tokenizer.name} beside {weights.name}"
+        # looked at before it is hashed, so that a file of another model costs no second of reading
         if weights.stat().st_size > _MAX_WEIGHTS:
             return f"{weights.name} is too large to be this model's"
         for path, published in ((weights, WEIGHTS_SHA256), (tokenizer, TOKENIZER_SHA256)):
@@ -141,6 +143,7 @@ def _problem(folder: Path, env: Mapping[str, str]) -> str | None:
 def _digest(path: Path, env: Mapping[str, str]) -> str:
     """SHA-256 of a file, from the kept verdicts where the file is still the same one."""
     stat = path.stat()
+    # time of change and inode, too: whoever puts another file in its place can set its size and date
     key = f"{os.path.realpath(path)}|{stat.st_size}|{stat.st_mtime_ns}|{stat.st_ctime_ns}|{stat.st_ino}"
     book = next((cache / "helix-tui" / _VERDICTS for cache in user_cache_dirs(env)), None)
     verdicts = _read_verdicts(book)
@@ -170,6 +173,7 @@ def _write_verdicts(book: Path, verdicts: dict[str, str]) -> None:
     try:
         book.parent.mkdir(parents=True, exist_ok=True)
         draft.write_text(json.dumps(verdicts))
+        # whole or not at all: other processes read it meanwhile
         draft.replace(book)
     except OSError:
         draft.unlink(missing_ok=True)
@@ -201,6 +205,7 @@ class MappedTensors:
         if not 0 < length <= min(_MAX_HEADER, len(self._map) - 8):
             raise ValueError("no header of safetensors")
         try:
+            # `__metadata__` is no tensor: the format lets a file say there what it likes
             header = msgspec.json.decode(self._map[8 : 8 + length], type=dict[str, msgspec.Raw])
             header.pop("__metadata__", None)
             self._entries = {name: msgspec.json.decode(raw, type=_Entry) for name, raw in header.items()}
@@ -226,11 +231,13 @@ class MappedTensors:
     def release(self, name: str = "") -> None:
         """Give back the memory of what was read of all tensors or of one; what is read again comes from the
         system's cache."""
+        # no such advice on every system; memory then goes back when the system wants it
         if not hasattr(mmap, "MADV_DONTNEED"):
             return
         begin, end = 0, len(self._map)
         if name:
             begin, end = (self._start + offset for offset in self._entries[name].data_offsets)
+        # the system takes whole pages only; the first one is shared with the tensor before, and stays
         begin = -(-begin // mmap.PAGESIZE) * mmap.PAGESIZE
         if begin < end:
             self._map.madvise(mmap.MADV_DONTNEED, begin, end - begin)

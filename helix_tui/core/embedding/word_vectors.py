@@ -31,6 +31,7 @@ CLOSE = 0.5
 @cache
 def _table() -> tuple[NDArray[np.bytes_], NDArray[np.int8]]:
     table = np.load(Path(__file__).with_name("words.npy"), mmap_mode="r")
+    # stems are copied out: among the mapped rows nearly each of a search's 14 steps would read a page of the file
     return np.ascontiguousarray(table["stem"]), table["vector"]
 
 
