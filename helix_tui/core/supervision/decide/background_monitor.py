@@ -1,7 +1,7 @@
-"""What a person should know beside the queue itself: drift, orphaned claims, and how the focus stands.
+"""What a person should know beside the queue itself, found in the background: drift, orphaned claims, the focus.
 
-It looks in a thread of its own whenever the queue or the journal is another one, and now and then because
-time passes (a claim becomes an orphan without a word). Nothing waits for it. What it found in a bead is kept
+`BackgroundMonitor` looks in a thread of its own whenever the queue or the journal is another one, and now and then
+because time passes (a claim becomes an orphan without a word). Nothing waits for it. What it found in a bead is kept
 as long as the bead is the same record, so that a look at ten thousand of them costs a few milliseconds.
 """
 
@@ -161,6 +161,7 @@ class BackgroundMonitor:
         self._curator = curator
         self._clock = clock
         self._env = env
+        # a look gives way to whoever writes at that moment; what a person has acknowledged waits for its turn
         self._drift = DriftWatch(project, WriteGate(project, curator is None, patience_s=0.0))
         self._patient = DriftWatch(project, WriteGate(project, curator is None))
         self._news: tuple[QueueState, JournalHistory] | None = None
@@ -253,6 +254,7 @@ class BackgroundMonitor:
     def _mind(self, curator: Curator) -> tuple[tuple[str, ...], str]:
         """Bring the focus up to date, as whoever put it on wanted: (beads, why it failed if it did)."""
         try:
+            # a busy gate is no failure, which would count up to MIND_AFTER: the next look tries again
             done = curator.run_steps("focus", "keep the focus", lambda writing, _: plan_upkeep(writing))
         except GateBusy:
             return (), ""
@@ -309,18 +311,21 @@ class BackgroundMonitor:
         quiet = 0
         while True:
             with self._wake:
+                # news that came while it looked wakes nobody any more: it is taken up without a wait
                 if self._news is None or (_same(self._news, seen) and not self._seen_by_person):
                     self._wake.wait(POLL_S)
                 if self._news is not None and not _same(self._news, seen):
                     self._rest()
                 if self._stopped:
                     return
+                # taken under the lock, used outside it: a look may take long, and `see` is called by the live thread
                 before, seen = seen, self._news
                 ids, self._seen_by_person = self._seen_by_person, []
             if seen is None:
                 continue
             last, stamps = stamps, self._stamps()
             quiet = quiet + 1 if _same(seen, before) and not ids and stamps == last else 0
+            # nothing is new: only every EVERY_S is it worth a look what time alone has changed
             if 0 < quiet < EVERY_S / POLL_S:
                 continue
             quiet = 0

@@ -1,11 +1,9 @@
-"""The check: facts first; where they leave it open, an agent looks at the documents.
+"""The check of what comes next: facts first; where they leave it open, an agent looks at the documents.
 
 Rules: docs/formats/helix.md §2. The answer always says which of the two decided.
 
-Where the work stands and what should come next, as the console shows it: facts only, nobody is asked.
-
-The answer is that of ``check`` without an agent; where the facts decide nothing, it says what was not looked
-at.
+`Checker` may ask an agent, for ``check`` and the loop. `take_status_summary` is what the console shows: it asks
+nobody, and where the facts decide nothing its answer says what was not looked at.
 """
 
 from __future__ import annotations
@@ -147,6 +145,7 @@ class Checker(Struct):
             drift=self.drift(queue_state),
             orphans=find_orphans(queue_state, project),
             dead=find_dead_claims(queue_state, project),
+            # answered ones too: they tell which conflicts between documents are decided
             questions=self.questions.all(),
             stoppage=find_stoppage(project, queue_state.runs),
         )
@@ -198,6 +197,7 @@ class Checker(Struct):
         code = done.trailers.get("NEXT_ACTION")
         if not code:
             raise CheckFailed(UNREADABLE, facts, "check_unreadable", done.answer)
+        # STOP is not said while something is ready (decision 0006): where facts have an answer, it goes before this one
         if code == "STOP" and facts.decided:
             said = clean_line(done.answer.text, 300)
             denied = VerdictReason("agent", f"the agent answered STOP, which the queue contradicts: {said}")
@@ -267,6 +267,7 @@ def documents_text(documents: Documents, about: str, queue: Queue) -> list[str]:
 def _section(text: str, names: tuple[str, ...]) -> str:
     """What an answer says under one of some headings, on the heading's line or the next."""
     for name in names:
+        # agents write a heading as one, in bold, as an item of a list, or as plain words before a colon
         found = re.search(rf"(?mi)^[ \t#*\-\d.]*{re.escape(name)}[*:\s]*[ \t]*\n?[ \t]*([^\n#][^\n]*)", text)
         if found:
             return clean_line(found.group(1).strip("* "), 400)
@@ -275,6 +276,7 @@ def _section(text: str, names: tuple[str, ...]) -> str:
 
 def _named_scope(text: str, code: str) -> str:
     """The scope of the command that an answer recommends."""
+    # agents may call the program `helix`, as FEAT-002 does, and design by its old name
     verb = {"BACKFILL": "backfill", "DESIGN": "(?:design|plan)", "POLISH": "polish", "ALIGN": "align"}.get(code)
     found = re.search(rf"\bhelix(?:-tui)? {verb} +([^\s`*<>]+)", text) if verb else None
     return clean_line(found.group(1), 120) if found and not found.group(1).startswith("-") else ""
@@ -373,6 +375,7 @@ def take_status_summary(
         )
     )
     found = verdict if verdict.decided else undecided(verdict)
+    # a run's state has what its call said too (--budget), which stands in no file of settings
     held = budget_of(status.state.budget) if status.condition == "active" else NO_BUDGET
     budget = held or budget_in_force(project, default=default_budget)
     return StatusSummary(found, status, read_wish(project), stoppage, budget)

@@ -1,14 +1,11 @@
-"""Queue health: everything that a look at the tracker and the files around it can tell, without asking
-anybody.
+"""Queue health: everything that a look at the tracker and the files around it can tell, without asking anybody.
 
 Numbers: docs/formats/helix.md §2. ``ready`` is ddx's plain notion (open and nothing unclosed before it);
 ``ready_execution`` is what a worker would pick, and both are told.
 
-Work that belongs together: shown beside the next bead, never dispatched in one go (ddx takes one bead a
-turn).
-
-Rules: docs/formats/helix.md §3.5: the same parent or specification first; only
-where that finds nothing, a shared ``area:`` label; three at most, the bead itself included.
+`siblings` names work that belongs together (docs/formats/helix.md §3.5): the same parent or specification first; only
+where that finds nothing, a shared ``area:`` label; three at most, the bead itself included. It is shown beside the
+next bead, never dispatched in one go (ddx takes one bead a turn).
 """
 
 from __future__ import annotations
@@ -145,6 +142,7 @@ def gather_facts(
     asked = still_asked(every, queue.beads)
     away = only_archived(read_archive(archive), queue.beads) if archive else {}
     counts = count_queue(queue, beads_in_question(asked), among=None if named is None else chosen, archive=away)
+    # not `answered`, which also holds where the cause went away: such a conflict is found anew if it comes back
     decided = {question.key for question in every if question.answered_at}
     return Facts(
         scope=scope,
@@ -154,6 +152,7 @@ def gather_facts(
         left=tuple(bead.id for bead in left),
         ready=ready,
         cooling=tuple(cooling),
+        # ddx honours a dead process's claim for a while, but nothing moves there
         moving=tuple(
             bead.id for bead in left if queue.state(bead.id) in ("running", "claimed") and bead.id not in dying
         ),
@@ -168,6 +167,7 @@ def gather_facts(
             for orphan in orphans
             if orphan.bead_id in chosen and not governs_alignment(queue.beads[orphan.bead_id])
         ),
+        # without a field the bead is gone, so that no scope can name it
         drift=tuple(each for each in drift if each.bead_id in chosen or not each.field),
         dangling=tuple(_dangling(queue, left)),
         cycles=tuple(cycle for cycle in queue.graph.cycles if _turns(queue, cycle, chosen)),

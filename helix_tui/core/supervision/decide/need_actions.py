@@ -159,6 +159,7 @@ def shared_actions(needs: Sequence[Need]) -> tuple[NeedAction, ...]:
     ids = [{each.id for each in ACTIONS.get(need.kind, ())} for need in needs]
     common = set.intersection(*ids) if ids else set()
     if len(needs) > 1:
+        # each of these opens something for one need: a text, an editor, a list
         common -= {"answer", "resolve", "lines", "loop"}
         if any(need.kind in ASK_OF_ATTEMPT for need in needs):
             common -= {"reject"}  # each is answered by itself

@@ -102,6 +102,7 @@ def _weight(need: Need) -> tuple[int, float]:
 
 def _fold(name: str, needs: Sequence[Need], now: int) -> NeedGroup:
     shown = [need for place, need in enumerate(needs) if place < SHOWN_AT_LEAST or not is_old(need, now)]
+    # the line that says how many are folded takes the place of one
     if len(needs) - len(shown) < 2:
         return NeedGroup(name, tuple(needs), ())
     kept = {need.key for need in shown}
@@ -289,6 +290,7 @@ class Snooze(Struct, frozen=True):
         """Whether the need is still put off."""
         if self.until:
             end = parse_instant(self.until)
+            # an end that cannot be read puts nothing off
             return end is not None and now < end
         return need.mark == self.mark
 
@@ -383,6 +385,7 @@ def set_snoozes(project: Project, gate: WriteGate, wanted: Snoozes) -> Snoozes:
         OSError: it cannot be written down.
     """
     with gate.open():
+        # read under the gate: another console may have put something off meanwhile
         have = read_snoozes(project)
         kept = [each for each in {**have, **wanted}.values() if each is not None]
         replace_file(snooze_file(project), msgspec.json.encode({"schema": "snoozed/1", "snoozed": kept}) + b"\n")

@@ -185,6 +185,7 @@ def needs_of(
     """
     dying = {orphan.bead_id: str(orphan) for orphan in dead}
     left = {orphan.bead_id: orphan for orphan in orphans}
+    # an orphaned claim says the same of its worker, and how old the claim is
     found = [need for need in _run_needs(queue, runs) if need[1] not in left or need[0] != "dead_run"]
     found = [(kind, bead_id, dying.get(bead_id, why)) for kind, bead_id, why in found]
     found += [*_parked(queue), *_cycles(queue), *_starving(queue, archived)]
@@ -199,9 +200,11 @@ def needs_of(
         for each in still_asked(questions, queue.beads)
         if each.kind in KINDS
     ]
+    # None: the cause cannot be seen from here, and may be there
     if stoppage is not None and stoppage.present is not False:
         reason = stoppage.words + (f". Fix: {stoppage.fix}" if stoppage.fix else "")
         needs.append(Need("worker_stopped", stoppage.ending.bead_id, reason, len(queue.ready)))
+    # after all others: what a bead needs for another reason is said once
     needs += _left_open(queue, tried, {need.bead_id for need in needs})
     needs += [_of_lesson(queue, each) for each in lessons]
     needs += [
@@ -271,6 +274,7 @@ def _completed(queue: Queue, attempts: AttemptBook, need: Need, begun: Mapping[s
     attempt = made[0] if made and need.kind in _BY_ATTEMPT else None
     if need.kind in OF_ITS_ATTEMPT:
         attempt = attempts.deciding(need.bead_id)
+    # since when, by the surest that is known: the need's own date, its attempt's end, what its row says
     since = need.since if need.since is not None else begun.get(need.key)
     if since is None and attempt is not None and need.kind in OF_ITS_ATTEMPT:
         since = attempt.at
@@ -292,6 +296,7 @@ def _completed(queue: Queue, attempts: AttemptBook, need: Need, begun: Mapping[s
 
 
 def _names(bead: Bead) -> bool:
+    # most rows name nobody: the raw bytes tell without decoding them
     return ASSIGNED.encode() in bead.raw
 
 
@@ -360,6 +365,7 @@ def _unlanded(queue: Queue, attempts: AttemptBook, *, lands: bool) -> Iterable[_
     """
     for bead_id, bead in queue.beads.items():
         latest = attempts.deciding(bead_id)
+        # "again": ddx makes the next attempt by itself, with the feedback that it got
         if latest is None or not (latest.preserved or latest.faulted) or response_to(latest) == "again":
             continue
         state = queue.state(bead_id)
@@ -367,6 +373,7 @@ def _unlanded(queue: Queue, attempts: AttemptBook, *, lands: bool) -> Iterable[_
             continue
         if latest.faulted and state == "not_eligible":
             continue
+        # a person dropped this very change; what a later attempt leaves waits anew
         if DROPPED.encode() in bead.raw and text(bead.document(), DROPPED) == latest.attempt_id:
             continue
         if not governs_alignment(bead):
@@ -405,6 +412,7 @@ def _once(queue: Queue, needs: list[Need]) -> Iterable[Need]:
         if need.kind == "escalation" and need.bead_id in queue.beads
     }
     seen: set[str] = set()
+    # the most urgent kind first: of several that one bead's attempts left, that one stays
     for need in sorted(needs, key=lambda need: KINDS.index(need.kind)):
         if need.kind in OF_ITS_ATTEMPT:
             if need.bead_id in asked or need.bead_id in seen:
@@ -472,6 +480,7 @@ def _waiting(queue: Queue, bead_id: str) -> int:
     stack = [bead_id]
     while stack:
         for other in queue.graph.dependents.get(stack.pop(), ()):
+            # a circle of dependencies leads back to the bead
             if other not in seen and other != bead_id and queue.beads[other].status not in TERMINAL:
                 seen.add(other)
                 stack.append(other)

@@ -1,4 +1,4 @@
-"""Being told: what is new since the last look, once per thing, whoever else looks; and the ways to say it.
+"""Notifications: what is new since the last look, told once per thing, and the ways to tell it.
 
 A thing that is told leaves a marker in ``.helix/notified/``, made so that of several consoles one alone makes it;
 when the thing has gone, so does its marker, and the thing is news again should it come back.
@@ -106,6 +106,7 @@ class NewsWatch(Struct):
         at_work = bool(beads_at_work(runs))
         if at_work and not self._working_since:
             self._working_since = now
+        # between two beads HELIX's own loop has no worker: its run has not ended
         elif self._working_since and not at_work and not loop and not any(run.live for run in runs):
             found.append(_of_run(attempts, self._working_since, len(needs)))
             self._working_since = 0
@@ -190,11 +191,13 @@ def sequences(ways: Iterable[str], note: Notification, *, tmux: bool) -> str:
         "bell": "\a",
         "osc9": f"\x1b]9;{title}: {body}\x1b\\",
         "osc777": f"\x1b]777;notify;{title};{body}\x1b\\",
+        # kitty's protocol: d=0 announces another part of the same note, d=1 ends it
         "osc99": f"\x1b]99;i=helix:d=0:p=title;{title}\x1b\\\x1b]99;i=helix:d=1:p=body;{body}\x1b\\",
     }
     said = ""
     for way in ways:
         text = made[way]
+        # tmux hands what is wrapped like this to the terminal outside, each ESC doubled; a bell it passes by itself
         said += f"\x1bPtmux;{text.replace(chr(27), chr(27) * 2)}\x1b\\" if tmux and way != "bell" else text
     return said
 

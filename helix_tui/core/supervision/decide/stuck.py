@@ -1,5 +1,7 @@
-"""What does not move and why, a view of ddx's own facts, kept nowhere; and why nothing has landed since the last
-landing: what was attempted since, how it ended, what runs, what waits.
+"""What does not move and why: a view of ddx's own facts, kept nowhere.
+
+`find_stuck` names each bead that does not move. `since_landing` and `explain_landings` say why nothing has landed
+since the last landing: what was attempted since, how it ended, what runs, what waits.
 """
 
 from __future__ import annotations
@@ -118,6 +120,7 @@ def find_stuck(
     found += [_drifted(queue, bead_id, many) for bead_id, many in drifted.items() if bead_id in queue.beads]
     found += [_waiting(queue, question) for question in asked]
     found += _stalled_epics(queue, epic)
+    # a bead whose claim was left behind, or that waits for an answer, is named for that alone
     failed = {each.bead_id: each for each in tried if each.bead_id not in waiting and each.bead_id not in left}
     found += [_tried(queue.beads[bead_id], each) for bead_id, each in failed.items() if bead_id in queue.beads]
     found += [
@@ -177,6 +180,7 @@ def _by_state(queue: Queue, bead: Bead) -> Stuck | None:
     first = standing.reasons[0] if standing.reasons else None
     reason, action = _BY_STATE[state]
     deps = first.refs if first is not None and state == "waiting_dependencies" else ()
+    # waiting would not help: such a dependency never closes
     if any(target not in queue.beads or queue.beads[target].status == "cancelled" for target in deps):
         action = "escalate"
     why = causes(bead)

@@ -81,6 +81,7 @@ class NextVerdict(Struct, frozen=True):
 
 def decide(facts: Facts) -> NextVerdict:
     """The answer that the facts give; its ``next_action`` is empty where they give none."""
+    # the order of docs/formats/helix.md §2: what makes every later answer void comes first
     rules = (_refused, _unread, _blocked_by_a_person, _stale, _stopped, _ready)
     found = next((verdict for rule in rules if (verdict := rule(facts))), None) or _unready(facts)
     return NextVerdict(
@@ -144,6 +145,7 @@ def _refused(facts: Facts) -> NextVerdict | None:
 def _blocked_by_a_person(facts: Facts) -> NextVerdict | None:
     stopping = [question for question in facts.questions if question.stops]
     known = {question.key for question in stopping}
+    # a conflict that is asked about already is named by its question
     clashing = [each for each in facts.conflicts if each.kind == "physics-level" and each.key not in known]
     if not stopping and not clashing:
         return None
@@ -168,6 +170,7 @@ def _stale(facts: Facts) -> NextVerdict | None:
 def _stopped(facts: Facts) -> NextVerdict | None:
     """Something is ready, and what stopped the last worker would stop the next one too."""
     stoppage = facts.stoppage
+    # a cause that cannot be seen from here (None) is told beside the answer and keeps nobody
     if stoppage is None or not stoppage.present or not facts.ready:
         return None
     reason = VerdictReason("worker_stopped", stoppage.words, stoppage.paths[:20])
@@ -182,6 +185,7 @@ def _ready(facts: Facts) -> NextVerdict | None:
     if not work:
         reason = VerdictReason("only_epics", f"only epics are ready: {named(facts.ready)}", facts.ready)
         return NextVerdict("POLISH", (reason,), would_change_if="they are broken down into beads")
+    # one bead that a worker can take as it is makes the answer BUILD; what others lack is told beside it
     unsafe = {*facts.vague, *facts.ungoverned, *_missing_acceptance(facts)}
     waits = {each.bead_id: each for each in facts.questions if each.kind != "approval"}
     safe = [bead_id for bead_id in work if bead_id not in unsafe and bead_id not in waits]
@@ -214,6 +218,7 @@ def _specs(facts: Facts) -> list[str]:
 
 def _unready(facts: Facts) -> NextVerdict:
     """Nothing is ready: what the beads that hold the rest up are held up by."""
+    # before what waits: no time that passes repairs a dependency
     mend = list(_mendable(facts))
     if mend:
         return NextVerdict("POLISH", tuple(mend), would_change_if="the dependencies or epics named here are repaired")
