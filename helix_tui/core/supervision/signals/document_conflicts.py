@@ -1,5 +1,9 @@
-"""Conflicts between governing documents: whether two demands cannot both hold (read once each, then compared by what
-was read), what can be resolved, what cannot, and what is missing.
+"""Conflicts between governing documents: what can be resolved, what cannot, and what is missing.
+
+`contradict` says whether two demands cannot both hold: each is read once (`read_demand`: words that exclude each
+other, who must do what, how long), then they are compared by what was read. `find_conflicts` reads the demands and
+links of all documents; of two that differ, the document of higher authority decides (`TIERS`). A rule that is not
+sure of the same subject and object says nothing (docs/formats/helix.md §4).
 """
 
 from __future__ import annotations
@@ -189,6 +193,7 @@ def _doing(text: str) -> _Doing | None:
     elif anybody:
         return None  # "nothing may not …"
     what = tuple(_plain(word) for word in _TOKEN.findall(found["what"].lower()) if word not in _ARTICLES)
+    # "must not only …", or a denial of one bare verb, forbids too little to contradict an order
     if denied and (_HEDGED & set(what) or len([word for word in what if word not in _LINKING]) < 2):
         return None
     who = frozenset() if anybody else frozenset(map(_plain, re.findall(r"\w+", found["who"].lower())))
@@ -196,6 +201,7 @@ def _doing(text: str) -> _Doing | None:
 
 
 def _plain(word: str) -> str:
+    # the s of a plural: "gas" and "class" keep theirs
     return word if len(word) < 4 or word.endswith("ss") else word.rstrip("s")
 
 
@@ -306,6 +312,7 @@ def _retention(kept: re.Match[str], lengths: Sequence[re.Match[str]], forever: b
     if not thing:
         return None
     least, most = (math.inf, math.inf) if not lengths else _bounds(lengths[0])
+    # "deleted within 30 days": sooner is right too
     if kept["drop"] and lengths and re.search(r"\bwithin\b", lengths[0]["bound"] or "", re.I):
         least = 0.0
     return _Lasting(("kept", thing, words_of(_REASON.sub("", scope)) - _FILLING), least, most)
@@ -478,6 +485,7 @@ def demands(text: str) -> Iterator[str]:
     """What is demanded under headings of constraints and requirements: items of lists, sentences of prose."""
     inside = fenced = False
     part: list[str] = []
+    # a last heading ends the last paragraph
     for line in (*text.split("\n"), "# end"):
         fence = line.lstrip().startswith(("```", "~~~"))
         fenced ^= fence
@@ -526,6 +534,7 @@ def _between(statements: list[Statement]) -> Iterator[DocumentFinding]:
         for word in words_of(each.text):
             by_word.setdefault(word, []).append(each)
     seen: set[frozenset[Statement]] = set()
+    # a word that 60 demands share names nothing in particular, and pairs grow with the square
     groups: Iterable[list[Statement]] = (*(group for group in by_word.values() if len(group) < 60), special)
     for group in groups:
         for one, other in combinations(group, 2):

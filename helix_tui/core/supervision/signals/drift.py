@@ -112,6 +112,7 @@ class DriftWatch:
         if kept is None:
             return found
         with self._gate.open():
+            # once more under the lock: another process may have written the snapshot meanwhile
             found, kept = self._settled(beads, history)
             if kept is not None:
                 self._write(kept, history)
@@ -131,6 +132,7 @@ class DriftWatch:
                 kept[bead_id] = baseline.beads[bead_id]
             elif bead.status not in TERMINAL:
                 kept[bead_id] = self._print(bead)
+        # gone from the tracker: its row stays, so that it is told until somebody acknowledges it
         for bead_id in drifted - kept.keys():
             kept[bead_id] = baseline.beads[bead_id]
         return found, (None if kept == on_disk.beads and on_disk.taken_at else kept)
@@ -194,6 +196,7 @@ class DriftWatch:
         gone = [bead_id for bead_id in baseline.beads if bead_id not in beads]
         if gone:
             archive = read_bytes(self._archive, MAX_SNAPSHOT) or b""
+            # an archived bead is not lost; the quoted id in the bytes tells without decoding a large archive
             gone = [bead_id for bead_id in gone if msgspec.json.encode(bead_id) not in archive]
         lost = (Drift(bead_id, "", True, None) for bead_id in gone)
         return (*self._compare(beads, baseline), *lost)
@@ -233,6 +236,7 @@ def _with_ours(baseline: Baseline, history: JournalHistory) -> Baseline:
     for entry in ours:
         for bead_id, fields in entry.after.items():
             row = beads.get(bead_id)
+            # first seen with this change, or taken out of the tracker by it: no row to bring up to date
             if row is None or fields is None:
                 continue
             for name, value in fields.items():

@@ -6,11 +6,9 @@ before stamped into the same row by the same command: a bead is marked and held 
 focus is on stands in the epic's own row, set before the first bead is held back and taken away before the
 first is given back; so the rows alone say what to do, after a kill at any step too.
 
-What a question about the queue is about: all of it, or the beads that a name stands for.
-
-Rule: docs/decisions/0018. All of it is `EVERYTHING`, a value that no label, bead or document can be called.
-HELIX's word for it, ``repo``, is read and written at the edges only: on the command line, in the title of
-a governing bead, in a prompt.
+`Scope` is what a question about the queue is about (docs/decisions/0018): the beads that a name stands for, or all of
+it: `EVERYTHING`, a value that no label, bead or document can be called. HELIX's word for it, ``repo``, is read and
+written at the edges only: on the command line, in the title of a governing bead, in a prompt.
 """
 
 from __future__ import annotations
@@ -95,6 +93,7 @@ def plan_focus(writing: PlanBuilder, epic: str, *, now_only: bool = False) -> No
     since = overlay.value(epic, ON)
     if since is None or focus.epic != epic:
         since = format_instant(overlay.queue.as_of)
+    # before the first bead is held back: killed in between, the focus is known and completed by the next pass
     writing.update(epic, {ON: since, REACH: "ready" if now_only else None})
     for other in dict.fromkeys((focus.epic, *focus.others)):
         if other and other != epic:
@@ -103,12 +102,14 @@ def plan_focus(writing: PlanBuilder, epic: str, *, now_only: bool = False) -> No
     for bead_id in (*focus.held, *focus.leftovers):
         if bead_id in kept:
             release(writing, bead_id, FOCUS_MARK, PRIOR)
+        # held for another epic: only the mark changes, and the value of before stays as it is in the row
         elif overlay.value(bead_id, FOCUS_MARK) != epic and overlay.status(bead_id) not in TERMINAL:
             writing.update(bead_id, {FOCUS_MARK: epic})
         elif overlay.value(bead_id, FOCUS_MARK) != epic:
             release(writing, bead_id, FOCUS_MARK, PRIOR)
     spared = _spared(overlay, kept) if writing.dialect.closes_ineligible else set()
     for bead_id in _outside(overlay, kept | spared, writing.dialect.rule):
+        # what becomes ready later is held back by the pass before that turn
         if now_only and overlay.queue.state(bead_id) not in ("ready", "retry_cooldown"):
             continue
         hold(writing, bead_id, FOCUS_MARK, epic, PRIOR)
@@ -117,6 +118,7 @@ def plan_focus(writing: PlanBuilder, epic: str, *, now_only: bool = False) -> No
 def plan_unfocus(writing: PlanBuilder) -> None:
     """End every focus and give back what it held."""
     focus = read_focus(writing.overlay)
+    # before the first bead is released: killed in between, what is left are marks without a focus
     for epic in (focus.epic, *focus.others):
         if epic:
             writing.update(epic, {ON: None, REACH: None})

@@ -51,6 +51,7 @@ def release(writing: PlanBuilder, bead_id: str, mark: str, prior_key: str) -> No
 
 def undecided(queue: Queue) -> tuple[str, ...]:
     """Beads that a run keeps back until a person has judged what came of them, or it has done the others."""
+    # the raw bytes tell without decoding every row of the queue
     mark = f'"{UNDECIDED}"'.encode()
     return tuple(bead_id for bead_id, bead in queue.beads.items() if mark in bead.raw)
 

@@ -1,12 +1,10 @@
-"""Orphaned claims: a bead that nobody works on though somebody's claim stands on it.
+"""Beads that are not what their row says: claimed though nobody works on them, or made by HELIX itself.
 
-Rules: docs/decisions/0005. A claim is orphaned when its process is dead on this machine and it is older than
-``HELIX_ORPHAN_THRESHOLD`` (7200 s). They are only told; recovery is a person's deed, and looks again first.
+Orphaned claims (docs/decisions/0005): the process is dead on this machine, and the claim older than
+``HELIX_ORPHAN_THRESHOLD`` (7200 s). They are only told; a person has them recovered, which looks again first.
 
-Telling an injected bead from one of its own kind, and what it was injected for.
-
-Rules: docs/formats/helix.md §3.6: labels ``helix-injected:<type>`` with fields, or a plain label with notes;
-either is read.
+Injected beads (docs/formats/helix.md §3.6): labels ``helix-injected:<type>`` with fields, or a plain label with
+notes; either is read, and what the bead was injected for.
 """
 
 from __future__ import annotations
@@ -123,6 +121,7 @@ def plan_release(wanted: Sequence[Orphan], project: Project) -> Callable[[PlanBu
         still = {orphan.bead_id: orphan for orphan in left}
         for orphan in wanted:
             now = still.get(orphan.bead_id)
+            # released, or taken by another process since somebody looked
             if now is None or (now.pid, now.claimed_at) != (orphan.pid, orphan.claimed_at):
                 writing.notes.append(f"{called(orphan.bead_id)} is no longer an orphan and was left alone")
                 continue
@@ -139,6 +138,7 @@ def _judge(bead_id: str, claims: list[Claim], now: int, least: int, here: str) -
     held = [claim for claim in claims if claim.source in ("row", "lease")]
     if not held:
         return None
+    # a claim without a time has no age, and may be a minute old
     started = [claim.started_at or claim.at for claim in held]
     if any(instant is None for instant in started):
         return None
@@ -172,6 +172,7 @@ def injected_type(bead: Bead) -> str:
     if bead.injected:
         return bead.injected
     for kind in (REVIEW, ALIGNMENT, ACCEPTANCE):
+        # the label alone anybody may have given
         if kind in bead.labels and b"TRIGGERING_" in bead.raw:
             return kind
     return ""

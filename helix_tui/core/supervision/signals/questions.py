@@ -1,5 +1,8 @@
-"""What HELIX asks a person, as data: raised by a run or a stage, shown in *Needs me*, answered from anywhere; and why
-workers do not have a bead while HELIX waits, and what a person can do about it.
+"""What HELIX asks a person, as data: raised by a run or a stage, shown in *Needs me*, answered from anywhere.
+
+`OpenQuestions` keeps them in ``.helix/questions.json``. `causes` says why workers do not have a bead while HELIX
+waits, and what a person can do about it. `answering` and `deciding` write an answer into the bead that it is about.
+`Tried` is a bead that a run attempted and left open.
 """
 
 from __future__ import annotations
@@ -67,6 +70,7 @@ def causes(bead: Bead, questions: Iterable[Asked] = ()) -> tuple[str, ...]:
     ]
     if bead.execution_eligible is not False:
         return tuple(found)
+    # marks are looked for in the raw bytes, in ddx's own form of a row: JSON without spaces
     if f'"{UNDECIDED}":"tried'.encode() in bead.raw:
         found.append("tried in this run and skipped until its record changes or the run ends")
     elif not found and f'"{UNDECIDED}"'.encode() in bead.raw:
@@ -204,6 +208,7 @@ class OpenQuestions:
         """
         have = self.all()
         why = {each.id: cause for each in have if not each.answered_at and (cause := each.gone or _over(each, beads))}
+        # without a look at documents: what the file itself says already is not written again
         stored = {each.id: each.gone for each in read_questions(self.path, look=False)}
         if all(stored.get(number) for number in why):
             return ()
@@ -263,6 +268,7 @@ class OpenQuestions:
         spare = len(questions) - KEPT
         kept = []
         for question in questions:
+            # a question that waits is never dropped, however many there are
             if spare > 0 and question.answered:
                 spare -= 1
                 continue
@@ -335,6 +341,7 @@ def _over(question: OpenQuestion, beads: Mapping[str, Bead]) -> str:
 
     A question about something else than the bead's own outcome (a check that fails all the same) stands.
     """
+    # an approval names its bead in the key alone
     dispatch = question.key.startswith("approval:dispatch:")
     bead_id = question.key.rpartition(":")[2] if dispatch else question.bead_id
     bead = beads.get(bead_id)
@@ -464,6 +471,7 @@ def decision(bead: Bead, text: str, now: int) -> Operation:
 
     said = clean_block(text, 4000).strip()
     notes = str(bead.document().get("notes") or "").rstrip()
+    # cut by bytes, as ddx counts; a character that this cuts in two goes with the rest
     notes = notes.encode()[-MAX_NOTES:].decode("utf-8", "ignore")
     added = f"DECISION [{format_instant(now)}]: {said}"
     return operations.assign(bead.id, {DECISION: said, "notes": f"{notes}\n\n{added}" if notes else added})
@@ -513,6 +521,7 @@ def work_fields(bead: Bead) -> dict[str, Any]:
     row = bead.document()
     held = FOCUS_MARK in row or UNDECIDED in row or DRIFTED in row
     return {
+        # a claim that comes and goes is no change of the work
         name: "open" if row[name] == "in_progress" else row[name]
         for name in sorted(row)
         if not name.startswith(_NOTED) and not (held and name == "execution-eligible")

@@ -105,6 +105,7 @@ class Autonomy(Struct):
                 return
             raise ApprovalNeeded("", text, refused=True)
         key = f"approval:{deed}:{about}"
+        # a yes is used up by one step (decision 0011); one that lasts is found again by the same key
         given = self.questions.take_approval(key)
         if given is None and lasting:
             given = self.questions.approved_before(key) or None

@@ -78,6 +78,7 @@ def find_stoppage(project: Project, runs: Iterable[Run] = ()) -> Stoppage | None
     if ending is None or not ending.troubled:
         return None
     if ending.paths or any(word in ending.reason for word in _DIRTY):
+        # asked of git now: the files that ddx named may be committed by this time
         left = implementation_changes(project.root)
         fix = "commit them, or `git stash --include-untracked`"
         return Stoppage(ending, None if left is None else bool(left), left or (), fix)
