@@ -70,6 +70,7 @@ def _run_own(words: list[str], asked: str) -> int:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb, (module, about) in _VERBS.items():
         sub = verbs.add_parser(verb, help=about)
+        # argparse wants all verbs for its help, but only the one that is asked for loads its module
         if verb == asked:
             importlib.import_module(f"helix_ddx.{module}").add_arguments(sub, verb)
     args = parser.parse_args(words or ["--help"])

@@ -1,5 +1,7 @@
-"""Every byte that helix-ddx puts on disk goes through a ``Disk``; every other program that it starts (git, a project's
-hook, another tracker's export) through here too.
+"""What leaves helix-ddx: every byte that it puts on disk, and every other program that it starts.
+
+Bytes go through a ``Disk``, whose watchers hear of each write, as JSON in Go's spelling. Programs are git, a project's
+hook and another tracker's export.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ class Disk:
         """Write the whole file beside its place and rename it there."""
         path.parent.mkdir(parents=True, exist_ok=True)
         existed = path.exists()
+        # named as DDx names it: whoever breaks a dead owner's lock removes such files by its pid
         beside = path.with_name(f"{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
         try:
             with open(beside, "w", encoding="utf-8", newline="") as out:
@@ -35,6 +38,7 @@ class Disk:
                     out.flush()
                     os.fsync(out.fileno())
             beside.replace(path)
+        # ctrl+c too must not leave the file beside; it is raised again
         except BaseException:
             beside.unlink(missing_ok=True)
             raise
@@ -67,6 +71,7 @@ class Disk:
         """Remove a folder with all that is in it; the watchers hear of each file."""
         if not folder.exists():
             return
+        # listed before it goes, and only for somebody who listens
         gone = sorted(path for path in folder.rglob("*") if not path.is_dir()) if self.watchers else []
         shutil.rmtree(folder)
         for path in gone:

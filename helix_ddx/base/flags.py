@@ -1,8 +1,8 @@
-"""Flags as DDx's command line reads them: anywhere among the words, ``--flag value`` or ``--flag=value``.
+"""Flags as DDx's command line reads them, and the shape of a verb.
 
-Facts: the wording of its complaints (transcripts of both eras). A mistake is a `UsageError`, which is
-answered with the usage block. Verbs, as the tables have them, stand here
-too, and why a command was not done.
+Flags stand anywhere among the words, as ``--flag value`` or ``--flag=value``; values are in Go's spellings. The wording
+of complaints is that of both eras' transcripts: a mistake is a `UsageError`, answered with the usage block; `Refused`
+says why a command was not done.
 """
 
 from __future__ import annotations
@@ -129,6 +129,7 @@ def _short(by_short: dict[str, Flag], token: str, rest: list[str], given: GivenF
         _take(flag, value, given)
 
 
+# checked as it is read: of several wrong flags the first is complained of
 def _take(flag: Flag, value: str, given: GivenFlags) -> None:
     try:
         if flag.kind == "bool":
@@ -144,6 +145,7 @@ def _take(flag: Flag, value: str, given: GivenFlags) -> None:
         quoted = json.dumps(value, ensure_ascii=False)
         raise UsageError(f'invalid argument {quoted} for "{dashed}" flag: {error}') from None
     values = given.values.setdefault(flag.name, [])
+    # a list is read as CSV, so that a part in quotes may hold a comma
     values += next(csv.reader([value]), []) if flag.kind == "strings" else [value]
 
 

@@ -1,7 +1,4 @@
-"""Values in the forms in which Go prints them.
-
-Times and ids in the forms that DDx writes.
-"""
+"""Values, times and ids in the forms in which Go prints them, and DDx therefore writes them."""
 
 from __future__ import annotations
 
@@ -34,6 +31,7 @@ def loads(data: bytes | str) -> Any:
         ValueError: no JSON.
     """
     text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    # Python takes NaN and Infinity for numbers, Go does not
     return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=_refuse)
 
 

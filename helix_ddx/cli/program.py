@@ -1,5 +1,7 @@
-"""``helix-ddx bead …``: from the words of a command line to an answer and an exit code; the one table of verbs and
-flags of the embedded tracker, with the eras that know them.
+"""``helix-ddx bead …``: from the words of a command line to an answer and an exit code.
+
+`VERBS` is the one table of verbs and flags of the embedded tracker, with the eras that know them; usage, help and
+complaints follow from it.
 """
 
 from __future__ import annotations
@@ -312,6 +314,7 @@ def find_verb(era: str, argv: Sequence[str]) -> tuple[Verb, list[str]]:
         if word == "--":
             break
         if word.startswith("-"):
+            # the value of a global flag is no verb
             place += 2 if word in takes_value else 1
             continue
         deeper = next((verb for verb in verbs if verb.path[:-1] == path and _is_called(verb, word)), None)
@@ -391,6 +394,7 @@ def _default(flag: Flag) -> str:
 
 def main(argv: Sequence[str], era: str) -> int:
     """Run one command of the embedded tracker; its exit code."""
+    # bytes that are no text become U+FFFD, as Go's JSON writes them
     words = [word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in argv]
     try:
         verb, rest = find_verb(era, words)
@@ -445,6 +449,7 @@ def _complain(message: str, verb: Verb, era: str) -> int:
     if verb.quiet:
         _warn(f"Error: {message}\n")
     else:
+        # DDx says it before and after the usage (docs/formats/ddx.md §0)
         _warn(f"Error: {message}\n{usage(verb, era)}\nError: {message}\n")
     return 1
 
@@ -463,6 +468,7 @@ def _print(data: bytes) -> None:
         sys.stdout.write(clean_block(data.decode("utf-8", "replace")))
     else:
         sys.stdout.flush()
+        # past the text layer, for a record may hold bytes that are no text
         sys.stdout.buffer.write(data)
     sys.stdout.flush()
 

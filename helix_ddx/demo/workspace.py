@@ -1,5 +1,7 @@
-"""The demo: a throw-away git project whose queue (``queue.toml``) shows every state, with a past (``code.toml``),
-ready to be drained.
+"""The demo: a throw-away git project whose queue shows every state, ready to be drained.
+
+``queue.toml`` has the beads with their past attempts, ``code.toml`` the commits of people and questions that the code
+answers. All of it is dated back from one instant, so that the same instant makes the same project.
 """
 
 from __future__ import annotations
@@ -156,6 +158,7 @@ class _Builder:
     def __init__(self, project: Path, era: str, now: int) -> None:
         self.project = project
         self.era = era
+        # whole seconds, as git dates commits
         self.now = now // NS * NS
         self.disk = Disk()
         self.store = Store(project / ".ddx", era, self.disk)

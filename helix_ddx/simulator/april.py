@@ -159,6 +159,7 @@ class AprilWorker(Worker):
 
         def take(row: Row) -> None:
             beat = parse_instant(row.get("execute-loop-heartbeat-at")) or 0
+            # a claim whose heartbeat is too old may be taken over (docs/formats/ddx.md §2)
             if row["status"] == "closed" or (row["status"] == "in_progress" and now - beat < LEASE_TTL):
                 raise ClaimRaceError(bead)
             row.update(claim)
@@ -210,6 +211,7 @@ class AprilWorker(Worker):
         if attempt.act.outcome == "post_run_check_failed":
             self.disk.replace(folder / "checks.json", evidence.document(records.failed_checks(attempt, self.clock())))
         self.disk.replace(folder / "result.json", evidence.document(records.result(attempt, ending)))
+        # from here until the review is over only the row names the bead (docs/formats/ddx.md §4.6)
         self.disk.delete(state)
         self.running = None
         return ending
@@ -238,6 +240,7 @@ class AprilWorker(Worker):
         if act.silence_beats:
             self.wait(act.silence_beats)
         if act.outcome == "killed":
+            # claim and run-state stay, as of any worker that is killed
             self.die()
         for edit in edits:
             copy.apply(edit)

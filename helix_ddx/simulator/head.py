@@ -223,6 +223,7 @@ class HeadWorker(HeadEnds):
         outcome = {"required_exec_summary": "skipped"}
         self._publish(
             attempt,
+            # before it lands, as DDx writes it: this success may still become a conflict
             self._document(attempt, "success", "task_succeeded", "success", **outcome),
         )
         attempt.copy.keep(f"refs/ddx/attempt-backend/result-{attempt.bead}-{attempt.id}", attempt.rev)
@@ -238,6 +239,7 @@ class HeadWorker(HeadEnds):
                     landed = land(self.project, attempt.rev, message, scratch, self.clock())
             except (LandConflict, GitError) as error:
                 return self._conflict(attempt, str(error), scratch)
+            # nothing is done in it here, but its line is in DDx's log
             with self.git_section("land_post_land_finalize"):
                 pass
             more: Json = {"landed_rev": landed, "landed_branch": "main", "orchestrator_status": "success"}

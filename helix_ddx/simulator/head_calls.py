@@ -40,6 +40,7 @@ class HeadCalls(HeadLoop):
             min_power=7,
         )
         self._say_start("readiness", bead, _HELPER)
+        # only made: the agent's own transcript stays empty in such a call
         AgentStream(self.disk, self.ddx / "agent-logs", self.clock)
         self.wait(1.0)
         answer = {
@@ -83,6 +84,7 @@ class HeadCalls(HeadLoop):
         self._start_record(attempt, service)
         self._say_start("repair", attempt.bead, attempt.act)
         agent = AgentStream(self.disk, self.embedded(attempt), self.clock, metadata)
+        # a person's commit and the silence belong to the first run; what a repair changes is `_repaired`'s
         again = replace(attempt, act=replace(attempt.act, person=None, silence_beats=0.0, edits=()))
         self._play(again, agent, service, "repair", "")
         self._end_work(attempt, service, "repair", "")
@@ -195,6 +197,7 @@ class HeadCalls(HeadLoop):
             if edits and call.tool == "Edit":
                 copy.apply(edits.pop(0))
             self.wait(call.beats)
+            # killed while a tool runs: the transcript has its call and no result
             if act.outcome == "killed" and not call.output:
                 self.die()
             agent.result(number, call)

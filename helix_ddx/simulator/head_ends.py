@@ -82,6 +82,7 @@ class HeadEnds(HeadCalls):
         attachment = self.ddx / "attachments" / attempt.bead / "events.jsonl"
         if landed and attachment.exists():
             self.disk.append(attachment, go_json(entry) + "\n")
+            # the row says all the same when the bead changed last
             self.change(attempt.bead, lambda row: None)
         else:
             self.add_event(attempt.bead, entry)
@@ -385,6 +386,7 @@ class HeadEnds(HeadCalls):
         """Told to stop in the middle: what there is of the attempt is kept, the bead goes back."""
         detail = "context canceled"
         self.log("loop.attempt_terminated", bead_id=bead, reason=self.cancelled)
+        # stopped before there was a clone; its records need an attempt all the same
         if attempt is None:
             attempt = self.new_attempt(self.store.read().get(bead, {"id": bead}), head(self.project), "clone")
             attempt.claimed = claimed

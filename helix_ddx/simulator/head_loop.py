@@ -157,6 +157,7 @@ class HeadLoop(Worker):
     def _prune_candidates(self) -> None:
         merged = git(self.project, "for-each-ref", "--merged=HEAD", "--format=%(refname)", "refs/ddx/iterations/")
         for ref in merged.splitlines():
+            # a candidate's ref ends in its cycle; kept work, beside them, has a name that is no number
             if ref.count("/") == 4 and ref.rpartition("/")[2].isdecimal():
                 git(self.project, "update-ref", "-d", ref)
 

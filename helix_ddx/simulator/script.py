@@ -142,6 +142,7 @@ def default_edit(row: Mapping[str, Any]) -> FileEdit:
         f"{row.get('description', '')}\n{row.get('acceptance', '')}",
     )
     path = (named[1] or named[2]) if named else f"docs/notes/{row.get('id', 'bead')}.md"
+    # the text of a bead is anybody's: nothing outside the copy, nothing of git's own
     if path.startswith(("/", "../")) or "/../" in path or ".git/" in path:
         path = f"docs/notes/{row.get('id', 'bead')}.md"
     comment = {"py": "#", "sh": "#", "txt": "#", "toml": "#", "yaml": "#"}.get(path.rpartition(".")[2], "")

@@ -1,10 +1,8 @@
-"""The two live transcripts of an attempt (docs/formats/ddx.md §4): the agent's own events, and the
-service's.
+"""What an attempt leaves while it runs: its two live transcripts, and its own copy of the code.
 
-An attempt's own copy of the code, and how its commit gets onto the branch.
-
-April works in a linked worktree, head in a local clone (docs/formats/ddx.md §4.6). Both land by
-fast forward when nobody committed meanwhile, else by a merge that is made in a folder of its own.
+The agent's events and the service's go into a file each (docs/formats/ddx.md §4.4). April works in a linked worktree,
+head in a local clone (§4.6); both land by fast forward when nobody committed meanwhile, else by a merge that is made in
+a folder of its own.
 """
 
 from __future__ import annotations
@@ -257,6 +255,7 @@ class Copy(Struct):
         """Take the folder away, whatever is in it."""
         if not self.path.exists():
             return
+        # not by git, which refuses to remove a tree with changes
         shutil.rmtree(self.path)
         if self.era == "april":
             with alone(self.project):
@@ -277,6 +276,7 @@ def apply_edit(folder: Path, edit: FileEdit) -> None:
     if edit.old and edit.old in text:
         path.write_text(text.replace(edit.old, edit.new, 1), encoding="utf-8")
         return
+    # a last line without its end must not run into the new one
     gap = "\n" if text and not text.endswith("\n") else ""
     path.write_text(text + gap + edit.new, encoding="utf-8")
 
@@ -307,6 +307,7 @@ def land(project: Path, rev: str, message: str, scratch: Path, at: int, *, ours:
 
 
 def _merge(project: Path, rev: str, tip: str, message: str, scratch: Path, at: int, strategy: tuple[str, ...]) -> str:
+    # in a folder of its own: a conflict must not stand in a person's files
     git(project, "worktree", "add", "-q", "--detach", str(scratch), tip)
     try:
         try:

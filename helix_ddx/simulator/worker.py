@@ -138,6 +138,7 @@ class Worker(ABC):
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
     disk: Disk = field(default_factory=Disk)
     clock: Callable[[], int] = now_ns
+    # SIGKILL: not even a `finally` runs, so that all is left as by a worker that was killed
     die: Callable[[], None] = lambda: os.kill(os.getpid(), signal.SIGKILL)
     """What happens in an act that is killed."""
 
@@ -159,6 +160,7 @@ class Worker(ABC):
         self.results: list[SimulatedResult] = []
         self.cancelled = ""
         self.last_success = NEVER
+        # the pid, too: two workers that begin in one instant must not draw the same ids
         self.chance = random.Random(f"{self.project}:{self.pid}:{self.started}")
         digest = hashlib.sha256(str(self.project).encode()).hexdigest()
         self.project_id = f"proj-{digest[:8]}"
@@ -283,6 +285,7 @@ class Worker(ABC):
             left = end - time.monotonic()
             if left <= 0:
                 return
+            # in short naps, so that a heartbeat is in time and a stop is soon noticed
             time.sleep(min(left, 0.1))
 
     # --- the records that both eras write ---------------------------------------------------------------

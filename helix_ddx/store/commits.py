@@ -21,7 +21,7 @@ def writing(call: VerbCall, subject: str) -> Iterator[Beads]:
     """Change the tracker as one command does: alone, and all of it or nothing.
 
     Args:
-        deed: what the commit says, ``close demo-1234abcd``.
+        subject: what the commit says, ``close demo-1234abcd``.
 
     Raises:
         Refused: as `BeadStore.change`; at head also, that a commit failed.
@@ -61,6 +61,7 @@ def commit(call: VerbCall, subject: str) -> None:
 
     try:
         git(ddx, "add", "--", *map(os.fspath, paths))
+        # git calls a commit without changes a failure
         if git(ddx, "status", "--porcelain", "--", *map(os.fspath, paths)):
             message = f"{prefix}(beads): {subject} [ddx: doc-stamp]"
             git(ddx, "commit", "--no-verify", "-q", "-m", message, "--", *map(os.fspath, paths))

@@ -44,6 +44,7 @@ def capped(text: str) -> str:
     marker = f"\n…[truncated, {len(data)} bytes]\n".encode()
     budget = MAX_FIELD - len(marker)
     head = budget * 2 // 3
+    # cut by bytes: the half of a character at either cut is dropped
     return (data[:head] + marker + data[len(data) - (budget - head) :]).decode("utf-8", "ignore")
 
 
@@ -107,6 +108,7 @@ def add_attached(ddx: Path, bead_id: str, event: Event) -> None:
     """Add an event to the file of a closed bead."""
     path = attachment(ddx, bead_id)
     data = path.read_bytes() if path.exists() else b""
+    # a last line without its end must not run into ours
     if data and not data.endswith(b"\n"):
         data += b"\n"
     write_whole(path, data + _attached_line(event))
@@ -118,6 +120,7 @@ def move_out(row: TrackerRow, ddx: Path) -> None:
     if not events or not all(isinstance(event, dict) for event in events):
         return
     bead_id = row.text("id")
+    # the file first: killed in between, the events are there twice, and not lost
     write_whole(attachment(ddx, bead_id), b"".join(_attached_line(event) for event in events))
     row.drop("events")
     row.put("events_attachment", f"{bead_id}/events.jsonl")

@@ -64,8 +64,10 @@ def git(folder: Path, *words: str, at: int | None = None, author: str = NAME) ->
 
 
 def _environment(at: int | None, author: str) -> dict[str, str]:
+    # started from a hook, GIT_DIR would lead into the repository of the caller
     env = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
     env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
+    # `_BUSY` knows git's words in English
     env |= {"GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     for role in ("AUTHOR", "COMMITTER"):
         env[f"GIT_{role}_NAME"] = author

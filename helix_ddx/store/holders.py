@@ -1,5 +1,8 @@
-"""Who says that they are at work here: run records, leases and workers' status files, as they stand on disk; and the
-project's own say in what may be written (``.ddx/hooks/validate-bead-create`` and ``-update``).
+"""Who is at work here, and who has a say in what is written.
+
+Run records, leases and workers' status files are read as they stand on disk (docs/formats/ddx.md §4). A project's hooks
+``.ddx/hooks/validate-bead-create`` and ``-update`` may refuse a record (§2); `change_row` is the one way of changing
+one, with its time, its checks and its hook.
 """
 
 from __future__ import annotations
@@ -58,6 +61,7 @@ def run_hook(call: VerbCall, name: str, record: bytes) -> None:
     elif code == 1:
         raise Refused(f"bead: hook {name}: {said}")
     elif code:
+        # ended by a signal, Go says -1 and Python the signal's number
         raise Refused(f"bead: hook {name} exit {max(code, -1)}: {said}")
 
 
@@ -148,6 +152,7 @@ def read_workers(project: Project) -> list[ActiveWork]:
     found = []
     for path, document in _documents((project.ddx_dir / "workers").glob("*/status.json")):
         ended = _word(document, "state") in _ENDED or _instant(document, "finished_at") is not None
+        # only a server's record has an end; a worker's own file just grows old
         if ended and "worker_id" not in document:
             continue
         attempt = document.get("current_attempt")
@@ -165,6 +170,7 @@ def _documents(paths: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
     for path in sorted(paths):
         try:
             with path.open("rb") as file:
+                # one byte more than may be, to tell that it is too large
                 raw = file.read(_MAX_BYTES + 1)
             document = msgspec.json.decode(raw) if len(raw) <= _MAX_BYTES else None
         except (OSError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -210,6 +216,7 @@ def _instant(document: Mapping[str, Any], key: str) -> int | None:
 
 
 def _pid(value: object) -> int | None:
+    # some releases write it as text
     if isinstance(value, str) and value.isdecimal():
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
@@ -261,11 +268,13 @@ def remove_lease(call: VerbCall, bead_id: str) -> None:
     if not call.head or not _is_name(bead_id):
         return
     own = lease_folder(call.workspace.root, call.env)
+    # in every place: it moved between releases, and any of them would still hold the bead
     for root in (own, *lease_roots(call.workspace.project, call.env)):
         (root / f"{bead_id}.json").unlink(missing_ok=True)
 
 
 def _is_name(bead_id: str) -> bool:
+    # an id with a slash would name a file outside the folder
     return Path(bead_id).name == bead_id
 
 

@@ -1,11 +1,10 @@
 """DDx's lock: a folder that whoever makes it owns, with the owner's pid and the time in it.
 
-Rules: docs/formats/ddx.md §3. A folder whose owner is dead, or that is older than two hours, is broken by
-renaming it away; breakers take turns with ``flock``, so that none of them takes away the lock of the one
-that was faster. An owner that was killed before it could sign leaves an empty folder: nobody waits long
-for that.
+Rules: docs/formats/ddx.md §3. A folder whose owner is dead, or that is older than two hours, is broken by renaming it
+away; breakers take turns with ``flock``, so that none of them takes away the lock of the one that was faster. An owner
+that was killed before it could sign leaves an empty folder: nobody waits long for that.
 
-Holding one of DDx's locks for a command, or refusing it in DDx's words.
+`held` is for commands: who cannot have the lock is refused in DDx's words.
 """
 
 from __future__ import annotations
@@ -81,6 +80,7 @@ class FolderLock:
                 (self.folder / "owner_token").chmod(0o600)
             yield
         finally:
+            # broken as stale meanwhile, it may be somebody else's by now
             if self._owner() in ("", str(os.getpid())):
                 self.disk.delete_tree(self.folder)
 
@@ -111,6 +111,7 @@ class FolderLock:
             acquired = parse_instant((self.folder / "acquired_at").read_text(encoding="utf-8").strip())
             if acquired is not None and self.clock() - acquired > STALE_AFTER:
                 return True
+        # not signed yet, or gone
         except (OSError, UnicodeDecodeError):
             acquired = None
         if owner.isdecimal():
@@ -123,9 +124,11 @@ class FolderLock:
     def _break(self) -> bool:
         """Take a stale lock away, unless somebody did so first; whether to try again at once."""
         with self._turn():
+            # asked again in our turn: somebody may have broken it before us, and another taken it since
             if not self._stale():
                 return not self.folder.exists()
             owner = self._owner()
+            # renamed first: a lock that is half removed would look like one that is not signed yet
             tomb = self.folder.with_name(f"{self.folder.name}.tombstone.{os.getpid()}-{time.time_ns()}-0.lock")
             try:
                 self.folder.rename(tomb)

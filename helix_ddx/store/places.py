@@ -1,13 +1,11 @@
-"""Where DDx keeps what does not lie in the project: leases and the workers' copies of the code.
+"""Where DDx keeps what is not in the project, and one record of the tracker, field by field.
 
-Source: docs/formats/ddx.md §4. The exec root is ``$DDX_EXEC_WT_DIR``, else
-``executions.temp_worktree_root`` of the project's config or of ``~/.ddx/config.yaml``; without one, leases
-lie under the system's temporary folder and the copies under ``~/.cache/ddx/exec-wt``.
+Places (docs/formats/ddx.md §4.3): the exec root is ``$DDX_EXEC_WT_DIR``, else ``executions.temp_worktree_root`` of the
+project's config or of ``~/.ddx/config.yaml``; without one, leases are below the system's temporary folder and the
+copies in ``~/.cache/ddx/exec-wt``.
 
-A record that is being changed: every field stays the JSON it was until somebody sets it.
-
-So a number like 1.50 or 1e400, a nested object in its own order, a field nobody here has heard of: all of it
-goes back into the file as it came. Fields are written sorted by name, as DDx does (docs/formats/ddx.md §1).
+A record that is being changed keeps every field as the JSON it was until somebody sets it: a number like 1.50 or 1e400,
+a nested object in its own order, a field nobody here has heard of. Fields are written sorted by name, as DDx does (§1).
 """
 
 from __future__ import annotations
@@ -43,6 +41,7 @@ def exec_root(project: Path, env: Mapping[str, str] = os.environ) -> Path | None
             continue
         if found:
             chosen = next(group for group in found.groups() if group).strip()
+            # an absolute path stays what it is
             return project / Path(chosen).expanduser()
     return None
 
@@ -64,6 +63,7 @@ def lease_folder(project: Path, env: Mapping[str, str] = os.environ) -> Path:
 
 def project_hash(project: Path) -> str:
     """What the leases' folder is called for this project."""
+    # DDx's own name for it; without the flag a Python built for FIPS refuses SHA-1
     return hashlib.sha1(os.path.realpath(project).encode(), usedforsecurity=False).hexdigest()
 
 

@@ -1,13 +1,13 @@
-"""The tracker file: read it as it stands, or hold its lock and put a changed one in its place.
+"""The tracker file ``.ddx/beads.jsonl``, read as it stands, or changed under DDx's lock and put in place whole.
 
-A record that nobody touched keeps its exact bytes. A file with a line that is no record is read with a
-warning, and never written: DDx itself would drop the line and keep a copy (docs/formats/ddx.md §3);
-whoever has no ddx shall not lose it to us.
+Rules: docs/formats/ddx.md §1 (record) and §3 (locking).
 
-The one place that writes ``.ddx/beads.jsonl``: lock directory, whole-file rewrite, rename.
+`BeadStore` is for people's commands. A record that nobody touched keeps its exact bytes. A file with a line that is no
+record is read with a warning, and never written: DDx itself would drop the line and keep a copy; whoever has no ddx
+shall not lose it to us.
 
-Rules: docs/formats/ddx.md §1 (record) and §3 (locking). Rows keep every field they have, sorted by name as
-Go's maps are; lines that are no records are kept at the end instead of being repaired away.
+`Store` is for the simulation, whose watchers hear of every write. Rows keep every field they have, sorted by name as
+Go's maps are; lines that are no records are kept at the end.
 """
 
 from __future__ import annotations
@@ -170,6 +170,7 @@ class BeadStore:
             if beads.changed:
                 write_whole(self.path, beads.content())
             try:
+                # leases and attachments only once the tracker itself says so
                 for follow_up in beads.after:
                     follow_up()
             except OSError as error:
@@ -271,6 +272,7 @@ class Store:
         return rows, unread
 
     def _write(self, rows: dict[str, Row], unread: list[str]) -> None:
+        # what is no record goes to the end instead of being lost
         lines = [go_json(dict(sorted(rows[bead_id].items()))) for bead_id in sorted(rows)]
         self.disk.replace(self.path, "".join(line + "\n" for line in [*lines, *unread]))
 

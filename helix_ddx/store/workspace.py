@@ -1,5 +1,6 @@
-"""Where the tracker of a command lies, the few settings of ``.ddx/config.yaml`` that it obeys, and what one command
-has to work with: its words, the tracker, and where to speak.
+"""What one command has to work with: its words, the project with its settings, the tracker, and where to speak.
+
+Of ``.ddx/config.yaml`` only a few plain settings are obeyed, so it is searched, not parsed.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ _SECTION = re.compile(r"(?m)^(\w+):[ \t]*(\{[^}\n]*\})?[ \t]*(?:#.*)?$")
 _SCALAR = r"[ \t]*:[ \t]*(?:\"([^\"\n]*)\"|'([^'\n]*)'|([^\s#,}][^\n#,}]*))"
 
 
+# `cached_property` keeps its value in the dictionary of an instance
 class Workspace(Struct, frozen=True, dict=True):
     """One project with a tracker, or with a place for one."""
 

@@ -53,6 +53,7 @@ def doctor(call: VerbCall) -> None:
 
 
 def _oversized(bead: Bead) -> list[dict[str, Any]]:
+    # no field is longer than its record
     if len(bead.raw) <= history.MAX_FIELD:
         return []
     row = TrackerRow.to_read(bead)

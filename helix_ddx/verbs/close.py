@@ -127,6 +127,7 @@ def _note(call: VerbCall, beads: Beads, bead_id: str, kind: str, *, summary: str
 
 def _cascade(call: VerbCall, beads: Beads, closed: str) -> None:
     """Close what the bead superseded, then its parent if that was the last part of it."""
+    # all are judged as they stood before the first of them ended
     before = dict(beads.beads)
     for bead_id in before:
         if bead_id != closed and _goes_along(call, beads, before, bead_id, closed):
@@ -136,6 +137,7 @@ def _cascade(call: VerbCall, beads: Beads, closed: str) -> None:
             _try_to_end(call, beads, bead_id, "closed", "superseded_close", summary, body, source)
     parent = beads.beads[closed].parent
     visited = {closed}
+    # parents may go in a circle
     while parent and parent not in visited:
         visited.add(parent)
         if not _close_parent(call, beads, parent):
@@ -167,6 +169,7 @@ def _goes_along(call: VerbCall, beads: Beads, before: Mapping[str, Bead], bead_i
         if target in before and before[target].status != "cancelled":
             return False
     row = beads.row(bead_id)
+    # what anybody has begun, noted, held back or claimed is not closed along
     kinds = [str(event.get("kind", "")) for event in history.events_of(row, call.workspace.ddx)]
     if any(word in kind for kind in kinds for word in ("execution", "dispatch", "work", "execute-bead")):
         return False

@@ -1,6 +1,4 @@
-"""``bead create``, ``bead update`` and ``bead queue``: how records come to be, change, are claimed, given back and
-ranked.
-"""
+"""``bead create``, ``bead update`` and ``bead queue``: how records are made, changed, claimed, released and ranked."""
 
 from __future__ import annotations
 
@@ -236,6 +234,7 @@ def claim(call: VerbCall) -> None:
         bead = beads.bead(call.id)
         if call.head:
             edges.reject_open_dependencies(beads, call.id)
+        # in_progress is no refusal by itself: its worker may be gone
         if bead.status not in ("open", "in_progress") or _is_held(call, bead):
             raise Refused(f"bead: cannot claim {call.id} from status {bead.status}")
         change_row(call, beads, call.id, lambda row: _take(call, row, owner, now))
@@ -350,6 +349,7 @@ def _place(call: VerbCall, beads: Beads, bead_id: str, place: int) -> None:
 
 def _free_rank(before: Sequence[Bead], after: Sequence[Bead]) -> int | None:
     """A rank that fits without touching any other bead, or None where none does."""
+    # ranked beads go before unranked ones: whatever is to stay ahead needs a rank first
     if any(bead.queue_rank is None for bead in before):
         return None
     low = before[-1].queue_rank if before else None

@@ -69,6 +69,7 @@ def _meets_a_circle(beads: Mapping[str, Bead], start: str, new: str) -> bool:
     """Whether a walk along the dependencies, the new one among them, comes back to where it has been."""
     on_path = {start}
     seen = {start}
+    # a stack of its own, for a chain may be longer than Python recurses
     walk = [(start, iter((*beads[start].depends_on, new)))]
     while walk:
         place, targets = walk[-1]
@@ -172,6 +173,7 @@ def _draw(
             return
         branch = ("└── " if last else "├── ") if prefix else ""
         call.say(f"{prefix}{branch}{_line(beads[bead_id])}")
+        # a circle is drawn to where it closes
         if bead_id in above:
             continue
         deeper = prefix + ("    " if last else "│   ") if prefix else ""

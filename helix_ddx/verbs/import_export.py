@@ -86,6 +86,7 @@ def _from_anywhere(call: VerbCall, path: Path | None) -> int:
     for tool in TOOLS:
         try:
             count = _from_tool(call, tool)
+        # the tool is not installed, or keeps nothing here
         except Refused:
             continue
         if count:
@@ -165,6 +166,7 @@ def _add(call: VerbCall, beads: Beads, rows: list[TrackerRow]) -> int:
                 call.warn(f"bead: import: {bead.id} has dangling dep {target} (skipped)")
         beads.put(row)
         count += 1
+    # one that was there before is no reason to refuse
     circles = [circle for circle in _circles(beads) if incoming & set(circle)]
     if circles:
         raise Refused(f"bead: import would create circular dependency involving {circles[0][0]}")

@@ -1,5 +1,7 @@
-"""``bead status`` and ``bead metrics``: how many beads there are of what kind, who is at work at head, and what
-attempts cost (``.ddx/executions/*/result.json``).
+"""``bead status``, ``metrics``, ``evidence``, ``needs-human``, ``operator-attention`` and ``human resolve``.
+
+How many beads there are of what kind, who is at work at head, what attempts cost (``.ddx/executions/*/result.json``),
+what a person has to decide, and the events of a bead.
 """
 
 from __future__ import annotations
@@ -113,6 +115,7 @@ def active_work(call: VerbCall, beads: Mapping[str, Bead]) -> dict[str, Any]:
         record = _record(call, holder)
         if known is None:
             found[key] = holder.at, record
+        # of two signs of one bead the fresher counts, and the other fills its gaps
         elif holder.at > known[0]:
             found[key] = holder.at, known[1] | record
         else:
@@ -190,6 +193,7 @@ def released(call: VerbCall) -> None:
     beads = call.store.read()
     rows: list[dict[str, Any]] = []
     for bead in beads.beads.values():
+        # most rows have none, and then nothing of them is decoded
         if b"operator_attention" not in bead.raw and not bead.events_attachment:
             continue
         rows += [

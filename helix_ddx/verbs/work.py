@@ -1,5 +1,6 @@
-"""``work focus``, ``work plan`` and ``work status`` of head, ``agent workers`` of April: what the loop would take
-next, what it will not take by itself, and whether a worker is called for.
+"""``work focus``, ``work plan`` and ``work status`` of head, ``agent workers`` of April, and the cooldowns.
+
+What the loop would take next, what it will not take by itself and until when, and whether a worker is called for.
 """
 
 from __future__ import annotations
@@ -113,6 +114,7 @@ def _advice(ready: int, active: int) -> str:
 
 def _unknowns(beads: Mapping[str, Bead], work: Mapping[str, Any]) -> list[str]:
     claimed = sum(bead.status == "in_progress" for bead in beads.values())
+    # a lease alone is no proof that a process is at work
     if not claimed or any(record["source"] != "claim" for record in work["records"]):
         return []
     return [
