@@ -66,7 +66,7 @@ class AuthoringVerdict(Struct, frozen=True):
 
     @property
     def errors(self) -> tuple[AuthoringFinding, ...]:
-        """What must be mended."""
+        """What must be corrected."""
         return tuple(finding for finding in self.findings if finding.level == "error")
 
     @property
@@ -85,6 +85,7 @@ def deterministic(text: str) -> bool:
     command, check = _COMMAND.search(text) is not None, _CHECK.search(text) is not None
     if check and (command or _TARGET.search(text) is not None):
         return True
+    # a command alone says enough, unless the text makes its outcome a matter of opinion (“make works”)
     return False if _VAGUE.search(text) else command
 
 
@@ -103,6 +104,7 @@ def acceptance_items(acceptance: str) -> tuple[str, ...]:
             marked = True
             items.append(found.group(1).strip())
         elif line.strip():
+            # without marks every line is an item, an indented one too
             if marked and items and line[:1].isspace():
                 items[-1] += " " + line.strip()
             else:
@@ -151,6 +153,7 @@ def _findings(bead: Mapping[str, Any], known: Collection[str] | None, strict: bo
 
 
 def _activities(labels: Sequence[str]) -> list[str]:
+    # HELIX's data writes phase:*, its documents activity:*; both count (docs/decisions/0010)
     return [text for text in labels if text.startswith(("phase:", "activity:")) and text.partition(":")[2] in PHASES]
 
 

@@ -213,6 +213,7 @@ def edits_of(history: JournalHistory) -> dict[str, list[tuple[int, int]]]:
     """Per bead, when each change from here that was no claim began and ended: no worker made those writes."""
     edits: dict[str, list[tuple[int, int]]] = {}
     for entry in history.entries:
+        # a claim is what a worker does too: its time says that somebody took the bead
         if entry.kind != "claim":
             for bead_id in {*entry.before, *entry.after}:
                 edits.setdefault(bead_id, []).append((entry.at, entry.ended_at or entry.at))
@@ -253,6 +254,7 @@ class Journal:
                 if not stat.S_ISREG(status.st_mode):
                     raise OSError(errno.EINVAL, "it is not a regular file", str(self.path))
                 identity = (status.st_dev, status.st_ino)
+                # another file has the name, or this one was cut: it is read from its beginning
                 if identity != self._identity or status.st_size < self._offset:
                     self._forget(identity)
                 file.seek(self._offset)
@@ -350,17 +352,21 @@ class Journal:
             descriptor = os.open(self.path, os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o644)
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX)
+                # numbered under the lock, by the last whole record: other processes append too
                 seq, torn = _last(descriptor)
                 seq += 1
                 entry_id = str(record.get("id") or f"op-{seq}")
                 line = msgspec.json.encode({"v": VERSION, "seq": seq, **record, "id": entry_id}) + b"\n"
+                # a torn line is ended first, so that it spoils itself alone
                 data = b"\n" + line if torn else line
                 written = os.write(descriptor, data)
+                # a full disk takes a part of it
                 if written != len(data):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
+            # a new file can be lost with the machine until its folder is on disk too
             if fresh:
                 _sync_folder(self.path.parent)
         except OSError as error:
@@ -511,6 +517,7 @@ def _lines_backwards(descriptor: int, end: int, step: int = 1 << 16) -> Iterator
         rest = lines[0]
         yield from (line for line in reversed(lines[1:]) if line)
         end = start
+        # a line may have megabytes: longer steps keep joining it from costing the square of that
         step *= 2
     if rest:
         yield rest

@@ -1,6 +1,6 @@
 """What a person or a program can do to the queue, as data: what to do, to which bead, with which values.
 
-An operation says what is wanted. `planning.plan` turns operations into ddx commands for one state of the
+An operation says what is wanted. `plan.planner.plan` turns operations into ddx commands for one state of the
 tracker, with what each rests on and what it will change; nothing here or there touches anything.
 """
 

@@ -1,10 +1,10 @@
 """What follows from planned steps, found on the snapshot without touching anything.
 
-Only beads that a change can reach are judged again: the changed ones, what waits on them, what stands above
-them. On ten thousand beads one operation costs about a millisecond; where a plan reaches a good part of the
-queue, everything is judged once, which is still the same answer.
+Only beads that a change can reach are judged again: the changed ones, what waits on them, what is above them.
+On ten thousand beads one operation costs about a millisecond; where a plan reaches a good part of the queue,
+everything is judged once, which is still the same answer.
 
-Where beads are in the pick order before a change and after it, in words.
+`places` says where the changed beads are in the pick order before a change and after it.
 """
 
 from __future__ import annotations
@@ -197,9 +197,11 @@ class PlannedQueue(Queue):
         self.era, self.as_of = base.era, base.as_of
         self.claims = _claims(base.claims, overlay.leases)
         self.rule = base.rule
+        # the rows say who wrote the tracker, so a changed one may change the rule
         if base.era == "auto" and any(bead.era for bead in changed.values()):
             self.rule = rule_of(self.beads, base.era)
         self.graph = Graph(self.beads)
+        # set, for the graph would look at every bead to find them
         self.graph.children = _children(overlay, changed)
         everything = self.rule != base.rule
         self.judged: set[str] = set(self.beads if everything else _reached(overlay, changed))
@@ -223,6 +225,7 @@ class PlannedQueue(Queue):
             if self._standings[bead_id].state == "ready" and bead_id not in self.claims.running
         ]
         kept = [bead_id for bead_id in base.ready if bead_id not in self.judged]
+        # each insertion moves a part of the list: for many beads one sort costs less
         if len(fresh) * 8 > len(kept):
             return tuple(sorted((*kept, *fresh), key=key))
         for bead_id in fresh:
@@ -279,6 +282,7 @@ def _reached(overlay: Overlay, changed: Mapping[str, Bead]) -> Iterator[str]:
     yield from (bead_id for bead_id in overlay.leases if bead_id in old)
     for bead_id, bead in changed.items():
         before = old.get(bead_id)
+        # what waits looks at nothing of a bead but its status
         if before is None or before.status != bead.status:
             yield from dependents.get(bead_id, ())
         for parent in {bead.parent, before.parent if before is not None else ""}:
@@ -303,6 +307,7 @@ def _new_cycles(overlay: Overlay) -> set[tuple[str, ...]]:
 
 def _component(overlay: Overlay, bead_id: str) -> tuple[str, ...]:
     """The beads that wait in a circle with this one, sorted; empty where it waits in none."""
+    # all that it reaches, then which of that reaches it
     waits_for: dict[str, tuple[str, ...]] = {}
     stack = [bead_id]
     while stack:

@@ -1,11 +1,9 @@
-"""One ddx command with all that is known about it before it runs, and how its words are written.
+"""The parts of a plan: a ddx command with all that is known before it runs, and rows with changes on top.
 
-Rows with planned changes on top, without touching anything.
-
-A change is a mapping of field to value, None standing for an absent field: DDx writes neither null nor an
-empty text, list or parent (docs/formats/ddx.md §1).
-
-Two values of a field in words, so that one sees where they differ however long they are.
+`CommandStep` is one command, `PlanBuilder` collects them, each planned on the `Overlay` that the ones before it leave;
+nothing is touched. A change is a mapping of field to value, None standing for an absent field: DDx writes neither null
+nor an empty text, list or parent (docs/formats/ddx.md §1). `apart` words two values of a field so that one sees where
+they differ however long they are.
 """
 
 from __future__ import annotations
@@ -179,6 +177,7 @@ class Overlay:
 
     def replaced_by(self, bead_id: str) -> list[str]:
         """Ids that may name it as what replaces them, before the changes or after."""
+        # one look at all beads answers for every bead that a plan closes
         if self._replaced is None:
             self._replaced = {}
             for other, bead in self.queue.beads.items():
@@ -368,6 +367,7 @@ class PlanBuilder:
         for bead_id, fields in edits.items():
             self._check_labels(bead_id, fields.get("labels") or ())
             self._check_gates(bead_id, fields)
+        # what the command rests on: the values that the steps before it leave
         before = {bead_id: self.overlay.values(bead_id, fields) for bead_id, fields in edits.items()}
         step = CommandStep(words, edits, before, tuple(watched), ripple or {}, leases or {}, creates)
         self.steps.append(step)
@@ -388,6 +388,7 @@ class PlanBuilder:
         have = self.overlay.values(bead_id, ("labels", "status")) if bead_id in self.overlay else {}
         for gate in self.dialect.gates:
             if gate.kind == "label":
+                # only what the step itself brings: a label that is there already is told by `shut`
                 brings = gate.word in (fields.get("labels") or ()) and gate.word not in (have.get("labels") or ())
             else:
                 brings = fields.get(gate.kind) == gate.word != have.get(gate.kind)
@@ -458,7 +459,7 @@ def check_words(words: Iterable[str]) -> None:
     """Refuse what cannot be said on a command line.
 
     Raises:
-        Refused: a word is too long, or holds a character that no command can take.
+        OperationRefused: a word is too long, or holds a character that no command can take.
     """
     for word in words:
         if "\0" in word:

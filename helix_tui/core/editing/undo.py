@@ -1,9 +1,8 @@
 """Back along the journal: how its entries stand now, and what taking back or doing again would run.
 
-Nothing here touches anything. Several turns are planned one on top of the other, so that the way back to a
-chosen point is shown whole before its first command runs; it ends at the first turn that cannot be made.
-
-What somebody changed in the meantime: shown with both versions, never written over.
+Nothing here touches anything. Several turns are planned one on top of the other, so that the way back to a chosen
+point is shown whole before its first command runs; it ends at the first turn that cannot be made. What somebody
+changed in the meantime is shown with both versions (`Difference`), never written over.
 """
 
 from __future__ import annotations
@@ -114,6 +113,7 @@ def rests_on(steps: Sequence[CommandStep]) -> dict[str, dict[str, Any]]:
         for bead_id, fields in step.before.items():
             kept = first.setdefault(bead_id, {})
             for name, value in fields.items():
+                # what a later step rests on may be an earlier step's doing: the first value counts
                 kept.setdefault(name, value)
     made = {step.creates for step in steps if step.creates}
     return {bead_id: fields for bead_id, fields in first.items() if bead_id not in made}
@@ -147,6 +147,7 @@ class Appraiser:
         """How every entry stands."""
         turned = history.turned()
         standing = [entry for entry in history.entries if entry.plain and entry.standing]
+        # latest first: an entry must have left what the next later one found, or else what is there now
         standing.sort(key=lambda entry: -turned.get(entry.id, entry.seq))
         expected: dict[tuple[str, str], tuple[Any, str]] = {}
         found = {entry.id: _plain_mark(entry) for entry in history.entries}
@@ -182,6 +183,7 @@ class Appraiser:
         if bead is None:
             return None
         known = self._rows.get(bead_id)
+        # a row that did not change keeps its object, and decoding one is dear
         if known is None or known[0] is not bead:
             known = self._rows[bead_id] = (bead, bead.document())
         return canonical_absent(name, known[1].get(name))
@@ -283,7 +285,7 @@ def operations_of(entry: JournalEntry) -> tuple[Operation, ...]:
     """The wishes behind an entry, as the journal keeps them.
 
     Raises:
-        Refused: they are of a shape that this release does not know.
+        OperationRefused: they are of a shape that this release does not know.
     """
     return tuple(_operations(entry))
 

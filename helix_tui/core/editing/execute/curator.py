@@ -161,8 +161,6 @@ class Curator:
         self._reader = TrackerReader(project.beads_file)
         self._runs = RunReader(project, env)
 
-    # --- looking ---------------------------------------------------------------------------------------
-
     def look(self) -> QueueState:
         """The queue as it stands now.
 
@@ -245,8 +243,6 @@ class Curator:
         """The journal as it stands."""
         return self.journal.read()
 
-    # --- changing --------------------------------------------------------------------------------------
-
     def run(
         self, operations: Iterable[Operation], *, shown: Plan | None = None, title: str = "", kind: str = ""
     ) -> Result:
@@ -313,6 +309,7 @@ class Curator:
         with self.gate.open() as lock:
             queue_state, began = self._settled(), now_ns()
             executable = self.executable(queue_state.queue.default_era)
+            # the program inherits the lock: should we be killed, others wait until it has ended
             finished = executable.attempt(args, timeout=timeout, keep=(lock,), cap=cap)
             after = self.look()
             before, now = changed_rows(queue_state.queue.beads, after.queue.beads)
@@ -444,8 +441,6 @@ class Curator:
         dialect = self.dialect(queue_state.queue)
         return foretell(entries, self.journal.read(), queue_state.queue, dialect, queue_state.busy), queue_state
 
-    # --- inside ----------------------------------------------------------------------------------------
-
     def _planned(
         self, kind: str, title: str, make: Callable[[PlanBuilder, QueueState], None], queue_state: QueueState
     ) -> Plan:
@@ -508,12 +503,14 @@ class Curator:
         ran, ids, error, moved = self._run_steps(made.steps, queue_state, lock, said)
         after = self.look()
         overlay = Overlay(after.queue)
+        # a command may fail after its work: a bead that it made is found by its title and time
         if error is not None:
             known = {*queue_state.queue.beads, *ids.values()}
             ids = {**lost_births(began, made.steps[ran : ran + 1], overlay, known), **ids}
         steps = renamed(made.steps, ids)
         before = {ids.get(bead_id, bead_id): fields for bead_id, fields in before.items()}
         outcome = settle(steps, ran, before, overlay, self.dialect(after.queue), unsure=error is not None)
+        # any write of ddx drops the lines that are no beads
         gone = dropped_since(queue_state.tracker, after.tracker)
         if gone:
             outcome = replace(outcome, back=replace(outcome.back, traces=(*outcome.back.traces, *gone)))
@@ -538,6 +535,7 @@ class Curator:
 
         ``said`` takes in errors that ddx told of while it exited as if there were none.
         """
+        # found by now, so the era does not matter
         executable = self.executable("head")
         ids: dict[str, str] = {}
         known = set(queue_state.queue.beads)
@@ -546,7 +544,9 @@ class Curator:
                 shown = ("ddx", *step.args)
                 return number, ids, DdxError(shown, "stopped on request", "undo reverts what was done"), []
             (current,) = renamed([step], ids)
+            # a bead that is being made has no row to rest on
             before = {bead_id: fields for bead_id, fields in current.before.items() if bead_id != step.creates}
+            # read anew before each command: a worker may have written since the last one
             moved = differences(before, self._reader.read().beads)
             if moved:
                 return number, ids, None, moved
@@ -554,6 +554,7 @@ class Curator:
                 finished = executable.run(current.args, keep=(lock,))
             except DdxError as error:
                 return number, ids, error, []
+            # caught so that what ran is settled and written down before the program ends
             except (KeyboardInterrupt, SystemExit) as stop:
                 return number, ids, interrupted(current, stop), []
             self._warnings += hook_warnings(finished)
@@ -588,6 +589,7 @@ class Curator:
 
     def _finish(self, entry_id: str, outcome: SettledChange, *, error: str = "", recovered: bool = False) -> None:
         result = outcome.result
+        # its process died before anything changed: no command of it failed
         if recovered and result == "failed":
             result = "not_done"
         self.journal.finish(

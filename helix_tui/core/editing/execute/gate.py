@@ -1,5 +1,6 @@
-"""The one place that decides whether anything may be written, which executable writes for us, and that one writer
-works at a time.
+"""Whether anything may be written, by which executable, and by one writer at a time.
+
+`WriteGate` is the one lock of all our writes; `find_executable` names the program that writes for us.
 """
 
 from __future__ import annotations
@@ -109,12 +110,14 @@ class WriteGate(Struct, frozen=True):
                 make_folder(self.project.helix_dir)
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
                 self._take(descriptor)
+                # for those who wait: who holds the gate, and a mark that changes with every holder
                 os.ftruncate(descriptor, 0)
                 os.pwrite(descriptor, f"{os.getpid()} {time.time_ns()}".encode(), 0)
             except OSError as error:
                 raise GateBroken(error) from None
             yield descriptor
         finally:
+            # closing lets go of the lock, unless a ddx that inherited it still works
             if descriptor >= 0:
                 os.close(descriptor)
 
@@ -124,6 +127,7 @@ class WriteGate(Struct, frozen=True):
         What is waited out is one holder's patience, not that of a queue which moves on.
         """
         path = str(self.project.helix_dir / "curation.lock")
+        # flock keeps no queue: who asks again at once would get it before those who look every 20 ms
         rest = _last_held.get(path, 0.0) + 2 * POLL_S - time.monotonic()
         if self.patience_s and rest > 0:
             time.sleep(min(rest, 2 * POLL_S))
@@ -265,6 +269,7 @@ def find_executable(
         DdxError: a ddx was asked for and is not there; another one does not take its place.
     """
     env = dict(os.environ if env is None else env)
+    # by itself ddx would look for its folder below the root, and change another queue
     if find_project(project.root, env=env).ddx_dir != project.ddx_dir:
         env["DDX_BEAD_DIR"] = os.fspath(project.ddx_dir)
     found = find_ddx(explicit, env)
@@ -280,6 +285,7 @@ def find_executable(
 def embedded_tracker(project: Project, *, era: Era, env: Mapping[str, str]) -> Executable:
     """The embedded tracker speaking ``era``, whatever ddx is on PATH."""
     env = dict(env)
+    # -P keeps the current folder off the path, so the folder that holds our packages is named
     package = str(Path(__file__).resolve().parents[4])
     env["PYTHONPATH"] = os.pathsep.join(filter(None, (package, env.get("PYTHONPATH", ""))))
     env.setdefault("HELIX_DDX_ERA", era)
@@ -292,6 +298,7 @@ def dialect_for(executable: Executable, *, fallback: Era) -> Dialect:
     Raises:
         DdxError: it cannot be started, or does not give its help within a time.
     """
+    # nothing is tried of the embedded tracker: what it does is known
     if executable.embedded:
         return FAMILIES["april" if executable.env.get("HELIX_DDX_ERA") == "april" else "head"]
     return dialect_of(Path(executable.words[0]), executable.root, env=executable.env, fallback=fallback)

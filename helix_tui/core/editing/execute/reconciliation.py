@@ -1,9 +1,8 @@
 """What came of some steps, found by looking at the rows and never by trusting that a command did its work.
 
 Used after every run, and for runs whose process died: then all that is left is the intent in the journal and
-the rows as they are.
-
-Lines of a tracker that are no beads: the next write of ddx drops them, which is said before and after.
+the rows as they are. Lines of a tracker that are no beads are looked at too: the next write of ddx drops them,
+which is said before and after.
 """
 
 from __future__ import annotations
@@ -51,7 +50,7 @@ def settle(
     *,
     unsure: bool = False,
 ) -> SettledChange:
-    """What steps did, by the rows of ``scene``.
+    """What steps did, by the rows of ``overlay``.
 
     Args:
         ran: how many of the steps ended well.
@@ -73,6 +72,7 @@ def settle(
     if not after:
         back = WayBack(lost=leases_lost(steps[:ran]))
         return SettledChange("failed" if ran < len(steps) or problems else "done", back=back, problems=problems)
+    # unsure, only the rows can tell; else a value that ddx stores in its own form is no failure
     whole = not _against(steps, before, overlay) if unsure else ran >= len(steps) and not _unmoved(problems)
     back = way_back(PlanBuilder(overlay, dialect), goal)
     return SettledChange("done" if whole else "partial", goal, after, back, problems)
@@ -86,6 +86,7 @@ def _seen(steps: Sequence[CommandStep], ran: int, before: Values, overlay: Overl
     """
     found: dict[str, dict[str, Any]] = {}
     for number, step in enumerate(steps):
+        # what a step may change beside what is certain is its doing only where it is seen to have run
         took = number < ran
         for bead_id, fields in step.edits.items():
             if bead_id not in overlay:
@@ -267,6 +268,7 @@ def lost_births(since: int, steps: Sequence[CommandStep], overlay: Overlay, know
             if (
                 bead.title == row.get("title")
                 and born is not None
+                # a row may tell whole seconds
                 and born >= since - NS
                 and bead_id not in known
                 and bead_id not in ids.values()
@@ -278,6 +280,7 @@ def lost_births(since: int, steps: Sequence[CommandStep], overlay: Overlay, know
 
 def born(out: str, tracker: Tracker, known: set[str]) -> str | None:
     """The id of the bead that was just made: what ddx printed, if the tracker holds it and did not before."""
+    # ddx prints the id last, after whatever a hook or a newer release had to say
     for line in reversed(out.split("\n")):
         if line.strip() in tracker.beads and line.strip() not in known:
             return line.strip()

@@ -3,10 +3,9 @@
 DDx's traps stand in docs/formats/ddx.md §1 and §2: ``--labels`` and ``--notes`` replace, ``--set status=`` is
 lost, every edge blocks whatever its type.
 
-Order inside one priority: ``bead queue`` and the ranks that it will write (head era).
-
-A rank is sparse: the moved bead gets a number between its neighbours where there is room for one; else every
-bead of the priority is numbered anew in tens (docs/formats/ddx.md §2).
+Order inside one priority is ``bead queue`` and the ranks that it will write (August). A rank is sparse: the moved
+bead gets a number between its neighbours where there is room for one; else every bead of the priority is numbered
+anew in tens (docs/formats/ddx.md §2).
 """
 
 from __future__ import annotations
@@ -80,6 +79,7 @@ def _to_the_top(writing: PlanBuilder, bead_id: str) -> None:
 def _ranks(overlay: Overlay, others: list[str], bead_id: str, place: int) -> dict[str, int]:
     """The numbers that ddx will write to put a bead at a place among the others."""
     numbers = [_rank(overlay, other) for other in others]
+    # unranked beads come after ranked ones: behind one of them no single number puts a bead
     if None not in numbers[:place]:
         low = numbers[place - 1] if place else None
         high = next((number for number in numbers[place:] if number is not None), None)
@@ -109,6 +109,7 @@ def _bucket(overlay: Overlay, priority: int) -> list[str]:
 def _near(overlay: Overlay, priority: int) -> list[str]:
     """Ids of one priority."""
     here = [bead_id for bead_id, bead in overlay.queue.beads.items() if bead.priority == priority]
+    # planned changes may have brought a bead into the priority, or out of it
     both = dict.fromkeys((*here, *overlay.edits))
     return [bead_id for bead_id in both if overlay.bead(bead_id).priority == priority]
 
@@ -145,6 +146,7 @@ def plan_eligible(writing: PlanBuilder, operation: Operation) -> None:
     if not on:
         writing.update(bead_id, {"execution-eligible": False})
         return
+    # an absent field lets workers pick the bead as well as a true one
     if overlay.value(bead_id, "execution-eligible") is not False:
         return
     epic = overlay.value(bead_id, FOCUS_MARK)
@@ -189,6 +191,7 @@ def plan_depend(writing: PlanBuilder, operation: Operation) -> None:
     must_exist(overlay, on, "ddx accepts no dependency on a bead that is not in the tracker")
     if on in overlay.depends_on(bead_id):
         return
+    # ddx refuses a circle as well, without naming the beads that make it
     path = _path(overlay, on, bead_id)
     if path:
         raise OperationRefused(
@@ -250,6 +253,7 @@ def plan_fields(writing: PlanBuilder, operation: Operation) -> None:
     given = given_fields(operation)
     fields: dict[str, Any] = {}
     for name, text in given.items():
+        # each of these has a rule of its own, below or in `lifecycle`
         if name in ("status", "superseded-by", "queue-rank", "parent", "execution-eligible"):
             continue
         fields[name] = _assigned(writing, name, text)
@@ -261,6 +265,7 @@ def plan_fields(writing: PlanBuilder, operation: Operation) -> None:
         plan_supersede(writing, Operation("supersede", bead_id, {"by": given["superseded-by"] or None}))
     if "execution-eligible" in given:
         on = _checked_truth(given["execution-eligible"])
+        # `plan_eligible` leaves an absent field alone, and here somebody asks for the value itself
         if on and writing.overlay.value(bead_id, "execution-eligible") is None:
             fields["execution-eligible"] = True
         else:

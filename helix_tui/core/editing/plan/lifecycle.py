@@ -1,18 +1,13 @@
-"""Planning of what changes a bead's status, with the lifecycle of each era.
+"""Planning of what changes a bead's status, and of new beads, with the lifecycle of each era.
 
-Rules: docs/formats/ddx.md §1 (lifecycle, auto-close cascade) and §2. April lets any of its three statuses
-follow any other; head checks each step, and closes further beads by itself.
+Rules: docs/formats/ddx.md §1 (lifecycle, auto-close cascade) and §2. April lets any of its three statuses follow any
+other; later releases check each step, and close further beads by themselves. Two rules for the latter: open beads that
+the closed one supersedes fall with it, unless somebody has worked on them or holds them; and upwards, an epic or a bead
+that no worker may pick closes once all of its children are finished. Which of it a release does stands in its
+`Dialect`.
 
-What ddx closes by itself after a bead was closed.
-
-Two rules (docs/formats/ddx.md §1): open beads that the closed one supersedes fall with it, unless somebody
-has worked on them or holds them; and upwards, an epic or a bead that no worker may pick closes once all of
-its children are finished. Which of it a release does stands in its `Dialect`.
-
-Planning of a new bead.
-
-``--priority`` is always passed, for without it ddx makes a bead P0 (docs/formats/ddx.md §1); notes and, where
-``--depends-on`` is not known, dependencies follow as commands of their own.
+A new bead is always given its ``--priority``, for without it ddx makes a bead P0; notes and, where ``--depends-on`` is
+not known, dependencies follow as commands of their own.
 """
 
 from __future__ import annotations
@@ -99,6 +94,7 @@ def _superseded(overlay: Overlay, closed: str) -> Iterator[str]:
 
 
 def _may_fall(overlay: Overlay, bead_id: str, closed: str) -> bool:
+    # from here on, what keeps a bead from falling: somebody waits for it, has begun, noted or holds it
     waiting = (
         other
         for other in overlay.queue.graph.dependents.get(bead_id, ())
@@ -172,6 +168,7 @@ def plan_claim(writing: PlanBuilder, operation: Operation) -> None:
     writing.add(
         words,
         {bead_id: edits},
+        # who, where and since when is for ddx to write: it is read from the row afterwards
         watched=[(bead_id, field) for field in ("owner", *CLAIM_FIELDS)],
         ripple={bead_id: beat} if writing.dialect.claim_in_row else None,
         leases={bead_id: True} if writing.dialect.leases else None,
@@ -289,6 +286,7 @@ def plan_cancel(writing: PlanBuilder, operation: Operation) -> None:
         raise OperationRefused(f"{called(bead_id)} is closed and cannot be cancelled; reopen it first")
     if bead_id in writing.busy:
         raise OperationRefused(f"a live worker is on {called(bead_id)}; stop the worker first")
+    # ddx lets cancelled follow open, and not in_progress
     if status == "in_progress":
         add_unclaim(writing, bead_id)
     waiting = [
@@ -307,6 +305,7 @@ def plan_set(writing: PlanBuilder, operation: Operation) -> None:
     given = given_fields(operation)
     reason = ""
     if given.get("status") == "blocked":
+        # the reason goes into the command that blocks: ddx refuses that without one
         reason = given.pop(BLOCKER_FIELDS[0], "")
     plan_fields(writing, assign(operation.bead_id, given))
     if "status" in given:
@@ -353,6 +352,7 @@ def add_status(writing: PlanBuilder, bead_id: str, status: str, reason: str = ""
             else option("--set", f"{name}={reason}")
         )
     else:
+        # a bead that is blocked no longer loses its reasons
         edits |= {name: None for name in BLOCKER_FIELDS if overlay.value(bead_id, name) is not None}
     writing.add(words, {bead_id: edits}, watched=[(bead_id, "work-consecutive-wedges")])
 
@@ -399,8 +399,10 @@ def plan_create(writing: PlanBuilder, operation: Operation) -> None:
             raise OperationRefused(
                 f"{called(target)} is above the new bead in the tree, and ddx lets no bead wait on one above it"
             )
+    # one plan may make several beads, each with a stand-in of its own
     place = NEW if NEW not in overlay else f"(new {len(overlay.added) + 1})"
     extra = _extra(writing, wanted)
+    # the row that ddx will write, then the words that have it write that
     row: dict[str, Any] = {
         "title": title,
         "status": "open",
@@ -413,6 +415,7 @@ def plan_create(writing: PlanBuilder, operation: Operation) -> None:
         **extra,
     }
     words = ["bead", "create"]
+    # a title that looks like a flag is given last, after --
     if not title.startswith("-"):
         words.append(title)
     words += option("--type", row["issue_type"]) + option("--priority", str(level))

@@ -3,11 +3,9 @@
 A plan is made on one state of the tracker and changes nothing. Many operations are planned one on top of the
 other, so that the third knows what the first two will have done.
 
-The way back is commands that give rows the values they had, and what no command can give back.
-
-Built from the values before, never from the operation, so that it is right whatever the operation did. Rules
-of the commands: docs/formats/ddx.md §2; what is protected from ``--unset``: the claim fields, which only
-letting go of the bead takes away.
+The way back is commands that give rows the values they had, and a list of what no command brings back. It is built
+from the values before, never from the operation, so that it is right whatever the operation did. Rules of the
+commands: docs/formats/ddx.md §2; ``--unset`` refuses the claim fields, which only letting go of the bead takes away.
 """
 
 from __future__ import annotations
@@ -85,6 +83,7 @@ def way_back(writing: PlanBuilder, goal: Mapping[str, Fields | None], *, reason:
     """
     findings = _Findings()
     latest_first = list(goal.items())[::-1]
+    # a focus mark first, as `FOCUS_ON` says; of the others the latest change goes first
     latest_first.sort(key=lambda pair: FOCUS_ON not in (pair[1] or ()))
     for bead_id, fields in latest_first:
         try:
@@ -142,6 +141,7 @@ def _restore(writing: PlanBuilder, bead_id: str, goal: Fields, findings: _Findin
     _edges(writing, bead_id, wanted, findings)
     _reach_status(writing, bead_id, status, fields, findings)
     writing.update(bead_id, fields)
+    # last, once its edges are as they were: ddx refuses to close over an open dependency
     if status == "closed" and overlay.status(bead_id) != "closed" and writing.dialect.lifecycle:
         _close_again(writing, bead_id, findings)
 
@@ -166,6 +166,7 @@ def _leave_status(
         for name in CLAIM_FIELDS
         if name in wanted and wanted[name] is None and overlay.value(bead_id, name) is not None
     ]
+    # --unset refuses the fields of a claim: only letting go takes them away
     if released or any(name.startswith("claimed-") for name in gone):
         add_unclaim(writing, bead_id)
     if writing.dialect.leases and status == "in_progress" and have != "in_progress":
@@ -274,6 +275,7 @@ def _close_again(writing: PlanBuilder, bead_id: str, findings: _Findings) -> Non
         findings.lost.append(f"{called(bead_id)} was closed, but waits on {named(waits)} now")
         return
     add_close(writing, bead_id)
+    # an undo that closes further beads would be another change
     falls = writing.steps[-1].ripple
     if falls:
         findings.lost.append(f"closing {called(bead_id)} again would also close {named(falls)}")
@@ -348,6 +350,7 @@ def plan(
             PLANNERS[operation.kind](writing, operation)
         except OperationRefused as error:
             refusals.append(Refusal(operation, str(error)))
+            # nothing is left of an operation that was refused half-way
             if len(writing.steps) > mark:
                 writing = _up_to(writing, queue, mark)
     steps = tuple(writing.steps)
@@ -368,6 +371,7 @@ def plan_back(steps: Sequence[CommandStep], queue: Queue, dialect: Dialect) -> W
     for step in steps:
         after.apply(step.edits, step.leases)
         after.apply(step.ripple)
+    # what is only watched may not change, and then there is nothing to give back
     goal = {bead_id: fields for bead_id, fields in values_before(steps, queue).items() if bead_id in after.edits}
     back = way_back(PlanBuilder(after, dialect), goal)
     lost = leases_lost(steps)
