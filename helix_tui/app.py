@@ -226,7 +226,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self.barrier.watch_threads()
         # a thread that reads gives way to a key within half a millisecond, not five
         sys.setswitchinterval(0.0005)
-        # the app before this one in the same process (a tour on the demo, a test) has ended all reads as it left
+        # a console that was left for the tour comes back in the same process, where it ended all reads as it left
         allow_reads()
         self._feed.start()
         if self._home:

@@ -53,6 +53,7 @@ class ConsoleMonitor:
         curator = None
         if not read_only:
             curator = Curator(project, lambda era: find_executable(project, ddx, era=era), who="helix", as_of=clock)
+            # the monitor waits for nobody: what it may not write now it tries at a later look
             curator.gate = WriteGate(project, patience_s=0.0)
         self._monitor = BackgroundMonitor(
             project, tell, curator=curator, clock=clock, default_budget=load_settings().budget
@@ -153,10 +154,12 @@ class Jobs:
     def settle(self, worker: Worker[Any]) -> None:
         """A worker of the node has come to another state."""
         found = self._current.get(worker.name)
+        # a worker of the same kind has taken its place meanwhile: what the older one brings is out of date
         if found is None or found[0] is not worker:
             return
         _, done, failed = found
         if worker.state is WorkerState.SUCCESS:
+            # before the call, which may start the next job of this kind
             del self._current[worker.name]
             done(worker.result)
         elif worker.state in (WorkerState.ERROR, WorkerState.CANCELLED):
@@ -202,6 +205,7 @@ class Notifier:
         found = self._watch.see(needs, snapshot.runs, snapshot.attempts, now=now, loop=loop, beads=snapshot.queue.beads)
         gone = self._watch.gone()
         self._held += found
+        # the screen says at once that a run has ended; quiet hours are for what is heard elsewhere
         for note in found:
             if note.event == "run_ended":
                 more = f" · {note.waiting:,} need{'s' * (note.waiting == 1)} you: !" if note.waiting else ""
@@ -225,9 +229,11 @@ class Notifier:
             if note.event == "needs" and not waiting.intersection(note.keys):
                 continue  # dealt with before anybody was told
             try:
+                # of several consoles on one project the one that makes the marker tells
                 ours = bool(note.keys) if self._read_only else bool(claimed(snapshot.project, note.keys))
             except OSError as error:
                 logs.logger("app").warning("no marker of what was told: %s", error)
+                # rather told by two consoles than by none
                 ours = True
             if ours:
                 self._say(snapshot, note)
@@ -241,6 +247,7 @@ class Notifier:
         problem = run_command(
             self._settings.notify, note.document(snapshot.project, self._clock()), snapshot.project.root
         )
+        # a command that fails would fail at every note
         if problem and not self._complained:
             self._complained = True
             self._host.call_from_thread(self._host.say, f"nobody was told: {problem}", "warning")

@@ -99,6 +99,7 @@ def _is_stale_for_app(app: App[Any], message: Message) -> bool:
 
 
 def _aim_at(app: App[Any], message: Message) -> None:
+    # on the message itself, which Textual hands on from app to widget; weakly, so that it keeps no screen that has left
     setattr(message, _AIM, (ref(app.screen_stack[-1]), app.current_mode))
 
 
@@ -110,6 +111,7 @@ def _went_elsewhere(app: App[Any], message: Message) -> bool:
 
 def _hand_on(app: App[Any], message: Message) -> None:
     """Give what was typed to the screen in view, ahead of whatever the terminal sends after it."""
+    # another event, since Textual forwards none a second time
     typed = events.Paste(message.text) if isinstance(message, events.Paste) else _same_key(message)
     _aim_at(app, typed)
     (app.focused or app.screen)._forward_event(typed)
@@ -388,6 +390,7 @@ class HelixScreen(Dismissal):
         self.tabs = Tabs(TABS, self.NAME)
         self.notices = NoticeLine()
         self.footer = KeyLine(self.FOOTER)
+        # no snapshot has this generation, so the first one is shown whatever it is
         self._shown: tuple[int, tuple[Need, ...], tuple[Need, ...]] = (-1, (), ())
         self._aged = 0
         self._failure: Failure | None = None
@@ -486,6 +489,8 @@ class HelixScreen(Dismissal):
         """Hide every widget but the notice and the tabs, those that came since too."""
         kept = (self._failure, self.tabs)
         for child in self.children:
+            # Textual's own are toasts, tooltips and scrollbars; only what showed is noted, so that `hide_failure` shows
+            # no more
             if child not in kept and not child.has_class("-textual-system") and child.display:
                 child.display = False
                 self._hidden.append(child)
@@ -496,6 +501,7 @@ class HelixScreen(Dismissal):
         if failure is not None:
             failure.remove()
         for child in self._hidden:
+            # the stylesheet decides again: at this width some of them may have to stay hidden
             child.styles.clear_rule("display")
         self._hidden = []
         self._shown = (-1, (), ())
@@ -562,6 +568,7 @@ class HelixScreen(Dismissal):
     def _focus_pane(self, step: int) -> None:
         panes = [*self.panes(), *(line for line in (self.pulse, self.notices) if line.can_focus)]
         if panes:
+            # from no pane a step either way leads to the first one
             here = panes.index(self.focused) if self.focused in panes else -step
             panes[(here + step) % len(panes)].focus(scroll_visible=False)
 

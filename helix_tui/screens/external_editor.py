@@ -1,6 +1,7 @@
-"""A file at a line in the user's own editor, with the console out of the way meanwhile.
+"""Other programs that have the terminal for a while or take a text: the user's editor, their pager, tmux.
 
-Copying where the terminal alone is not enough: inside tmux, which drops what programs send (OSC 52).
+Editor and pager open a file at a line and run to their end, with the console out of the way meanwhile. Inside tmux,
+which drops what programs send to the clipboard (OSC 52), a copied text goes to its buffer.
 """
 
 from __future__ import annotations
@@ -62,6 +63,7 @@ def editor_command(path: Path, line: int, env: Mapping[str, str] | None = None) 
             if name in _COLON:
                 return [*words, f"{path}:{line}"]
             if name in _GOTO:
+                # without --wait they return at once, and the console would draw as if the editor had ended
                 return [*words, "--wait", "--goto", f"{path}:{line}"]
             return [*words, os.fspath(path)]
     return None
@@ -74,6 +76,7 @@ def run_editor(command: Sequence[str]) -> int:
         OSError: it does not start.
     """
     begun = monotonic()
+    # in this session, not in one of its own as other programs: an editor needs the terminal
     code = subprocess.run(command, check=False).returncode
     logs.program(command, f"rc {code}", monotonic() - begun, "editor")
     return code
@@ -88,6 +91,7 @@ def pager_command(path: Path, line: int, env: Mapping[str, str] | None = None) -
         except ValueError:
             continue
         if words and shutil.which(words[0], path=env.get("PATH")):
+            # other pagers may take +12 for the name of a file
             at = [f"+{line}"] if os.path.basename(words[0]) in ("less", "more", "most") and line > 1 else []
             return [*words, *at, os.fspath(path)]
     return None

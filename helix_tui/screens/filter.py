@@ -86,6 +86,7 @@ class FilteringScreen(PanedScreen):
         self.prompt = None
         self.list.focus(scroll_visible=False)
         await event.prompt.remove()
+        # where it was called off, this is the text from before
         self.filter_with(event.text)
         if event.kept:
             self.list.settle()

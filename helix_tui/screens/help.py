@@ -160,6 +160,7 @@ class HelpScreen(OverlayScreen, FilteringScreen):
             if row.key.startswith("group:"):
                 heading = row
                 continue
+            # an entry of several lines is found as a whole, or not at all
             first = row.key.rpartition("/")[0] or row.key
             if first != entry:
                 whole = "".join(text for each in self._rows if each.key.startswith(first) for text, _ in each.left)
@@ -190,9 +191,11 @@ class HelpScreen(OverlayScreen, FilteringScreen):
         """Other widths break sentences elsewhere."""
         width = max(20, self.size.width - 3)
         below = [screen for screen in self.app.screen_stack if isinstance(screen, HelixScreen) and screen is not self]
+        # the keys of the screen that one comes from stand first
         here = next((name for screen in reversed(below) if (name := screen.NAME or screen.SCOPE)), "")
         keymap = dict(self.console.keymap)
         mine, *others = places(here)
+        # on those two screens the bars are what is asked about, elsewhere the signs of beads
         legend = [*_memory(width)] if here in ("memory", "insights") else [*_signs(width)]
         rest = [*_signs(width)] if here in ("memory", "insights") else [*_memory(width)]
         self._rows = [

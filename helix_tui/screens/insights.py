@@ -129,6 +129,7 @@ class InsightsScreen(PanedScreen):
         elif not snapshot.attempts_read:
             self._bare(READING)
         wanted = (snapshot.attempts, snapshot.queue.beads, snapshot.attempts_read)
+        # by identity: a snapshot shares with the one before what has not changed
         if any(one is not other for one, other in zip(wanted, self._wanted, strict=False)) or not self._wanted:
             self._wanted = wanted
             read = partial(read_figures, snapshot, self.console.now())

@@ -259,6 +259,7 @@ class JournalScreen(FilteringScreen):
             self._show_detail()
 
     def _make_rows(self) -> None:
+        # how an entry stands against the beads comes from a thread: until then it looks done
         none = Mark("done")
         self._rows = [change_row(entry, self._marks.get(entry.id) or none) for entry in reversed(self._history.entries)]
 
@@ -266,6 +267,7 @@ class JournalScreen(FilteringScreen):
         """Hold the entries against the rows, in a thread, if either is new."""
         last, self._appraised = self._appraised, (snapshot.journal, snapshot.queue.beads)
         history, beads = self._appraised
+        # by identity: a snapshot shares with the one before what has not changed
         if last is not None and last[0] is history and last[1] is beads:
             return
         work = partial(self._appraiser.marks, history, beads)
@@ -346,6 +348,7 @@ class JournalScreen(FilteringScreen):
         """A line leads to a bead, or to another entry."""
         if event.kind == "bead":
             self.console.go_to_bead(event.name)
+        # the filter hides that entry: it gives way
         elif not self.list.select(event.name):
             self.filter_with("")
             self.list.select(event.name)
@@ -356,6 +359,7 @@ class JournalScreen(FilteringScreen):
         if narrow:
             self.set_class(self.focused is self.detail, "-reading")
         else:
+            # not before the new posture holds: a pane that is hidden for a moment loses the focus
             self.call_after_refresh(self.remove_class, "-reading")
         self._show_rows()
         self.call_after_refresh(self._show_detail)

@@ -54,6 +54,7 @@ class PanedScreen(HelixScreen):
             return
         panes = self._container()
         focused = self.focused
+        # the focus is on a list deep inside one of the two panes
         mine = next((child for child in panes.children if focused in (child, *child.query("*"))), None)
         if mine is None or sum(bool(child.size.width) for child in panes.children) < 2:
             self.console.say("nothing to zoom: only one pane is shown")
@@ -77,6 +78,7 @@ class PanedScreen(HelixScreen):
             await self.action_back()
 
     def _focus_pane(self, step: int) -> None:
+        # while one pane is zoomed the next one has no size yet: it can be gone to once both show
         if len(self.panes()) < 2 and self.unzoom():
             self.call_after_refresh(super()._focus_pane, step)
         else:
@@ -116,6 +118,7 @@ class PanedScreen(HelixScreen):
             return
         along, across = ("height", "width") if self._one_over_the_other() else ("width", "height")
         for child, part in zip(self._container().children, (share, 100 - share), strict=False):
+            # both, since the share that was set for the other posture still stands there
             setattr(child.styles, along, f"{part}fr")
             setattr(child.styles, across, "1fr")
 
@@ -158,6 +161,7 @@ def keep(screen: HelixScreen, write: Callable[[], None]) -> None:
             said = f"not kept for the next start: {clean_line(str(error), 200)}"
             app.call_from_thread(screen.console.say, said, "warning")
 
+    # of the app, since a screen that leaves cancels its workers
     app.run_worker(work, group="layout", thread=True)
 
 

@@ -1,8 +1,7 @@
 """Going places: to a screen, to a bead or an attempt on it, to a sheet that lies on whatever is shown.
 
-Screens and sheets are imported when somebody first goes there.
-
-Where ``:`` can go: beads by id or title, screens, and commands. The palette offers the same commands.
+Screens and sheets are imported when somebody first goes there. ``:`` leads to beads by id or title, to screens and
+to commands; the palette offers the same commands.
 """
 
 from __future__ import annotations
@@ -109,6 +108,7 @@ def ways_to(text: str, queue: Queue, among: Sequence[Command], archive: Iterable
         rank = _rank_of_bead(bead, wanted)
         if rank is not None:
             found.append((rank, 3, Completion(bead.id, 0, f"archived · {bead.title}")))
+    # without the third, which cannot be compared; equal ones stay in the order in which they were found
     best = heapq.nsmallest(_MOST, found, key=lambda each: each[:2])
     return [Completion(way.text, 0, clean_line(way.help, 200)) for _, _, way in best]
 
@@ -294,6 +294,7 @@ class Traveller(App[int]):
                 return True
             self.say(f"{bead_id} is not in the tracker", "warning")
             return False
+        # in the app's own loop: a handler of the sheet that leaves cannot wait for its end
         self.call_later(self._go_to_bead, bead_id)
         return True
 
@@ -369,6 +370,7 @@ class Traveller(App[int]):
         if not event.kept or not text:
             return
         command = next((each for each in self._commands(self.screen) if each.name == text.lower()), None)
+        # a bead whose id is also the name of a command is what was meant
         if command is None or text in self.snapshot.queue.beads or text in self.snapshot.archive:
             self.go_to_bead(text)
         else:
@@ -385,6 +387,7 @@ class Traveller(App[int]):
             Command(name, said, do, key=by_label.pop(name).id if name in by_label else "")
             for name, said, do in screen.commands()
         ]
+        # the rest of the screen's keys: those that a command offers already are not offered twice
         known = {command.key for command in (*commands(), *own)}
         by_key = [
             Command(key.label, key.help, partial(screen.run_action, key.action), key=key.id)
@@ -452,6 +455,7 @@ class Traveller(App[int]):
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
         """Textual's own; a key that nothing is bound to says where it means something, or what does it here."""
+        # Textual asks twice for each key: for bindings with priority first
         done = await super()._check_bindings(key, priority)
         if not done and not priority and isinstance(self.screen, HelixScreen) and key != self._unknown_key:
             self._unknown_key = key
@@ -498,6 +502,7 @@ class Traveller(App[int]):
     def _touring(self) -> Iterator[Tour | None]:
         """The tour; one that fails is over, so that no screen fails with it again."""
         with ExitStack() as failed:
+            # runs only where the block raises: pop_all takes it away otherwise
             failed.callback(self.end_tour)
             yield self.tour
             failed.pop_all()

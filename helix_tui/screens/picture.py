@@ -49,6 +49,7 @@ def keep_picture(svg: str, name: str, folder: Path | None = None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     names = (f"{name}-{number}" if number > 1 else name for number in itertools.count(1))
     file = next(path for each in names if not (path := folder / f"{each}.svg").exists())
+    # "x": another console may have made that file since it was looked for
     with file.open("x", encoding="utf-8") as out:
         out.write(svg)
     return file

@@ -1,6 +1,7 @@
-"""A sheet lies on the lower part of a screen, or on all of a narrow one: a caption, a page, its keys.
+"""What lies on a screen, and leaves it by esc.
 
-A screen that lies on another one: a caption, a list, and esc leads back.
+A `Sheet` covers the lower part, or all of a narrow screen: a caption, a page, its keys. An `OverlayScreen` covers all:
+status bar, caption, one list.
 """
 
 from __future__ import annotations
@@ -80,6 +81,8 @@ class Sheet(HelixScreen, ModalScreen[Any]):
             self.list.styles.height = "1fr"
         else:
             most = int(self.app.size.height * SHARE) - self.AROUND  # as Textual rounds: the footer stays
+            # one line more where the row under the cursor may need a second one, so that the sheet does not grow as it
+            # moves
             unfolds = any(rows.paint_more(index, self.app.size.width - 2) for index in range(len(rows)))
             self.list.styles.height = max(1, min(len(rows) + unfolds, most))
         self.list.show(rows)

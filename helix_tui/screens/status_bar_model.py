@@ -57,6 +57,7 @@ def pulse_facts(
         age_s=age,
         stale=bool(running) and age is not None and age >= STALE_AFTER_S,
         running=running,
+        # not every dead run: ddx gives some of their beads out again, and Needs me leaves those out too
         stale_claims=sum(group_of(need) == "stale claims" for need in needs),
         ready=len(counts.ready),
         needs_me=len(needs),
@@ -170,6 +171,7 @@ def _spent(
     full = f"{cost} · {figures.tokens(sums.tokens)} tok today" if sums.tokens else f"{cost} today"
     if not uses:
         return full, cost, False
+    # the part of the budget that is nearest to its end
     nearest = uses[0]
     if (nearest.span, nearest.part) == ("day", "usd"):
         return f"{nearest.amount} today", nearest.amount.replace(" of ", "/"), nearest.reached

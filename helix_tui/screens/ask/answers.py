@@ -116,6 +116,7 @@ class AnswerView(Vertical):
         state = (*subject, steps, self.marked, tuple(self.loaded))
         if state == self._drawn or not self.size.width:
             return
+        # the same run in the same tab keeps the place that is read; another one begins at its top
         same = self._drawn[:3] == subject
         self._drawn = state
         (self.pane.update_text if same else self.pane.read)(self._paras())

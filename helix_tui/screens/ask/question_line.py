@@ -85,6 +85,7 @@ class QuestionLine:
     def find(self, text: str, session: AskSession | None) -> None:
         """Look for the files that speak to a text, in a thread; the newest text counts."""
         text = text.strip()
+        # while the files are being read there is nothing to search in
         if session is None or session.state.progress is not None:
             return
         if len(text) < LEAST_TYPED:
@@ -112,6 +113,7 @@ class QuestionLine:
         if not wanted:
             return asked[:MOST_WAYS]
         files = [Completion(one.file, 0, one.header or one.text) for one in self.files if one.file != text][:MOST_FILES]
+        # questions give way to files: what somebody asked before is found by its row too
         return [*asked[: MOST_WAYS - len(files)], *files]
 
 

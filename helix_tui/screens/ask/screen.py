@@ -122,6 +122,7 @@ class AskScreen(PanedScreen):
     def _work(self) -> WorkRecords:
         """What is known of the work now; called in the thread that asks."""
         snapshot = self.console.snapshot
+        # where a bead is in both, the tracker's record counts
         beads = {**snapshot.archive, **snapshot.tracker.beads}
         project = snapshot.project
         memories, runs = read_memories(project), read_runs(project)
@@ -363,6 +364,7 @@ class AskScreen(PanedScreen):
         self._request = None
         self.view.loaded[ident] = document
         self._show_rows()
+        # who has gone to another run meanwhile stays there
         if watching and not self.list.select(ident):
             self.view.show(document, ident)
             self._show_steps(())

@@ -73,6 +73,7 @@ class JobQueue:
         with self._idle:
             self._open += 1
         self._jobs.put(partial(self._do, work, done, failed))
+        # a defect ends the thread, after its caller was told: the next job has another one
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
             self._thread.start()
@@ -94,6 +95,8 @@ class JobQueue:
 
     def _do(self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Trouble], None]) -> None:
         unheard = RuntimeError("it ended unexpectedly; look at the bead before you continue")
+        # said where something else than TROUBLES is raised: that goes on to the error barrier, and the caller waits for
+        # nothing
         tell: Callable[[], None] = partial(failed, unheard)
         try:
             tell = partial(done, work())
@@ -152,6 +155,7 @@ class ChangeRunner:
         def work() -> Preview:
             if request.follows:
                 self._changes.wait(FOLLOW_S)
+            # what is on screen, where the file is still that: at 10,000 beads reading it again takes long
             queue_state = QueueState(shown.tracker, shown.queue, shown.runs, shown.dialect)
             if not _stands(shown):
                 queue_state = self._scout.look()

@@ -67,6 +67,7 @@ class ChoiceSheet(Sheet):
 
     def on_key(self, event: events.Key) -> None:
         """A deed's own key does it."""
+        # choices without a key of their own have an empty one: only the cursor comes to them
         found = next((choice for choice in self.choices if event.key and choice.key == event.key), None)
         if found is not None:
             event.stop()
@@ -87,6 +88,7 @@ class ChoiceSheet(Sheet):
         if choice.off:
             self.console.say(choice.off, "warning")
             return
+        # before it is done: that may lay another sheet on the screen below
         self.dismiss()
         choice.do()
 
@@ -152,6 +154,7 @@ class PickSheet(Sheet):
         """What was marked when leaving was asked for first."""
         self.entry = Entry(take=self._take)
         self._lead = _Lead(lead)
+        # every key belongs to the line; those that move in the list are handed to it by `_take`
         self.list.can_focus = False
         if several:
             self.footer.show(("go.open=continue", "go.pane=mark", "go.back"))

@@ -202,6 +202,7 @@ def judge_draft(texts: Mapping[str, str], queue: Queue) -> Sequence[AuthoringFin
         "dependencies": [edge("", meant(word, queue)) for word in _parted(texts["dependencies"])],
     }
     found = [finding for finding in judge(row, queue.beads, strict=True).findings if finding.code != "vague"]
+    # vague acceptance is said item by item, which names the item; of the whole only where no item says why
     vague = [finding for finding in judge(row, queue.beads, strict=True).errors if finding.code == "vague"]
     items = judge_text(texts["acceptance"]).findings if texts["acceptance"].strip() else ()
     if vague:
@@ -213,6 +214,7 @@ def judge_draft(texts: Mapping[str, str], queue: Queue) -> Sequence[AuthoringFin
         found.append(AuthoringFinding("error", "parent", f"parent {clean_line(parent, 60)} does not exist"))
     if texts["priority"].strip().lstrip("Pp") not in {"0", "1", "2", "3", "4"}:
         found.append(AuthoringFinding("error", "priority", "a priority is 0 (first) to 4 (last)"))
+    # "error" comes before "warning" by the alphabet too
     return sorted(found, key=lambda finding: finding.level)
 
 

@@ -49,6 +49,7 @@ class TargetScreen(HelixScreen):
 
     def after_change(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
         """The cursor goes to a new bead."""
+        # of several new beads none is the one to go to
         self._awaited = created[0] if len(created) == 1 else ""
         self._meet_awaited()
 
@@ -262,6 +263,7 @@ class MarkKeys(BeadKeys):
         if not self.marked:
             return (self.selected_bead,) if self.selected_bead is not None else ()
         shown = self._beads_between(0, len(self.list.source) - 1)
+        # marks under a fold or a filter count as well
         rest = sorted(self.marked.difference(shown))
         return (*(bead_id for bead_id in shown if bead_id in self.marked), *rest)
 
@@ -333,6 +335,7 @@ class MarkKeys(BeadKeys):
             self.marks_changed()
 
     def _flag(self) -> None:
+        # where a marked bead is being changed, that is what its sign says
         self.list.flag(dict.fromkeys(self.marked, MARKED) | dict.fromkeys(self._pending, PENDING))
 
 
@@ -383,6 +386,7 @@ def actions(screen: TargetScreen, beads: Sequence[Bead]) -> None:
         key = BY_ID.get(bead_action.key_id)
         name = names(keymap.get(key.id, key.keys))[0] if key is not None else ""
         word = shown(key, keymap) if key is not None else ""
+        # later: the sheet has to be gone before the action asks which screen it is on
         do = partial(screen.call_later, screen.run_action, bead_action.action)
         choices.append(
             Choice(name, word, bead_action.name, bead_action.help, do, ended if bead_action.for_live else "")

@@ -1,6 +1,6 @@
-"""Keys that tie a bead to another one, or to a label: who is asked for, and what becomes of the answer.
+"""Keys that tie a bead to another one, or to a label: what can be picked, and what becomes of the answer.
 
-Beads and labels to pick from: found by any words of id, title and labels, as rows.
+Beads and labels are offered as rows, found by any words of id, title and labels.
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ def _words_of(queue: Queue) -> tuple[tuple[str, str], ...]:
     words = [
         (bead.id, f"{bead.id} {bead.title} {' '.join(map(str, bead.labels))}".lower()) for bead in queue.beads.values()
     ]
+    # stable: inside both halves the order of the tracker holds
     words.sort(key=lambda pair: queue.beads[pair[0]].status in TERMINAL)
     return tuple(words)
 
@@ -272,6 +273,7 @@ def rank(screen: TargetScreen, beads: Sequence[Bead], place: str) -> None:
         if place == "before":
             wanted = [operations.rank(bead.id, before=keys[0]) for bead in beads]
         else:
+            # each is put right behind the same bead, so that the last one put stands first
             wanted = [operations.rank(bead.id, after=keys[0]) for bead in beads[::-1]]
         screen.look_ahead(request_for(wanted))
 

@@ -51,6 +51,7 @@ class PreviewSheet(Sheet):
         self.caption.show(clean_line(request.title, 200))
 
         def arrived(outlook: Preview) -> None:
+            # a key may have turned it into another request meanwhile
             if self.request is request and not self.has_left:
                 self.outlook = outlook
                 self.caption.show(clean_line(with_titles(outlook.plan.title, outlook.queue_state.queue.beads), 200))

@@ -1,8 +1,7 @@
-"""A planned change in words: its commands, what would follow, and how it could be taken back.
+"""A change in words, before and after it runs: its commands, what follows, the way back, what came of it.
 
-What came of a change: a word when all went well, a sheet with the exact state when it did not.
-
-Title and texts of a bead in the user's own editor: as one file, read back when the editor ends.
+What went well is told in one notice; what did not has a sheet with the exact state. Title and texts of a bead can be
+changed in the user's own editor: they are one file, read back when the editor ends.
 """
 
 from __future__ import annotations
@@ -66,6 +65,7 @@ def tell_outlook(page: Page, outlook: Preview, already: str = "") -> None:
         page.paragraph([(f"✗ and {len(plan.refusals) - MOST:,} more", "error")])
     if not plan.steps:
         return
+    # the changed beads first, then what runs, what follows from it, and the way back
     _places(page, outlook.follows, outlook.queue_state.queue)
     tell_commands(page, plan)
     for note in plan.notes:
@@ -358,6 +358,7 @@ class HalfWaySheet(Sheet):
         for number, line in enumerate(done.plan.lines):
             if number < done.ran:
                 sign, word, ink = "✓", "ran", "success"
+            # a change that was stopped on request has no command that failed
             elif number == done.ran and done.error is not None and done.error.message != _STOPPED:
                 sign, word, ink = "✗", "failed", "error"
             else:
@@ -429,6 +430,7 @@ def as_file(bead_id: str, texts: Mapping[str, str]) -> str:
 def from_file(edited: str, base: Mapping[str, str]) -> dict[str, str]:
     """The texts that differ from those the file was made of; a text whose line is gone stays as it was."""
     mark = re.escape(_mark(base.values()))
+    # what stands before the first of these lines belongs to no text, and is left out
     pieces = re.split(rf"^{mark} (\w+) · .*{mark}[ \t]*\n?", edited, flags=re.MULTILINE)
     changed = {}
     for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
@@ -475,6 +477,7 @@ def edit(screen: ChangingScreen, beads: Sequence[Bead]) -> None:
     folder = Path(tempfile.mkdtemp(prefix="helix-edit-"))
     path = folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', bead.id)[:80]}.md"
     try:
+        # bytes that are no UTF-8 come back from the editor as they were
         path.write_text(as_file(bead.id, base), encoding="utf-8", errors="surrogateescape")
         with screen.app.suspend():
             code = run_editor([*words, os.fspath(path)])
@@ -492,6 +495,7 @@ def edit(screen: ChangingScreen, beads: Sequence[Bead]) -> None:
 
     def ended(error: Trouble | None) -> None:
         if error is None:
+            # only now: until the change is made the file is all that there is of what was typed
             shutil.rmtree(folder, ignore_errors=True)
 
     screen.look_ahead(text_edit(bead.id, base, changed, os.fspath(path)), ended=ended)

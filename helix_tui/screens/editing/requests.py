@@ -154,6 +154,7 @@ class PriorityRequest(OperationsRequest):
 
     def turned(self, key_id: str) -> ChangeRequest | None:
         step = {"change.raise": -1, "change.lower": 1}.get(key_id)
+        # from the levels at the beginning: a step the other way leads back to where it began
         return None if step is None else priority_change(self.levels, self.by + step)
 
 
@@ -162,6 +163,7 @@ def priority_change(levels: Mapping[str, int], by: int) -> PriorityRequest:
     by = min(max(by, -LOWEST), LOWEST)
     wanted = [operations.priority(one, min(max(now + by, 0), LOWEST)) for one, now in levels.items()]
     word = "raise" if by < 0 else "lower"
+    # one bead's title says from which level to which
     title = f"{word} {len(levels):,} beads by {abs(by)}" if len(levels) > 1 else ""
     return PriorityRequest(tuple(wanted), title, levels, by)
 
@@ -366,6 +368,7 @@ class UndoRequest(ChangeRequest):
         entry = curator.history().get(shown.of)
         reverse = curator.undo if self.word == "undo" else curator.redo
         done = reverse(entry, shown=shown)
+        # what an entry did beside the queue goes with it: an answered question waits again, a merge leaves the branch
         follow_undo(curator, done)
         follow_landing(curator, done)
         return done
@@ -398,6 +401,7 @@ class RestoreRequest(ChangeRequest):
             for result in curator.restore(self.entry.id, shown=shown):
                 done = (*done, result)  # stays done, also where the next one cannot be
         except (Conflict, NotUndoable) as error:
+            # what was undone before stays so: that is told as one result, with the reason why it ended there
             if not done:
                 raise
             problems = (f"it ended before its goal: {error}",)

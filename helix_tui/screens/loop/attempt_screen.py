@@ -1,8 +1,7 @@
-"""One attempt, in tabs: evidence, diff, transcript, prompt, raw. It reads in threads what its open tab needs.
+"""One attempt, in tabs: evidence, diff, transcript, prompt, raw, compare.
 
-Moving on lets go of what was asked for before; nothing is read for a tab that nobody opened.
-
-What the Loop screen reads of one attempt: calls for a thread, and words for what is missing.
+The open tab reads in threads what it needs (the ``load_`` functions), and says in words what is missing. Moving on lets
+go of what was asked for before; nothing is read for a tab that nobody opened.
 """
 
 from __future__ import annotations
@@ -60,6 +59,7 @@ def load_evidence(attempt: Attempt, run: Run | None) -> AttemptEvidence:
     """What the evidence folder of an attempt holds; while it runs the folder may be in its work tree only."""
     if run is not None and run.worktree is not None and attempt.attempt_id:
         own = run.worktree / ".ddx" / "executions" / attempt.attempt_id
+        # the folder in the project counts as soon as it is there
         if (attempt.bundle is None or not attempt.bundle.is_dir()) and own.is_dir():
             attempt = replace(attempt, bundle=own)
     evidence = read_evidence(attempt)
@@ -122,11 +122,13 @@ def read_on(tail: TranscriptTail) -> list[Event]:
 
 def load_file(file: EvidenceFile) -> list[str]:
     """The lines of one evidence file, JSON indented; a sentence where it cannot be shown."""
+    # one byte more than is shown says that there is more
     raw = read_bytes(file.path, FILE_CAP + 1)
     if raw is None:
         return ["It cannot be read: it is gone or not a regular file."]
     if b"\0" in raw[:4096]:
         return [f"Binary, {size_of(file.size)}; not shown."]
+    # half a document cannot be indented
     if file.name.endswith(".json") and len(raw) <= FILE_CAP:
         raw = _indented(raw)
     lines = clean_block(raw[:FILE_CAP].decode("utf-8", "replace"), FILE_CAP).rstrip("\n").split("\n")
@@ -292,6 +294,7 @@ class AttemptView(Vertical):
         focused = self.screen.focused in self._panes().values()
         self.current = name
         self.diff_and_files.display = name == "diff"
+        # a hidden pane takes no focus
         self.pane.display = True
         if focused:
             self.screen.set_focus(self.pane, scroll_visible=False)  # at once: the next key may be on its way
@@ -335,6 +338,8 @@ class AttemptView(Vertical):
     @on(RowList.Selected)
     def _say_file(self, event: RowList.Selected) -> None:
         """Which file of the diff the cursor is in; the one that was chosen in the list beside it is gone to."""
+        # each of the two follows the other; only the one with the focus leads, else they would answer each other for
+        # ever
         if event.rows is self.diff:
             self.say_tabs()
             if self.diff.here is not None and not self.files.has_focus:
@@ -402,6 +407,7 @@ class AttemptView(Vertical):
         for kind in _NEEDS[self.current]:
             if kind in self._asked:
                 continue
+            # before it is there: news of the attempt come while it is still being read
             self._asked.add(kind)
             failed = partial(self._excuse, kind)
             attempt = subject.attempt
@@ -453,6 +459,7 @@ class AttemptView(Vertical):
             self.comparison.show_comparison(None, [Para("none", ((said, "muted"),))])
             return
         self.comparison.show_comparison(None, [Para("waits", (("comparing …", "muted"),))])
+        # the earlier one on the left, whichever of them was marked
         pair = sorted((other, attempt), key=lambda each: each.started_at or each.finished_at or 0)
         work = partial(load_comparison, project, pair[0], pair[1], subject.now)
         self._jobs.start("compare", work, self.comparison.show_comparison, failed)
@@ -475,6 +482,7 @@ class AttemptView(Vertical):
         subject, tail = self._subject, self._tail
         if subject is None or tail is None or self.current != "transcript" or not self._visible:
             return
+        # one look at a time: two would read the same tail
         if not (subject.running or self._linger) or self._jobs.busy("transcript"):
             return
         self._linger = max(0, self._linger - 1)

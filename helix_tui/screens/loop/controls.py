@@ -1,4 +1,4 @@
-"""What the console can do to a loop. Every deed is a command that is shown first, and runs in a worker."""
+"""What the console can do to a loop. Each action is a command that is shown first, and runs in a worker."""
 
 from __future__ import annotations
 
@@ -284,6 +284,7 @@ class LoopControls:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
+                # of its own, so that it outlives the console's terminal and can be ended as one with its agent
                 start_new_session=True,
             )
         self._carried.append((shown, process))
@@ -295,6 +296,7 @@ class LoopControls:
     def _await(self, process: subprocess.Popen[bytes], shown: str, after: str) -> None:
         code = process.wait()
         said = f"{shown} has ended (exit {code}); {after}"
+        # this thread may outlive the console, which then has nobody to tell
         if not self._host.is_running:
             return
         with contextlib.suppress(RuntimeError):  # it was left at this moment
@@ -361,6 +363,7 @@ class LoopControls:
             said, severity = f"{error.message}: {error.advice}", "error"
         except (OSError, GateBusy, WritesForbidden, Conflict, Unreadable, OperationRefused) as error:
             said, severity = str(error), "error"
+        # UnknownQuestion: another console, or the command line, was faster
         except KeyError:
             said, severity = "that question has been answered already", "warning"
         self._host.call_from_thread(self._host.say, clean_line(said, 400), severity)

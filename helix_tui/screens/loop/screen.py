@@ -81,7 +81,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         yield self.tail
 
     def on_mount(self) -> None:
-        """Say that there is nothing only after a while."""
+        """Take the columns and the order that were kept."""
         super().on_mount()
         self.columns_changed()
         name, turned = self.console.kept.order(self.NAME)
@@ -374,6 +374,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         pattern, source = self._searched.pattern if self._searched is not None else None, self.view.pane.source
         if pattern is None:
             return ""
+        # counted again with every key that is typed, so with a bound
         count = sum(pattern.search(source.text(index)) is not None for index in range(min(len(source), 20_000)))
         return f"{counted(count, 'line')}; n N step"
 
@@ -423,6 +424,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
             return self._matches()
         book = self.console.snapshot.attempts
         among_runs = sum(book.get(view.run.attempt_id or "") is not None for view in self.list.board.runs)
+        # attempts that still run have their row above: they count, as `attempts` counts them
         shown = len(self.stream.order.attempts) + among_runs
         return f"{shown:,} of {len(book):,}" if shown < len(book) else f"{shown:,}"
 

@@ -1,6 +1,6 @@
-"""Sheets of the loop controls: what comes next and why; the loop, what can be done to it, and the end of its log.
+"""Sheets of the loop: what comes next and why; how the loop stands, what can be done to it, the end of its log.
 
-HELIX's commands by name: the palette and ``:`` offer each; one that needs words asks for them first.
+HELIX's commands are here by name: the palette and ``:`` offer each, and one that needs words asks for them first.
 """
 
 from __future__ import annotations
@@ -91,6 +91,7 @@ class NextSheet(Sheet):
         """The answer may be another one."""
         status_summary = self.console.status_summary
         if status_summary is not None and (
+            # the time until the next bead may be tried goes on without a new answer
             status_summary is not self.status_summary or status_summary.verdict.next_eligible
         ):
             self.status_summary = status_summary
@@ -224,10 +225,7 @@ class StartSheet(ChoiceSheet):
 
 
 class LoopSheet(ChoiceSheet):
-    """The loop: how it stands, what can be done to it, and the end of its log.
-
-    HELIX's commands by name: the palette and ``:`` offer each; one that needs words asks for them first.
-    """
+    """The loop: how it stands, what can be done to it, and the end of its log."""
 
     def __init__(self, bead_id: str) -> None:
         """``bead_id``: the bead under the cursor, that can be carried through alone; may be empty."""
@@ -264,6 +262,7 @@ class LoopSheet(ChoiceSheet):
 
     def _workers(self) -> Iterable[Run]:
         """Workers that HELIX's loop did not start."""
+        # the loop itself, and the ddx that it has started: both are stopped by the loop's own keys
         holder, pending = self.status_summary.run.holder, self.status_summary.run.state.pending.get("pid")
         ours = {holder.pid if holder is not None else 0, pending}
         return (run for run in self.console.snapshot.runs if run.live and run.pid not in ours)
@@ -402,6 +401,7 @@ class LoopSheet(ChoiceSheet):
         self.app.call_from_thread(self._take_forecast, StartForecast(asked, ready, each, whole))
 
     def _take_forecast(self, forecast: StartForecast) -> None:
+        # another queue or another agent was asked about meanwhile
         if forecast.asked == self.forecast.asked:
             self.forecast = forecast
             self.rewrite()
@@ -472,6 +472,7 @@ class LoopSheet(ChoiceSheet):
             command = shlex.join(self.loop_controls.one_bead_words(self._bead_id))
             page.paragraph([("o  ", "running"), (command, "muted")], 3)
             page.paragraph([("   ", "muted"), (self.loop_controls.one_bead_effects, "muted")], 3)
+            # ddx of August lands what is kept before it attempts a bead anew: that has to be known before o is pressed
             for kept in kept_changes(self.console, [self._bead_id]):
                 said = (
                     f"The change of attempt {clean_line(kept.attempt_id, 40)} is kept aside "
@@ -552,6 +553,7 @@ def _not_a_budget(text: str) -> str:
 
 def _run_with(console: Console, name: str, text: str) -> None:
     if ROWS[name].asks in ONE_TEXT:
+        # what a person writes may begin with a dash, and is no option then
         words = ["--", text] if text else []
     else:
         try:

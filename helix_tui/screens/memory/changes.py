@@ -214,6 +214,7 @@ class CorrectionForm(FormSheet):
     def __init__(self, screen: CorrectableScreen, memory: Memory, look: Callable[[MemoryEdit], None]) -> None:
         shown = {"trigger": memory.trigger, "resolution": memory.resolution}
         fields = (
+            # a text that gives orders is written anew, not edited; a field that stays empty leaves what is stored
             FormField("resolution", "resolution", "" if memory.withheld else shown["resolution"], lines=5),
             FormField("trigger", "trigger", "" if memory.withheld else shown["trigger"], lines=3),
             FormField("type", "type", memory.type, ways=lambda text: () if text else _TYPES),
@@ -265,6 +266,7 @@ def edit(screen: CorrectableScreen, memory: Memory) -> None:
 def supersede(screen: CorrectableScreen, memory: Memory) -> None:
     """Ask which memory holds instead, those that are most alike first."""
     others = [each for each in screen.memory_view.memories if each.id != memory.id]
+    # what replaces a memory is most likely about the same situation, and newer
     others.sort(key=lambda each: (-likeness(memory.trigger, each.trigger), -each.id))
     choices = [MemoryAction(str(each.id), clean_line(each.trigger, 300)) for each in others[:MOST_OFFERED]]
     if not choices:

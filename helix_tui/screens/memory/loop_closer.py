@@ -46,6 +46,7 @@ class LoopCloser:
         if not snapshot.project.helix_dir.joinpath("helix.db").exists():
             return
         if self._busy:
+            # the newest alone: it holds every attempt of those before
             self._again = snapshot
             return
         self._busy = True
@@ -55,6 +56,7 @@ class LoopCloser:
         try:
             closed = close_loop(snapshot, read_only=self._read_only)
         finally:
+            # also after a defect, else nothing would be learned any more
             self._app.call_from_thread(self._free)
         if closed is not None:
             self._app.call_from_thread(self._tell, closed)

@@ -1,4 +1,4 @@
-"""The memory behind the screen: opened in a thread, read into one frozen shelf, closed with the screen.
+"""The memory behind the screen: opened in a thread, read into one frozen state, closed with the screen.
 
 A database that is not there is not made by looking. What cannot be opened says why in words.
 """
@@ -82,6 +82,7 @@ class MemorySession:
             MemoryFault: it cannot be opened, or is not there.
         """
         with self._lock:
+            # a file that was deleted lives on behind its open handle: what is written there would be lost
             if self._store is None or not self.path.exists():
                 self._let_go()
                 if not self.path.exists():
@@ -105,7 +106,7 @@ class MemorySession:
             self._store = None
 
     def read(self, known: MemoryViewState) -> MemoryViewState:
-        """The shelf as it stands; ``known`` itself where nothing has changed since."""
+        """The memory as it is now; ``known`` itself where nothing has changed since."""
         try:
             store = self.store()
             seq = (store.seq, *_marks(store))
@@ -113,6 +114,7 @@ class MemorySession:
                 return known
             return _memory_view(store, seq)
         except MemoryFault as fault:
+            # opened anew at the next look: the file may have been replaced, or be free by then
             self.close()
             condition = next((word for kind, word in CONDITIONS.items() if isinstance(fault, kind)), "unreadable")
             return MemoryViewState(condition, fault.message, fault.advice, path=str(self.path))
@@ -125,6 +127,7 @@ def _marks(store: MemoryStore) -> tuple[int, ...]:
         "SELECT coalesce(max(id), 0) FROM outcome",
         "SELECT coalesce(max(id), 0) + count(*) FILTER (WHERE state = 'open') FROM proposal",
         "SELECT coalesce(sum(id * length(status)), 0) FROM plan",
+        # the status of a row changes in place: its words differ in length, so the sum differs too
         "SELECT coalesce(sum(id * length(status)), 0) FROM workspace",
         "SELECT coalesce(max(id), 0) FROM exploration",
     )

@@ -132,6 +132,7 @@ class MemoryScreen(FilteringScreen):
 
     def look(self) -> None:
         """Ask whether anything is new, unless that is being asked."""
+        # a screen that is covered looks again when it is gone to
         if self.is_current and not self._jobs.busy("shelf"):
             read = partial(self.memory_session.read, self.memory_view)
             self._jobs.start("shelf", read, self._take_shelf, self._say_trouble)
@@ -247,6 +248,7 @@ class MemoryScreen(FilteringScreen):
 
     def _take_page(self, key: str, paras: Sequence[Para]) -> None:
         if key == (self.list.selected_key or ""):
+            # the same memory in a newer state keeps the place that is read
             if self.page.paras and paras and self.page.paras[0].spans == paras[0].spans:
                 self.page.update_text(paras)
             else:
@@ -369,6 +371,7 @@ class MemoryScreen(FilteringScreen):
         if self._typing is not None:
             self._typing.stop()
         if not self._query:
+            # an answer to the text before must not come over the whole list
             self._jobs.drop("recall")
             self.answer = None
             self._make_rows()

@@ -1,6 +1,6 @@
-"""The shelf as rows and words: what the views of the Memory screen hold, and what else stands there.
+"""The memory as rows and words: what the views of the Memory screen hold, and the page under the cursor.
 
-The page under the cursor, put together in a thread: a memory, a lesson, a plan, a task, an exploration.
+A page is put together in a thread: a memory, a lesson, a plan, a task, an exploration.
 """
 
 from __future__ import annotations
@@ -227,6 +227,7 @@ def prune_lines(memories: Sequence[Memory]) -> list[Line]:
 
 def fresh(known: MemoryViewState, memory_view: MemoryViewState) -> frozenset[str]:
     """Names of memories that came or changed since."""
+    # at the first look everything would be new
     if known.condition != "live":
         return frozenset()
     return frozenset(name for name, memory in memory_view.names.items() if known.names.get(name) != memory)

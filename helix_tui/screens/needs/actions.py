@@ -211,6 +211,7 @@ class Resolving:
             self._say(str(error))
             return
         self._in_thread(
+            # git runs in a thread, the editor in the terminal: the merge waits half done in the work tree meanwhile
             lambda: merge_kept(self._root, self._need.bead_id, kept_ref(self._attempt), keep_conflict=True),
             lambda merged: self._edit(words, merged) if merged.conflicts else self._made(merged.sha),
         )
@@ -226,6 +227,7 @@ class Resolving:
             problem = "this terminal cannot be given to an editor"
         except OSError as error:
             problem = clean_line(str(error), 200)
+        # a merge that nobody resolves is aborted: the work tree must not stay half merged
         if problem:
             said = f"{problem}: the merge was aborted"
             self._in_thread(lambda: call_off(self._root), lambda _: self._say(said))
@@ -276,9 +278,11 @@ class AnswerRequest(ChangeRequest):
     def run(self, curator: Curator, shown: Plan) -> Result:
         questions = OpenQuestions(curator.project, curator.gate)
         asked = self.need.question_id
+        # somebody else may have answered while the preview was read
         if asked and asked not in {each.id for each in questions.open()}:
             raise OperationRefused(f"{asked} has been answered already")
         done = curator.run_steps(ANSWER, self.title, self._make, shown=shown)
+        # recorded last: a question whose answer could not be written into the bead still waits
         if asked and done.error is None:
             questions.answer(asked, self.text)
         return done
@@ -294,6 +298,7 @@ class AnswerRequest(ChangeRequest):
         for operation in answering(queue.beads[bead_id], self.text, queue.as_of, self.kept):
             PLANNERS[operation.kind](writing, operation)
         held = undecided(queue)
+        # the run's hold on this bead ends with the answer; those on other beads stay
         if bead_id in held:
             plan_undecided(writing, [each for each in held if each != bead_id])
 
@@ -327,9 +332,11 @@ class LandRequest(ChangeRequest):
     def run(self, curator: Curator, shown: Plan) -> Result | None:
         done: Result | None = None
         for need, attempt in zip(self.needs, self.attempts, strict=True):
+            # the merge is git's, before any command that passes the gate by itself
             curator.gate.check()
             sha = merge_kept(curator.project.root, need.bead_id, kept_ref(attempt)).sha
             done = close_landed(curator, need, sha)
+            # what was landed before stays; the others have not been touched
             if done.error is not None:
                 break
         return done

@@ -129,6 +129,7 @@ def need_rows(
         unfolded: groups of which the old needs are shown too.
         lines: room for rows; where some is left, the first groups show as many of their old needs as fit.
     """
+    # lines that are left once every group shows what it shows at least
     left = lines - sum(1 if group.name in closed else 1 + len(group.shown) + bool(group.folded) for group in groups)
     rows: list[NeedRow] = []
     for group in groups:
@@ -137,6 +138,7 @@ def need_rows(
             continue
         more = len(group.folded)
         if group.name not in unfolded and more - 1 > left:
+            # at least two stay folded: the line that counts one would take the room of its row
             more = max(0, min(left, more - 2))
         left -= more - (more == len(group.folded) > 0)  # the line that counts them is in it
         rows += [NeedRow("need", group.name, (need,)) for need in (*group.shown, *group.folded[:more])]
@@ -166,6 +168,7 @@ class NeedRows(RowSource):
         kinds: dict[str, set[str]] = {}
         for row in rows:
             kinds.setdefault(row.group, set()).update(need.kind for need in row.needs)
+        # stale claims are of two kinds that are dealt with in one way
         self._mixed = {group for group, found in kinds.items() if len(found) > 1} - {"stale claims"}
         """Groups in which a row says of what kind it is: elsewhere the heading does."""
         self._has_usd = any(need.usd for need in needs)
@@ -372,6 +375,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
 
     def _to_need(self, rows: Sequence[NeedRow], was: NeedRow | None) -> None:
         """The cursor stands on a need where it stood on one that is gone, and at first on the most urgent one."""
+        # attempts and claims are read after the first frame, and only then it is known what is most urgent
         begins, self._begun = not self._begun, self.console.has_looked and self.console.snapshot.attempts_read
         gone = was is None or (was.kind == "need" and was.key not in self._rows)
         here = self.list.selected_index
@@ -492,6 +496,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
             return self.marked
         first, last = sorted((keys.index(self._anchor), keys.index(here)))
         rows = [self._rows[key] for key in keys[first : last + 1]]
+        # a heading stands for its whole group only where the range is that heading alone
         drawn = (need.key for row in rows if row.kind != "group" or len(rows) == 1 for need in row.needs)
         return self.marked | frozenset(drawn)
 
@@ -527,6 +532,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         gone = {need.key for need in self.console.needs if need.bead_id in beads}
         self._anchor = None
         self.mark(self.marked - gone)
+        # the change to the queue is the latest now: u undoes that, not what was done beside it
         self._undo.clear()
         self._redo.clear()
 

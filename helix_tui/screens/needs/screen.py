@@ -58,6 +58,7 @@ class NeedsScreen(NeedList):
 
     def _able(self, action: ActionId) -> list[Need]:
         """Those of what is chosen for which there is this action; a word where there are none, or none may act."""
+        # what is snoozed has to be brought back first
         chosen = [need for need in self.chosen() if need in self.console.needs]
         able = [need for need in chosen if action in {each.id for each in self._actions(need)}]
         if not able:
@@ -90,6 +91,7 @@ class NeedsScreen(NeedList):
         needs = self._able(action)
         yes = action == "accept"
         questions = [need for need in needs if need.kind in ASK_OF_ATTEMPT]
+        # each is answered by itself, for its answer is shown before it is written
         if questions:
             self._drop(questions[0])
             return
@@ -141,6 +143,7 @@ class NeedsScreen(NeedList):
 
     def _did(self, said: str, severity: str, step: actions.BesideQueue, way: list[actions.BesideQueue]) -> None:
         self.console.say(said, severity)
+        # only what was done can be undone
         if severity == "information":
             way.append(step)
         self.marked = frozenset()
@@ -156,6 +159,7 @@ class NeedsScreen(NeedList):
             return
         known = {orphan.bead_id: orphan for orphan in self._claims()}
         orphans = [known[need.bead_id] for need in stale_ if need.bead_id in known]
+        # all are dead for certain: whether they still are is looked at again as each is released
         if len(orphans) == len(stale_):
             self.look_ahead(RecoveryRequest(tuple(orphans)))
         else:
@@ -217,6 +221,7 @@ class NeedsScreen(NeedList):
         if not chosen or not self.may_change():
             return
         project, gate, keys = self.console.snapshot.project, self.console.change_runner.curator.gate, _keys(chosen)
+        # all of them are snoozed: the same key brings them back
         if keys <= away:
             wake = partial(bring_back, project, gate, keys)
             self._new(actions.snoozing(project, gate, wake, f"brought back {len(keys):,}"))
@@ -293,6 +298,7 @@ class NeedsScreen(NeedList):
     def _doer(self, action: str) -> Callable[[], object]:
         if action == "open":
             return partial(self.call_later, self.list.action_open)
+        # later: the sheet has to be gone before the action asks which screen it is on
         return partial(self.call_later, self.app.run_action if action == "loop" else self.run_action, action)
 
     def _answer(self, need: Need) -> None:

@@ -1,5 +1,7 @@
-"""Where there is no room beside the list: one bead on the whole screen; below 40 columns the counts, what runs, what
-is next, what needs me. Enter opens any of it.
+"""One bead on the whole screen, what its detail is made of, and the digest of the queue below 40 columns.
+
+Where there is no room beside the list, a bead has a screen of its own. The digest has the counts, what runs, what is
+next and what needs me; enter opens any of it.
 """
 
 from __future__ import annotations
@@ -64,6 +66,7 @@ class BeadDetails:
         if not bead.events_attachment:
             return ()
         known = self._events.get(bead.id)
+        # another record: its events are read anew, and those of the one before stand there meanwhile
         if known is None or known[0] is not bead:
             self._remember(bead, known[1] if known is not None else ())
             from helix_tui.core.ddx.runs.transcript import attached_events
@@ -79,6 +82,7 @@ class BeadDetails:
 
     def _last_seen_words(self, bead_id: str) -> str:
         if bead_id not in self._last_seen:
+            # asked for once: git may take seconds, and the detail is drawn again meanwhile
             self._last_seen[bead_id] = ""
 
             console = self._screen.console
@@ -188,6 +192,7 @@ def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
             rows.append(Row("more:running", ((f"! {gone:,} more gone", "error"),)))
     if needs:
         rows.append(Row("caption:needs", tuple(rule("needs me", width, f"{len(needs)}")), selectable=False))
+        # a bead may wait for two reasons: it has one row, with the sign of the more urgent one
         first: dict[str, Need] = {}
         for need in needs[:MOST_NEEDS]:
             first.setdefault(need.bead_id or need.key, need)

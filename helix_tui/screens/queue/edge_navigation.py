@@ -71,6 +71,7 @@ class Along:
     def _way_back(self, here: str, direction: Direction) -> str | None:
         """Where the last step came from, if it led here and was one the other way."""
         if not self._trail or self._trail[-1][2] != here:
+            # the cursor was moved otherwise since: the steps no longer lead back from here
             self._trail.clear()
             return None
         came_from, taken, _ = self._trail[-1]

@@ -181,6 +181,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         view = self._view
         if not view.rows:
             return Rows([Row("none", (("  no bead matches; esc shows all", "muted"),), selectable=False)])
+        # who filters wants the beads that match, not the digest
         if self.posture == "strip" and not self.filter and self.prompt is None:
             return strip_rows(self.world, self.console.needs, max(1, self.size.width - 2))
         return QueueRows(
@@ -207,6 +208,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         built_for, view = self._built
         if built_for != wanted:
             view = build_view(*wanted)
+            # one assignment: the feed's thread and the app's both come here
             self._built = wanted, view
         return view
 
@@ -303,6 +305,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
             return False
         if self.list.select(bead_id):
             return True
+        # first every fold that may hide it is opened; the filter, which somebody typed, gives way last
         opened = {FOLD_DONE, FOLD_LOOSE, FOLD_REST, f"done:{self.world.queue.beads[bead_id].parent}"}
         self.folding = replace(self.folding, unfolded=self.folding.unfolded | opened, collapsed=frozenset())
         self._show_rows()
@@ -378,6 +381,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self._turn_view(-1)
 
     def _turn_view(self, step: int) -> None:
+        # on a line about an attempt the two keys lead to its diff and its comparison
         if attempt_id := self.detail.attempt_id:
             self.console.open_attempt(attempt_id, "diff" if step > 0 else "compare")
         else:

@@ -72,6 +72,7 @@ class SliceKeys(FilteringScreen):
         problem = parse_query(view.filter).problem
         if problem:
             self.console.say(f"{clean_line(view.name, 60)}: {problem}", "warning")
+        # first: `filter_with` drops the view in force where its filter is another one
         self.saved = view
         self.filter_with(view.filter)
         self.show_view(cast(ViewKind, view.view) if view.view in get_args(ViewKind) else self.kind)
