@@ -137,6 +137,7 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: Agent
     status = text(document, "status") or _by_exit(finished, closed)
     records = AttemptIndex.of(curator.project)
     records.refresh(queue.beads)
+    # judged by git and ddx's records; what the verb prints is one source among them
     attempt = records.judged(
         Piece(
             "loop",
@@ -194,6 +195,7 @@ def _result(finished: Finished, out: Path) -> dict[str, Any]:
     try:
         return dict(parse_report(finished.out).document)
     except MalformedReport as error:
+        # one that failed says why in words; a success without its result breaks the contract
         if "--json" in finished.argv and finished.rc == 0:
             raise malformed(finished, f"{error} (see {out})") from None
     return _lines(finished.out)
@@ -204,6 +206,7 @@ _LINE = re.compile(r"^([a-z_]+): (.*)$", re.MULTILINE)
 
 def _lines(printed: str) -> dict[str, Any]:
     """The result in lines at the end of an output; empty where no ``bead:`` and ``status:`` begin it."""
+    # the last block: an agent may print such lines before it
     block = printed[max(printed.rfind("\nbead: "), 0) :].strip()
     found = {name: value.strip() for name, value in _LINE.findall(block)}
     return found if found.keys() >= {"bead", "status"} else {}

@@ -1,15 +1,14 @@
-"""Committing work on a bead: gate, commit, push, close.
+"""Committing work on a bead (gate, commit, push, close), and reading the trailers of a stage's answer.
 
-Rules: docs/formats/helix.md §6. Rebase and push come before the closing, for a rebase
-gives the commit another name; a push that fails is said, and the bead then stays open. What ddx and HELIX
-write for themselves is nobody's work: it goes into no commit of a bead, and alone it is nothing to commit.
+`commit` (docs/formats/helix.md §6): rebase and push come before the closing, for a rebase gives the commit another
+name; a push that fails is said, and the bead then stays open. What ddx and HELIX write for themselves is nobody's
+work: it goes into no commit of a bead, and alone it is nothing to commit.
 
-What a stage's answer ends in: ``NAME: value`` lines, read as tolerantly as agents write them.
-
-Rules: docs/formats/helix.md §2 (NEXT_ACTION) and §6. Bold marks and backticks are passed over anywhere; a
-line may be a heading, an item, a cell of a table or a member of an object, and its case may be off. A line
-that repeats the instructions (``A | B | C``, ``<text>``) answers nothing. The first NEXT_ACTION decides,
-of every other trailer the last one does, for answers quote their instructions first.
+`parse_trailers` (§2 and §6): an answer ends in ``NAME: value`` lines, which are read as tolerantly as agents write
+them. Bold marks and backticks are passed over anywhere; a line may be a heading, an item, a cell of a table or a
+member of an object, and its case may be off. A line that repeats the instructions (``A | B | C``, ``<text>``) answers
+nothing. The first NEXT_ACTION decides, of every other trailer the last one does, for answers quote their
+instructions first.
 """
 
 from __future__ import annotations
@@ -143,6 +142,7 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
     """
     root = curator.project.root
     curator.gate.check()
+    # whatever can refuse is asked before the gate, which may take half an hour
     staged = _must_change(root)
     _must_close(curator, bead_id)
     gate = gate_of(root) if gated else ()
@@ -161,6 +161,7 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
     say(f"committed: {subject}")
     pushed, note = _push(root)
     say("pushed" if pushed else note)
+    # after the push: its rebase gives the commit another name
     sha = _git(root, "rev-parse", "HEAD").out.strip()
     closed = False
     if bead_id and (pushed or not _has_upstream(root)):
@@ -210,6 +211,7 @@ def _push(root: Path) -> tuple[bool, str]:
     for words in _PUSH:
         done = try_git(root, *words)
         if done.rc != 0 or done.timed_out:
+            # a conflict must not leave the work tree in the middle of a rebase
             if words[0] == "pull":
                 try_git(root, "rebase", "--abort")
             return False, failure(words[0], done)
@@ -294,10 +296,12 @@ def _bookkeeping_staged(root: Path) -> bool:
 
 
 def _differs(root: Path, *words: str) -> bool:
+    # 1 is a difference; any other code is an error, and proves none
     return try_git(root, "diff", "--quiet", *words).rc == 1
 
 
 def _names(root: Path, *more: str) -> list[str]:
+    # git would else write letters beyond ASCII as octal escapes
     done = try_git(root, "-c", "core.quotePath=false", "diff", "--name-only", *more, "--", *_WORK)
     return [line for line in done.out.split("\n") if line]
 
@@ -386,6 +390,7 @@ NO_TRAILERS = Trailers()
 def parse_next_action(answer: str) -> str:
     """The code that a check's answer names first, or nothing; one written exactly goes before any other."""
     plain = answer.translate(_MARKS)
+    # an answer may speak of the code loosely before it gives it in the form that was asked for
     exact = re.search(rf"NEXT_ACTION:[ \t]*({'|'.join(NEXT_ACTIONS)})\b{_not_template(NEXT_ACTIONS)}", plain)
     if exact:
         return exact.group(1)

@@ -2,6 +2,10 @@
 
 Rules: docs/formats/helix.md §1 (agents), §3.11 and §3.12 (results, degradation), docs/formats/ddx.md §4
 and §6. No bead is ever selected for a loop; ddx picks.
+
+`chosen` says who is to do the work, the same wherever it is asked: a command line's ``--agent`` and ``--model`` come
+first, then ``HELIX_AGENT`` and ``HELIX_MODEL``, then what the settings say. The settings' model goes with the
+settings' agent only.
 """
 
 from __future__ import annotations
@@ -151,6 +155,7 @@ class Delegate(Struct):
             DdxError: no ddx (127), or one without that verb (69).
         """
         verb = self._verb("one_bead")
+        # a help that says nothing speaks against no flag: only April's verb is known to take this one
         as_json = ("--json",) if verb.takes("--json") and (verb.flags or verb.words == BARE) else ()
         return (*verb.words, bead_id, *as_json, *_chosen(verb, wishes))
 
@@ -199,6 +204,7 @@ class Delegate(Struct):
                 stop=self.stop,
             )
         except FileNotFoundError as error:
+            # the folder of logs is gone, which is no missing ddx
             if error.filename and Path(error.filename) == out:
                 raise
             raise DdxError(argv, f"there is no ddx at {ddx.path}", "install ddx or set DDX_BIN", MISSING) from None
@@ -217,6 +223,7 @@ class Delegate(Struct):
         """
         base = logs_folder(self.project) / f"{stamp}-{prompt.stage.name}"
         prompt_file = base.with_suffix(".prompt.md")
+        # before the prompt is written: a ddx that cannot ask leaves no file behind
         words = self.question(prompt_file, wishes, writes=prompt.stage.writes)
         replace_file(prompt_file, prompt.text.encode("utf-8", "replace"))
         out = base.with_suffix(".out")

@@ -151,6 +151,7 @@ def acceptance_bead(queue: Queue, trigger: Trigger, *, script: str, output: str)
         f"Acceptance failure: {script} after {trigger.bead_id}",
         priority=1,
         labels=_labels(queue, "build", ACCEPTANCE, "kind:build", _areas(queue.beads.get(trigger.bead_id))),
+        # the script governs its follow-up, and by it `acceptance_standing` finds one that is open
         spec_id=script,
         acceptance=f"`bash {script}` passes with exit status 0",
         description=(
@@ -222,6 +223,7 @@ def why_unreviewed(root: Path, base: str, result: str, threshold: int) -> str:
         return "ddx names no base and result revision, so the size of the change is unknown"
     if base == result:
         return "nothing was committed"
+    # they come from ddx's output and become words of a command
     if not (_REVISION.match(base) and _REVISION.match(result)):
         return ""
     words = (
@@ -243,7 +245,9 @@ def why_unreviewed(root: Path, base: str, result: str, threshold: int) -> str:
     if done.rc != 0 or done.timed_out:
         return ""
     rows = [line.split("\t") for line in done.out.split("\n") if line.count("\t") >= 2]
+    # ddx commits its own records beside the work: nothing there is to be reviewed
     rows = [row for row in rows if not row[2].startswith(".ddx/")]
+    # git writes "-" for a binary file
     lines = sum(int(number) for row in rows for number in row[:2] if number.isdecimal())
     if lines >= threshold or len(rows) >= FILES:
         return ""

@@ -23,6 +23,7 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.stages.commit import CommitError, clean_tree, failure, try_git
 
 MAX_NAMED = 5
+# not =======, which also underlines a heading
 _MARKER = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
 _REF = re.compile(r"refs/[A-Za-z0-9._/-]+\Z|[0-9a-f]{7,64}\Z")
 
@@ -107,6 +108,7 @@ def merge_of(root: Path, entry: JournalEntry, *, redo: bool = False) -> LandedMe
         if re.fullmatch(r"[0-9a-f]{40,64}", sha):
             found = try_git(root, "log", "-1", "--format=%P%x00%s", sha)
             parents, _, subject = found.out.strip().partition("\0")
+            # the subject that `merge_words` gives: another merge that closed the bead is not ours to undo
             ours = subject.startswith("Land ") and subject.endswith(f" for {clean_line(bead_id, 60)}")
             if found.rc == 0 and ours and len(parents.split()) > 1:
                 return (_put_back if redo else _take_out)(root, sha, parents.split()[0])
@@ -123,6 +125,7 @@ def _take_out(root: Path, sha: str, parent: str) -> LandedMerge:
         return LandedMerge(sha, why=f"{clean_line(others[0], 120)} has it too; {by_hand}")
     if not _is_clean(root):
         return LandedMerge(sha, why=f"tracked files have changes that are not committed; {by_hand}")
+    # --keep refuses where a file with changes of somebody's would be overwritten
     return LandedMerge(sha, ("reset", "--keep", parent))
 
 
@@ -167,6 +170,7 @@ def end_resolving(root: Path, files: Sequence[Path]) -> str:
     """
     left = [path.name for path in files if path.is_file() and _MARKER.search(path.read_bytes())]
     if left:
+        # aborting the merge throws away what somebody has resolved so far
         kept = _put_aside(files)
         call_off(root)
         named = ", ".join(left[:MAX_NAMED])

@@ -1,13 +1,11 @@
-"""What one turn of ddx's loop says it did, checked before anything is believed of it.
+"""Results: what one turn of ddx's loop says it did, and the questions that agents' answers raise.
 
-Shape: docs/formats/helix.md §3.11, docs/formats/ddx.md §4. Exit codes of the loop
-say nothing; the object does. Unknown fields are passed over, unknown statuses are kept verbatim and never
-count as success.
+`read_turn` checks a report before anything is believed of it (docs/formats/helix.md §3.11, docs/formats/ddx.md §4).
+Exit codes of the loop say nothing; the object does. Unknown fields are passed over, unknown statuses are kept
+verbatim and never count as success.
 
-Questions from what agents report, and what an answer does.
-
-Rules: docs/formats/helix.md §4. An answer about a bead is written into the bead, where the next agent reads
-it; one that was a conflict thereby has its decision, and the path that it stopped is free.
+`raise_from` asks what a stage's answer leaves open; `answer_question` writes an answer about a bead into the bead,
+where the next agent reads it (§4). A conflict thereby has its decision, and the path that it stopped is free.
 """
 
 from __future__ import annotations
@@ -139,6 +137,7 @@ class LoopTurn(Struct, frozen=True):
         said = [
             f"{name.replace('_', ' ')}: {_told(value)}"
             for name, value in (detail.items() if isinstance(detail, dict) else ())
+            # Go writes a time that was never set as 0001-01-01
             if value and name != "execution_ready" and not str(value).startswith("0001-")
         ]
         return clean_line(", ".join(filter(None, [self.exit_reason.replace("_", " "), *said])), 300)
@@ -157,6 +156,7 @@ def read_turn(finished: Finished, project: Project) -> LoopTurn:
     try:
         report = parse_report(finished.out)
     except MalformedReport as error:
+        # why there is no report: what we did to ddx ourselves comes before what it may have printed
         if finished.timed_out:
             raise _failed(finished, f"ddx gave no answer in {finished.seconds:.0f} s and was ended") from None
         if finished.truncated:
@@ -168,6 +168,7 @@ def read_turn(finished: Finished, project: Project) -> LoopTurn:
         why = "empty payload" if not finished.out.strip() else _top_level(finished.out) or str(error)
         raise malformed(finished, why) from None
     document = report.document
+    # an error that ddx prints as an object is no report
     if finished.rc != 0 and not {"results", "attempts", "project_root"} & document.keys():
         raise _failed(finished, last_error(finished))
     rows = document.get("results")
@@ -203,6 +204,7 @@ def malformed(finished: Finished, why: str) -> DdxError:
 
 
 def _failed(finished: Finished, message: str) -> DdxError:
+    # the words of ddx's command line library for what this release lacks
     code = 69 if "unknown flag" in message or "unknown command" in message else FAILED
     return DdxError(finished.argv, message, advice_for(message, finished.argv), code, finished.stdout)
 
@@ -238,6 +240,7 @@ def _result(row: Mapping[str, Any], project: Project) -> LoopResult:
 
     attempt_id = word("attempt_id")
     tokens, cost = token_count(row), money(row.get("cost_usd"))
+    # the id becomes part of a path
     if not tokens and ATTEMPT_ID.fullmatch(attempt_id):
         tokens, cost = _usage(project, attempt_id, cost)
     return LoopResult(
@@ -321,6 +324,7 @@ def answer_question(
     """
     asked = next((each for each in questions.open() if each.id == question_id), None)
     given_up = ""
+    # the bead first: where it cannot be written, the question still waits
     if asked is not None and asked.bead_id and asked.kind != "approval":
         queue = curator.look().queue
         if asked.bead_id in queue.beads:
@@ -390,6 +394,7 @@ def _file(curator: Curator, done: StageOutcome, passed: Iterable[tuple[str, str,
         label, title = _FILED[kind]
         by_agent = next((bead for bead in made if label in bead.labels), None)
         if by_agent is not None:
+            # each bead of the agent's stands for one conflict
             made.remove(by_agent)
         elif not injection.decision_standing(queue, label, key):
             shown = f"{title}: {clean_line(words, 80)}"

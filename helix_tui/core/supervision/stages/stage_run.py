@@ -133,6 +133,7 @@ def _backfill(project: Project, done: StageOutcome) -> StageOutcome:
 def _inside(project: Project, name: str) -> bool:
     root = project.root.resolve()
     try:
+        # an agent names the file: links and dots must not lead out of the repository
         path = (root / name).resolve()
     except (OSError, ValueError):
         return False
@@ -184,6 +185,7 @@ def plan_governing(curator: Curator, scope: Scope, queue: Queue) -> Governing:
     title = f"align: {scope_word(scope)}"
     labels = governing_labels(project, queue, scope)
     found = [bead for bead in queue.beads.values() if _governs(bead, title)]
+    # a claim by a lease leaves the row open: a bead that runs is not free
     free = next((bead for bead in found if bead.status == "open" and queue.state(bead.id) != "running"), None)
     if free is not None:
         return Governing("claimed", free.id, tuple(_taking(free, labels)))
@@ -284,6 +286,7 @@ def _new(scope: Scope, title: str, labels: list[str], queue: Queue) -> Operation
             f"Scope: {scope_word(scope)}\nScope areas: {', '.join(areas)}\n"
             "Every gap classified, a bead for each real one, a traceability matrix."
         ),
+        # it governs and is no work of its own: no worker may pick it
         fields={"execution-eligible": "false"},
     )
 
@@ -375,6 +378,7 @@ def quick_reference(project: Project) -> str:
             fence = mark[1]
         elif fence:
             inside += [line] if level else []
+        # the next heading of the same rank ends the section; one below it belongs to it
         elif heading and level and len(heading[1]) <= level:
             break
         elif heading and not level:

@@ -1,12 +1,11 @@
 """The table of stages: stance, prompt, governing bead or not, effort, permissions and trailers of each.
 
-Rules: docs/formats/helix.md §1, §3.7 and §6. A new planning
-command costs a row here, a prompt under ``prompts/`` and a row in the command line's table.
+Rules: docs/formats/helix.md §1, §3.7 and §6. A new planning command costs a row here, a prompt under ``prompts/`` and
+a row in the command line's table.
 
-The prompts of the stages: ours, or the repository's own in their place.
-
-A prompt is Markdown with ``$name`` places. The repository overrides one by putting a file of the same name
-into ``.helix/prompts/``; what it says of scope, facts and trailers it can take over by the same places.
+`render` fills the prompt of a stage: ours, or the repository's own in its place. A prompt is Markdown with ``$name``
+places. The repository overrides one by putting a file of the same name into ``.helix/prompts/``; what it says of
+scope, facts and trailers it can take over by the same places.
 """
 
 from __future__ import annotations
@@ -245,6 +244,7 @@ def render(project: Project, stage: Stage, values: Mapping[str, str]) -> StagePr
     }
     text = Template(template).safe_substitute(filled).strip() + "\n"
     context = values.get("context", "").strip()
+    # only a stage that writes works by the key rules; a check is given its facts
     if context and stage.writes:
         text = f"{context}\n\n---\n\n{text}"
     return StagePrompt(stage, text, own if raw and raw.strip() else None)
