@@ -3,11 +3,6 @@
 Protocol: docs/formats/memory.md §7. What is added is told as fact, in helix v2's form; the ledger keeps what
 was shown to whom. What an agent claims is kept as a claim: only a verified outcome settles it
 (docs/decisions/0014).
-
-Who is to do the work: the same words everywhere, whether typed, in the environment or in the settings.
-
-A command line's ``--agent`` and ``--model`` come first, then ``HELIX_AGENT`` and ``HELIX_MODEL``, then what
-the settings say. The settings' model goes with the settings' agent only.
 """
 
 from __future__ import annotations
@@ -69,6 +64,7 @@ def place_of(hook_message: HookMessage, directory: Path, env: Mapping[str, str])
     told = Path(hook_message.cwd) if hook_message.cwd else directory
     start = told if told.is_absolute() and told.is_dir() else directory
     project = find_project(start, env=env)
+    # of the folder that the agent is in: the project becomes the main work tree's below
     attempt = project.attempt
     main = Path(env.get("DDX_PROJECT_ROOT") or project.main_root)
     if main != project.root and main.is_dir():
@@ -128,6 +124,7 @@ def _session_start(hook_message: HookMessage, place: AgentPlace, memory: MemoryS
             agent=hook_message.agent_type,
             record=False,
         )
+        # entered only where it tells this attempt anything that it was not told before
         if {each.name for each in told.shown} - _known(place.attempt, place, memory) and not memory.read_only:
             memory.enter(told)  # a repair or a review of the same attempt is another session in its folder
         lines += _told(told)
@@ -137,6 +134,7 @@ def _session_start(hook_message: HookMessage, place: AgentPlace, memory: MemoryS
 def _enter_attempt(place: AgentPlace, memory: MemoryStore) -> None:
     """Enter under this attempt what its bead's block shows it; once, however often a session begins."""
     lines = [each for each in memory.injections(bead=place.bead) if each.in_bead]
+    # the block shows what was written into the bead last
     newest = max(lines, key=lambda each: (each.at or 0, each.attempt == place.attempt), default=None)
     if newest is not None and newest.attempt != place.attempt:
         memory.enter_attempt(newest.id, place.attempt)
@@ -163,6 +161,7 @@ def _user_prompt_submit(hook_message: HookMessage, place: AgentPlace, memory: Me
     The reviews and checks that ddx has an agent make run in the project itself, and are nobody's question.
     """
     asked = hook_message.prompt.strip()
+    # an attempt's prompt is ddx's; "/", "!" and "#" begin a command, a shell line and a note of Claude Code
     if place.attempt or len(asked) < _ASKED or asked.startswith(("/", "!", "#")) or MADE_PROMPT.match(asked):
         return {}
     session = hook_message.session
@@ -183,6 +182,7 @@ def _pre_tool_use(hook_message: HookMessage, place: AgentPlace, memory: MemorySt
         path = path.relative_to(place.here)
     name = path.as_posix()
     attempt = _who(hook_message, place)
+    # the ledger has a file's name as the objective of what was told before its first change
     if attempt and any(told.objective == name for told in memory.injections(attempt=attempt)):
         return {}
     told = memory.inject(
@@ -205,6 +205,7 @@ def _pre_tool_use(hook_message: HookMessage, place: AgentPlace, memory: MemorySt
 def _subagent_start(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """What is remembered of the task that a sub-agent was just given."""
     task = own_task(hook_message) or _task_of(hook_message, memory)
+    # whoever wrote the task has put memories into it already
     if task is None or _ALREADY in task.objective:
         return {}
     told = memory.inject(
@@ -238,6 +239,7 @@ def _stop(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> 
     if shown and claim.utilized:
         memory.claim(attempt, claim.utilized)
     task = own_task(hook_message) if hook_message.agent_id else None
+    # at its start its own transcript may have been missing: it may have been told of a sibling's task
     if task is not None and shown:
         memory.rebook(attempt, task.objective)
     if task is None and hook_message.agent_id:

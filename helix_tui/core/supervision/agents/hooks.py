@@ -1,5 +1,7 @@
-"""Our hooks where others ask them: the one that ddx asks before it takes a new bead, and those in Claude Code's
-settings, put in and taken out again with everything else left alone.
+"""Our hooks where other programs ask them, put in and taken out again with everything else left alone.
+
+`install` is for the hook that ddx asks before it takes a new bead (`judge_stdin` answers it), `merge` for those in
+Claude Code's settings.
 """
 
 from __future__ import annotations
@@ -131,6 +133,7 @@ def _ours(path: Path) -> str | None:
         have = ""
     except IsADirectoryError:
         have = ""
+    # writing through a link would change a file somewhere else
     if path.is_symlink() or MARK not in have.splitlines():
         raise ForeignHook(f"{path} is not ours and stays as it is; move it away, or call `helix-tui` from it")
     return have
@@ -219,6 +222,7 @@ def plugin_enabled(project: Project, env: Mapping[str, str]) -> bool:
     home = config_folder(env)
     folder = project.root / ".claude"
     enabled = False
+    # the later one goes before the earlier: a person's, the project's, and a person's for this project
     for path in (home / "settings.json", folder / "settings.json", folder / "settings.local.json"):
         try:
             switches = _parse(_read(path), path).get("enabledPlugins")
@@ -290,6 +294,7 @@ def _read(path: Path) -> bytes | None:
     """
     try:
         with open(path, "rb", opener=open_nonblocking) as file:
+            # one byte more than is taken tells that there is more
             raw = file.read(MAX_SETTINGS + 1)
     except FileNotFoundError:
         return None
@@ -306,6 +311,7 @@ def _parse(raw: bytes | None, path: Path) -> dict[str, Any]:
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
+        # Python keeps the last of two equal keys: writing that back would lose the first
         if len(found) != len(items):
             raise ValueError("a key appears twice")
         return found

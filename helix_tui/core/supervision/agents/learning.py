@@ -1,4 +1,4 @@
-"""The loop's closing: what DDx's evidence says of an attempt settles what was injected into it.
+"""Learning from attempts: what DDx's evidence says of one settles the memories that were injected into it.
 
 docs/decisions/0014: the outcome is read from the attempt's status, its checks and its
 review, never from what the agent says. An attempt is settled once; one of which the evidence says nothing
@@ -113,11 +113,14 @@ def judge(attempt: Attempt, evidence: AttemptEvidence) -> Judged:
         return Judged(None, "it was interrupted, which says nothing about the work")
     if attempt.verdict.outcome == "satisfied":
         return Judged(None, "there was nothing to do")
+    # an agent's own word is a claim and no outcome (decision 0014)
     if attempt.only_its_worker_says and attempt.verdict.outcome in ("landed", "unknown"):
         return Judged(None, "only its worker's own result says how it ended")
+    # the review before the checks, both before the landing: what has landed may have been refused all the same
     review = attempt.review.verdict if attempt.review is not None else ""
     if _REFUSED.match(review):
         return Judged("failed", f"review: {clean_line(review, 60)}")
+    # a check that says it is not required fails nothing; one that does not say is required
     broken = [check.name for check in evidence.checks if not check.passed and check.required is not False]
     if broken:
         return Judged("failed", f"checks failed: {clean_line(', '.join(broken), 200)}")
@@ -143,6 +146,7 @@ def draw_lesson(
 ) -> Lesson | None:
     """What an attempt teaches: a failure with its cause, or a way that landed; None where nobody said why."""
     title = clean_line(bead.title if bead is not None else "", 200)
+    # the trigger of a lesson is the bead's title: without one nobody could tell when it applies
     if not title:
         return None
     if judged.verdict == "passed":
@@ -262,6 +266,7 @@ class Learner:
             told = given.get(attempt.attempt_id, ())
             ended = attempt.at
             known = attempt.attempt_id in drawn or (since is not None and (ended or 0) < since)
+            # evidence is files to be read: nothing is read of an attempt that can teach nothing new
             if not attempt.finished or (known and not told):
                 continue
             evidence = read_evidence(attempt)
@@ -278,6 +283,7 @@ class Learner:
             if proposal is not None:
                 again = matter(proposal) in taught
                 proposal = replace(proposal, state="repeated" if again else "open")
+                # of a bead's attempts that teach the same only the first one proposes it
                 taught.add(matter(proposal))
             yield Learned(
                 attempt,

@@ -46,6 +46,7 @@ def bead_operations(
         Operations for one change; a task that has a bead already is left out, and others wait on that bead.
     """
     made = beads_of(plan, beads)
+    # no second epic for one plan
     epic = epic and not made
     phase = _phase_label(beads.values())
     spec = spec_id or f"plan-{plan.id}"
@@ -172,6 +173,7 @@ def calls(plan: MemoryPlan) -> list[dict[str, Any]]:
         if task.depends:
             blocked = {"taskId": ids[task.seq], "addBlockedBy": [ids[seq] for seq in task.depends]}
             waits.append({"tool": "TaskUpdate", "input": blocked})
+    # every task first: one can only be made to wait on a task that exists
     return [*made, *waits]
 
 
@@ -198,6 +200,7 @@ def register(folder: Path, plan: MemoryPlan, workspaces: Iterable[TaskWorkspace]
         TaskListTaken: the list holds tasks that are not this plan's; nothing was written.
         OSError: it cannot be written.
     """
+    # a task may have been begun more than once: the last workspace says how it stands
     newest = {each.seq: each for each in sorted(workspaces, key=lambda each: each.id)}
     ids = numbered(plan)
     blocks: dict[str, list[str]] = {seq: [] for seq in ids}
@@ -216,6 +219,7 @@ def register(folder: Path, plan: MemoryPlan, workspaces: Iterable[TaskWorkspace]
         }
         for task in plan.tasks
     }
+    # looked at before anything is written, so that a foreign list stays whole
     _must_be_ours(folder, plan)
     written = []
     for number, document in documents.items():

@@ -149,6 +149,7 @@ def spawned(transcript: str) -> list[Spawned]:
     found: list[Spawned] = []
     ended: set[str] = set()
     for entry in _newest_first(transcript):
+        # newest first: a result is met before the call that it answers
         for part in reversed(_content(entry)):
             if part.get("type") == "tool_result":
                 ended.add(_text(part.get("tool_use_id"), 200))
@@ -187,6 +188,7 @@ def own_task(hook_message: HookMessage) -> AgentTask | None:
 def _own_transcripts(hook_message: HookMessage) -> list[str]:
     """Where a sub-agent's own transcript may lie, the likeliest first."""
     paths = [hook_message.agent_transcript] if hook_message.agent_transcript else []
+    # the id comes from the host and becomes part of a path
     if hook_message.transcript.endswith(".jsonl") and re.fullmatch(r"[\w-]{1,200}", hook_message.agent_id):
         paths.append(f"{hook_message.transcript.removesuffix('.jsonl')}/subagents/agent-{hook_message.agent_id}.jsonl")
     return paths
@@ -234,6 +236,7 @@ def _tool_parts(transcript: str, sidechains: bool) -> Iterator[tuple[int, dict[s
     """Calls of tools and their results, oldest first, with places that leave room between."""
     lines = _read(transcript, -_WORK, _WORK).split(b"\n")
     for number, line in enumerate(lines):
+        # up to 32 MB are looked through: only lines that may hold a call or its result are decoded
         entry = _object(line) if b"tool_use" in line or b"tool_result" in line else {}
         if not sidechains and entry.get("isSidechain") is True:
             continue
@@ -271,6 +274,7 @@ def _exit_code(result: dict[str, Any], entry: dict[str, Any], asked: dict[str, A
         found = re.match(r"(?:Error: )?Exit code (\d{1,3})\b", said)
         code = int(found[1]) if found else 0
         return code if code and code not in _CUT_OFF else None
+    # neither a command that still runs nor a check that ran no test proves anything
     if re.search(r"^Command (?:was |is )?(?:manually )?(?:running in |backgrounded)|^Ran 0 tests\b", said, re.M):
         return None
     return 0
@@ -375,6 +379,7 @@ def _read(path: str, start: int, size: int) -> bytes:
     try:
         with open(Path(path).expanduser(), "rb", opener=open_nonblocking) as file:
             told = os.fstat(file.fileno())
+            # the path comes from the host, and may name a device or a pipe
             if not stat.S_ISREG(told.st_mode):
                 return b""
             file.seek(start if start >= 0 else max(0, told.st_size + start))
