@@ -62,7 +62,7 @@ def test_a_reader_that_leaves_is_no_error(project: ProjectFactory) -> None:
         process.stdout.close()
         process.stdout = None
         _, errors = process.communicate(timeout=60)
-    assert (process.returncode, errors) == (0, b"")
+    assert (process.returncode, errors) == (141, b""), "as a program that SIGPIPE ended"
 
 
 def test_interrupt_is_130(cli: Cli, project: ProjectFactory, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -114,7 +114,7 @@ async def test_the_widest_posture_has_the_stream_beside_queue_and_bead(console: 
 
 async def test_a_missing_bead_says_who_waits_and_where_it_was_last_seen(console: MakeConsole) -> None:
     app = console()
-    async with app.run_test(size=(120, 40)) as pilot:
+    async with app.run_test(size=(160, 40)) as pilot:
         app.screen.query_one("#queue").select("missing:demo-gone0001")  # type: ignore[attr-defined]
         await pilot.pause()
         app.screen._show_detail()  # type: ignore[attr-defined]

@@ -249,7 +249,7 @@ async def test_the_detail_shows_what_the_record_holds_known_or_not(console: Make
         for words in (
             "unblocks",
             "blocks 2",
-            "in Epic: Metrics 2/5",
+            "0000000a Epic: Metrics",
             "a-kind-of-tomorrow",
             "area:work",
         ):

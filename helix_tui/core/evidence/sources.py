@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 import threading
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -28,7 +27,7 @@ from helix_tui.core.ask.retrieval.library import DayOfWork
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, TrackerReader, only_archived, read_archive
-from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.attempt import Attempt, count_outcomes
 from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.claims import Hold
@@ -346,11 +345,13 @@ class ProjectRecords:
         days = {*runs.values(), *(one.attempt_id[:8] for one in every if _STAMP.match(one.attempt_id))}
         wanted = _day_named(day, days, max(runs.values(), default=""))
         begun = sorted((one for one in every if one.attempt_id[:8] == wanted), key=lambda one: one.attempt_id)
-        ends = Counter(OUTCOME_WORDS[one.verdict.outcome] for one in begun)
+        ends = sorted(count_outcomes(begun).items(), key=lambda end: -end[1])
         told = (self._section_of(one) for one in begun)
         logs = [span for name in sorted(runs) if runs[name] == wanted for span in self._passages(f"run/{name}.md")]
         named = f"{wanted[:4]}-{wanted[4:6]}-{wanted[6:]}" if len(wanted) == len("20261030") else wanted
-        return DayOfWork(named, dict(ends.most_common()), [span for span in told if span is not None], logs)
+        return DayOfWork(
+            named, {OUTCOME_WORDS[outcome]: n for outcome, n in ends}, [span for span in told if span is not None], logs
+        )
 
     def _path_of(self, word: str) -> str | None:
         beads = self.work.beads

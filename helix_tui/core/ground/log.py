@@ -130,9 +130,9 @@ def _project_folder(directory: Path | None) -> Path | None:
         return None
     for folder in (directory, *directory.parents):
         helix = folder / ".helix"
-        if helix.is_dir():
+        if os.path.isdir(helix):  # False for a name that no disk takes, where Path.is_dir raises: a log never does
             return helix if os.access(helix, os.W_OK) else None
-        if (folder / ".git").exists() or (folder / ".ddx").exists():
+        if os.path.exists(folder / ".git") or os.path.exists(folder / ".ddx"):
             return None
     return None
 
