@@ -1,11 +1,9 @@
 """Files and folders of ours: written so that nobody ever sees half of one, kept out of git's sight.
 
-The folders of ours in a project, ``.helix`` and ``.helix-logs``, and how git is told to pass over them.
-
-ddx refuses to work beside changes that nobody committed, and ddx of April commits whatever is in the work
-tree: what we write must be invisible to both (docs/decisions/0021). The place for that is ``info/exclude``
-in the git folder that all work trees of the repository share, so that no file of the project is changed by
-it.
+`replace_file` writes a file. `make_folder` makes ``.helix`` and ``.helix-logs`` in a project, and tells git to pass
+over them: ddx refuses to work beside changes that nobody committed, and ddx of April commits whatever is in the work
+tree, so what we write must be invisible to both (docs/decisions/0021). The place for that is ``info/exclude`` in the
+git folder that all work trees of the repository share, so that no file of the project is changed by it.
 """
 
 from __future__ import annotations

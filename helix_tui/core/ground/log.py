@@ -1,16 +1,13 @@
 """The log: one file for all processes of a project, of bounded size, without secrets.
 
-`begin` only notes where and how much; the standard library's ``logging`` is loaded, and a file opened, when
-something is first logged. The file is ``.helix/logs/helix.log`` of the project where ``.helix`` exists
-already and may be written, else ``logs/helix.log`` in the user's state folder.
+`begin` only notes where and how much; a file is opened when something is first logged. The file is
+``.helix/logs/helix.log`` of the project where ``.helix`` exists already and may be written, else ``logs/helix.log`` in
+the user's state folder.
 
-Several processes write at once (console, loop, hooks, command line). One file keeps their records in order
-of time: each record is one ``write`` on a descriptor opened with O_APPEND, which the kernel does not
-interleave. Whoever finds the file full renames it under a lock (flock); the others see another inode under
-its name and open that. What cannot be written, on a full or read-only disk, is dropped: the log never breaks
-what it tells of.
-
-The file that the log is written to; loaded when something is first logged.
+Several processes write at once (console, loop, hooks, command line). One file keeps their records in order of time:
+each record is one ``write`` on a descriptor opened with O_APPEND, which the kernel does not interleave. Whoever finds
+the file full renames it under a lock (flock); the others see another inode under its name and open that. What cannot
+be written, on a full or read-only disk, is dropped: the log never breaks what it tells of.
 """
 
 from __future__ import annotations
@@ -86,6 +83,7 @@ def _open(root: Logger) -> None:
     import logging
 
     global _file
+    # else logging prints on stderr what it could not log, over the console
     logging.raiseExceptions = False
     root.propagate = False
     if not _where or _where["level"] == "off":
@@ -132,6 +130,7 @@ def _project_folder(directory: Path | None) -> Path | None:
         helix = folder / ".helix"
         if os.path.isdir(helix):  # False for a name that no disk takes, where Path.is_dir raises: a log never does
             return helix if os.access(helix, os.W_OK) else None
+        # a project without our folder: the log of one above it is another's
         if os.path.exists(folder / ".git") or os.path.exists(folder / ".ddx"):
             return None
     return None
@@ -248,7 +247,9 @@ class LogFile(logging.Handler):
 
     def _put_aside(self) -> None:
         with self._locked() as ours:
+            # another process may have put it aside between our look and the lock
             if ours and self._is_ours():
+                # the oldest first, for each takes the name of the one before
                 for number in range(BACKUPS, 0, -1):
                     older = self.path.with_name(f"{self.path.name}.{number}")
                     younger = f"{self.path.name}.{number - 1}" if number > 1 else self.path.name

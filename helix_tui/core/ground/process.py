@@ -1,8 +1,10 @@
-"""Running one program to its end: no shell, no terminal, a time limit, a limit on what it may print. Whatever we start
-gets a session of its own, so that a ``ctrl+c`` meant for the console does not reach it and that its descendants are
-known: a time limit ends the whole session, and so does its own end. ddx puts a coding agent into another process group
-but into the same session, and ddx of April leaves it there when it is interrupted: a signal to the group misses it.
-What left the session too is known as a descendant, as long as one looked while its parent was there.
+"""Running one program to its end: no shell, no terminal, a time limit, a limit on what it may print.
+
+Whatever we start gets a session of its own, so that a ``ctrl+c`` meant for the console does not reach it and that its
+descendants are known: a time limit ends the whole session, and so does its own end. ddx puts a coding agent into
+another process group but into the same session, and ddx of April leaves it there when it is interrupted: a signal to
+the group misses it. What left the session too is known as a descendant, as long as one looked while its parent was
+there.
 """
 
 from __future__ import annotations
@@ -112,8 +114,10 @@ def interrupt(leader: int, patience: float) -> tuple[Member, ...]:
     Raises:
         PermissionError: it belongs to somebody else.
     """
+    # asked before the signal: once a program has ended, its children are known by it no longer
     before = family(leader)
     with contextlib.suppress(ProcessLookupError):
+        # a terminal sends ctrl+c to the whole group; a program that leads none shares it with its shell
         if os.getpgid(leader) == leader:
             os.killpg(leader, signal.SIGINT)
         else:
@@ -155,6 +159,7 @@ def _from_proc(pid: int) -> _Row | None:
     """One process by ``/proc/PID/stat`` (proc(5): 3 state, 4 parent, 6 session, 22 start in ticks)."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
+            # the name is in parentheses, and may hold blanks and parentheses itself
             words = file.read(4096).rpartition(b")")[2].split()
         return _Row(pid, int(words[1]), int(words[3]), int(words[19]), words[0] in (b"Z", b"X"))
     except (OSError, ValueError, IndexError):
@@ -224,6 +229,7 @@ class _Running:
         with self._change:
             self._running.add(process)
             ended = self.ended
+        # `end_reads` came between the start of the program and this
         if ended:
             signal_all(family(process.pid), signal.SIGKILL)
 
@@ -294,6 +300,7 @@ def run(
     """
     words = tuple(os.fspath(word) for word in argv)
     started = time.monotonic()
+    # never our own input: some verbs of ddx read a terminal
     with open(os.devnull if stdin is None else stdin, "rb") as source:
         process = subprocess.Popen(
             words,
@@ -307,6 +314,7 @@ def run(
         )
     with process:
         collected = _Collected(cap, stop_at_cap)
+        # what may be ended at the cap only reads, and may be ended at any time
         group = _reads if stop_at_cap else _writes
         group.begin(process)
         try:
@@ -361,7 +369,7 @@ def run_to_files(
     begun = time.monotonic()
     with open(out, "wb") as to_out, open(err, "wb") as to_err:
         with contextlib.suppress(OSError):
-            fcntl.flock(to_out, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the program inherits it: `opening.being_written`
+            fcntl.flock(to_out, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the program inherits it: `project.being_written`
         process = subprocess.Popen(
             words,
             cwd=cwd,
@@ -422,6 +430,7 @@ def _watch_files(
         if _has_ended(process, _WATCH_S, step=_WATCH_S / 2):
             return False, False
         if time.monotonic() > deadline:
+            # what is ended here after an interrupt did not take too long by itself
             return not interrupted, False
         if sum(path.stat().st_size for path in files if path.exists()) > most:
             return False, True
@@ -456,6 +465,7 @@ class _Stream:
         self._head += data[:room]
         self._tail += data[room:]
         self.truncated = self.truncated or len(data) > room
+        # cut now and then, not with every piece that is read
         if len(self._tail) > _CHUNK + self._last:
             self._tail = self._end()
 
@@ -492,6 +502,7 @@ class _Collected:
                 if left <= 0:
                     return False
                 ready = selector.select(min(left, _LINGER_S))
+                # the program has ended and nothing more comes: whoever still holds its streams is a child
                 if not ready and process.poll() is not None:
                     break
                 for key, _ in ready:

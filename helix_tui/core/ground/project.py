@@ -1,5 +1,7 @@
-"""Which repository this is: its root, git's own folders, refs and settings (read without running git), its ``.ddx``
-and ``.helix``, and which ``ddx`` serves it.
+"""Which project this is: its root, git's folders and refs, its ``.ddx`` and ``.helix``, and which ddx serves it.
+
+Refs and settings are read from git's own files, without running git. Where a release of ddx keeps leases and work
+trees is found here too.
 """
 
 from __future__ import annotations
@@ -101,6 +103,7 @@ def configured(common_dir: Path, section: str, key: str) -> str:
         if line.startswith("["):
             inside = line.replace(" ", "") == heading
         elif inside and line.partition("=")[0].strip().lower() == key.lower():
+            # the last one counts, as for git
             found = line.partition("=")[2].strip().strip('"')
     return found
 
@@ -212,6 +215,7 @@ class Project(Struct, frozen=True):
         """The commit a full ref name stands for, loose or packed; None where git's files do not tell."""
         if self.common_dir is None:
             return None
+        # git too follows five symbolic refs and no more
         for _ in range(5):
             loose = first_line(self.common_dir / name)
             if not loose:
@@ -247,12 +251,14 @@ def find_project(start: Path, *, env: Mapping[str, str] | None = None) -> Projec
 
 def _owner(root: Path, git_dir: Path, common_dir: Path) -> tuple[Path, AttemptFolder] | None:
     """Of an attempt's folder: the project it works for, and what its name says; None of any other folder."""
+    # some releases keep the work tree in a folder below the one that has the name
     for part in (root, root.parent):
         found = _ATTEMPT_NAME.fullmatch(part.name)
         if found is not None:
             break
     else:
         return None
+    # a linked work tree tells its repository, a clone only where it came from
     if git_dir != common_dir:
         owner = common_dir.parent if common_dir.name == ".git" else None
     else:
@@ -270,6 +276,7 @@ def find_ddx(explicit: str | os.PathLike[str] | None, env: Mapping[str, str] | N
     """
     env = os.environ if env is None else env
     wanted = os.fspath(explicit) if explicit else env.get("DDX_BIN", "")
+    # a name with a slash is a path, as for a shell
     folders = [""] if os.path.dirname(wanted) else env.get("PATH", os.defpath).split(os.pathsep)
     for folder in folders:
         path = os.path.join(folder, wanted or "ddx")
@@ -348,6 +355,7 @@ def _exec_roots(project: Project, env: Mapping[str, str]) -> list[Path]:
 
 def _configured_worktree_root(config: Path) -> str:
     """``executions.temp_worktree_root`` of a config.yaml: the one plain scalar of it that is needed here."""
+    # by hand: every start asks for this one line, and YAML is slow to load
     inside = False
     for line in text_of(config).split("\n"):
         if line[:1] not in ("", " ", "\t", "#"):

@@ -67,6 +67,7 @@ _FORMATS: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 """Formats that say by themselves what they are."""
 
+# words joined by dashes can have these formats too
 _MUST_BE_RANDOM = {"openai key", "service token"}
 
 _URL_CREDENTIALS = re.compile(
@@ -185,6 +186,7 @@ def _told(secret: str, match: re.Match[str]) -> bool:
     if _PLACEHOLDER.match(word) or _ALGORITHM.match(word) or (_CODE.search(word) and not word.isalpha()):
         return False
     mixed = any(c.isdigit() for c in word) and any(c.isalpha() for c in word)
+    # a recovery code may be digits alone
     if "code" in match.group().lower() and sum(map(str.isdigit, word)) >= 6:
         return True
     return len(word) >= 5 and (mixed or (bool(match["quote"]) and "=" not in match.group() and word.isalpha()))

@@ -1,14 +1,14 @@
-"""Text from files and processes is hostile until it has passed through here.
+"""Text made safe for a terminal, measured and cut for it; and text that is shared: stems, blocks in a bead.
 
-A title may hold escape sequences that recolour or retitle the terminal, bidirectional controls that make
-one id look like another, or newlines that break a row. ``clean_line`` and ``clean_block`` return text that
-is safe to write to a terminal as it is; nothing on screen may come from outside by another way.
+Text from files and processes is hostile until it has passed through here. A title may hold escape sequences that
+recolour or retitle the terminal, bidirectional controls that make one id look like another, or newlines that break a
+row. ``clean_line`` and ``clean_block`` return text that is safe to write to a terminal as it is; nothing on screen may
+come from outside by another way.
 
-The English stemmer of snowballstemmer, without the other languages that its package imports.
+`stem_english` is the English stemmer of snowballstemmer, without the other languages that its package imports.
 
-The block of memories in a bead's description: found, taken out, told apart.
-
-Whoever shows a bead needs this, and need not load the memory for it: 24 MB with its libraries.
+`split_block` finds the block of memories in a bead's description: whoever shows a bead needs it, and need not load the
+memory for it (24 MB with its libraries). `with_context` puts HELIX's own block there.
 """
 
 from __future__ import annotations
@@ -43,9 +43,11 @@ def clean_line(text: object, limit: int = MAX_LINE) -> str:
     """One line without control sequences, bidi controls or runs of blanks, at most ``limit`` characters."""
     if not isinstance(text, str):
         text = "" if text is None else str(text)
+    # cut before it is cleaned: a title of megabytes must not cost their time at every row
     cut = len(text) > limit
     if cut:
         text = text[: limit * 2]
+    # most texts are plain ASCII: one look spares three substitutions
     if not _CLEAN.match(text):
         text = _UNSAFE.sub("", _BLANKS.sub(" ", _ESCAPES.sub("", text)))
     text = _BLANKS.sub(" ", text).strip() if "  " in text or text[:1] == " " or text[-1:] == " " else text

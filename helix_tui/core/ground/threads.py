@@ -1,6 +1,6 @@
-"""Threads that stay at their work although a defect comes up in it.
+"""Threads that stay at their work although a defect comes up in it, and the heap that threads share.
 
-Memory that was freed goes back to the system.
+`give_back` hands memory that was freed to the system, `keep_together` keeps threads from a heap each.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ def keep_at(work: Callable[[], None], wait: Callable[[float], bool]) -> None:
             return
         if wait(rest):
             return
+        # a defect that comes up at once every time must neither fill the log nor the processor
         rest = min(rest * 4, LONGEST_REST_S)
 
 
