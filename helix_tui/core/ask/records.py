@@ -1,5 +1,6 @@
-"""What retrieval hands out: documents, spans, definitions, ranked files, passages of records. All frozen, all plain
-values.
+"""What retrieval hands out: documents, spans, definitions, ranked files, passages of records.
+
+All are frozen plain values, the same whichever process or thread made them.
 """
 
 from __future__ import annotations

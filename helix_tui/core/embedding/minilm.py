@@ -1,4 +1,7 @@
-"""all-MiniLM-L6-v2 in numpy: six layers of BERT, mean pooling, unit length; let go while nobody uses it."""
+"""The encoders: all-MiniLM-L6-v2 in numpy (the light one), or by sentence-transformers (the one of record).
+
+In numpy it is six layers of BERT, the mean over all tokens, unit length. Either model is let go while nobody uses it.
+"""
 
 from __future__ import annotations
 

@@ -1,18 +1,15 @@
-"""Where the weights of all-MiniLM-L6-v2 lie on this machine, and whether they are the published ones.
+"""The weights of all-MiniLM-L6-v2: where they lie, whether they are the published ones, how they are read.
 
-Three kinds of places: a folder that somebody configured, the Hugging Face cache, an installed package that
-carries the model. A file counts only when its SHA-256 is the published one; since hashing 91 MB takes a sixth
-of a second, a verdict is kept in the user's cache under the file's path, size, inode and time of change.
+Three kinds of places: a folder that somebody configured, the Hugging Face cache, an installed package that carries the
+model. A file counts only when its SHA-256 is the published one; since hashing 91 MB takes a sixth of a second, a
+verdict is kept in the user's cache under the file's path, size, inode and time of change.
 
-A file of safetensors, mapped: a tensor costs memory where it is read, and the system may take it back.
+The file is mapped: a tensor costs memory where it is read, and the system may take it back. Its format is safetensors:
+eight bytes little-endian with the length of a JSON header, the header (name → dtype, shape and data_offsets behind
+it), the data (https://huggingface.co/docs/safetensors).
 
-Format: eight bytes little-endian with the length of a JSON header, the header (name → dtype, shape and
-data_offsets behind it), the data (https://huggingface.co/docs/safetensors).
-
-One thread for linear algebra: the cores belong to the agents that this program watches.
-
-With a thread a core, OpenBLAS spins while others work: on two busy cores the light encoder then takes seven
-times the CPU that it takes with one.
+Linear algebra keeps to one thread, for the cores belong to the agents that this program watches: with a thread a core,
+OpenBLAS spins while others work, and on two busy cores the light encoder then takes seven times the CPU.
 """
 
 from __future__ import annotations

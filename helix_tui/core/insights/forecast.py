@@ -2,7 +2,8 @@
 
 Burn is what was spent, by local day; a failing bead is money spent without a landing. An estimate says what so many
 attempts would cost, a forecast how long a queue takes, from what really landed. Both draw possible futures out of the
-past in blocks (a moving-block bootstrap, Künsch 1989), with a fixed seed, and tell the interval that they fall in.
+past in blocks (a circular block bootstrap, Politis and Romano 1992), with a fixed seed, and tell the interval that
+they fall in.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""The items that an answer is made from, typed, in a stable order, each with a hash; and what of them reaches the
-answer: the preference order, the budgets, and why the rest was dropped (docs/formats/ask.md §1).
+"""What reaches the answer: the preference order of evidence, the budgets, and why the rest was dropped.
+
+From it come the items of a run, typed, in a stable order, each with a hash, by which two runs are compared; and the
+block of tool results with the prompt that a model is given (docs/formats/ask.md §1).
 """
 
 from __future__ import annotations

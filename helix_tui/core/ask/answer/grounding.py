@@ -1,16 +1,12 @@
-"""The gate that an answer passes: each claim must cite evidence that bears it out (docs/formats/ask.md §1,
-phase 8).
+"""The gate that an answer passes: each claim must cite evidence that bears it out (docs/formats/ask.md §6).
 
-A claim is a sentence or a bullet. It is grounded where it cites a source that exists, every name and number
-in it stands in the sources that it cites, at least half of its words do, and it does not turn the sense of
-the sentence that it rests on. The rest of an answer is no
-claim: headings, the list of sources, what was not found, questions to the user.
+A claim is a sentence or a bullet. It is grounded where it cites a source that exists, every name and number in it
+stands in the sources that it cites, at least half of its words do, and it does not turn the sense of the sentence that
+it rests on. The rest of an answer is no claim: headings, the list of sources, what was not found, questions to the
+user.
 
-Whether a claim says something else than the sentences that it rests on: the words stand, the sense is
-turned.
-
-Judged by words alone, so only what can be seen in them is found: a name or a number that no source has, a
-word denied that the source affirms or the other way round, the opposite of one of the source's words.
+All is judged by words alone, so only what can be seen in them is found: a name or a number that no source has, a word
+denied that the source affirms or the other way round, the opposite of one of the source's words.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""Sentences of a span with the lines that they stand on; and what is quoted of a passage: the whole thing that holds
-its best lines, as an author would cut it.
+"""Sentences of a span with the lines that they stand on; and where a passage is cut to be quoted.
+
+A quote is the whole thing that holds its best lines, as an author would cut it: of a document its paragraphs, of code
+the definition with its comment. Sentences come from prose, and in code from comments and docstrings.
 """
 
 from __future__ import annotations

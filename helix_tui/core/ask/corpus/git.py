@@ -1,8 +1,7 @@
-"""What git says of a repository: its files at a revision or in the work tree, their bytes, its past
-commits.
+"""What git says of a repository: its files at a revision or in the work tree, their bytes, its past commits.
 
-Every call has a time limit, no shell, no prompt, takes no lock and runs no program that the repository's
-own configuration names. Paths come NUL-terminated, so that a newline or a quote in a name does no harm.
+Every call has a time limit, no shell, no prompt, takes no lock and runs no program that the repository's own
+configuration names. Paths come NUL-terminated, so that a newline or a quote in a name does no harm.
 """
 
 from __future__ import annotations

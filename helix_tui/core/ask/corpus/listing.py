@@ -1,5 +1,7 @@
-"""The files of a question (of a revision, of a work tree, or of a plain folder), what each is for, told by its path,
-and which paths are left out altogether.
+"""The files of a question: of a revision, of a work tree, or of a plain folder; and which are left out.
+
+What a file is for (its role), and what it counts for beside others, is told by its path. Paths of tools, locks and
+generated files are left out before they are read; what is binary, minified or too large is told by its content.
 """
 
 from __future__ import annotations

@@ -1,5 +1,7 @@
-"""One file's bytes turned into what the index keeps of it: code by definition (found by tree-sitter, else by lines
-that look like one), documents by heading. What comes out are plain values that travel between processes.
+"""One file's bytes turned into what the index keeps of it: definitions, headings, chunks, imports, a summary.
+
+Code is cut by definition (found by tree-sitter, else by lines that look like one), documents by heading. What comes
+out are plain values that travel between processes.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Ways of finding; each gives every file a score, a silent one gives zeros (docs/formats/ask.md §8). Words: BM25 over
-chunks, whole files, names and paths. Misspelt names: the nearest defined ones by their trigrams. Names written as code
-does. The layer below: what the definitions found first call, extend or override. Meaning: one vector a file
-(all-MiniLM-L6-v2).
+"""Channels of the ranking: ways of finding, each of which gives every file a score (docs/formats/ask.md §8).
+
+Words: BM25 over chunks, whole files, names and paths. Misspelt names: the nearest defined ones by their trigrams.
+Symbols: names written as code does. Calls: what the definitions found first call or build on. Meaning: one
+vector a file, or a passage (all-MiniLM-L6-v2). A channel that has nothing to say gives zeros.
 """
 
 from __future__ import annotations

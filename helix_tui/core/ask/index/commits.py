@@ -1,10 +1,9 @@
-"""Past commits: those whose messages are like the question vote for the files that they changed.
+"""Channels of history and of names: past commits like the question, and files that it names outright.
 
-BM25 over messages; each of the `VOTERS` most similar gives its files its score, divided by the root of how
-many there are (docs/formats/ask.md §8: worth about a point of Acc@5, more where history is long).
+BM25 over messages: each of the `VOTERS` most similar commits gives the files that it changed its score, divided by the
+root of how many there are (docs/formats/ask.md §8: worth about a point of Acc@5, more where history is long).
 
-Files that the question names outright: by path, by stack trace, by dotted module, or by their name's
-words.
+Files are named by path, by stack trace, by dotted module, by number, or by their name's words.
 """
 
 from __future__ import annotations

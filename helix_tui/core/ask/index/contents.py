@@ -1,5 +1,7 @@
-"""What an index holds: the files of one tree, read into segments (in two workers when there is much to read), written
-down and kept up to date.
+"""What an index holds: the files of one tree, read into segments, written down and kept up to date.
+
+Where there is much to read, workers (one process a thread) read batches of it; a worker that dies or hangs costs its
+batch the grammars, nothing else.
 """
 
 from __future__ import annotations

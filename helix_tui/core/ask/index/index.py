@@ -1,5 +1,6 @@
-"""The index of one repository at one revision or in its work tree: what retrieval asks; and a thread that keeps it
-fresh while somebody may ask.
+"""The index of one repository, at one revision or in its work tree: what retrieval asks.
+
+`IndexKeeper` is the thread that reads the work tree in and keeps the index fresh while somebody may ask.
 """
 
 from __future__ import annotations

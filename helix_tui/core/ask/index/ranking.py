@@ -1,5 +1,4 @@
-"""From channels to one order of files: scores scaled to their best, weighted, summed, multiplied with a
-prior.
+"""From channels to one order of files: scores scaled to their best, weighted, summed, multiplied with a prior.
 
 What somebody writes comes in four shapes (`Shape`), and each is weighed in its own way. Weights are round; they were
 chosen by leaving repositories out, on 900 questions, issues, commit messages and work items over 30 repositories in

@@ -1,10 +1,9 @@
 """A segment: some blobs, cut into chunks, and for every term the chunks it stands in.
 
-A posting list is packed as the chunks' numbers inside the segment (uint32, ascending, little-endian)
-followed by the counts (uint8, 255 stands for more). A term of a name (definition, heading) has `NAME`
-before it, and its numbers are those of blobs.
-
-Fields of BM25: how long their units are, and the one field that is made in memory, of paths.
+A posting list is packed as the chunks' numbers inside the segment (uint32, ascending, little-endian) followed by the
+counts (uint8, 255 stands for more). A term of a name (definition, heading) has `NAME` before it, and its numbers are
+those of blobs. Beside them stand the lengths of each field's units, which BM25 needs, and the one field that is made in
+memory: the words of paths.
 """
 
 from __future__ import annotations

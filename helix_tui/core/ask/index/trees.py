@@ -1,5 +1,7 @@
-"""Trees of a repository: those that it keeps as JSON of the DAG node schema, and the one its folders make; and whether
-one keeps the schema of docs/knowledge/dag-node-schema.md: what is missing, what leads nowhere.
+"""Trees of a repository: those that it keeps as JSON of the DAG node schema, and the one that its folders make.
+
+`check_tree` says where a kept one breaks the schema of docs/knowledge/dag-node-schema.md: what is missing, what leads
+nowhere, what has changed since it was recorded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""From documents to code: symbols that spans of documents name, their definitions, one hop of use, their
-tests.
+"""From documents to code: symbols that documents name, their definitions, one hop of use, their tests.
 
-Only what the symbol index knows is a symbol: a capitalised word of prose is not (docs/formats/ask.md §1,
-phase 5).
+Only what the symbol index knows is a symbol: a capitalised word of prose is not (docs/formats/ask.md §1, phase 5).
 """
 
 from __future__ import annotations

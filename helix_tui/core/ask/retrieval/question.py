@@ -1,12 +1,10 @@
-"""What a question asks for, read from its words alone: its kind, its names, its words, what bears it out.
+"""What a question asks for, read from its words: its kind, names and words; and its slots, which need evidence.
 
-Nothing here depends on a repository or a language model: the same question is read the same way everywhere.
+The same question is read the same way everywhere: reading it depends on no repository and no language model.
 
-What a question needs evidence for: its slots, where each came from, and which spans cover it.
-
-Hard requirements come only from the user's own words and from concepts that the repository defines; headings
-and trees are soft, they guide retrieval (docs/formats/ask.md §2). A slot is covered by the words of a
-span, never by a path, a header that we made, or the text of a tree.
+Hard requirements come only from the user's own words and from concepts that the repository defines; headings and trees
+are soft, they guide retrieval (docs/formats/ask.md §2). A slot is covered by the words of a span, never by a path, a
+header that we made, or the text of a tree.
 """
 
 from __future__ import annotations

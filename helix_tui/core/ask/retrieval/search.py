@@ -1,5 +1,7 @@
-"""The loop of retrieval: what is weak decides what is searched next, until evidence suffices or the budget is spent;
-and what each of its actions searches, and what the spans that it brings are worth.
+"""The loop of retrieval: what is weak decides what is searched next, until evidence suffices or the budget is spent.
+
+`Pool` holds the evidence, `Searcher` carries out the actions and says what the spans that they bring are worth,
+`Controller` judges each step and chooses the next (docs/formats/ask.md §1, phase 1).
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """Several senses of one word: found in headings, trees and code, weighed by the evidence that each has.
 
-A word has several senses where different things bear its name: "optical cavity" and "Casimir cavity", or a
-class `Session` in two packages. "Cavity tuning" is a side of the same thing, not another one. What the
-evidence does not part, the user is asked (docs/formats/ask.md §1, phase 4).
+A word has several senses where different things bear its name: "optical cavity" and "Casimir cavity", or a class
+`Session` in two packages. "Cavity tuning" is a side of the same thing, not another one. Where the evidence does not
+decide, the user is asked (docs/formats/ask.md §1, phase 4).
 
-The concepts of a repository: names of several words that its headings and trees give to things.
+`concepts_in` finds the concepts of a repository: names of several words that its headings and trees give to things.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Trees of the repository: which nodes speak of a question, and the way from the root to them.
+"""Trees in a run: which nodes speak of a question, and the way from the root to them; and the run's policy.
 
-A node is told in an answer only where a span of a document that was kept stands in the node's evidence; any
-other node is a hint for navigation (docs/formats/ask.md §1, phase 6). Where the repository keeps no tree,
-the walk follows the folders and headings above each document.
+A node is told in an answer only where a span of a document that was kept stands in the node's evidence; any other node
+is a hint for navigation (docs/formats/ask.md §1, phase 6). Where the repository keeps no tree, the walk follows the
+folders and headings above each document.
 
-The thresholds and budgets of a run: names, defaults and ranges (docs/formats/ask.md §5).
+`Policy` holds the thresholds and budgets of a run: names, defaults and ranges (docs/formats/ask.md §5).
 """
 
 from __future__ import annotations

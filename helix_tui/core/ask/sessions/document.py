@@ -1,9 +1,8 @@
-"""A run as the one JSON document of ``helix-tui ask --json`` and of the history (docs/formats/cli.md).
+"""A run as one JSON document, for ``helix-tui ask --json`` and the history; and as a trace with a certificate.
 
-A run as a trace: one JSON object a line, at the end a certificate over all that a second run must repeat.
-
-The last line says which of the nine acceptance criteria hold for this run, and the hash of the lines
-above it but for the timings (docs/formats/ask.md §7; docs/decisions/0017).
+The document's keys are those of docs/formats/ask.md §4. A trace is one JSON object a line; its last line says which of
+the nine acceptance criteria hold for this run, and the hash of the lines above it but for the timings, which a second
+run must repeat (docs/formats/ask.md §7; docs/decisions/0017).
 """
 
 from __future__ import annotations

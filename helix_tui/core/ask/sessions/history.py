@@ -1,6 +1,6 @@
-"""Past runs, one JSON file each in ``.helix/ask/history``: listed newest first, read one by one.
+"""The history of runs, one JSON file each in ``.helix/ask/history``; and the index as one question sees it.
 
-The index as the loop asks it: what one question looks up, looked up once.
+Runs are listed newest first and read one by one. `IndexLibrary` looks up what one question needs, each thing once.
 """
 
 from __future__ import annotations

@@ -1,9 +1,7 @@
-"""One question from beginning to end: retrieve, tell senses apart, follow symbols, compact, answer, pass the
-gate.
+"""One question from beginning to end: retrieve, tell senses apart, follow symbols, compact, answer, pass the gate.
 
-The order is that of docs/formats/ask.md §1. After the loop has converged nothing decides again what the
-evidence is; what comes later only arranges it. The one model call stands at the end, and its answer passes
-the same gate as ours.
+The order is that of docs/formats/ask.md §1. After the loop has converged nothing decides again what the evidence is;
+what comes later only arranges it. The one model call stands at the end, and its answer passes the same gate as ours.
 """
 
 from __future__ import annotations
