@@ -1,1 +1,1 @@
-"""Agents and Claude Code: settings, hooks, briefing, reports, lessons."""
+"""Agents and Claude Code: hooks, briefing, reports, lessons, plans as beads and tasks."""

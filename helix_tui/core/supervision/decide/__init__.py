@@ -1,1 +1,1 @@
-"""NEXT_ACTION: what the facts decide, and what only a look at the documents can."""
+"""Judgements from signals: NEXT_ACTION, *Needs me*, stuck beads, and when a person is notified."""

@@ -128,6 +128,7 @@ def find_stuck(
         for bead in queue.beads.values()
         if bead.id not in left and bead.id not in waiting and bead.id not in failed
         if bead.status not in TERMINAL
+        # HELIX keeps such a bead for itself: it holds up nobody
         if not governs_alignment(bead)
         if (stuck := _by_state(queue, bead)) is not None
     ]
@@ -184,6 +185,7 @@ def _by_state(queue: Queue, bead: Bead) -> Stuck | None:
     if any(target not in queue.beads or queue.beads[target].status == "cancelled" for target in deps):
         action = "escalate"
     why = causes(bead)
+    # the state says only that it is not eligible; the marks in its row say who keeps it so, and until when
     if why and state == "not_eligible":
         return Stuck(bead.id, bead.title, reason, "; ".join(why), action)
     age, alive = _claim(queue, bead)
@@ -251,6 +253,7 @@ def _stalled_epics(queue: Queue, focused: str) -> list[Stuck]:
         if bead.status in TERMINAL or not children or not looks_like_epic(bead):
             continue
         left = [child for child in children if queue.beads[child].status not in TERMINAL]
+        # an epic below is judged by its own children
         moving = [child for child in left if queue.state(child) in ("ready", "running", "claimed", "epic_container")]
         if left and not moving:
             why = "in focus, and nothing under it" if bead.id == focused else "nothing under it"
@@ -328,6 +331,7 @@ def since_landing(newest_first: Iterable[Attempt]) -> SinceLanding:
     seen: list[Attempt] = []
     last: Attempt | None = None
     for attempt in newest_first:
+        # sorted by their ends: what lies so far before the last landing cannot have landed after it
         if last is not None and (attempt.started_at or attempt.counted_at) < last.counted_at - LONGEST_DAY:
             break
         seen.append(attempt)

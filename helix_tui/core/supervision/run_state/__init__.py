@@ -1,1 +1,1 @@
-"""What a run writes down: its state, lock, results, costs and log."""
+"""What a run writes down and how it is steered from outside: state, lock, status, budget, requests to stop."""

@@ -228,7 +228,7 @@ def _interrupt_ddx(project: Project) -> tuple[int, tuple[int, ...]]:
     if not isinstance(pid, int) or not ddx_lives(pending):
         return 0, ()
     try:
-        # ddx and its agent have groups and sessions of their own: a signal to the run does not reach them
+        # ddx was started in a session of its own: a signal to the run does not reach it
         return pid, tuple(member.pid for member in session.interrupt(pid, DDX_PATIENCE_S))
     except PermissionError:
         return pid, (pid,)

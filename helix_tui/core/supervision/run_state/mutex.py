@@ -27,7 +27,7 @@ from helix_tui.core.ground.time import NS, format_instant, now_ns, parse_instant
 
 PID = "helix.pid"
 LOCK = "run.lock"
-# the kernel tells its boot time in whole seconds, so a start that is computed from it may be late
+# whole seconds on both sides: the boot time that the kernel tells, and the time in the pid file
 _SLACK = 5 * NS
 _TRIES, _STEP_S = 5, 0.02
 

@@ -1,1 +1,1 @@
-"""What a person should know: drift, orphans, stuck beads, questions, needs."""
+"""What a person should know: drift, orphaned claims, holds, focus, questions, stoppage, conflicting documents."""

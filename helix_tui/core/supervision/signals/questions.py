@@ -503,6 +503,7 @@ def still_tried(rows: Iterable[Mapping[str, Any]], queue: Queue) -> tuple[Tried,
     for row in rows:
         words = {name: str(row.get(name) or "") for name in ("bead_id", "status", "detail", "fingerprint")}
         bead = queue.beads.get(words["bead_id"])
+        # a person, or a planning pass, has changed it since: it is worth another attempt
         if bead is None or bead.status in TERMINAL or bead_fingerprint(bead) != words["fingerprint"]:
             continue
         found.append(Tried(**words))

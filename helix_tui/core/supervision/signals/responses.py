@@ -149,6 +149,7 @@ def respond(status: str, outcome: Outcome, *, faulted: bool = False) -> Response
     """
     landed = outcome == "landed" and not faulted
     known = status_of(status)
+    # before "ask": what ddx tries again by itself waits for nobody (docs/formats/helix.md §4)
     if known.retried and not landed:
         return "again"
     if not known.known or faulted or outcome in ("kept_aside", "refused", "unknown"):

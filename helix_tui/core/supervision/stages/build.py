@@ -157,6 +157,7 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: Agent
     )
     landed = attempt.landed
     follow_up = interpret(attempt, now_ns(), queue.parked(bead_id)).follow_up
+    # April's verb lands and leaves the bead open
     if landed and not closed:
         follow_up = f"look at the result, then `helix-tui close {bead_id}`"
     if status == REFUSED:

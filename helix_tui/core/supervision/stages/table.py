@@ -244,7 +244,7 @@ def render(project: Project, stage: Stage, values: Mapping[str, str]) -> StagePr
     }
     text = Template(template).safe_substitute(filled).strip() + "\n"
     context = values.get("context", "").strip()
-    # only a stage that writes works by the key rules; a check is given its facts
+    # a check, which writes nothing, is given the facts instead
     if context and stage.writes:
         text = f"{context}\n\n---\n\n{text}"
     return StagePrompt(stage, text, own if raw and raw.strip() else None)
