@@ -53,6 +53,7 @@ def make_app(
         screen=options.screen,
         settings=settings,
         view_book=ViewBook(settings.views, settings_file().with_name("views.toml")),
+        # a picture is drawn as the console first is, whatever its user has arranged since
         kept=Layout(layout_file() if look_out == "live" else None),
         clock=clock_of(call),
         ddx=call.ddx,

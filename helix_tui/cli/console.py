@@ -65,6 +65,7 @@ def open_console(
             app.call_later(app.begin_tour)
         if seconds is not None:
             ender = threading.Timer(seconds, lambda: app.call_from_thread(app.exit, 0))
+            # nobody waits for it once the console has been left
             ender.daemon = True
             ender.start()
         app.run()
@@ -119,6 +120,7 @@ class EarlyFeed:
 
     def start(self) -> None:
         """The app runs: tell what was kept, and from now on as it comes."""
+        # told with the lock held, so that no newer snapshot overtakes the one that was kept
         with self._lock:
             assert self._on_change is not None
             self._tell = self._on_change
@@ -142,4 +144,5 @@ class EarlyFeed:
             elif self._kept is None:
                 self._kept = snapshot, change
             else:
+                # of several before the app runs only the newest is told, with all that has changed
                 self._kept = snapshot, merge_changes((self._kept[1], change))

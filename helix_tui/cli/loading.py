@@ -1,8 +1,7 @@
-"""The present data of a project, read once, for the commands that print it.
+"""The present data of a project, read once, for the commands that print it, and the beads and times they are asked for.
 
-`core.snapshot.take_snapshot` reads more than a queue needs; what one cold process pays counts here.
-
-``--since``: attempts that began at or after an instant.
+`core.snapshot.take_snapshot` reads more than a queue needs; what one cold process pays counts here. A bead may be named
+by the beginning or the end of its id; ``--since`` means attempts that began at or after an instant.
 """
 
 from __future__ import annotations
@@ -82,6 +81,7 @@ def locate(call: Call) -> Project:
         raise CliError(f"{clean_line(str(call.directory))} is not a folder", "Name the project with -C DIR.")
     project = find_project(call.directory)
     named = call.options.directory
+    # as ddx does, DDX_BEAD_DIR outranks the folder
     if named is not None and not os.environ.get("DDX_BEAD_DIR"):
         here = named.absolute()
         if here != project.root and (here / ".ddx").is_dir():
@@ -150,6 +150,7 @@ def find_bead(queue: Queue, text: str) -> str:
         return found
     from difflib import get_close_matches
 
+    # its time grows with the square of the length
     near = get_close_matches(text[:80], queue.beads, n=3)
     hint = f"Near it: {', '.join(clean_line(bead_id, 60) for bead_id in near)}." if near else ""
     raise UnknownBead(text, hint or "`helix-tui queue` lists the ids.")
@@ -164,6 +165,7 @@ def archived_bead(project: Project, held: Collection[str], text: str) -> Bead | 
     if text in held:
         return None
     away = only_archived(read_archive(project.archive_file), held)
+    # a part of an id means a bead of the tracker first
     if text not in away and _fitting(text, held):
         return None
     found = _meant(text, away, "archived beads")

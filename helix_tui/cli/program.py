@@ -1,5 +1,7 @@
-"""The program: find the subcommand, read its options, say what ``--help`` says above them, run it, turn what goes
-wrong into a message and an exit code.
+"""The program: from the words of a command line to an exit code.
+
+It finds the subcommand, loads that module alone, reads the options (and says above ``--help`` what a command does,
+writes and uses), runs it, and turns what goes wrong into a message and an exit code.
 """
 
 from __future__ import annotations
@@ -214,6 +216,7 @@ def _pass_settings_on() -> None:
     from helix_tui.settings import load_settings
 
     settings = load_settings()
+    # the environment outranks the settings
     if settings.model_dir:
         os.environ.setdefault("HELIX_MODEL_DIR", settings.model_dir)
     if settings.systemic_days is not None:

@@ -1,6 +1,6 @@
-"""Our own executables as commands, however this program was installed or started.
+"""Programs that we start: our own executables however this one was installed, and the bounds of each.
 
-Programs that we start: none outlives us, none reads our terminal, each has a time limit.
+None outlives us, none reads our terminal, each has a time limit.
 """
 
 from __future__ import annotations
@@ -45,6 +45,7 @@ def quiet_environment() -> dict[str, str]:
     """The environment without what would lead a program of ours to another project's records."""
     package = str(Path(__file__).resolve().parents[2])
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("DDX_", "GIT_"))}
+    # so that -m finds this package from any folder, installed or not
     kept["PYTHONPATH"] = os.pathsep.join(filter(None, (package, kept.get("PYTHONPATH", ""))))
     return kept
 

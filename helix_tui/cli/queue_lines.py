@@ -1,7 +1,4 @@
-"""The queue in lines for people.
-
-The numbers of a queue in one line, the same in every command.
-"""
+"""The queue in lines for people: rows, notes, and its numbers in one line, the same in every command."""
 
 from __future__ import annotations
 
@@ -67,6 +64,7 @@ def _by_state(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
     for state in ("running", *told):
         group = [bead_id for bead_id in shown if states[bead_id] == state]
         if state != "ready":
+            # ready beads come in the order in which ddx picks them, which is not by priority alone
             group.sort(key=lambda bead_id: queue.beads[bead_id].priority)
         if group:
             but = f" · {present.shut.short}" if state == "ready" and present.shut is not None else ""

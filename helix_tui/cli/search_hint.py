@@ -17,6 +17,7 @@ def hint_once(call: Call, loaded: Loaded | None = None) -> None:
     if os.environ.get("HELIX_EMBEDDER") == "off":
         return
     folder = next(iter(user_cache_dirs(os.environ)), None)
+    # the mark first: to load the encoder takes a third of a second
     if folder is None or (folder / "helix-tui" / _HINT).exists():
         return
     if (loaded or load_encoder()).encoder is not None:

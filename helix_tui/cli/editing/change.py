@@ -1,4 +1,8 @@
-"""What every command that changes the queue shares: the curator, ids, and how a change is told."""
+"""What every command that changes the queue shares: the curator, ids, and how a change is shown, run and told.
+
+`change` plans operations on the queue as it is, prints what would follow (--dry-run) or runs them, and reports the
+journal's entry; `told` turns what can go wrong on the way into a message and an exit code.
+"""
 
 from __future__ import annotations
 
@@ -99,6 +103,7 @@ def _conflict_fix(error: Conflict) -> str:
 def resolve(queue: Queue, texts: str | Sequence[str]) -> list[str]:
     """The ids that texts stand for, each once; one text may name several, separated by commas."""
     words = [texts] if isinstance(texts, str) else texts
+    # an id may hold a comma itself
     parts = [part for word in words for part in (word.split(",") if word not in queue.beads else [word])]
     named = [part.strip() for part in parts if part.strip()]
     if words and not named:
@@ -123,6 +128,7 @@ def change(
             raise known_as(error, locate(call), queue_state.queue.beads) from None
         dialect = curator.dialect(queue_state.queue)
         planned = plan(wanted, queue_state.queue, dialect, busy=queue_state.busy, title=title)
+        # before the gate: what only looks may look where nothing may be written
         if call.options.dry_run:
             return foretell(call, _warned(planned, queue_state, curator), queue_state)
         curator.gate.check()
@@ -229,6 +235,7 @@ def tell(call: Call, done: Result, curator: Curator) -> int:
         call.note(f"helix-tui: {problem}")
     if done.error is not None:
         call.note(f"helix-tui: {done.error.message}; {how_far(done)}")
+        # advice to try again would be wrong where the change was made all the same
         if not done.made_anyway:
             call.note(f"  {clean_line(done.error.advice, 400)}")
         return done.error.exit_code
@@ -338,6 +345,7 @@ def _print_shift(call: Call, ready: Sequence[str], blocked: Sequence[str], when:
 
 def _print_focus(call: Call, curator: Curator) -> None:
     """Say where the change left a focus that no longer covers all it should."""
+    # read anew: ddx has written since
     queue_state = curator.look()
     if not read_focus(Overlay(queue_state.queue)).epic:
         return

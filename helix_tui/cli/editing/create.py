@@ -64,6 +64,7 @@ def operation(call: Call, queue: Queue) -> Operation:
     unknown: list[CliError] = []
     parent = next(iter(_found(queue, [options.parent] if options.parent else [], unknown)), "")
     depends_on = _found(queue, options.depends_on, unknown)
+    # unknown ids are told together with what the rules find, so that one correction is enough
     if not options.no_triage and os.environ.get(SKIP) != "1":
         _triage(call, queue, labels, depends_on, fields, unknown)
     elif unknown:

@@ -1,4 +1,4 @@
-"""``helix-tui focus``: let workers pick only what one epic needs, and give everything back."""
+"""``helix-tui focus``: let workers pick only what one epic needs, and release the rest again."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Set, end, mend or show the focus."""
+    """Set, end, repair or show the focus."""
     options = call.options
     if sum((bool(options.id), options.off, options.reconcile)) > 1:
         raise CliError("name an epic, or pass --off or --reconcile: one of them", exit_code=2)

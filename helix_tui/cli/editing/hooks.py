@@ -1,4 +1,7 @@
-"""``helix-tui install-hooks``: what others ask us: ddx about a new bead, Claude Code as it works."""
+"""``helix-tui install-hooks``: the hook by which ddx has a new bead judged, and the hooks of Claude Code.
+
+With ``--judge`` this is the hook itself: a bead on stdin, the verdict as exit code.
+"""
 
 from __future__ import annotations
 
@@ -174,6 +177,7 @@ def _foretell(call: Call, project: Project) -> int:
 
 def _judge(call: Call, project: Project) -> int:
     """Answer as a hook of ddx does: findings on stderr, the verdict as exit code."""
+    # one byte more than may be, to tell that it is too long
     verdict = judge_stdin(sys.stdin.buffer.read(MAX_BEAD + 1), project, os.environ)
     for finding in verdict.findings:
         call.note(clean_line(str(finding), 400))

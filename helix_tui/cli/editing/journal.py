@@ -1,6 +1,6 @@
-"""``helix-tui journal | undo | redo``: what was changed from here, and taking it back.
+"""``helix-tui journal | undo | redo``: what was changed from here, and how it is undone or done again.
 
-Entries of the journal and conflicts of an undo as JSON.
+Entries and the conflicts of an undo have a JSON shape here, which the snapshot of the journal's screen prints too.
 """
 
 from __future__ import annotations
@@ -107,6 +107,7 @@ def run(call: Call) -> int:
             try:
                 _go(call, curator, done)
             except Conflict as error:
+                # kept for --json, which shows both versions; `told` leaves only the words of it
                 conflict = error
                 raise
     except CliError as error:
@@ -330,6 +331,7 @@ def _marks(curator: Curator) -> Mapping[str, Mark]:
     """How the entries stand; against no rows where the tracker cannot be read."""
     try:
         beads = curator.look().queue.beads
+    # the journal can be listed all the same
     except Unreadable:
         return {}
     return Appraiser().marks(curator.history(), beads)

@@ -1,6 +1,4 @@
-"""``helix-tui build``: one bounded execution of one bead, by ddx's own verb for that. A compatibility
-surface.
-"""
+"""``helix-tui build``: one bounded execution of one bead, by ddx's own verb for that; a compatibility surface."""
 
 from __future__ import annotations
 
@@ -59,6 +57,7 @@ def run(call: Call) -> int:
         if call.options.dry_run:
             return show_dry_run(call, [words], bead_id=bead_id, leaves_undone=list(left))
         curator.gate.check()
+        # a ddx of August lands what was kept aside as it is, refused by a review or not
         kept = kept_change(curator.project, queue_state.queue, delegate.dialect, bead_id)
         if kept is not None and not call.options.land_kept:
             _warn_of(call, bead_id, kept, rejects=delegate.dialect.lands_kept)

@@ -70,6 +70,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(call: Call) -> int:
     """Say what comes next."""
     options = call.options
+    # without a word about it, --read-only asks no agent; with --ask it is refused below
     alone = options.no_model or (call.read_only and not options.ask)
     asking: Asking = "always" if options.ask else "never" if alone else "auto"
     with explained():
@@ -88,6 +89,7 @@ def run(call: Call) -> int:
         note_difference(call, curator.look())
         scope = read_scope(options.scope)
         facts = checker.facts(scope)
+        # conflicting facts of the documents become a question, which is a write
         if not call.read_only:
             for finding in facts.conflicts:
                 if finding.kind == "physics-level":

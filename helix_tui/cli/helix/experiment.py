@@ -139,6 +139,7 @@ def _named(call: Call, curator: Curator) -> tuple[str, ...]:
     batch = tuple(
         bead_id
         for bead_id in batch
+        # an epic without children is work like any other
         if not (looks_like_epic(queue.beads[bead_id]) and queue.graph.children.get(bead_id))
     )
     if not batch:

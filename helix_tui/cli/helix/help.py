@@ -1,5 +1,7 @@
-"""``helix-tui help``: the command surface, grouped as FEAT-002 classifies it; what HELIX does with each result and at
-each level; and a skill of Claude Code for each command, made from its record, its options and its stage.
+"""``helix-tui help``: the command surface, grouped as FEAT-002 classifies it.
+
+Also what HELIX does with each result and at each level of autonomy, the text of docs/commands.md and docs/outcomes.md,
+and a skill of Claude Code for each command, made from its record, its options and its stage.
 """
 
 from __future__ import annotations
@@ -183,6 +185,7 @@ def _stage_lines(stage: Stage) -> Iterator[str]:
 
 
 def _own_options(name: str) -> Iterator[str]:
+    # `next` has no option of its own: what it takes, every command takes
     shared = {action.dest for action in load("next")[1]._actions}
     for action in load(name)[1]._actions:
         if action.dest in shared or action.help in (None, argparse.SUPPRESS) or not action.option_strings:
@@ -295,6 +298,7 @@ def _reference() -> Iterator[str]:
     yield "What `helix-tui help --markdown` prints. Options that every command takes:"
     yield ""
     shared = load("help")[1]
+    # `help` has three of its own
     common = {action.dest for action in shared._actions} - {"about", "markdown", "skills"}
     yield from _options(action for action in shared._actions if action.dest in common)
     for name, row in COMMANDS.items():

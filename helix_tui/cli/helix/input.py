@@ -1,6 +1,4 @@
-"""``helix-tui input``: a request becomes governed work; and the questions that HELIX asks get their
-answers.
-"""
+"""``helix-tui input``: a request becomes governed work, and the questions that HELIX asks get their answers."""
 
 from __future__ import annotations
 
@@ -166,6 +164,7 @@ GIVEN_UP = "the kept change {} is given up: it stays at its ref, and the next at
 
 def _foretell(call: Call, curator: Curator, question_id: str, text: str) -> int:
     """The commands that an answer would run; one that is about no bead runs none."""
+    # what is no question may be a bead that was made for a person
     asked = next((each for each in questions_of(curator).open() if each.id == question_id), None)
     commands: Sequence[Sequence[str]] = ()
     if asked is None or (asked.bead_id and asked.kind != "approval"):

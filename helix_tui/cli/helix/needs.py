@@ -124,6 +124,7 @@ def _put_off(call: Call, reader: NeedsReader, split: SplitNeeds) -> bool:
     every = {need.key: need for need in (*split.active, *split.snoozed)}
     keys = [*(call.options.snooze or ()), *(call.options.wake or ())]
     unknown = next((key for key in keys if key not in every), "")
+    # checked before anything is written: all of the keys are put off or none
     if unknown:
         raise CliError(f"nothing waiting has the key “{clean_line(unknown, 80)}”", "`helix-tui needs --json`", 2)
     project, gate, until = reader.curator.project, reader.curator.gate, _until(call)
@@ -210,6 +211,7 @@ def _watch(call: Call, reader: NeedsReader, wanted: NeedFilter, split: SplitNeed
                 _tell(call, reader, "gone", need)
         known = now
         time.sleep(max(0.2, call.options.every))
+        # a watch with nothing to tell would not notice that its reader has gone
         check_heard()
         try:
             split = reader.look()

@@ -147,6 +147,7 @@ def learn(call: Call, outcome: RunOutcome) -> dict[str, object]:
     since = parse_instant(state.started_at)
     if not state.attempted_cycles or since is None or call.read_only:
         return {}
+    # only here: the memory's libraries take a fifth of a second, and `start` and `stop` need none
     from helix_tui.cli.show.attempts import read_attempts
     from helix_tui.core.beads.tracker import read_tracker
     from helix_tui.core.ddx.runs.running import find_running
@@ -157,6 +158,7 @@ def learn(call: Call, outcome: RunOutcome) -> dict[str, object]:
     tracker = read_tracker(project.beads_file)
     attempts = read_attempts(project, tracker, find_running(project, tracker.beads, call.now))
     try:
+        # no encoder: to settle and to propose, no texts are compared
         with open_memory(database_path(project), None) as memory:
             learner = Learner(project, memory)
             found = learner.learn(tracker.beads, attempts, since=since)
@@ -175,6 +177,7 @@ def supervised(
     call: Call, curator: Curator, delegate: Delegate, options: RunOptions, *, summary: bool = False
 ) -> RunOutcome:
     """Run in this process until something stops it; signals end it in an orderly way."""
+    # an unreadable tracker is told before a run is entered anywhere
     curator.look()
     control = Control(curator.project)
     try:
@@ -202,6 +205,7 @@ def _heard(call: Call, control: Control) -> Callable[[str], None]:
         try:
             call.note(line)
         except ReaderGone:
+            # raised out of a line of the log, it would end the run where it stands
             control.interrupted = True
 
     return say

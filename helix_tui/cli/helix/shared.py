@@ -1,6 +1,4 @@
-"""What the HELIX commands share: who does the work, how a command is shown, and what their errors exit
-with.
-"""
+"""What the HELIX commands share: who does the work, how a command is shown, and what their errors exit with."""
 
 from __future__ import annotations
 
@@ -82,6 +80,7 @@ def add_autonomy(parser: argparse.ArgumentParser) -> None:
 def autonomy_of(call: Call) -> Level:
     """The level that was asked for, else the environment's, else that of the settings, else medium."""
     wanted = getattr(call.options, "autonomy", None) or environment_options(os.environ).get("autonomy", "")
+    # read only where neither option nor environment says it
     wanted = wanted or load_settings().autonomy or DEFAULT
     found = level_of(wanted)
     if found is not None:

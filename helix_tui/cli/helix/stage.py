@@ -1,6 +1,4 @@
-"""The planning commands, all driven by the table of stages: align, backfill, design, polish, review,
-evolve, frame.
-"""
+"""The planning commands, by the table of stages: align, backfill, design, polish, review, evolve, frame."""
 
 from __future__ import annotations
 
@@ -92,6 +90,7 @@ def run(call: Call) -> int:
         if not call.options.quiet:
             call.note(f"helix: governing bead {clean_line(governing.bead_id)} ({governing.mode})")
         done = perform(curator.project, delegate, stage, values, wishes, stamp)
+        # whatever the agent came to: a governing bead that stays claimed blocks the next alignment
         left = hand_back(curator, governing)
         if left:
             call.note(f"helix: {clean_line(left, 400)}")
@@ -108,6 +107,7 @@ def _refuse_missing(curator: Curator, stage: Stage, word: str) -> None:
         queue = curator.look().queue
     except Unreadable:  # a repository without a queue can be reviewed too
         return
+    # a file or folder may be called like a bead's id
     if not (curator.project.root / word).exists() and missing_bead(queue, read_scope(word)):
         raise CliError(
             f"cannot {stage.name} {clean_line(word, 120)}: the tracker has no such bead",

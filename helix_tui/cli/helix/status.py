@@ -1,6 +1,4 @@
-"""``helix-tui status | stuck | next``: what the run does or why it stopped, what does not move, what is
-next.
-"""
+"""``helix-tui status | stuck | next``: what the run does or why it stopped, what does not move, what is next."""
 
 from __future__ import annotations
 
@@ -55,6 +53,7 @@ def _status(call: Call) -> int:
 def _forget_dead(call: Call, project: Project) -> None:
     from helix_tui.core.supervision.run_state.mutex import forget_dead
 
+    # a folder that cannot be written is no reason for no answer
     with suppress(OSError):
         dead = forget_dead(project)
         if dead is not None:

@@ -1,6 +1,4 @@
-"""``helix-tui tracker``: ddx's own bead commands, as they are. A thin wrapper kept for people who are used
-to it.
-"""
+"""``helix-tui tracker``: ddx's own bead commands, as they are; a thin wrapper for people who are used to it."""
 
 from __future__ import annotations
 
@@ -86,6 +84,7 @@ def run(call: Call) -> int:
         return show_dry_run(call, [("ddx", *args)])
     with explained():
         curator = curator_of(call)
+        # where there is no tracker yet, as before `tracker init`, there is nothing to lock
         if reads(words) or not curator.project.ddx_dir.is_dir():
             if not reads(words):
                 curator.gate.check()

@@ -48,6 +48,7 @@ def _tell(call: Call, done: Result, curator: Curator) -> int:
         call.print(clean_line(bead_id))
     if call.options.silent and done.error is None and not (done.problems or done.plan.refusals):
         return 0
+    # scripts take all of stdout for the id
     return tell(replace(call, aside=True), done, curator)
 
 

@@ -1,5 +1,7 @@
-"""What the verbs of ``helix-tui memory`` do: one function each, from options to a document; ``inject`` writes the
-block for an agent into the bead that the agent will be given.
+"""What the verbs of ``helix-tui memory`` do: one function each, from options to a document.
+
+`answer` opens the memory as a verb needs it (to write, to read, on a copy, with an encoder or without) and prints the
+document. ``inject`` writes the block for an agent into the bead that the agent will be given.
 """
 
 from __future__ import annotations
@@ -60,6 +62,7 @@ def inject(call: Call, memory: MemoryStore) -> dict[str, Any]:
         if options.dry_run:
             return document
         document |= _write(call, curator, bead, described)
+    # entered once the bead has it: a write that is refused has shown nobody anything
     return document | ({"id": memory.enter(chosen).id} if chosen.shown else {})
 
 
@@ -228,8 +231,10 @@ def _open(call: Call, writes: bool, path: Path) -> MemoryStore:
         return call.now if call.fixed_now else now_ns()
 
     changes = writes or (verb in _SOMETIMES and _SOMETIMES[verb](call.options))
+    # reading must not fail where the file or its folder cannot be written
     if path.exists() and not (changes or call.read_only):
         return look_into(path, loaded, clock=clock)
+    # only a verb that writes makes a database
     if path.exists() or (changes and not call.read_only):
         return open_memory(path, loaded, read_only=call.read_only, clock=clock)
     if verb in _LOOKS or changes:

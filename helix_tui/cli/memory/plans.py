@@ -1,6 +1,6 @@
 """``memory plan``, ``exploration``, ``workspace``: helix v1's orchestration and its way into the queue.
 
-Names of memories, as an option gives them.
+A plan becomes beads, or tasks of Claude Code; a workspace is a task as it is carried out, ended by its VERIFY.
 """
 
 from __future__ import annotations
@@ -224,6 +224,7 @@ def _close(call: Call, plans: Plans, workspace: TaskWorkspace) -> dict[str, Any]
     if options.verified is None:
         call.note(f"running VERIFY, {options.timeout:g} s at most: {verify}")
     check = plans.check(workspace, root, options.timeout) if options.verified is None else None
+    # whoever ran it elsewhere answers for it; the record says that it was reported
     if options.verified is not None:
         check = TaskCheck(options.verified, f"`{verify}` {options.verified}, as reported")
     closed = plans.close_workspace(workspace.id, report, check)

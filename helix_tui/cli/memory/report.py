@@ -1,5 +1,7 @@
-"""What ``helix-tui memory`` prints for people, from the same document that machines get; and what a person corrects,
-shown first, undone by ``undo``.
+"""What ``helix-tui memory`` prints for people, from the same document that machines get.
+
+Also the verbs by which a person corrects (``edit``, ``supersede``, ``remove``; shown first, undone by ``undo``), and
+doctor's look at the database and the embedder.
 """
 
 from __future__ import annotations
@@ -360,6 +362,7 @@ def _database(project: Project, loaded: Loaded) -> DoctorCheck:
     try:
         with guarded(path), open_memory(path, loaded, read_only=True, busy_seconds=2) as memory:
             health = memory.health()
+            # one fault is enough to know
             damage = memory.read("PRAGMA quick_check(1)")[0][0]
     except DatabaseMissing:
         return DoctorCheck("database", None, f"no {path}; storing the first memory creates it")

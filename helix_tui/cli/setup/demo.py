@@ -1,5 +1,7 @@
-"""``helix-tui demo``: a throw-away project with a memory of its earlier work, the simulation draining it, and the
-console on it.
+"""``helix-tui demo``: a throw-away project, the simulation that drains it, and the console on it.
+
+The project has a memory of its earlier work: lessons that are given to its beads, and credited or blamed by what the
+simulated attempts leave.
 """
 
 from __future__ import annotations
@@ -77,6 +79,7 @@ class DemoMemories(Struct, frozen=True):
 def give(project: Project, tracker: Tracker, env: dict[str, str]) -> DemoMemories:
     """Remember the lessons, and write into each bead what is remembered for it."""
     at = [now_ns()]
+    # without the environment: HELIX_DB_PATH would lead into the user's own memory
     with open_memory(database_path(project, {}), load_encoder(), clock=lambda: at[0]) as memory:
         for days, trigger, resolution, kind in LESSONS:
             at[0] = now_ns() - days * _DAY
@@ -213,6 +216,7 @@ def drain(call: Call, root: Path) -> int:
     project = find_project(root)
     tracker = read_tracker(project.beads_file)
     found = evidence.read_attempts(project, tracker, find_running(project, tracker.beads, now_ns()))
+    # whole seconds: an attempt's id, by which it may be dated, has no finer ones
     attempts = [attempt for attempt in found if (attempt.started_at or 0) >= begun // NS * NS]
     seconds = time.monotonic() - clock
     memories = take_in(project, tracker, found, given, begun // NS * NS)

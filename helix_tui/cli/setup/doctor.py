@@ -1,5 +1,6 @@
-"""``helix-tui doctor``: what is here, what is not, what ddx can do and whether it would pick the same beads as we say
-it would; ``--bundle FILE``: what a defect report needs, in one archive.
+"""``helix-tui doctor``: what is here, what is missing, and whether ddx would pick the same beads as we say.
+
+``--bundle FILE`` packs what a defect report needs into one archive, without secrets and texts of beads.
 """
 
 from __future__ import annotations
@@ -178,6 +179,7 @@ def write_bundle(call: Call, target: Path, checks: Sequence[DoctorCheck]) -> lis
     project = locate(call)
     parts = _with_contents(list(_parts(project, checks)))
     try:
+        # never over a file that is there
         with open(target, "xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, text in parts:
                 archive.writestr(name, text)

@@ -222,6 +222,7 @@ def _unlink(path: Path) -> None:
 
 def _write_launcher(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
+    # -P: a folder called helix_tui where it is started must not stand before this one
     door = shlex.join([sys.executable, "-P", "-m", "helix_tui"])
     replace_file(path, _LAUNCHER.format(door=door).encode())
     path.chmod(0o755)

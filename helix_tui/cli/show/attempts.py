@@ -56,6 +56,7 @@ def run(call: Call) -> int:
     attempts = [attempt for attempt in known if began_since(attempt, since)]
     last = since_landing(known)
     other = [each for each in book.other_calls if wanted is None or each.bead_id == wanted]
+    # with the calls that belong to no attempt: reviews, checks and triage cost, too
     sums = sum_calls(spent for attempt in attempts for spent in attempt.spent) + sum_calls(other, since)
     if call.json:
         rows = [as_document(attempt, call.now, present.queue.parked(attempt.bead_id)) for attempt in attempts]

@@ -1,4 +1,4 @@
-"""``helix-tui doc``: the document graph: what depends on what, what is stale, wrong or changed, and what a name means.
+"""``helix-tui doc``: the document graph: what depends on what, what is stale, wrong or changed, what a name means.
 
 ddx answers where there is one, our own reader of frontmatter where there is none; the answer says which.
 """

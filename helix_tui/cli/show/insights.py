@@ -1,5 +1,6 @@
-"""``helix-tui insights``: what attempts cost and what came of them; experiments, and figures in words (n/a for what
-nobody recorded).
+"""``helix-tui insights``: what attempts cost and what came of them, by any dimensions, with experiments and a forecast.
+
+A figure that nobody recorded is ``n/a`` in words and null in JSON, never zero.
 """
 
 from __future__ import annotations
@@ -136,6 +137,7 @@ def run(call: Call) -> int:
     other = [each for each in book.other_calls if since is None or each.at >= since]
     spent = burn(attempts, beads, call.now, left=to_do(present.queue), other_calls=other)
     away = only_archived(read_archive(present.project.archive_file), beads)
+    # from all attempts: --since narrows what is shown, not what is foretold
     drained = forecast(every, beads, present.queue.graph, call.now, left=to_do(present.queue), archive=away)
     lost = failing(attempts, beads)
     models, tried = compare_models(attempts, beads), batches(attempts, beads)

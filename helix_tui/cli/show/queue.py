@@ -86,6 +86,7 @@ def chosen_archived(call: Call, present: Present) -> list[str]:
     away = only_archived(read_archive(present.project.archive_file), present.tracker.beads)
     if not away or not call.options.filter:
         return list(away)
+    # a queue of their own: ddx, too, looks up dependencies in the active file alone
     return matching(parse_query(call.options.filter), classify(away, now=call.now))
 
 

@@ -125,6 +125,7 @@ async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[
     from helix_tui.screens.picture import picture_of
 
     app = make_app(call, lambda on_change: StillFeed(snapshot, on_change), look_out="once")
+    # a frame in the middle of an animation is another one each time
     app.animation_level = "none"
     try:
         async with asyncio.timeout(DRAW_LIMIT), app.run_test(size=size) as pilot:

@@ -153,6 +153,7 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
             + (f"nothing at once; {waiting} wait on it and on others" if waiting else "nothing waits on it")
         )
     place, length = queue.graph.chains.chain_through(bead_id)
+    # in a circle no bead has a place: each comes before the others
     if length > 1 and circle_of(queue, bead_id) is None:
         critical = ", on the critical path" if queue.graph.chains.on_critical_path(bead_id) else ""
         waits = queue.graph.chains.holds_up.get(bead_id, 0)
