@@ -1,8 +1,7 @@
-"""Figures in words short enough for a column: tokens, money, time of day. What is unknown says so.
+"""Figures short enough for a column: tokens, money, times, shares as bars, the sign of an answer.
 
-A share as a bar with its interval: full up to the share, shaded up to what it may be.
-
-How the tier of an answer looks, in the list of questions and above the answer.
+What is unknown says so. A bar is solid up to the lower end of a share's interval, dark up to the share, light up to
+the upper end.
 """
 
 from __future__ import annotations
@@ -20,6 +19,7 @@ def tokens(count: int | None) -> str:
         return UNKNOWN
     if count < 1_000:
         return str(count)
+    # from 999,500 on it would round to 1000k, and from 9,950 on to 10.0k: six and five characters
     if count < 999_500:
         return f"{count / 1_000:.0f}k" if count >= 9_950 else f"{count / 1_000:.1f}k"
     return f"{count / 1_000_000:.1f}M" if count < 99_950_000 else f"{count / 1_000_000:.0f}M"
@@ -60,6 +60,7 @@ def day_or_time(instant: int | None, now: int) -> str:
         return "—"
     if moment.date() == today.date():
         return moment.strftime("%H:%M")
+    # half a year: within it a day without its year can be no other one
     if moment.year == today.year or abs((today - moment).days) < 180:
         return f"{moment.day:2} {moment:%b}"
     return moment.strftime("%m/%Y")[-7:]

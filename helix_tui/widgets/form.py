@@ -1,8 +1,7 @@
-"""A form: fields one under the other, ways to go on with the one typed in, and what is wrong so far.
+"""What sheets are made of: a page of text as rows, a line to type in, a form of several fields.
 
-A line to type in whose other keys belong to whoever stands around it.
-
-A page of text as rows: captions, paragraphs that wrap, lists; what sheets are written on.
+A page has captions, paragraphs that wrap, and lines. Keys of a line that are not text belong to whatever it is a part
+of. A form offers ways to go on with the field that is typed in, and says what is wrong so far.
 """
 
 from __future__ import annotations
@@ -142,6 +141,7 @@ class Form(Vertical):
         self._choice = -1
         self._ways_list = RowList(id="ways", cursor_needs_focus=True)
         self._said = RowList(id="said", cursor_needs_focus=True)
+        # tab goes from field to field; the ways are stepped through from the field itself
         self._ways_list.can_focus = self._said.can_focus = False
 
     def compose(self) -> ComposeResult:
@@ -165,6 +165,7 @@ class Form(Vertical):
             field.text,
             take=self._take,
             placeholder=field.hint,
+            # a word that is one of a few is replaced as a whole; a list of words is added to
             select_on_focus=field.ways is not None and not field.several,
             id=f"field-{field.name}",
         )
@@ -180,6 +181,7 @@ class Form(Vertical):
         """What stands in the fields, by name."""
         found = {name: entry.value for name, entry in self._entries.items()}
         found |= {name: paper.text for name, paper in self._papers.items()}
+        # before it is mounted there is nothing to read: the texts are those that it began with
         return {field.name: found.get(field.name, field.text) for field in self.fields}
 
     @property
@@ -258,6 +260,7 @@ class Form(Vertical):
         self._ways, self._choice = (), -1
         if here is not None:
             field, entry = here
+            # of several words the last one is being typed
             typed = (entry.value.rpartition(",")[2] if field.several else entry.value).strip()
             found = field.ways(typed) if field.ways is not None else ()
             self._ways = [way for way in found if way[0] != typed][:MOST_WAYS]

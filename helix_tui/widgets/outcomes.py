@@ -1,6 +1,6 @@
 """How an attempt's outcome looks, wherever one is shown: one glyph, one ink and one word for each.
 
-How a widget comes by colours and glyphs: from the theme in force and the app's ``--ascii``.
+Widgets also get here what they draw with: the palette of the theme in force, and whether ``--ascii`` is asked for.
 """
 
 from __future__ import annotations
@@ -68,6 +68,7 @@ def palette_of(widget: Widget) -> Palette:
 
 def _colours(app: App[object]) -> Mapping[str, str]:
     own = app.current_theme.variables
+    # the settings may name one of Textual's own themes, which know no roles of ours
     return own if PREFIX + "ground" in own else make_theme("", NIGHT, dark=True).variables
 
 

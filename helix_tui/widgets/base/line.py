@@ -2,15 +2,13 @@
 
 A span is ``(text, ink)``; an ink is a role and attributes (``themes.roles``). Text that comes from outside
 has passed ``core.ground.text`` before it becomes a span; nothing here parses markup. Widths are Rich's,
-since Rich cuts the line that reaches the terminal.
+since Rich cuts the line that reaches the terminal. `SpanLine` is a widget of one such line: status bar, tabs, footer
+and captions are made of it.
 
-One line of spans that stands still: pulse, tabs, footer and captions are made of it.
-
-Titles cut where they are alike, never where they differ.
-
-Thirteen beads that all begin ``attempt-backend: verify combined reusable`` look alike once each is cut at its
-end. Here the words at which a title parts from any other one in the list are kept, and the stretches between
-them that it shares with others give way to ``…``: ``attempt-backend: verify … part 3``.
+`Titles` cuts titles where they are alike, never where they differ. Thirteen beads that all begin
+``attempt-backend: verify combined reusable`` look alike once each is cut at its end: here the words at which a title
+differs from any other one in the list are kept, and the stretches between them that it shares with others give way to
+``…``: ``attempt-backend: verify … part 3``.
 """
 
 from __future__ import annotations
@@ -45,6 +43,7 @@ def cut(text: str, width: int) -> str:
     """The text in at most ``width`` cells; a cut ends in ``…``."""
     if width <= 0:
         return ""
+    # no character takes more than two cells: most texts need not be measured
     if len(text) * 2 > width and cell_len(text) > width:
         return set_cell_size(text, width - 1) + "…"
     return text
@@ -73,6 +72,7 @@ def fit(spans: Line, width: int) -> list[Span]:
 def spread(left: Line, right: Line, width: int) -> list[Span]:
     """``left`` at the left edge and ``right`` at the right one; the left gives way."""
     taken = width_of(right)
+    # no room for both: what stands at the left says what the row is
     if taken + 1 >= width:
         return fit(left, width)
     fitted = fit(left, width - taken - (1 if taken else 0))
@@ -136,6 +136,7 @@ def wrap_spans(spans: Line, width: int, hang: int = 0, *, words: bool = True) ->
             at = 0
             while at < len(piece):
                 room = width - used
+                # a text may be a megabyte without a blank: it is looked at a line at a time
                 rest = piece[at : at + width + 1]  # enough to see that it does not fit
                 cells = cell_len(rest)
                 if cells <= room and at + len(rest) == len(piece):
@@ -146,6 +147,7 @@ def wrap_spans(spans: Line, width: int, hang: int = 0, *, words: bool = True) ->
                 if words and piece == " ":
                     flush()
                     break
+                # a word that no whole line can hold is broken, and so is code, which breaks anywhere
                 if not words or empty or cells > width - hang:
                     head = chop_cells(rest[:room], room)[0] if room > 1 else ""
                     if head:
@@ -206,6 +208,7 @@ def to_strip(
             text = to_ascii(text)
         cells = cell_len(text)
         if used + cells > width:
+            # a character of two cells at the edge becomes a blank, so that the line has its width
             text = set_cell_size(text, width - used)
             cells = width - used
         if not text:
@@ -256,7 +259,9 @@ class Titles:
     """The titles of a list, sorted once; each is asked for the places at which it parts from the others."""
 
     def __init__(self, titles: Iterable[str] = ()) -> None:
+        # a blank behind each, so that the last word of a title ends as any other does
         self._sorted = sorted({f"{title} " for title in titles})
+        # of this instance: a cache of the class would keep every list of titles that there was
         self.shortened = lru_cache(maxsize=1024)(self._shortened)
 
     def _parting(self, title: str) -> list[int]:
@@ -264,6 +269,8 @@ class Titles:
         text = f"{title} "
         places: set[int] = set()
         low, high = bisect_left(self._sorted, text), bisect_left(self._sorted, text + _SORTS_LAST)
+        # neighbours in the sorted list share the longest beginning; each step passes all titles that share what was
+        # found, so that few of many thousands are looked at
         for before in (low - 1, high):
             while 0 <= before < len(self._sorted):
                 place = _same_words(text, self._sorted[before])

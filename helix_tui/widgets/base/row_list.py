@@ -108,6 +108,7 @@ class RowList(PaintedRows, can_focus=True):
         A cursor whose row is gone goes to the nearest that is left, and back as soon as its row is there
         again, unless somebody has moved it meanwhile.
         """
+        # what somebody looks at, before anything moves: the cursor's place on screen, else the row at the top
         before, selected, wanted, view = self._look(), self.selected_key, self.held_key, self._view
         place = view.line_of(view.cursor) - view.top
         was_in_view = view.cursor >= 0 and 0 <= place < max(1, view.height)
@@ -120,6 +121,7 @@ class RowList(PaintedRows, can_focus=True):
         self._arrange()
         self._put_cursor(self._first() if at_top else self._find_again(old, wanted, selected))
         anchor_index = source.index(anchor) if anchor is not None else None
+        # the cursor keeps its place on screen; where it was out of view, the row at the top keeps its own
         if at_top or wanted is None:
             view.top = 0
         elif was_in_view and view.cursor >= 0:
@@ -127,6 +129,7 @@ class RowList(PaintedRows, can_focus=True):
         elif anchor_index is not None:
             view.top = view.line_of(anchor_index)
         view.clamp()
+        # nothing was selected before: the cursor, now on the first row, comes into view
         if selected is None:
             view.reveal()
         self._wanted, self._landed = (None if at_top else wanted), self.selected_key
@@ -211,6 +214,7 @@ class RowList(PaintedRows, can_focus=True):
         index = max(0, self._view.cursor)
         if self._pattern is None or not len(self.source):
             return
+        # a row that matches already keeps the cursor, so that each key of a search does not go one match further
         if not (self.source.selectable(index) and self._pattern.search(self.source.text(index))):
             self._step_to_match(1)
 
@@ -235,6 +239,7 @@ class RowList(PaintedRows, can_focus=True):
             return
         event.stop()
         event.prevent_default()
+        # any key that is no label ends the jump, esc and the arrows too
         key = self._labels.type(event.character or "" if event.is_printable else "")
         if key is not False:
             self.refresh()
@@ -300,6 +305,7 @@ class RowList(PaintedRows, can_focus=True):
             return index
         if selected is None:
             return self._first()
+        # where the row stood among the old ones: its neighbours there are tried first, near ones before far ones
         place = old.index(selected) or 0
         for distance in range(_NEIGHBOURS):
             for near in (place + distance, place - distance):
@@ -372,6 +378,7 @@ class RowList(PaintedRows, can_focus=True):
     def on_resize(self) -> None:
         """Keep the cursor in view at any size."""
         self._view.height = self.size.height
+        # rows are painted for a width
         self._painted.clear()
         self._arrange()
         self._put_cursor(self._view.cursor)

@@ -1,5 +1,6 @@
-"""What a list shows: rows with keys, and the widget that paints them line by line when they come into view; messages
-say whether a key or a click caused them or a new state did.
+"""What a list shows, and how it gets on screen: rows with keys, columns, the viewport, and the widget that paints them.
+
+Rows are painted line by line when they come into view, and keep their lines for as long as they look the same.
 """
 
 from __future__ import annotations
@@ -102,6 +103,7 @@ class Rows(RowSource):
         return "".join(text for text, _ in (*self.rows[index].left, *self.rows[index].right))
 
 
+# the letters under resting fingers first
 JUMP_LETTERS = "fjdkslaghrueiwoqptyvbncmxz"
 
 
@@ -252,6 +254,7 @@ class FiguredRows(RowSource):
         if index == 0:
             return self.head(width) if self.rows else [(f"  {self._empty}", "muted")]
         if index > len(self.rows):
+            # the column with the bars may have given way at this width
             drawn = "".join(text for text, _ in self.paint(1, width))
             return [(f" {self._legend}", "muted")] if not {*drawn}.isdisjoint(_SHADES) else []
         shown = self._shown(width)
@@ -314,6 +317,7 @@ class Viewport(Struct):
     def locate(self, y: int) -> tuple[int, int] | None:
         """The row at a line of the window, and which of its lines; None below the last row."""
         line = y + self.top
+        # only the row under the cursor has more than one line, so all below it are further down by as many
         if self.more and 0 <= self.cursor < line:
             if line <= self.cursor + self.more:
                 return self.cursor, line - self.cursor
@@ -335,6 +339,7 @@ class Viewport(Struct):
         """Scroll as little as shows the cursor with some context."""
         if self.cursor >= 0:
             last = self.cursor + self.more
+            # in a window of a few lines the context must leave room for the cursor
             context = min(CONTEXT, max(0, (self.height - 1) // 3))
             if self.cursor - context < self.top:
                 self.top = self.cursor - context
@@ -456,6 +461,7 @@ class PaintedRows(Widget):
 
     def _repaint(self, before: list[tuple[object, ...]]) -> None:
         after = self._look()
+        # the height is another one: the lines cannot be compared one by one
         if len(before) != len(after):
             self.refresh()
             return
@@ -468,6 +474,7 @@ class PaintedRows(Widget):
         key = self.source.key(index)
         entry = self._painted.get(key)
         if entry is None:
+            # all at once: the rows in view are painted anew by this very frame
             if len(self._painted) >= max(_CACHED_ROWS, 3 * self._view.height):
                 self._painted.clear()
             width = self._width_for(index)
@@ -480,6 +487,7 @@ class PaintedRows(Widget):
         for index in self._in_view():
             entry, key = self._entry(index), self.source.key(index)
             old = stale.get(key)
+            # the old one has its strips: nothing of it goes to the terminal again
             if old is not None and old.looks_like(entry):
                 self._painted[key] = old
 
@@ -499,12 +507,14 @@ class PaintedRows(Widget):
 
     def _untint(self, mine: int) -> None:
         before = self._look()
+        # a row that has changed again since belongs to a later round, and keeps its tint
         self._tinted = {key: other for key, other in self._tinted.items() if other != mine}
         self._repaint(before)
 
     def render_lines(self, crop: Region) -> list[Strip]:
         """The strips of a part of the view. Rows keep theirs, so that a key costs little."""
         palette, plain = palette_of(self), ascii_only(self)
+        # another theme, or ASCII: spans stay, strips hold colours
         if self._painted_for != (palette, plain):
             self._forget_strips()
             self._painted_for = (palette, plain)
@@ -533,6 +543,7 @@ class PaintedRows(Widget):
         ground = "selection" if current else "tint" if tinted else ""
         label = self._labels.of.get(self.source.key(index), "") if self._labels and part == 0 else ""
         flag = self._flags.get(self.source.key(index)) if self._flags and part == 0 else None
+        # everything that a strip depends on beside its spans
         look = (part, ground, focused and current, width, on_thumb, label, flag)
         strip = entry.strips.get(look)
         if strip is None:

@@ -46,6 +46,7 @@ class ActionLog:
             if event.kind == "result":
                 self._end(event)
             elif (action := _action(event)) is not None:
+                # thinking has a line as long as nothing came of it
                 if self._kept and self._kept[-1].kind == "thinking":
                     self._kept.pop()
                 self._kept.append(action)
@@ -55,6 +56,7 @@ class ActionLog:
         return tuple(self._kept)[-most:] if most > 0 else ()
 
     def _end(self, result: Event) -> None:
+        # from the newest on: where events have no ids, a result belongs to the latest open call of its tool
         for place in range(len(self._kept) - 1, -1, -1):
             action = self._kept[place]
             if action.open and answers(result, action.call_id, action.name):

@@ -1,8 +1,7 @@
-"""What stands where a list would be, when there is no list: why, and what to do about it.
+"""What is shown where a list would be, when there is none, or where a part of the console failed.
 
-What is shown in place of a part of the console that failed.
-
-What the queue says when there is no queue to show: what was looked for, and what to do.
+It says why, and what to do about it: of a queue that is not there what was looked for, of a screen that failed where
+its trace is, of a widget that cannot be drawn which key tries again.
 """
 
 from __future__ import annotations

@@ -62,6 +62,7 @@ class KeyLine(SpanLine):
 
     def _parts(self, width: int) -> list[tuple[str, list[Span]]]:
         """The parts of the line, each with the id of its key; words are none's."""
+        # its room is taken first: the others go from the right, and the way to help stays
         *others, last = [(key_id.partition("=")[0], self._key(key_id)) for key_id in self.key_ids[:MOST]]
         if self.note:
             others = [("", [(f" {self.note}  ", "waiting")])]

@@ -129,6 +129,7 @@ class StatusBar(SpanLine):
         for pieces in self._forms(width):
             if _width(pieces) <= width:
                 break
+        # clicks are held against the form that was drawn
         self._parts = _places(pieces)
         return fit([span for _, spans in pieces for span in spans], width)
 
@@ -157,6 +158,7 @@ class StatusBar(SpanLine):
         right = _on_the_right(facts)
         between = width - _width([*left, *middle, *right]) - 2 - len(gap)
         if between < len(gap):
+            # wider than the line, so that the next form is tried
             return [_blank(width + 1)]
         return [_blank(1), *left, _blank(len(gap)), *middle, _blank(between), *right, _blank(1)]
 
@@ -335,6 +337,7 @@ class Tabs(SpanLine):
             right = [("/ ", "running"), (cut(self._filter, max(10, width // 3)), "text"), ("   ", "text")]
         right.append((f"{self._count} ", "muted"))
         gap = width - width_of(left) - width_of(right)
+        # a filter in force must be seen: without it the list looks as if beads were gone
         self._shows_tabs = gap >= 1 or not self._filter
         if gap < 1:
             return left if self._shows_tabs else fit(right, width)
@@ -389,6 +392,7 @@ class PaneTabs(SpanLine):
         """The tabs that fit: all, or those around the open one."""
         here, first, stop = self.names.index(self.current), 0, len(self.names)
         while stop - first > 1 and self._cells(first, stop) > width:
+            # from whichever end is further from the open tab
             if stop - 1 - here >= here - first:
                 stop -= 1
             else:
@@ -507,6 +511,7 @@ class Caption(SpanLine):
 
     def spans(self, width: int) -> Line:
         """The rule."""
+        # rows leave a cell at the left for the cursor's bar, and one at the right for the scrollbar
         heads = self._heads(width - 2)
         taken = width_of(heads)
         if not taken or taken + MIN_CAPTION > width:

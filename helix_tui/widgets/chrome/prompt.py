@@ -1,5 +1,7 @@
-"""What opens at the bottom: one line to type in, with ways to go on above it (the filter and *go to* are this), and a
-few ways to go that can be stepped through.
+"""What opens at the bottom of a screen: a line to type in, or a few ways to go.
+
+Above the line are ways to go on with what is typed (the filter and *go to* are this); of a few ways each is looked at
+as one steps through them.
 """
 
 from __future__ import annotations
@@ -116,6 +118,7 @@ class Prompt(Vertical):
         self._field.cursor_blink = False  # nothing moves that did not change
         self._rule = Caption("tab completes")
         self._list = RowList()
+        # every key belongs to the text field, which hands on those that are not text
         self._list.can_focus = False
         self._before = text
         self._stood = False
@@ -148,6 +151,7 @@ class Prompt(Vertical):
     def take_key(self, key: str) -> bool:
         """What the keys that are not text do; False for text."""
         if key == "escape":
+            # with the text from before, so that whoever listens need not remember it
             self.post_message(self.Done(self, self._before, kept=False))
         elif key == "enter":
             if self._choice >= 0:
@@ -199,6 +203,7 @@ class Prompt(Vertical):
     def offer(self) -> None:
         """Show the ways to go on, as they are for the text now."""
         self._ways = self._complete(self._field.value, self._field.cursor_position)[:_MOST_WAYS]
+        # no way is chosen by itself where any text is an answer: enter then takes what was typed
         self._choice = 0 if self._must_choose and self._ways else -1
         wide = max((cell_len(way.text) for way in self._ways), default=0) + 2
         self._list.show(

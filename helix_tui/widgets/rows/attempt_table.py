@@ -135,6 +135,7 @@ def arranged(attempts: Iterable[Attempt], sort: SortKey, *, turned: bool = False
         return given[::-1] if turned else given
     valued = [(sort.value(attempt), attempt) for attempt in given]
     known = [pair for pair in valued if pair[0] is not None]
+    # `reverse` keeps equal ones in their order too, so these stay newest first
     known.sort(key=lambda pair: pair[0], reverse=sort.descending is not turned)  # type: ignore[arg-type,return-value]
     return (*(attempt for _, attempt in known), *(attempt for value, attempt in valued if value is None))
 
@@ -222,6 +223,7 @@ def grouped(attempts: Sequence[Attempt], sort: SortKey, now: int) -> tuple[Attem
 
 def _days(attempts: Sequence[Attempt], now: int) -> Iterable[AttemptGroup]:
     """One group a local day; each day's end is searched for and not counted up to."""
+    # the order may be turned round; both ways each day is one stretch
     newest_first = attempts[0].counted_at >= attempts[-1].counted_at
     start = 0
     while start < len(attempts):
@@ -230,8 +232,10 @@ def _days(attempts: Sequence[Attempt], now: int) -> Iterable[AttemptGroup]:
             begin = midnight(at) if at else 0
             stop = bisect.bisect_right(attempts, -begin, lo=start, key=lambda attempt: -attempt.counted_at)
         else:
+            # 30 hours after a midnight is on the next day, also where that day had 23 hours or 25
             end = midnight(midnight(at) + 30 * 3600 * NS) if at else 1
             stop = bisect.bisect_left(attempts, end, lo=start, key=attrgetter("counted_at"))
+        # always forward: an attempt out of its order must not end in an endless loop
         stop = max(stop, start + 1)
         yield AttemptGroup(day_name(at or None, now), attempts[start:stop])
         start = stop
@@ -270,6 +274,7 @@ _SHORT = {
 
 @lru_cache(maxsize=1024)
 def _ending(word: str, status: str, outcome: str, faulted: bool) -> str:
+    # of these DDx's own word says no more than the outcome, unless a review found a fault after the landing
     if not status or (outcome in ("landed", "interrupted", "unfinished", "unknown") and not faulted):
         return word
     return _SHORT.get(status, clean_line(status.replace("_", " "), 60)) or word
@@ -484,4 +489,5 @@ class AttemptFilter:
             return []
         counts = Counter(getattr(attempt, key) for attempt in attempts)
         found = [(f"{key}:{name}", f"{count:,}") for name, count in counts.most_common() if value in name.lower()]
+        # a blank ends a word of the filter: a value with one cannot be typed
         return [(clean_line(way, 80), count) for way, count in found if " " not in way and not way.endswith(":")]

@@ -96,12 +96,14 @@ class AttemptOrder:
     def groups(self, now: int) -> tuple[AttemptGroup, ...]:
         """Its groups as of an instant: another day has other names."""
         day = midnight(now)
+        # grouping 20,000 attempts is worth it once a day, not for every tick
         if self._groups[0] != day:
             self._groups = (day, grouped(self.attempts, self.sort, now))
         return self._groups[1]
 
     def columns(self, cells: Cells) -> list[Column]:
         """The columns that its first rows can fill."""
+        # of all cells only the time of the end depends on now, and that by the day
         if self._columns[0] is None or midnight(self._columns[0].now) != midnight(cells.now):
             self._columns = (cells, filled(self.attempts, cells, self.chosen))
         return self._columns[1]
@@ -309,6 +311,7 @@ def _run_figures(run: Run, now: int, width: int, room: int) -> list[Span]:
         parts.append(("silent", "error bold"))
     if run.tokens is not None and width >= 44:
         parts.append((f"{figures.tokens(run.tokens)} tok", "text"))
+    # the title needs the room: the model goes first, then the tokens; time and verdict stay
     if by and width >= NARROW and _joined_cells(parts) > room:
         parts = parts[1:]
     if run.tokens is not None and width >= 44 and _joined_cells(parts) > room:
@@ -371,6 +374,7 @@ def _action_line(action: Action, run: Run, width: int) -> Line:
 def paint_attempt(attempt: Attempt, board: Board, width: int) -> Line:
     """One attempt in one line; columns that have no room go, the title stays."""
     title, ink = title_of(attempt.bead_id, board.beads)
+    # a row alone, as the title line of an attempt is, measures its columns by itself
     if not board.order.attempts:
         board = replace(board, order=AttemptOrder([attempt]), heading=False)
     columns = paint_cells(attempt, board.columns(width), board.cells)
@@ -431,6 +435,7 @@ class AttemptList(RowList):
         """Show a new state; what is folded stays so."""
         self.board = replace(board, folded=self.board.folded)
         if self.size.width:
+            # only for this showing: who stops reading follows again
             follows, self._follow_top = self._follow_top, self._follow_top and not self.held
             self.show(self._rows(), changed=changed)
             self._follow_top = follows
@@ -483,6 +488,7 @@ class AttemptList(RowList):
 
     def _step(self, count: int) -> None:
         super()._step(count)
+        # who comes back to the top by hand follows again
         self._follow_top = self.selected_index == self._first()
 
     def action_next_part(self) -> None:

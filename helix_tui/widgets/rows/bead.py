@@ -52,6 +52,7 @@ def runs_by_bead(runs: tuple[Run, ...]) -> dict[str, Run]:
 def sign_of(bead: Bead, world: RowContext) -> Sign:
     """The sign of a bead's state; of its run, where something runs."""
     run = world.runs.get(bead.id)
+    # silence or death of a worker is in no file of the bead: its run alone knows
     if run is not None and run.verdict != "alive":
         return SIGNS[run.verdict]
     return SIGNS.get(world.queue.state(bead.id), UNKNOWN)
@@ -160,6 +161,7 @@ def bead_columns(width: int, chosen: Sequence[str] | None) -> list[Column]:
     """The columns of a list of a width, the same for every row; a narrow one has none by itself."""
     if chosen is not None:
         return fitting(BEAD_COLUMNS, width - _LEAD_CELLS - TITLE_CELLS, chosen)
+    # the priority shows at any width that has columns, however long the titles
     least = sum(column.cells + 2 for column in BEAD_COLUMNS if not column.rank and not column.asked)
     return fitting(BEAD_COLUMNS, max(least, width - _LEAD_CELLS - ROOMY_TITLE)) if width >= WIDE_ROW else []
 
@@ -251,6 +253,7 @@ class QueueRows(RowSource):
         """
         self.view = view
         self._chosen = chosen
+        # the same view has the same titles: they need not be sorted again
         if isinstance(last, QueueRows) and last.view is view:
             self._titles: Titles = last._titles
         else:
@@ -264,6 +267,7 @@ class QueueRows(RowSource):
 
     def later(self, world: RowContext) -> QueueRows:
         """The same rows at a later instant: only ages and times left differ."""
+        # shares rows, places and titles: this comes every second
         other = copy(self)
         other._world = world
         return other

@@ -73,6 +73,7 @@ def ordered(rows: Iterable[Cell], order: str, *, turned: bool = False) -> list[C
         value = by.value(row)
         partly = by.value is ORDERS["$/landed"].value and not row.cost_complete
         sign = -1.0 if by.descending is not turned else 1.0
+        # the first three whichever way the order is turned: what cannot be compared comes last both ways
         return value is None, by.judges and row.small, partly, sign * (value or 0.0)
 
     return sorted(rows, key=place)
@@ -148,6 +149,7 @@ def _columns(order: str, *, turned: bool) -> list[Column]:
     for place, column in enumerate(columns):
         if column.title == sorted_by:
             title = f"{'▴' if turned else '▾'}{column.title}"
+            # rank -1: before all others, so that it never goes
             columns[place] = replace(column, title=title, cells=max(column.cells, len(title)), rank=-1)
     return columns
 

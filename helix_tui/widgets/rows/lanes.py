@@ -91,6 +91,7 @@ class LaneList(RowList):
             return False
         there = self._lanes[target]
         place = self.selected_index - here.rows[0]
+        # at the same height on screen: each lane is scrolled by itself; the heading leads to the heading
         place += self._top(there) - self._top(here) if place else 0
         index = there.rows[0] + place
         self._move_to(min(index, there.rows[-1]))
@@ -148,6 +149,7 @@ class LaneList(RowList):
         self._show_columns(columns)
 
     def _show_columns(self, columns: list[LaneColumn]) -> None:
+        # rows are painted for the width of their column
         if [column.width for column in columns] != [column.width for column in self._columns]:
             self._painted.clear()
         self._columns = tuple(columns)
@@ -162,6 +164,7 @@ class LaneList(RowList):
             self._tops[lane.key] = self._top(lane, index)
             return
         number = self._lanes.index(lane)
+        # a lane more or less at a time: how many fit depends on which they are
         while number < self._first_lane or lane not in (column.lane for column in self._columns):
             self._first_lane += -1 if number < self._first_lane else 1
             self._set_columns()
@@ -233,6 +236,7 @@ class LaneList(RowList):
             return
         before = self._look()
         self._tops[column.lane.key] = self._top(column.lane) + count
+        # `_top` holds it between the first row and the last page
         self._tops[column.lane.key] = self._top(column.lane)
         self._repaint(before)
 

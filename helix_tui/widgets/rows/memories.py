@@ -148,6 +148,7 @@ def effect(row: MemoryRow, cells: int, *, interval: bool) -> list[Span]:
     """The bar, the percentage, and the interval."""
     if not row.tried:
         room = cells + 5 + (8 if interval else 0)
+        # as many cells as bar and figures would take, so that the columns at the right stay under their heads
         dots = cells if interval else room - 9
         return [(" " + "·" * dots, "muted"), (f" {'unproven':<{room - dots - 1}}", "muted")]
     ink = "error" if row.harmful else "success" if row.low > 0.5 else "waiting"

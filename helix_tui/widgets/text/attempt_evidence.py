@@ -321,6 +321,7 @@ def _checks(checks: Sequence[AttemptCheck]) -> Iterator[Para]:
         return
     failed = sum(check.status not in _OPEN and not check.passed for check in checks)
     yield section(f"checks {len(checks)}", f"{failed} failed" if failed else "", key="checks")
+    # False sorts before True: what failed comes first
     for number, check in enumerate(sorted(checks, key=lambda check: check.passed)):
         glyph, ink = ("✓", "success") if check.passed else ("✗", "error bold")
         if check.status in _OPEN:
@@ -350,6 +351,7 @@ def _commits(subject: AttemptSubject) -> Iterator[Para]:
         return
     yield section("commits")
     for name, value, ink in rows:
+        # a full revision is cut as git does; a ref is not, it would lead nowhere
         shown = value[:12] if len(value) == 40 and value.isalnum() else value
         yield Para(f"commit {name}", ((f"{name:<12}", "muted"), (shown, ink)), hang=12)
 

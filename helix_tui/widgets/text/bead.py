@@ -297,6 +297,7 @@ def _standing(rows: _Rows, bead: Bead, world: RowContext, causes: Sequence[str])
         lead = "and  " if place else "but  " if bead.id in queue.position else "why  "
         said = with_titles(cause.replace(f"{bead.id}: ", ""), queue.beads)
         rows.wrapped([(lead, "muted"), (clean_line(said, 600), "attention")])
+    # causes come first: they are what somebody can act on
     for place, reason in enumerate(standing.reasons, len(causes)):
         lead = "why  " if not place else "and  "
         room = 600 if len(reason.refs) <= MANY_REFS else 160  # the ids stand below, one a line
@@ -315,6 +316,7 @@ def _chain(rows: _Rows, bead: Bead, queue: Queue) -> None:
     chains = queue.graph.chains
     held = chains.holds_up.get(bead.id, 0)
     place, length = chains.chain_through(bead.id)
+    # in a circle there is no first bead, so no place in the chain
     if length < 2 or circle_of(queue, bead.id) is not None:
         return
     said = f"holds up {counted(held, 'bead')}, " if held else ""
@@ -418,6 +420,7 @@ def _events(rows: _Rows, events: Sequence[object], now: int) -> None:
     if not found:
         return
     rows.section(f"events {len(found)}", "newest first")
+    # DDx appends them: the newest is at the end
     for event in list(reversed(found))[:MAX_EVENTS]:
         at = parse_instant(event.get("created_at"))
         ago = format_age((now - at) / NS) if at is not None else ""

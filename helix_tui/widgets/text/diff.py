@@ -111,6 +111,7 @@ class DiffPane(FoldPane):
         left = MOST_LINES
         folded = set()
         for place, file in enumerate(facts.files):
+            # a small file behind a huge one may still have room
             if len(file.lines) > HUGE_FILE or len(file.lines) > left:
                 folded.add(str(place))
             else:
@@ -131,6 +132,7 @@ class DiffPane(FoldPane):
         file = self.facts.files[int(name)]
         if not row.isdecimal():
             return int(name), change_in(file)
+        # a removed line has no number in the new file: the next one that has is where it was
         after = (line.new for line in file.lines[int(row) :] if line.new)
         return int(name), next(after, 1)
 
@@ -159,6 +161,7 @@ class DiffPane(FoldPane):
         """To a file's header, at the top of the view."""
         if self.is_folded(str(number)):
             self.set_fold(str(number), on=False)
+        # from below, so that the header comes to the top of the view and its lines are seen
         self.action_last()
         self.select(f"{number}\n0")
 

@@ -154,6 +154,7 @@ def _line_by_line(change: FieldChange, key: str) -> Iterator[Para]:
     """What differs between two texts of several lines."""
     lines = difflib.unified_diff(change.before.split("\n"), change.after.split("\n"), n=1, lineterm="")
     inks = {"-": "error", "+": "success", "@": "muted"}
+    # the first two lines of a unified diff name files
     for number, line in enumerate(islice(lines, 2, MOST_LINES)):
         text = "…" if line.startswith("@@") else f"{line[:1].replace('-', '−')} {line[1:]}"
         yield Para(f"{key} line {number}", ((f"  {text}", inks.get(line[:1], "muted")),), hang=4)

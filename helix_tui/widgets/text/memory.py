@@ -200,6 +200,7 @@ def _story(facts: MemoryFacts) -> Iterator[Para]:
         outcome = _led_to(line, facts.outcomes, seen)
         seen.add(outcome.attempt if outcome is not None else line.attempt)
         yield _told(line, outcome, facts)
+    # outcomes that no injection above has led to
     for outcome in facts.outcomes[:MOST]:
         if outcome.attempt not in seen:
             seen.add(outcome.attempt)
@@ -221,6 +222,7 @@ def _led_to(line: Injection, outcomes: Sequence[MemoryOutcome], seen: set[str]) 
         if line.bead and outcome.bead == line.bead and outcome.attempt not in seen
         if (outcome.at or 0) >= (line.at or 0)
     ]
+    # outcomes are newest first: the last one is the first after the injection
     return later[-1] if later else None
 
 

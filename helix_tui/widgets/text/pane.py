@@ -1,5 +1,6 @@
-"""Text that is read: paragraphs of spans, wrapped to the width of the pane, one row a line; Markdown among it, laid
-out cheaply enough for a key press.
+"""Text that is read: paragraphs of spans, wrapped to the width of the pane, one row a line; parts of it may fold.
+
+Markdown and code are laid out cheaply enough for a key press.
 """
 
 from __future__ import annotations
@@ -250,6 +251,7 @@ _INKS = (
 @lru_cache(maxsize=256)
 def highlighted(text: str, file: str) -> Sequence[tuple[Span, ...]]:
     """Cleaned text as lines of spans; plain where no language is known for the file."""
+    # a text this long stays plain: to read it as code takes too long for a key press
     if len(text) > MOST_CHARS:
         return [((line, "text"),) for line in text.split("\n")]
     from pygments import lex
@@ -316,6 +318,7 @@ class Paragraphs(RowSource):
         room = self._room_beside(para)
         if room < LEAST_BESIDE:
             room = self.width
+        # most paragraphs fit in a line, and are not wrapped to find that out
         if width_of(para.spans) <= room:
             return 1
         lines = wrap_spans(para.spans, room, para.hang, words=para.wrap == "words")
@@ -348,6 +351,7 @@ class Paragraphs(RowSource):
         if number is None:
             return None
         index = self._starts[number] + int(part or 0)
+        # at another width the paragraph may have fewer lines than the one that is looked for
         return min(index, self._starts[number + 1] - 1)
 
     def paint(self, index: int, width: int) -> Line:
@@ -475,6 +479,7 @@ class FoldPane(TextPane):
         if not isinstance(source, Paragraphs) or not 0 <= self.selected_index < len(source):
             return None
         number = source.number(self.selected_index)
+        # back to the header: it is the only paragraph of a part that opens
         while number >= 0 and not source.paras[number].opens:
             number -= 1
         return source.paras[number].key if number >= 0 else None
@@ -488,6 +493,7 @@ class FoldPane(TextPane):
     def set_fold(self, key: str, *, on: bool) -> None:
         """Fold or unfold a part; the cursor stands on its header then."""
         (self._folded.add if on else self._folded.discard)(key)
+        # before it is built anew: the line that the cursor is on may be folded away
         self.select(f"{key}\n0")
         self.rebuild()
 

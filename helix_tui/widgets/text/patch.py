@@ -109,9 +109,11 @@ def parse_diff(text: str) -> tuple[FileDiff, ...]:
             continue
         elif line.startswith("@@"):
             match = _HUNK.match(line)
+            # the diff of a merge has an @ and a column of signs more for each further parent
             parents = max(1, len(line) - len(line.lstrip("@")) - 1)
             old, new = (int(match[1]), int(match[2])) if match else (0, 0)
             files[-1].lines.append(DiffLine("@", 0, 0, line))
+        # before the first hunk of a file: a line may begin with + or - there and be a header
         elif not parents:
             _read_head(files[-1], line)
         elif line[:1] in ("+", "-", " ", "\\"):
@@ -165,6 +167,7 @@ def painted(files: Iterable[FileDiff]) -> tuple[FileDiff, ...]:
     for file in files:
         lines = _with_words(file.lines)
         size = sum(len(line.text) for line in lines)
+        # a small file behind a large one still gets its colours
         if size <= left:
             left -= size
             lines = _with_code(lines, file.path)
@@ -179,6 +182,7 @@ def _with_words(lines: Sequence[DiffLine]) -> list[DiffLine]:
     while place < len(found):
         removed = _run(found, place, "-")
         added = _run(found, removed.stop, "+")
+        # a block that was written anew has no words to compare
         if removed and added and max(len(removed), len(added)) <= MAX_RUN:
             for old, new in _pairs([found[n].text for n in removed], [found[n].text for n in added]):
                 before, after = changed_words(found[removed[old]].text, found[added[new]].text)
@@ -199,6 +203,7 @@ def _pairs(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
     """Which line replaces which: in order, each the most like of the next few."""
     first = 0
     for place, text in enumerate(old):
+        # lines move little within a hunk, and comparing each with each is quadratic
         reach = range(first, min(len(new), max(first + 4, place + 3)))
         ratio, best = max(((_alike(text, new[n]), -n) for n in reach), default=(0.0, 0))
         if ratio >= ALIKE:
@@ -210,6 +215,7 @@ def _alike(one: str, other: str) -> float:
     if max(len(one), len(other)) > MAX_COMPARED:
         return 0.0
     matcher = SequenceMatcher(None, one, other, autojunk=False)
+    # the quick ones are upper bounds of the ratio, and cost a fraction
     return matcher.ratio() if matcher.real_quick_ratio() >= ALIKE and matcher.quick_ratio() >= ALIKE else 0.0
 
 
@@ -238,6 +244,7 @@ def _with_code(lines: Sequence[DiffLine], path: str) -> list[DiffLine]:
     for stop in [*[n for n, line in enumerate(found) if line.kind == "@"][1:], len(found)]:
         for side in ("-", "+"):
             places = [n for n in range(start, stop) if found[n].kind in (side, " ")]
+            # nothing was removed: the old side is part of the new one
             if side == "-" and all(found[n].kind == " " for n in places):
                 continue
             inked = highlighted("\n".join(found[n].text for n in places), path)

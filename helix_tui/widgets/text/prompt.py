@@ -46,6 +46,7 @@ def decoded(text: str) -> str:
 def parts_of(text: str) -> list[PromptPart]:
     """The parts of a prompt in their order; one without XML is parted at its headings."""
     if not text.lstrip().startswith("<"):
+        # Markdown alone: an & in it is an &, but DDx writes line breaks as references here too
         return _by_headings(decoded(text) if "&#" in text else text)
     open_tags: list[tuple[str, str]] = []
     parts: list[PromptPart] = []
@@ -58,6 +59,7 @@ def parts_of(text: str) -> list[PromptPart]:
         if closes:
             names = [known for known, _ in open_tags]
             if name in names:
+                # with the innermost of that name: tags inside that were never closed end with it
                 del open_tags[len(names) - 1 - names[::-1].index(name) :]
         elif empty:
             parts.append(PromptPart(" › ".join([*(known for known, _ in open_tags[1:]), name]), about, ""))
@@ -74,6 +76,7 @@ def _take(parts: list[PromptPart], open_tags: Sequence[tuple[str, str]], raw: st
     said = decoded(raw).strip("\n")
     if not said.strip():
         return
+    # the outermost tag is the prompt itself, and the same in all of them
     name = " › ".join(known for known, _ in open_tags[1:]) or (open_tags[0][0] if open_tags else "text")
     parts.append(PromptPart(name, "", said))
 
@@ -99,6 +102,7 @@ class PromptPane(FoldPane):
         """Show a prompt from its beginning, or the words in its place."""
         self._parts, self._note = (parts_of(text) if text.strip() else ()), note
         folded = {str(place) for place, part in enumerate(self._parts) if part.name.split(" › ")[0] in SHARED}
+        # a prompt of shared parts alone would show nothing
         self.begin(folded if len(folded) < len(self._parts) else set())
 
     def build(self, width: int) -> Sequence[Para]:

@@ -1,9 +1,10 @@
-"""An attempt's transcript: one row an event, growing at the end; enter unfolds what an event holds.
+"""An attempt's transcript, one row an event, and the files of its evidence folder as they are.
 
-A call's row carries its outcome as soon as that is known; the outcome's own row says what came out. While
-it follows, the pane stays at the end; moving up lets go, the last row takes hold again.
+The transcript grows at the end; enter unfolds what an event holds. A call's row has its outcome as soon as that is
+known; the outcome's own row says what came out. While it follows, the pane stays at the end: moving up ends that, the
+last row begins it again.
 
-The files of an evidence folder: a header a file, unfolded when somebody asks; a prompt as it was sent.
+Of files each has a header, and is read when somebody unfolds it.
 """
 
 from __future__ import annotations
@@ -58,6 +59,8 @@ class Script:
 
     def _call_of(self, result: Event) -> int | None:
         newest = len(self.events) - 2
+        # a call is answered within a few events; a log without outcomes must not be searched from its beginning each
+        # time
         for place in range(newest, max(-1, newest - _LOOK_BACK), -1):
             event = self.events[place]
             free = event.kind == "tool" and place not in self.results
@@ -72,7 +75,9 @@ class Prose:
     def __init__(self, said: str, width: int, *, more: bool = False) -> None:
         """``more``: there is text beyond ``said``."""
         offset, margin = _offset(width), _margin(width)
+        # stands for time and word, so that the first line breaks where the row's text does
         lead = "." * (offset - 1) + " "
+        # no more is broken than can be shown
         lines = wrap_spans([(lead + said[: MOST_PROSE * width], "text")], width, margin)
         texts = ["".join(text for text, _ in line) for line in lines]
         self.first = texts[0][offset:]
@@ -328,6 +333,7 @@ class TranscriptPane(RowList):
 
     def _step(self, count: int) -> None:
         super()._step(count)
+        # who comes back to the last row by hand follows again
         self.following = self.selected_index == len(self.source) - 1
 
     def scroll_lines(self, count: int) -> None:
