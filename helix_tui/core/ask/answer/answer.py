@@ -108,6 +108,7 @@ class Answer(Struct, frozen=True):
             title = [f"{section.title}:"] if section.title else []
             quote = [f"{QUOTED}{line}".rstrip() for line in section.quote]
             if section.quote and not with_quotes:
+                # what is quoted is nobody's claim: one line of it goes through the gate, with the quote's source
                 told = max(section.quote, key=lambda line: len(_WORD.findall(line)))
                 lines, quote = [f"{' '.join(_WORD.findall(told))} {lines[0].rpartition(' ')[2]}"], []
             blocks.append("\n".join([*title, *lines, *quote]))
@@ -171,6 +172,7 @@ def compose(
     sources = _Sources()
     required = [slot for slot in slots if slot.required]
     there = {one.entry.span.key for one in kept}
+    # what compaction left out is no evidence of this answer, so it is not quoted either
     answering = [one for one in passages if one.span.key in there and not one.tests]
     tests = [one for one in passages if one.span.key in there and one.tests]
     quoted = list(_quoted(answering, _MOST_QUOTES.get(question.kind, MOST_QUOTES)))
@@ -179,6 +181,7 @@ def compose(
     lead: list[str] = []
     if question.kind == "usage" or (question.kind == "location" and not quoted):
         lead += _places(question, kept, required, sources)
+    # sentences that lead: one for a definition or below a place, without quotes two, none where uses are listed
     first = 0 if lead and question.kind == "usage" else 1 if lead or question.kind == "definition" else 0
     first = first if quoted else max(first, 0 if question.kind == "usage" else 1 if lead else 2)
     lead += [_told(span, sentence, sources) for span, sentence in told[:first]]
@@ -207,6 +210,7 @@ def compose(
     if missing or unsaid:
         sections.append(Section("Not found", tuple(_not_found(missing, queries))))
     for one in kept:
+        # what the text does not cite has a number too: a model gets the items by these numbers
         sources.number(one.entry.span)
     return Answer(tuple(sections), tuple(sources.by_key.values()))
 
@@ -222,6 +226,7 @@ def _quoted(passages: Sequence[Passage], most: int) -> Iterator[Passage]:
     room = MOST_QUOTED_LINES
     for one in passages[:most]:
         size = one.span.end - one.span.start + 1
+        # the first one is quoted however long it is
         if size <= room or room == MOST_QUOTED_LINES:
             room -= size
             yield one
@@ -230,6 +235,7 @@ def _quoted(passages: Sequence[Passage], most: int) -> Iterator[Passage]:
 def _quote(one: Passage, sources: _Sources) -> Section:
     """A passage as it stands, under its place."""
     span = one.span
+    # cleaning makes a line break of a CR inside a line, and the place above would then name other lines
     lines = [clean_block(line).replace("\n", " ")[:MOST_LINE] for line in span.text.expandtabs(4).split("\n")]
     margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     named = f" `{clean_line(span.header, 120)}`" if span.header else ""
@@ -270,6 +276,7 @@ def _telling(question: Question, kept: Sequence[Kept], slots: Sequence[Slot]) ->
     best = scored[0][0] if scored else 0.0
     for score, _, span, sentence in scored:
         words = terms_in(sentence.text)
+        # a slot of which nothing has been said yet gets its sentence, however weak that is
         untold = any(
             covers(slot, sentence.text) and not any(covers(slot, told.text) for _, told in chosen) for slot in slots
         )
@@ -278,6 +285,7 @@ def _telling(question: Question, kept: Sequence[Kept], slots: Sequence[Slot]) ->
             chosen.append((span, sentence))
             said.append(words)
     first = chosen[0][0] if chosen else None
+    # sentences of one span stay together in its order, and the span of the best one leads
     return sorted(
         chosen,
         key=lambda pair: (pair[0] is not first, [row[0] for row in chosen].index(pair[0]), pair[1].place),
@@ -290,6 +298,7 @@ def _score(sentence: Sentence, span: Span, slots: Sequence[Slot], focus: Sequenc
     head = terms_in(span.header.rpartition(" > ")[2].rpartition(".")[2])
     by_header = sum(head.issuperset(slot.terms) for slot in slots) / len(slots) if slots else 0.0
     score = covered
+    # the first sentences below a heading speak of what it names without naming it again
     if by_header > covered and sentence.place < 3:
         score = (covered + by_header) / 2
     if score <= 0:
@@ -301,6 +310,7 @@ def _score(sentence: Sentence, span: Span, slots: Sequence[Slot], focus: Sequenc
     elif by_header and sentence.place == 0:
         score += 0.25
     if len(sentence.text.split()) < SHORT or sentence.text.startswith("$ "):
+        # a few words, or a command, say little as a sentence
         score -= 0.3
     return score
 
@@ -358,6 +368,7 @@ def _uses(kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Ite
     ]
     seen: set[tuple[str, int]] = set()
     for *_, at, span in sorted(found, key=lambda row: row[:-1]):
+        # spans around two uses overlap where these stand near each other
         if (span.file, span.start + at) not in seen and len(seen) < MOST_USES:
             seen.add((span.file, span.start + at))
             yield _use_line(span, at, sources)
@@ -373,6 +384,7 @@ def _code(kept: Sequence[Kept], slots: Sequence[Slot], told: Set[str], sources: 
     code = [one for one in kept if not one.entry.is_doc and one.entry.span.role != "data"]
     speaking = [one for one in code if one.entry.slots & required]
     led_to = [one for one in code if one not in speaking and one.entry.via in ("alignment", "use", "test")]
+    # other code only where none speaks of what is asked and no document leads to any
     for one in (speaking + led_to or code)[:MOST_CODE]:
         span = one.entry.span
         if one.entry.via == "use":

@@ -143,6 +143,7 @@ class _Linked:
             if len(self._said) <= MOST_LINKED:
                 texts = []
                 for one in self._library.definitions(name)[:2]:
+                    # a comment above it and its first lines: there an error says what it means
                     first = max(1, one.start - 2)
                     texts += list(self._library.lines(one.file, first, min(one.end, one.start + 4)))
                 self._said[name] = self._wording.in_text("\n".join(text[:LINE] for text in texts))
@@ -189,19 +190,23 @@ def _of_file(
 
     seen: set[int] = set()
     for at, line in enumerate(lines):
+        # a docstring that says "raises" is no branch
         if at in prose or not (_GUARD.search(line) or _ENDING.search(line)):
             continue
         guards = _guards_of(at, lines, depth)
         guard = guards[0] if guards else at
         end = _end_of(guard, depth, lines) if guards else _statement_end(at, lines)
         acts = at if at != guard else _acts(guard, end, lines)
+        # a guard and the statement that it leads to are both met, and are one branch
         if acts in seen:
             continue
         seen.add(acts)
         last = _statement_end(acts, lines)
+        # what the branch says itself: its condition, which may take several lines, and what it does
         own: list[Mapping[int, float]] = [
             says(number) for number in (*range(guard, min(end, guard + READ) + 1), *range(acts, last + 1))
         ]
+        # a comment on a branch stands above its guard or is the first line below it
         comments = [says(n) for n in (guard - 1, guard - 2, guard + 1) if 0 <= n < len(lines) and n in prose]
         own += comments
         own.append(linked.said(lines[acts]) if _ENDING.search(lines[acts]) else {})
@@ -211,6 +216,7 @@ def _of_file(
         together = union(own)
         if not together:
             continue
+        # what is around it counts for less: the guards further out, and the names of the definitions
         outer = union([*(says(number) for number in guards[1:3]), names.said(at + 1)])
         around = {number: OUTER * strength for number, strength in outer.items()}
         alone, with_outer = wording.covered(together), wording.covered(union((together, around)))
@@ -240,6 +246,7 @@ def _guards_of(at: int, lines: Sequence[str], depth: Sequence[int]) -> list[int]
     found = [at] if _GUARD.search(lines[at]) else []
     level = depth[at]
     for above in range(at - 1, max(-1, at - ABOVE - 1), -1):
+        # only lines that are indented less hold this one
         if 0 <= depth[above] < level:
             level = depth[above]
             if _GUARD.search(lines[above]):
@@ -253,6 +260,7 @@ def _end_of(guard: int, depth: Sequence[int], lines: Sequence[str]) -> int:
     """The last line of a branch, as far as it is read."""
     end = guard
     for at in range(guard + 1, min(len(lines), guard + BODY + 1)):
+        # a condition in brackets over several lines closes them at the guard's own depth, and does not end there
         if 0 <= depth[at] <= depth[guard] and not lines[at].lstrip().startswith((")", "]")):
             return at if lines[at].strip() in ("}", "};", "})", "},") else end
         if depth[at] >= 0:
@@ -299,6 +307,7 @@ def test_of(library: Library, branch: Branch, spans: Iterable[Span], wording: Wo
     lines = library.lines(branch.file)
     acts = "\n".join(lines[branch.acts - 1 : branch.acted])
     around = [one.name for one in library.definitions_in(branch.file) if one.start <= branch.guard <= one.end]
+    # errors first, then the function that the branch stands in; `msg` is anybody's name
     names = list(dict.fromkeys([*(name for name in _NAME.findall(acts) if name.strip("_") != "msg"), *around[-1:]]))
     found: dict[tuple[str, int], tuple[float, Span]] = {}
     for name in names[:MOST_NAMES]:
@@ -334,6 +343,7 @@ def _add_test(
     text = "\n".join(text[:LINE] for text in lines[first - 1 : last])
     said = wording.covered(wording.in_text(text))
     named = wording.covered(wording.in_text(lines[first - 1]))
+    # a test that has the message is of this branch; a name stands in tests of others too
     message = len(by) >= MESSAGE and " " in by
     if not message and (said < LEAST_SAID or named < LEAST_NAMED):
         return

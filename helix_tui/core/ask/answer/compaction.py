@@ -116,6 +116,7 @@ def compact(
     for key in answering:
         if key in by_key:
             choice.take(by_key[key], "answers best" if not choice.order else "answers", of_file=MOST_ANSWERING)
+    # what answers comes first in it, so that more spans are taken only for slots that it leaves open
     for entry, why in _covering([*choice.order, *able], slots):
         choice.take(entry, why)
     for entry, why in _bridging(able):
@@ -165,6 +166,7 @@ class _Choice:
             self.refused.setdefault(span.key, f"over max_items {policy.max_items}")
         elif self._files[span.file] >= max(of_file, policy.max_spans_per_file):
             self.refused.setdefault(span.key, f"its file has {policy.max_spans_per_file} better ones")
+        # the first one is kept even where it alone is over the budget
         elif self._bytes + size > policy.max_bytes and self.order:
             self.refused.setdefault(span.key, f"over max_bytes {policy.max_bytes}")
         else:
@@ -191,6 +193,7 @@ def _covering(entries: Sequence[PoolEntry], slots: Sequence[Slot]) -> Iterator[t
     while open_slots:
         best = max(entries, key=lambda entry: len(entry.slots & open_slots.keys()), default=None)
         covered = best.slots & open_slots.keys() if best is not None else frozenset()
+        # no span covers what is still open
         if best is None or not covered:
             return
         labels = [label for ident, label in open_slots.items() if ident in covered]
@@ -276,6 +279,7 @@ class Item(Struct, frozen=True):
     @property
     def hash(self) -> str:
         """First 12 hex digits of SHA-256 over type, place in words and content."""
+        # no line numbers: a passage that has only moved is still the same item
         whole = "\n".join((self.type, self.path, self.header, self.content.strip()))
         return hashlib.sha256(whole.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
@@ -425,6 +429,7 @@ def tool_results(
         )
         if len(block.encode("utf-8", "replace")) <= most_bytes or len(sources) < 2:
             return block
+        # they come best first
         sources = dict(list(sources.items())[:-1])
 
 

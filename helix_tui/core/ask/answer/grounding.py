@@ -67,6 +67,7 @@ def contradiction(claim: str, sources: Sequence[Span]) -> str:
         return f"{foreign} is not in what it cites"
     rests_on = _rests_on(claim, sources)
     turned = [_turned(claim, sentence) for sentence in rests_on]
+    # one sentence that the claim does not turn is enough to bear it out
     return turned[0] if turned and all(turned) else ""
 
 
@@ -75,6 +76,7 @@ def _foreign(claim: str, there: str, sources: Sequence[Span]) -> str:
     claim = _LINES.sub(lambda found: "" if _are_lines(found, sources) else found[0], claim)
     numbers: set[str] = set(re.findall(r"\d+(?:[.,]\d+)*", there))
     folded = there.lower()
+    # a name with underscores counts whole and by its parts
     words = {*re.findall(r"\w+", folded), *re.findall(r"[^\W_]+", folded)}
     number = next((number for number in _NUMBER.findall(claim) if number not in numbers), None)
     if number is not None:
@@ -105,6 +107,7 @@ def _are_lines(found: re.Match[str], sources: Sequence[Span]) -> bool:
 def _proper(claim: str) -> Iterator[str]:
     """Capitalised words inside a sentence: names of people, products, types."""
     for sentence in re.split(r"(?<=[.!?:])\s+|\s[-–—]\s", _TICKED.sub(" ", claim)):
+        # the first word of a sentence has its capital whatever it is
         for word in re.findall(r"(?<=[\s(])[A-Z][a-z]{2,}\b", sentence.strip().lstrip("\"'“‘(*-")):
             if word.lower() not in STOP_WORDS:
                 yield word
@@ -237,6 +240,7 @@ def claims_of(answer: str) -> Iterator[str]:
         text = " ".join(block.split())
         text = re.sub(r"^(?:[-*•]|\d+[.)])\s+", "", text)
         if _NO_CLAIM.match(text):
+            # below the list of sources nothing is claimed any more
             if re.match(r"(?i)^\s*#*\s*sources?\b", text):
                 return
             continue
@@ -277,6 +281,7 @@ def cited_numbers(text: str) -> tuple[int, ...]:
     for group in _CITED.findall(text):
         for part in re.split(r"[,;]", group):
             ends = [int(number) for number in re.findall(r"\d+", part)]
+            # bounded, for a model may write [1-999]
             found += range(ends[0], min(ends[-1], ends[0] + 20) + 1)
     return tuple(dict.fromkeys(found))
 

@@ -76,6 +76,7 @@ def ask_model(command: ModelCommand, prompt: str, cwd: Path) -> ModelReply:
             return ModelReply(
                 error=f"{clean_line(argv[0], 200)} does not start: {error.strerror}", command=command.label
             )
+    # read before it is judged: a call that failed has cost what it says, too
     reply = _read(done.out, command.label, done.seconds)
     if done.timed_out:
         return _failed(reply, f"no answer within {command.timeout_s:g} s")
@@ -103,6 +104,7 @@ def _read(out: str, label: str, seconds: float) -> ModelReply:
         document = None
     if not isinstance(document, Mapping) or "output" not in document:
         return ModelReply(text=clean_block(out, MOST_CHARS).strip(), command=label, seconds=seconds)
+    # releases differ: some end with 0 although `exit_code` says that the harness failed
     failed = document.get("error") or (document.get("exit_code") and f"exit code {document['exit_code']}")
     return ModelReply(
         text=clean_block(document["output"], MOST_CHARS).strip(),

@@ -71,6 +71,7 @@ def read_answer(
         return ModelAnswer(refused=reply.error)
     said = _USED.search(reply.text)
     text = _USED.sub("", reply.text).strip()
+    # looked for in all that it said, before anything is left out of it
     denial = denies(text, missing)
     if denial:
         return ModelAnswer(refused=f"it denies evidence that exists: “{denial[:120]}”")
@@ -82,6 +83,7 @@ def read_answer(
     left_out = tuple(claim for claim in grounding.claims if not claim.grounded)
     kept = _without(text, left_out)
     named = tuple(int(number) for number in re.findall(r"\d+", said["list"])) if said is not None else ()
+    # a number that it was not given is no item
     used = dict.fromkeys(number for number in (*named, *cited_numbers(kept)) if number in sources)
     return ModelAnswer(kept, tuple(used), left_out, grounding)
 
@@ -89,6 +91,7 @@ def read_answer(
 def _without(text: str, claims: Iterable[AnswerClaim]) -> str:
     """A text without some of its sentences."""
     for claim in claims:
+        # a claim has its blanks made one, the text still has its line breaks
         words = r"\s+".join(map(re.escape, claim.text.split()))
         text = re.sub(words, "", text, count=1)
     text = re.sub(r"[ \t]+$", "", _EMPTY.sub("", text), flags=re.MULTILINE)

@@ -171,6 +171,7 @@ def passages_for(
     wording = Wording(subject, library.share)
     spans = [*(span for span in _found(library, subject) if span.file not in skip), *records]
     most = max((span.score for span in spans), default=0.0) or 1.0
+    # all spans are looked at as they are, the best of them cut and judged again: cutting reads their files
     near = [
         (score, at, span) for span in spans for score, at in [_nearest(span, wording, span.score / most)] if score > 0
     ]
@@ -193,6 +194,7 @@ def passages_for(
         told = []
         for span, standing in _commits_behind(library, best):
             score, at = _nearest(span, wording, standing)
+            # a commit whose message says nothing of the subject gives no reason for it
             told += [_judge(library, span, at, wording, score)] if score > 0 else []
         for one in _in_order(told)[:MOST_COMMITS_TOLD]:
             judged.setdefault(one.span.key, one)
@@ -281,12 +283,14 @@ def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]
     best, begin = -1.0, 0
     for at in range(max(1, len(lines) - WINDOW + 1)):
         window = said[at : at + WINDOW]
+        # with ends that say nothing it says no more together than the window before it
         if at and not (window[0] or window[-1]):
             continue
         together = _said_together(window, lines[at : at + WINDOW], wording)
         own, with_head = wording.covered(together), wording.covered(union((together, around)))
         score = 0.5 * own + 0.5 * with_head + 0.25 * with_head * sum(formed[at : at + WINDOW]) / WINDOW
         score += max(sets[at : at + WINDOW])
+        # of windows that are alike the first, whatever the last digit of a sum is on this machine
         if score > best + 1e-9:
             best, begin = score, at
     score = 0.6 * best + 0.25 * whole + 0.15 * wording.covered(wording.in_text(span.header)) + 0.35 * standing
@@ -312,6 +316,7 @@ def _sets(line: str, setting: re.Pattern[str] | None) -> float:
 
 def _worth(span: Span, subject: QuestionSubject) -> float:
     asks = subject.asks
+    # Rust has its tests in the file of what they test
     role = "test" if span.role == "source" and _TESTING.search(span.header) else span.role
     worth = _ROLES.get(role, {}).get(asks, _OTHER_ROLE.get(role, _ELSE))
     if completes_for_a_shell(span.file) and not any(term.startswith(_COMPLETION) for term in subject.terms):
@@ -374,6 +379,7 @@ def _cut(library: Library, found: Span, at: int, wording: Wording) -> Span:
         text = "\n".join(own[start : end + 1])
         return replace(found, start=before + start + 1, end=before + end + 1, text=text, hash=text_hash(text))
     lines = library.lines(found.file)
+    # the file has become shorter since it was read into the index
     if len(lines) < found.end:
         return found
     header = found.header
@@ -387,6 +393,7 @@ def _cut(library: Library, found: Span, at: int, wording: Wording) -> Span:
         around = [one for one in library.definitions_in(found.file) if one.start <= best + 1 <= one.end > one.start]
         around.sort(key=lambda one: one.end - one.start)
         start, end = cut_code(lines, first, last, [(one.start - 1, one.end - 1) for one in around])
+        # named after the largest definition of which the head is quoted too
         inside = [one.header for one in around if one.start - 1 >= start]
         header = inside[-1] if inside else around[0].header if around else header
     text = "\n".join(lines[start : end + 1])
@@ -399,6 +406,7 @@ def _distinct(ordered: Iterable[Passage]) -> Iterator[Passage]:
     said: list[frozenset[str]] = []
     for one in ordered:
         span = one.span
+        # brackets and blank lines are the same in any two passages
         lines = frozenset(line.strip() for line in span.text.split("\n") if len(line.strip()) > 3)
         overlaps = any(_overlap(other.span, span) for other in taken)
         copied = any(len(lines & other) >= ALIKE * max(1, len(lines)) for other in said)
@@ -512,6 +520,7 @@ def told_of(asks: Asks, passages: Sequence[Passage], *, two_things: bool = False
     telling = [one for one in passages if not one.tests][:MOST_TELLING]
     if not telling or max(one.together for one in telling) < LEAST:
         return "not found"
+    # the next two rules only take away: they come before a score that is sure
     if two_things and max(one.together for one in telling) < BOTH:
         return "evidence found"
     if asks == "list" and telling[0].form < ITEMS:

@@ -150,6 +150,7 @@ def list_records(
     said = counted(count, noun, "memories" if noun == "memory" else "")
     sections = [Section(f"{said}{about}{some}", lines)]
     if count > len(kept):
+        # a line that begins with "searched" is no claim to the gate: nothing can bear it out
         sections.append(Section("Not listed", (f"searched: {count - len(kept)} more, further down",)))
     return RecordAnswer(Answer(tuple(sections), tuple(cited.all)), bool(full))
 
@@ -255,14 +256,17 @@ def list_attempts(asked: RecordsAsked, spans: Sequence[Span], *, title: Callable
     about = _words(asked.subject)
     rows: list[tuple[float, Span]] = []
     for span in spans:
+        # without its heading: the attempt's id names no cause
         said = terms_in(span.text.partition("\n")[2])
         if about <= terms_in(f"{title(span.file)}\n{span.text}"):
             rows.append((sum(bool(ways & said) for ways in causes) / len(causes) if causes else 1.0, span))
     best = max((share for share, _ in rows), default=0.0)
+    # a cause of one word is named or it is not; of several, half will do where none names all
     kept = [span for share, span in rows if share == best >= (1.0 if len(causes) < 2 else LEAST_SHARE)]
     ends = _ENDS.get(asked.ended[0], "did not land") if len(asked.ended) == 1 else "did not land"
     why = f" for “{clean_line(asked.cause, 60)}”" if asked.cause else ""
     on = f" on “{clean_line(asked.subject, 60)}”" if asked.subject else ""
+    # attempts in a row that ended alike are told in one passage
     count = sum(1 + sum(map(int, _TOGETHER.findall(span.text))) for span in kept)
     some = "" if best == 1 or not kept else ", none with all of its words"
     head = f"{counted(count, 'attempt')} that {ends}{why}{on}{some}"
@@ -303,6 +307,7 @@ def tell_day(told: DayOfWork, *, title: Callable[[str], str]) -> RecordAnswer:
     cited = _Cited()
     count = sum(told.ends.values())
     if not count and not told.runs:
+        # that nothing is recorded answers the question
         return RecordAnswer(Answer((Section("", (_no_day(told.day),)),), ()), True)
     ends = ", ".join(f"{number} {end}" for end, number in told.ends.items())
     sections = []
@@ -357,8 +362,10 @@ def tell_record(spans: Sequence[Span], *, title: str, state: str) -> RecordAnswe
     newest, *older = attempts
     lead += _account("The last attempt", newest, reviews, cited)
     day = _day_of(newest)
+    # what was said before the last attempt is of an earlier one
     lead += [_dated(span, cited) for span in said[:MAX_SAID_OF] if _day_of(span) >= day]
     sections = [Section("", tuple(lead))]
+    # of a bead that has landed, what went wrong lies before its landing
     failed = next((one for one in older if not _landed(one)), None) if _landed(newest) else None
     if failed is not None:
         older.remove(failed)

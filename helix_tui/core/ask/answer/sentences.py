@@ -44,6 +44,7 @@ def cut_document(lines: Lines, first: int, last: int, most: int = MOST_QUOTED) -
         high += 1
     if low > 0 and _leads_on(lines, blocks[low - 1], blocks[low]) and blocks[high][1] - blocks[low - 1][0] < most:
         low -= 1
+    # too long for a quote: blocks go at the end that is farther from the best lines
     while blocks[high][1] - blocks[low][0] >= most and high > low:
         if first - blocks[low][0] > blocks[high][1] - last:
             low += 1
@@ -116,6 +117,7 @@ def cut_code(
         start -= 1
     while end < roof and end - start < most - 1 and lines[end + 1].strip():
         end += 1
+    # near its head the definition's first line is quoted too, for it says what the lines are of
     if around and start - floor <= NEAR_HEAD and end - floor < most:
         start = _with_lead(lines, floor)
     while end - start + 1 < LEAST_LINES and end < roof:
@@ -232,6 +234,7 @@ def _introduced(lines: Sequence[str], block: Block) -> str:
     """The definition that a comment stands right above, or a docstring right below."""
     below = lines[block[-1][0] + 1 :]
     while below and (is_comment(below[0]) or below[0].lstrip().startswith(("@", "*/", "#["))):
+        # decorators, attributes and further comments may stand between
         below = below[1:]
     above = [line for line in lines[max(0, block[0][0] - 4) : block[0][0]] if line.strip()]
     quoted = _DOCSTRING.match(lines[block[0][0]]) or (above and _DOCSTRING.fullmatch(above[-1].strip()))
@@ -247,6 +250,7 @@ def _is_prose(span: Span) -> bool:
 def _prose_blocks(lines: list[str]) -> Iterator[Block]:
     block: Block = []
     fenced = False
+    # a passage may begin inside a literal block: its first line is then indented
     literal = next((line for line in lines if line.strip()), "").startswith(("  ", "\t"))
     for number, line in enumerate(lines):
         if line.strip() and not (literal and line[0] in " \t"):
@@ -285,6 +289,7 @@ def _comment_blocks(lines: list[str]) -> Iterator[Block]:
             ends = mark in body
             text = body.partition(mark)[0].strip()
             quote = "" if ends else mark
+            # a docstring goes on over several paragraphs: a blank line or a tag ends a block, not the docstring
             spoken = bool(text) and not _RULE.fullmatch(text)
             if spoken:
                 block.append((number, text))
@@ -335,6 +340,7 @@ def _split(block: Block) -> Iterator[tuple[str, int, int]]:
         return
     whole, marks = "", []
     for number, line in block:
+        # where each line begins in the joined text, for a sentence goes over line ends
         marks.append((len(whole), number))
         whole += line + " "
     at = 0
