@@ -131,6 +131,7 @@ def _with_questions(counts: QueueCounts, questions: tuple[tuple[str, str], ...])
     return replace(counts, asked=asked) if asked else counts
 
 
+# a queue never changes once it is made, and every face counts the same one
 @lru_cache(maxsize=4)
 def _count_all(queue: Queue) -> QueueCounts:
     return _count(queue, frozenset(queue.beads))

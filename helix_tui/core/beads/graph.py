@@ -1,7 +1,7 @@
-"""The bead graph: what waits on what, what is missing, what a bead holds up; circles, step by step, and what
-would break them; ids in sentences with their titles.
+"""The bead graph: what waits on what, what is missing, what a bead holds up, and circles with what breaks them.
 
-Only the dependency edge counts, as for readiness: a parent does not wait for its children in DDx.
+Only the dependency edge counts, as for readiness: a parent does not wait for its children in DDx. `with_titles` puts
+titles beside the ids of a sentence.
 """
 
 from __future__ import annotations
@@ -223,6 +223,7 @@ def _held(groups: list[list[str]], waiters: Mapping[str, list[str]]) -> dict[str
                 mask |= bit[waiter] | reached.get(waiter, 0)
         for bead_id in group:
             reached[bead_id] = mask
+            # in a circle a bead waits on itself, which holds nobody else up
             count = (mask & ~bit.get(bead_id, 0)).bit_count()
             if count:
                 held[bead_id] = count
@@ -280,6 +281,7 @@ def circle_ahead(queue: Queue, bead_id: str) -> Circle | None:
     circled = {other for group in queue.graph.cycles for other in group} - {bead_id}
     if not circled:
         return None
+    # a circle that leads through a closed bead holds nobody
     way = _way(queue, bead_id, lambda other: other in circled and circle_of(queue, other) is not None)
     return None if way is None else circle_of(queue, way[-1])
 
@@ -338,6 +340,7 @@ def with_titles(text: str, beads: Mapping[str, Bead], *, most: int = 4) -> str:
     def name(found: re.Match[str]) -> str:
         bead_id = found.group()
         bead = beads.get(bead_id)
+        # a quotation mark behind an id: its title is there already
         if bead is None or bead_id in named or len(named) >= most or text.startswith("“", found.end() + 1):
             return bead_id
         title = clean_line(bead.title, TITLE + 1)

@@ -125,6 +125,7 @@ def complete(text: str, cursor: int, queue: Queue, limit: int = 12) -> list[Comp
     field = _FIELDS.get(name.lower())
     if field is None:
         return []
+    # a comma means or: what is being typed is the last value
     typed = typed.rpartition(",")[2]
     typed = typed.removeprefix("-") if field is _FIELDS["order"] else typed
     begin = cursor - len(typed)
@@ -165,6 +166,7 @@ def _term(name: str, operator: str, value: str) -> _Test | None:
 def _order(value: str) -> tuple[str, ...]:
     names = [name for name in value.lower().split(",") if name.lstrip("-")]
     unknown = next((name for name in names if name.removeprefix("-") not in ORDERS), None)
+    # the beginning of a name is one that is still being typed
     if unknown is not None and not any(name.startswith(unknown.removeprefix("-")) for name in ORDERS):
         raise ValueError(f"no order “{clean_line(unknown, 20)}”; there are {', '.join(ORDERS)}")
     return tuple(name for name in names if name.removeprefix("-") in ORDERS)
@@ -421,6 +423,7 @@ ORDERS: dict[str, BeadOrder] = {
     "updated": BeadOrder("the last changed first", lambda bead, queue: _newest(bead.updated_at)),
     "title": BeadOrder("A to Z", lambda bead, queue: bead.title.lower()),
     "state": BeadOrder("what runs, is ready, waits for a person …", lambda bead, queue: URGENCY[queue.state(bead.id)]),
+    # ~ comes after every letter of ASCII, so that beads without one come last
     "label": BeadOrder("by the first label", lambda bead, queue: bead.labels[0].lower() if bead.labels else "~"),
     "epic": BeadOrder("by parent bead", lambda bead, queue: bead.parent or "~"),
     "id": BeadOrder("by id", lambda bead, queue: bead.id),

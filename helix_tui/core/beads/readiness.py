@@ -1,7 +1,7 @@
-"""ReadyExecution of both eras, with a reason for every bead that is not ready.
+"""Which bead a worker may pick, by DDx's own rule of either era, with a reason for every bead that is not ready.
 
-The rule is DDx's own (docs/formats/ddx.md §2): which bead a worker may pick, in which order, and which of the
-reasons against it decides. Two engines exist because the rule changed in May 2026:
+The rule (docs/formats/ddx.md §2) says which beads are ready, in which order, and which of the reasons against a bead
+decides. Two engines exist because it changed in May 2026:
 
 * ``april``: open, or in progress with a stale heartbeat; every dependency closed; no epic; no active
   ``execute-loop-retry-after``; not ``execution-eligible: false``; not superseded. By priority, creation, id.
@@ -9,15 +9,12 @@ reasons against it decides. Two engines exist because the rule changed in May 20
   preserved_review_blocked, not_eligible that holds, else ready. By priority, rank, creation, id.
 
 ``auto`` asks each record which era it is of, and takes the tracker's era for a record that does not show it.
-Between the two lie releases that wrote head's records under April's keys, and April's claims beside leases:
+Between the two are releases that wrote head's records under April's keys, and April's claims beside leases:
 in ``auto`` old names of keys count as long as no record has the new ones, and a lease for whoever has one.
 
-Where a ddx is at hand its own rule (`Rule`) judges every record, whatever keys it has: that is what it does.
-
-The readiness rule of one release of DDx, as facts that can be proven one by one.
-
-Which row a worker may pick changed in May 2026 and again since (docs/formats/ddx.md §2). What changed is a
-field here, so that a release between two known ones is what it is, and not the nearest of them.
+Where a ddx is at hand its own `Rule` judges every record, whatever keys it has: that is what it does. What changed
+between releases is one field of it each, so that a release between two known ones is what it is, and not the nearest
+of them.
 """
 
 from __future__ import annotations
@@ -313,8 +310,8 @@ class Queue:
                 standings[bead_id] = judge(bead)
 
     def _judge(self, bead: Bead, closed: str = "") -> Standing:
-        # unknown first: DDx leaves such a bead alone whatever else stands in it
         """Judge one unfinished bead, as if ``closed`` were closed already."""
+        # unknown first: DDx leaves such a bead alone whatever else it holds
         if bead.status not in STATUSES:
             return Standing("unknown_status", (Reason("unknown_status", f"status is “{bead.status}”"),))
         if bead.status == "blocked":

@@ -1,5 +1,7 @@
-"""Reading ``.ddx/beads.jsonl``, tolerant line by line and only what changed; and, since May,
-``.ddx/beads-archive.jsonl``: finished beads that ddx has put away, and waits for no longer.
+"""The tracker's file, read tolerantly line by line and only where it changed; and its archive.
+
+The archive is ``.ddx/beads-archive.jsonl`` (since May): finished beads that ddx has put away, and that satisfy no
+dependency any longer.
 """
 
 from __future__ import annotations
@@ -114,6 +116,7 @@ class Image(Struct):
     def _join(self, run: LineRun, at: int) -> None:
         if self.runs:
             before = self.runs[-1]
+            # lines that follow each other in one buffer are one run: an unchanged tracker has one
             if before.buffer is run.buffer and run.offset == before.offset + at - self.starts[before.first]:
                 return
         self.runs.append(run)
@@ -191,6 +194,7 @@ class _Memory:
         begin, shift = last.starts[first], run.offset - last.starts[run.first]
         limit = min(last.starts[stop], last.size)
         end = begin + shared_length(buffer, at, size, run.buffer, begin + shift, limit + shift)
+        # whole lines alone: the one in which the two differ is read anew
         self._next = bisect_right(last.starts, end, lo=first, hi=stop + 1) - 1
         return range(first, self._next), run
 
@@ -366,6 +370,7 @@ class TrackerReader:
 
     def _read_settled(self, digest: bool) -> Tracker:
         """Read until no write came between the first stat and the last, three times at most."""
+        # where it never settles, the stamp of before the reading stays, and the next look reads again
         for _ in range(3):
             before = self._stat()
             image = self._read_image()
@@ -433,6 +438,7 @@ def _scratch(size: int) -> mmap.mmap:
 
 def _fill(file: io.FileIO, size: int) -> tuple[mmap.mmap, int]:
     """The file's bytes in a buffer of their own, and how many there are."""
+    # with room for what is appended while it is read
     buffer = _scratch(size + size // 16 + 65_536)
     filled = 0
     with memoryview(buffer) as view:
@@ -476,6 +482,7 @@ def _fold(found: Iterable[Found]) -> tuple[dict[str, Bead], dict[str, tuple[int,
     lines: dict[str, tuple[int, ...]] = {}
     for number, bead in enumerate(found, 1):
         if isinstance(bead, Bead):
+            # DDx puts a bead where its last line is
             beads.pop(bead.id, None)
             beads[bead.id] = bead
             lines[bead.id] = (*lines.get(bead.id, ()), number)

@@ -4,12 +4,11 @@ A view decides which beads show, in which order and with which lines of the gutt
 widgets' business. Finished beads fold into one row with a count, and so do beads without any link unless
 they are ready, run or wait for a person: nothing that matters now is ever folded away.
 
-The gutter graph: one row a bead, prerequisites above what waits on them, edges in lanes like a git log.
-
-A bead with dependents below opens a lane; each dependent ties into the lanes of all its prerequisites in
-its own row. There are at most `MAX_LANES`; an edge that finds no lane is left to the ``↳ id`` of its row.
-Cells, read from the glyph on the left: ``─╮`` a lane begins, ``─┼`` or ``─┤`` ties into a lane that goes on,
-``─┴`` or ``─╯`` into one that ends here, ``│`` passes by.
+The gutter of the dag is a graph: one row a bead, prerequisites above what waits on them, edges in lanes like a git
+log. A bead with dependents below opens a lane; each dependent ties into the lanes of all its prerequisites in its own
+row. There are at most `MAX_LANES`; an edge that finds no lane is left to the ``↳ id`` of its row. Cells, read from the
+glyph on the left: ``─╮`` a lane begins, ``─┼`` or ``─┤`` ties into a lane that continues, ``─┴`` or ``─╯`` into one
+that ends here, ``│`` passes by.
 """
 
 from __future__ import annotations
@@ -124,6 +123,7 @@ def draw(order: Sequence[str], depends_on: Mapping[str, Iterable[str]]) -> list[
     lanes: list[str] = []  # the source of each lane, "" for a free one
     rows = []
     for row, bead_id in enumerate(order):
+        # lanes of prerequisites: those tie in here, and end where nothing below waits on them
         ties = {lane for lane, source in enumerate(lanes) if source and source in above[row]}
         ends = {lane for lane in ties if last_use[lanes[lane]] == row}
         drawn = {lanes[lane] for lane in ties}
@@ -254,6 +254,7 @@ def build_view(
     parsed = parse_query(query) if isinstance(query, str) else query
     beads = queue.beads
     shown = matching(parsed, queue) if parsed else list(beads)
+    # these two have an order of their own: asked for another one, they are a list
     if parsed.order and kind in ("dag", "order"):
         kind = "list"
     build = {"dag": _dag, "tree": _tree, "lanes": _lanes, "order": _order, "list": _sorted}[kind]
@@ -298,6 +299,7 @@ def _fold(key: str, text: str, count: int, folding: Folding) -> ViewRow:
 
 def _dag(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank: Rank) -> Iterator[ViewRow]:
     graph, state = queue.graph, queue.state
+    # what is cancelled and still waited for keeps beads waiting forever: it is not folded with what is done
     waited_on = {
         target
         for bead_id, targets in graph.depends_on.items()
@@ -371,6 +373,7 @@ def _tree(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank
     matching = set(shown)
     visible = set(matching)
     for bead_id in shown if filtered else ():
+        # what leads to a match is shown too, so that one sees where it belongs
         parent = beads[bead_id].parent
         while parent in beads and parent not in visible:
             visible.add(parent)
@@ -397,6 +400,7 @@ def _tree(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank
             yield ViewRow(key, "fold", bead_id, depth=depth, text=words, count=len(done), open=key in folding.unfolded)
             continue
         if bead_id:
+            # parents may go in a circle, and a row is shown once
             if bead_id in done_rows:
                 continue
             done_rows.add(bead_id)
