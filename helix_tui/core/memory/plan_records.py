@@ -284,6 +284,7 @@ def _read_task(row: object, number: int, problems: list[str]) -> PlanTask | None
         budget = BUDGET[1]
     # helix v1 writes “none” where nothing has to come first
     depends = tuple(name for name in field_names(row.get("depends")) if name.lower() not in ("none", "-"))
+    # with its faults, too: all that is wrong with a plan is told at once
     return PlanTask(seq, field_text(row.get("slug")) or "task", objective, delta, verify, depends, budget)
 
 

@@ -192,6 +192,7 @@ class Plans:
             "bead": bead,
             "tree": state_of_tree(root) if root is not None else {},
         }
+        # it was blocked before: its builder learns what was tried
         if before is not None:
             data["previous"] = {name: field_text(before.data.get(name)) for name in ENDING}
         with self._memory.write() as db:
@@ -268,6 +269,7 @@ class Plans:
             )
         ended = self.workspace(workspace_id)
         assert ended is not None
+        # a broken rule is a failed check, even where VERIFY passed
         verdict: Verdict | None = None
         if check is not None and check.result != "not run":
             verdict = "passed" if check.result == "passed" and not broken else "failed"

@@ -171,6 +171,7 @@ def attribute(rate: float, outcome: float, shown: Mapping[int, Tally]) -> tuple[
     together = sum(tally.lift for tally in shown.values())
     surprises = {}
     for each, tally in shown.items():
+        # not by its own tasks: it would be held against itself
         beside = [value for other, value in ease.items() if other != each]
         expected = (statistics.median(beside) if beside else rate) + together - tally.lift
         surprises[each] = outcome - min(1.0, max(0.0, expected))

@@ -429,6 +429,7 @@ def _direct_and_fillers(field: _Field, query: RecallQuery) -> list[int]:
     relevant = np.flatnonzero(field.open & field.direct)
     recurring = relevant[index.types[relevant] == "systemic"]
     mentioned = [index.place[each] for each in field.files if each in index.place]
+    # places are kept: by their score alone, what recurs and what names the files could be crowded out
     kept = [
         *_top(field, _only(field, recurring), max(1, limit // 4)),
         *_top(field, _only(field, mentioned), max(1, limit // 2)),
@@ -499,6 +500,7 @@ def _neighbours(base: Base, names: Sequence[str]) -> dict[str, dict[str, float]]
     marks = ", ".join("?" * len(names))
     found: dict[str, dict[str, float]] = {}
     for hit, other, weight in base.database.execute(
+        # an edge leads both ways
         f"SELECT from_name, to_name, weight FROM memory_edge WHERE from_name IN ({marks})"
         f" UNION ALL SELECT to_name, from_name, weight FROM memory_edge WHERE to_name IN ({marks})",
         [*names, *names],

@@ -426,6 +426,7 @@ def bring_up_to_date(connection: sqlite3.Connection, now: int) -> None:
         _take_over_insights(connection, now)
         _note(connection, "insights", newest)
     connection.execute(
+        # what was stored before our triggers were there needs a number too, or no index would ever read it
         f"INSERT INTO memory_change (memory_id, seq) SELECT id, {NEXT_SEQ} + row_number() OVER (ORDER BY id) "
         "FROM memory WHERE id NOT IN (SELECT memory_id FROM memory_change WHERE NOT gone) "
         "ON CONFLICT(memory_id) DO UPDATE SET seq = excluded.seq, gone = 0"
@@ -525,6 +526,7 @@ def _take_over_insights(connection: sqlite3.Connection, now: int) -> None:
     ).fetchall()
     names = {}
     for name, content, effectiveness, uses, created_at, last_used, tags in rows:
+        # a memory of that name is there: taken over before, or stored by itself
         if name in taken:
             continue
         content = str(content or name)

@@ -78,6 +78,7 @@ class Kin:
             f" k.key = ? AND k.key <> '' AND m.type IN ({marks}) ORDER BY m.id LIMIT {_MOST_CANDIDATES}",
             [key(self._draft.trigger), *self._family],
         ).fetchall()
+        # the same words come first, whatever a model makes of them
         found = {row[0]: 1.0 for row in same}
         alike = self._alike
         if alike is not None and alike.size:
@@ -224,11 +225,13 @@ def specifics(text: str) -> frozenset[str]:
 
     Figures, codes, names of code, environments, and words that turn a meaning round.
     """
+    # without the end of a sentence, which is no part of a figure
     found = {match[0].rstrip(".:").lower() for match in _FIGURE.finditer(text)}
     found |= {match[0].lower() for match in _CODE.finditer(text)}
     found |= set(identifiers(text))
     for match in _WORD.finditer(text):
         word = match[0].lower().replace("’", "'")
+        # don't and doesn't turn a meaning as "not" does
         word = "not" if word.endswith("n't") else _ALIASES.get(word, word)
         if word in _TELLING:
             found.add(word)
@@ -278,6 +281,7 @@ def same_problem(one: str, other: str) -> bool:
 
 def resolve_alike(base: Base, one: str, other: str) -> bool:
     """Whether two resolutions agree: the same specifics, and alike by meaning or, without it, by words."""
+    # the same but for punctuation, and that may be a sign or a decimal point
     if key(one) == key(other) != "" or one == other:
         return one_matter(one, other)
     if not one_matter(one, other):

@@ -85,6 +85,7 @@ def supersede(base: Base, old_name: str | int, new_name: str | int, *, apply: bo
         raise MemoryFault("a memory does not supersede itself", "Correct it with `helix-tui memory edit` instead.")
     if not apply:
         return Correction("superseded", old, new, {})
+    # into the other's history first: it is copied from the row that goes below
     way = revisions.supersede(base, old, new)
     removed = upkeep.take_out(base, [old.name], without=("memory_revision",))
     rows.bump(base.database.conn, [new.id])
@@ -102,6 +103,7 @@ def take_back(base: Base, way: dict[str, Any]) -> None:
     if "revised" in way:
         unrevise(base, way["revised"])
     if "superseded" in way:
+        # its row first: `separate` gives the counts of the history back into it
         if not upkeep.put_back(base, way["superseded"]["removed"]):
             raise MemoryFault("a memory of the same name was stored since", "Rename or remove that one first.")
         revisions.separate(base, way["superseded"])

@@ -306,6 +306,7 @@ def _absorb(base: Base, gone: Memory, kept: Memory) -> None:
             (kept.name, gone.name, kept.name, gone.name),
         )
     connection.execute("DELETE FROM memory_edge WHERE ? IN (from_name, to_name)", (gone.name,))
+    # the ledger follows: later feedback must find what was shown, and what has been counted
     for table in ("injection_memory", "outcome"):
         connection.execute(
             f"UPDATE {table} SET memory_id = ?, revision = ? WHERE memory_id = ? AND revision = ?",
