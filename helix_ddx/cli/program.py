@@ -321,6 +321,7 @@ def find_verb(era: str, argv: Sequence[str]) -> tuple[Verb, list[str]]:
         if deeper is None:
             break
         found, path = deeper, deeper.path
+        # the words of the verb alone go: flags between them are the verb's to read
         del rest[place]
     if found is None:
         raise UsageError(f'unknown command "{rest[0] if rest else ""}" for "{PROGRAM}"')

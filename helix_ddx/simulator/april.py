@@ -268,6 +268,7 @@ class AprilWorker(Worker):
             return self._preserved(attempt, "land_conflict", str(error))
         said = f"provider={HARNESS} model={act.model}"
         self.add_event(bead, self._event("routing", said, records.routed(attempt), self.LOOP))
+        # only now: April reviews what has landed already
         verdict = "" if self.orders.no_review else self._review(attempt, landed)
         if verdict in ("REQUEST_CHANGES", "BLOCK"):
             return self._reopen(attempt, landed, verdict)

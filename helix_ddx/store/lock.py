@@ -85,6 +85,7 @@ class FolderLock:
                 self.disk.delete_tree(self.folder)
 
     def _acquire(self, deadline: float) -> None:
+        # from 6 ms up to the 50 ms after which ddx tries again
         wait = RETRY_S / 8
         while True:
             try:

@@ -163,6 +163,7 @@ class BeadStore:
             tracker = read_tracker(self.path)
             if tracker.problem:
                 raise Refused(f"bead: read {self.path}: {tracker.problem}")
+            # whoever writes the file anew would lose those lines
             if tracker.dropped:
                 raise Refused(_unreadable(self.path, tracker.dropped[0], len(tracker.dropped)))
             beads = Beads(tracker, self.era)

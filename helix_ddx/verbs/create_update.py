@@ -99,6 +99,7 @@ def _mark_lifecycle(call: VerbCall) -> None:
 
 def update(call: VerbCall) -> None:
     """``bead update``: claim, unclaim, or change fields."""
+    # ddx ignores every other flag then
     if call.given.on("claim"):
         claim(call)
     elif call.given.on("unclaim"):

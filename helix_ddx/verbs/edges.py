@@ -34,6 +34,7 @@ def add(call: VerbCall) -> None:
             raise Refused(f"bead: dependency not found: {target}")
         if bead_id == target:
             raise Refused("bead: cannot depend on self")
+        # nothing is put, so nothing is written
         if target in bead.depends_on:
             return
         if call.head:
