@@ -119,6 +119,7 @@ def _claude(call: Call, project: Project) -> int:
 
 def _conclude(call: Call, project: Project, path: Path, changed: bool, word: str, **more: object) -> int:
     """Say what was done, and commit the file or say that it is to be committed."""
+    # DDX_BEAD_DIR may lead out of the repository
     inside = path.is_relative_to(project.root)
     file = path.relative_to(project.root).as_posix() if inside else str(path)
     left = inside and bool(uncommitted(project.root, [file]))

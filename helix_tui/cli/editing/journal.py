@@ -98,6 +98,7 @@ def run(call: Call) -> int:
     if call.options.dry_run:
         return _foretell(call, curator)
     with told():
+        # refused before the first of several is undone
         curator.gate.check()
     done: list[Result] = []
     stopped: CliError | None = None

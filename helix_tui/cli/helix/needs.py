@@ -56,6 +56,7 @@ class NeedsReader:
     def __init__(self, call: Call) -> None:
         self.curator = curator_of(call)
         self.clock: Callable[[], int] = (lambda: call.now) if call.fixed_now else now_ns
+        # asked by hand at each look, so that it needs to call nobody
         self._monitor = BackgroundMonitor(self.curator.project, lambda _: None, clock=self.clock)
         self._index = AttemptIndex.of(self.curator.project)
         self.state: QueueState

@@ -54,6 +54,7 @@ def run(call: Call) -> int:
     book = read_book(present.project, present.tracker, present.runs)
     known = [each for each in with_given(present.project, book) if wanted is None or each.bead_id == wanted]
     attempts = [attempt for attempt in known if began_since(attempt, since)]
+    # of all of them: the last landing may be older than what is asked for
     last = since_landing(known)
     other = [each for each in book.other_calls if wanted is None or each.bead_id == wanted]
     # with the calls that belong to no attempt: reviews, checks and triage cost, too

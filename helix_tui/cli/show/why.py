@@ -124,6 +124,7 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
     ]
     runs = [run for run in present.runs if run.bead_id == bead_id]
     lines += [f"{'worker':<{_LABEL}}{run_line(run, queue.as_of, '')}" for run in runs]
+    # why it is where it is: what waits for a person first, then the queue's own reasons
     held = causes(bead, asked_of(present.project))
     for number, cause in enumerate(held):
         lead = f"{'because' if not number else '':<{_LABEL}}"
@@ -142,6 +143,7 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
         if seen is not None and seen.where == "archive":
             edge = f"helix-tui dep remove {clean_line(bead_id)} {clean_line(target)}"
             lines.append(f"{'repair':<{_LABEL}}ddx does not look into the archive: {edge}")
+    # what would follow from closing it
     freed = queue.unblocks(bead_id)
     if freed:
         lines.append(f"{'unblocks':<{_LABEL}}closing it makes {len(freed)} ready:")
