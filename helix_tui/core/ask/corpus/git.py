@@ -22,6 +22,7 @@ from helix_tui.core.ground.errors import HelixError
 
 TIMEOUT_S = 60.0
 _BATCH_BYTES = 32 << 20
+# settings of the repository: a monitor of files and a check of signatures would start programs that it names
 _QUIET = (
     "--no-pager",
     "-c",
@@ -31,7 +32,10 @@ _QUIET = (
     "-c",
     "log.showSignature=false",
 )
+# a hook of git has these in its environment: they would lead to another index or work tree, or start a program
 _OURS_TO_SET = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF")
+# the index is not refreshed beside an agent's own git, nothing is asked for, no lacking blob is fetched over the
+# network
 _ENV = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
 _NO_GIT = "git is not installed: install it, or ask from a machine that has it"
 REGULAR = ("100644", "100755")
@@ -75,6 +79,7 @@ class Git:
 
     def commit_of(self, revision: str) -> str | None:
         """The commit that a revision names; None where there is none, as before the first commit."""
+        # git would take it for an option
         if not revision or revision.startswith("-") or "\0" in revision:
             return None
         done = self._run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", check=False)
@@ -82,6 +87,7 @@ class Git:
 
     def tracked(self) -> list[TrackedFile]:
         """The tracked regular files of the work tree, in order of path."""
+        # of a modified file the index has the id of other content than the one that is read
         changed = set(_split(self._run("ls-files", "-z", "--modified").stdout))
         entries = {}
         for record in _split(self._run("ls-files", "-z", "--stage").stdout):
@@ -119,6 +125,7 @@ class Git:
             if size > cap:
                 yield oid, size
                 continue
+            # git's whole answer to a batch is held in memory
             if size > room and batch:
                 yield from self._batch(batch)
                 batch, room = [], _BATCH_BYTES
@@ -136,6 +143,7 @@ class Git:
             end = data.index(b"\n", at)
             row = data[at:end].split()
             at = end + 1
+            # of a blob that is lacking git prints `<id> missing` and no content
             if len(row) == 3:
                 size = int(row[2])
                 yield row[0].decode("ascii"), data[at : at + size]
@@ -151,6 +159,7 @@ class Git:
         if not asked:
             return
         log = self._run(
+            # no diff driver, no textconv: these are programs, too; each field ends with a mark, for a body has lines
             "log", "--stdin", "--no-walk=unsorted", "--no-renames", "--no-ext-diff", "--no-textconv",
             "--name-only", "-z", "--format=%x01%H%x02%s%x02%b%x02", stdin=asked,
         ).stdout  # fmt: skip
@@ -224,6 +233,7 @@ class BlobReader:
         git = self._git if self._git is not None and self._git.poll() is None else self._start()
         assert git.stdin is not None
         assert git.stdout is not None
+        # reading a pipe has no time limit of its own: the end of the process ends it
         timer = threading.Timer(self._timeout, git.kill)
         timer.start()
         try:

@@ -165,6 +165,7 @@ def grammar(language: str) -> tuple[Language, Query] | None:
     row = GRAMMARS.get(language)
     if row is None:
         return None
+    # brought in when a file is read: an index that is up to date needs no grammar
     from tree_sitter import Language, Query
 
     try:

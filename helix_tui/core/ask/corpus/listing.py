@@ -264,6 +264,7 @@ def unfit(data: bytes, language: str) -> str | None:
     if len(data) > (MAX_DATA_BYTES if language in _DATA_LANGUAGES else MAX_BYTES):
         return "too large"
     head = data[:_HEAD]
+    # UTF-16 has a zero in every other byte of plain English
     if b"\0" in head and not _is_wide(head):
         return "binary"
     if _GENERATED.search(data[:1_500]):
@@ -345,6 +346,7 @@ class Source:
                     f"{root} is not a git repository, so it has no revision {revision}: ask without a revision"
                 )
         self.revision = revision
+        # without a work tree there is only what is committed
         if self.git is not None and revision is None and self.git.is_bare():
             self.revision = "HEAD"
 
@@ -381,12 +383,14 @@ class Source:
             for entry in entries:
                 by_oid.setdefault(entry.oid, []).append(entry)
             for oid, blob in self.git.blobs(list(by_oid), cap=MAX_BYTES):
+                # the same bytes under two names may be two languages: each file gets them
                 for entry in by_oid[oid]:
                     yield entry, oid, blob
             return
         for entry in entries:
             data = read_file(self.root, entry.path)
             if isinstance(data, int):
+                # too large to be hashed: its size tells a changed one
                 yield entry, entry.oid or f"large-{data}", data
             elif data is not None:
                 yield entry, blob_id(data, digits), data
@@ -412,6 +416,7 @@ def read_file(root: Path, path: str) -> bytes | int | None:
             return None
         if facts.st_size > MAX_BYTES:
             return facts.st_size
+        # between the look and the opening another thing may have come in its place, a FIFO at worst
         with open(name, "rb", opener=open_nonblocking) as file:
             return file.read(MAX_BYTES)
     except (OSError, ValueError):
@@ -440,6 +445,7 @@ def _walk(root: Path) -> tuple[list[TrackedFile], list[str]]:
     found: list[TrackedFile] = []
     notes = [f"{root} is not a git repository: every file below it was read, and there is no history"]
     for folder, folders, files in os.walk(root, onerror=None, followlinks=False):
+        # sorted in place, so that a bound cuts the same files off on every machine
         folders[:] = sorted(name for name in folders if not name.startswith(".") and left_out(f"{name}/x") is None)
         place = os.path.relpath(folder, root)
         found += [TrackedFile(name if place == "." else f"{place}/{name}", "") for name in files]

@@ -111,6 +111,7 @@ def cut(lines: list[str], start: int, end: int, most: int) -> list[tuple[int, in
     runs = []
     while end - start + 1 > most:
         stop = start + most - 1
+        # only in the second half, so that no piece is much shorter than the others
         for line in range(stop, start + most // 2, -1):
             if not lines[line - 1].strip():
                 stop = line
@@ -140,6 +141,7 @@ def _markdown(lines: list[str]) -> list[tuple[int, str, int]]:
         if mark:
             if not fence:
                 fence = mark[1]
+            # CommonMark: only a fence of the same mark, at least as long, ends one
             elif mark[1].startswith(fence):
                 fence = ""
             continue
@@ -176,6 +178,7 @@ def _rst(lines: list[str]) -> list[tuple[int, str, int]]:
         if len(rule.strip()) + 1 < len(text.strip()):
             continue
         above = at >= 2 and lines[at - 2].strip() == rule.strip()
+        # docutils: an underline alone and the same mark above and below are two levels
         style = (rule[0], above)
         if style not in styles:
             styles.append(style)
@@ -271,6 +274,7 @@ def _by_grammar(text: str, lines: list[str], language: str) -> list[Defined] | N
     loaded = grammar(language)
     if loaded is None:
         return None
+    # brought in here: a question over an index that is up to date parses nothing
     from tree_sitter import Parser, QueryCursor
 
     tree = Parser(loaded[0]).parse(text.encode("utf-8", "replace"))
@@ -303,6 +307,7 @@ def _rows(node: Node) -> tuple[int, int]:
         "template_declaration",
     ):
         node = parent
+    # a node that ends at column 0 ends with the line before
     end = node.end_point[0] + (1 if node.end_point[1] else 0)
     return node.start_point[0] + 1, max(end, node.start_point[0] + 1)
 
@@ -366,6 +371,7 @@ def _qualified(found: list[Defined]) -> list[Defined]:
     open_ones: list[tuple[int, str, str]] = []
     result = []
     for one in found:
+        # definitions come in order of line, so what has ended before this one encloses no later one either
         while open_ones and open_ones[-1][0] < one.end:
             open_ones.pop()
         above = open_ones[-1] if open_ones else None
@@ -396,10 +402,12 @@ def _tree(lines: list[str], found: list[Defined]) -> list[_Block]:
     top: list[_Block] = []
     stack: list[_Block] = []
     for one in found:
+        # a block for each field or short constant would cut a file into single lines
         if one.kind == "field" or (one.kind == "constant" and one.end - one.start < 3):
             continue
         while stack and stack[-1].end < one.start:
             stack.pop()
+        # broken code has definitions that overlap; chunks may not
         if stack and one.end > stack[-1].end:
             continue
         siblings = stack[-1].inner if stack else top
@@ -428,6 +436,7 @@ def _partition(
     at = start
     for block in blocks:
         _plain(lines, at, block.start - 1, header, kind, out)
+        # one that is too long and has nothing inside is cut at its blank lines
         if block.end - block.start < MAX_CHUNK or not block.inner:
             _plain(lines, block.start, block.end, block.header, block.kind, out)
         else:
@@ -496,6 +505,7 @@ def read_pieces(data: bytes, language: str, *, with_grammar: bool = True) -> tup
         titles = headings(lines, language)
         made = sections(lines, titles) if lines else []
         return Pieces(language, len(lines), len(data), made, [], titles, []), lines
+    # these have neither definitions nor headings
     if language in _PLAIN:
         made = [Chunk(*run, "lines", "") for run in cut(lines, 1, len(lines), MAX_CHUNK)]
         return Pieces(language, len(lines), len(data), made, [], [], []), lines
