@@ -56,7 +56,7 @@ def drain(project: Path, pace: float = 0.0, era: str = "head", quiet: bool = Tru
     tried: set[str] = set()
     for _ in range(MAX_LOOPS):
         worker = make_worker(era, project, Orders(pace=pace), out=io.StringIO() if quiet else sys.stdout)
-        # what one loop has tried the next one passes over, or a bead that stops a loop would come first for ever
+        # what one loop has tried the next one passes over: each bead is tried once
         worker.attempted = tried
         if not quiet:
             cancel_on_signals(worker)

@@ -372,6 +372,7 @@ def examine(call: Call) -> Iterator[DoctorCheck]:
     yield _tracker(project, tracker)
     yield from _archive(project)
     lacking = tracker.missing and not project.ddx_dir.is_dir()
+    # a `.ddx` without a tracker is an empty queue, no `.ddx` is none
     present = None if lacking or tracker.problem else judge(call, project, tracker)
     if present is not None:
         yield from _queue(present)
@@ -425,6 +426,7 @@ def _last_worker(project: Project) -> Iterator[DoctorCheck]:
 
     stoppage = find_stoppage(project)
     if stoppage is not None:
+        # a cause that is gone is no fault; of one that cannot be looked for only its words are told
         ok = True if stoppage.present is False else False if stoppage.present else None
         yield DoctorCheck("last worker", ok, stoppage.words, stoppage.fix)
 
