@@ -242,6 +242,7 @@ class InsightsScreen(PanedScreen):
         now, turned = self.console.kept.order(self.NAME)
         self.console.kept.choose_order(self.NAME, order.name, turned=order.name == now and not turned)
         keep(self, self.console.kept.write)
+        # another order is read from its beginning: the cursor does not go along with its row
         self.list.empty()
         self._show_table()
 

@@ -19,7 +19,7 @@ def tokens(count: int | None) -> str:
         return UNKNOWN
     if count < 1_000:
         return str(count)
-    # from 999,500 on it would round to 1000k, and from 9,950 on to 10.0k: six and five characters
+    # from 999,500 on it would round to 1000k; from 9,950 on to 10.0k, of which 10k says as much
     if count < 999_500:
         return f"{count / 1_000:.0f}k" if count >= 9_950 else f"{count / 1_000:.1f}k"
     return f"{count / 1_000_000:.1f}M" if count < 99_950_000 else f"{count / 1_000_000:.0f}M"

@@ -171,6 +171,7 @@ class AnswerView(Vertical):
             return self.marked
         past = self.questions.history.list() if self.questions is not None else ()
         asked = document.get("question")
+        # ids begin with the time, so a smaller one is older, and the list has the newest first
         return next((one.id for one in past if one.question == asked and one.id < self._key), "")
 
     def _take_other(self, key: str, document: Document | None) -> None:

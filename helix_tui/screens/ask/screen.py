@@ -213,11 +213,13 @@ class AskScreen(PanedScreen):
 
     def _show_selected(self) -> None:
         key, questions = self.key, self.questions
+        # while a question is typed, the files that speak to it have the pane
         if self.line.text:
             self.view.show_files(self.line.text, self.line.files)
         elif key == RUNNING and self._request is not None:
             self.view.show_running(self._request.text, tuple(self._news), self._draft)
             self._show_steps(self._news)
+        # read already, or never asked: there is no file to read
         elif key in self.view.loaded or not key or key.startswith(READY):
             document = self.view.loaded.get(key)
             self.view.show(document, key)
@@ -380,6 +382,7 @@ class AskScreen(PanedScreen):
     def action_ask_again(self) -> None:
         """The same question on the files as they are now."""
         if self.document is not None:
+            # a question that followed another one is asked again as that
             follows = str((self.document.get("follows") or {}).get("id", ""))
             self.ask(str(self.document.get("question", "")), follows=follows)
 
@@ -413,6 +416,7 @@ class AskScreen(PanedScreen):
     def open_line(self, event: RowList.Opened) -> None:
         """A source opens in the editor, an option is chosen."""
         event.stop()
+        # a row's key is its paragraph's and, behind a line break, which of its lines the row is
         key = event.key.partition("\n")[0]
         target, sense, record = target_of(key), sense_of(key), record_of(key)
         if sense:

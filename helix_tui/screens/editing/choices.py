@@ -174,6 +174,7 @@ class PickSheet(Sheet):
 
     def rewrite(self) -> None:
         """The rows that are offered for what is typed."""
+        # the offer is read no further: of 10,000 beads only the rows that show are made
         picks = [pick for _, pick in zip(range(SHOWN), self._offer(self.entry.value), strict=False)]
         rows = [Row(pick.key, (self._box(pick.key), *pick.left), pick.right) for pick in picks]
         if not rows:

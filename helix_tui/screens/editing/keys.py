@@ -107,6 +107,7 @@ class BeadKeys(TargetScreen):
 
         beads = self.targets()
         if beads:
+            # `is False`: a bead whose record does not say is eligible
             on = all(bead.execution_eligible is False for bead in beads)
             self.look_ahead(eligibility([bead.id for bead in beads], on))
 

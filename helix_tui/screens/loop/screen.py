@@ -157,9 +157,11 @@ class LoopScreen(BeadKeys, FilteringScreen):
         """
         if tab:
             self.view.open_tab(tab)
+        # a filter that hides it gives way
         if not self.list.select(attempt_id) and self.filter.text:
             self.filter_with("")
         if self.list.select(attempt_id):
+            # else the next attempt that begins would take the cursor along
             self.list.follow_no_more()
             self._open()
             return True
@@ -364,6 +366,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         if pane is None:
             return
         words = text.strip()
+        # what is folded has no row in which it could be found
         if words and isinstance(pane, FoldPane | TranscriptPane):
             pane.unfold_matches(words)
         pane.mark_matches(re.compile(re.escape(words), re.IGNORECASE) if words else None)

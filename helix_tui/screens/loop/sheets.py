@@ -272,6 +272,7 @@ class LoopSheet(ChoiceSheet):
         snapshot, offered = self.console.snapshot, set()
         for run in self._workers():
             for means in ways_to_stop(run, snapshot.queue, self.loop_controls.dialect, here=machine_name()):
+                # several workers may be stopped by the same means: it is offered once
                 if means.kind == "hold" and "hold" not in offered:
                     yield Choice("h", "h", means.name, means.effect, partial(self._hold, means.beads), off)
                 elif means.kind != "hold" and means.name not in offered:
@@ -397,6 +398,7 @@ class LoopSheet(ChoiceSheet):
 
     def _estimate(self, asked: tuple[AttemptBook, tuple[str, ...], AgentChoice]) -> None:
         book, ready, who = asked
+        # for one bead at least: an estimate of none says nothing
         each, whole = (estimate(book, n, harness=who.harness, model=who.model) for n in (1, max(1, len(ready))))
         self.app.call_from_thread(self._take_forecast, StartForecast(asked, ready, each, whole))
 

@@ -114,6 +114,7 @@ def choices(memory_view: MemoryViewState, key: str) -> list[MemoryAction]:
         found.append(MemoryAction("edit", "edit this memory …"))
         found.append(MemoryAction("supersede", "replace by another memory …"))
         found.append(MemoryAction("remove", "remove this memory …"))
+    # the one lesson that waits, under the cursor, has its own two choices
     if waiting > 1 or (waiting and kind != "proposal"):
         found.append(MemoryAction("accept-all", f"accept all {waiting} lessons that wait …"))
         found.append(MemoryAction("decline-all", f"decline all {waiting} lessons that wait …"))

@@ -62,6 +62,7 @@ def belonging(rows: Sequence[MemoryRow], view: str) -> list[MemoryRow]:
 
 
 def _standing(row: MemoryRow) -> tuple[bool, bool, float, float]:
+    # by the lower end of the interval: by the share itself one success in one use would come first
     return (row.kind != "systemic", not row.tried, -row.low, -row.recency)
 
 

@@ -107,6 +107,7 @@ class SliceKeys(FilteringScreen):
             self.console.say("not saved: a view needs a name", "warning")
             return
         book = self.console.view_book
+        # a hand-written view of that name would hide it, and it would hide one that is built in
         if any(view.name == name and not view.saved for view in book.views):
             self.console.say(f"not saved: {name} is defined by hand or built in", "warning")
             return

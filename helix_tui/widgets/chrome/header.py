@@ -113,6 +113,7 @@ class StatusBar(SpanLine):
                 self.post_message(self.Pressed(part))
 
     def _spin(self, on: bool) -> None:
+        # a timer as long as something runs: each of its frames is written to the terminal
         if on and self._timer is None:
             self._timer = self.set_interval(FRAME_SECONDS, self._turn)
         elif not on and self._timer is not None:

@@ -227,6 +227,7 @@ def _shortened(right: list[Span], room: int) -> list[Span]:
         return right
     (text, ink), *others = right
     kept = cell_len(text) - over
+    # cut to fewer than four cells a word says nothing
     return [(cut(text, kept), ink), *others] if kept >= 4 else others
 
 

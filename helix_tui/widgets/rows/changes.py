@@ -93,6 +93,7 @@ class ChangeRows(RowSource):
         sign = row.sign
         left: list[Span] = [(f"{sign.glyph} ", sign.ink), (row.title, sign.title_ink)]
         note: list[Span] = []
+        # how most entries stand goes without saying; that nothing was changed, only where there is room
         if row.state not in ("done", "failed") or (width >= WIDE_ROW and row.state != "done"):
             note = [(sign.word, sign.ink.removesuffix(" bold")), ("  ", "text")]
         if width >= WIDE_ROW:

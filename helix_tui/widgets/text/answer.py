@@ -132,6 +132,7 @@ def _cited(text: str) -> Iterator[Span]:
         else:
             for place, part in enumerate(piece.split("`")):
                 if part:
+                    # every second part stood between backquotes
                     yield part, "text bold" if place % 2 else "text"
 
 
@@ -317,6 +318,7 @@ def compare_paras(changes: Sequence[Any], before: str, after: str) -> list[Para]
         Para("after", (("+ ", "success"), (clean_line(after, 300), "text"))),
         section("items", said),
     ]
+    # what differs comes first
     for number, one in enumerate(sorted(changes, key=lambda one: one.kind == "same")):
         sign, ink = _SIGNS[one.kind]
         hashes = one.after if one.kind in ("same", "added") else f"{one.before} → {one.after or 'gone'}"

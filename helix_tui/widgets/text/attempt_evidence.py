@@ -208,6 +208,7 @@ def _moment(instant: int, now: int) -> str:
 
 def _reading(subject: AttemptSubject) -> Iterator[Para]:
     reading = subject.reading
+    # while it runs there is nothing to assess
     if reading is None or (subject.running and not subject.attempt.finished):
         return
     yield section("assessment")

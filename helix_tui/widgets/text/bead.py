@@ -294,6 +294,7 @@ def _standing(rows: _Rows, bead: Bead, world: RowContext, causes: Sequence[str])
     if run is not None:
         rows.wrapped(_run_words(run, world.now))
     for place, cause in enumerate(causes):
+        # "but" where ddx would pick the bead, while HELIX or a person still has a question about it
         lead = "and  " if place else "but  " if bead.id in queue.position else "why  "
         said = with_titles(cause.replace(f"{bead.id}: ", ""), queue.beads)
         rows.wrapped([(lead, "muted"), (clean_line(said, 600), "attention")])
@@ -367,6 +368,7 @@ def _links(rows: _Rows, bead: Bead, world: RowContext) -> None:
         if not ids:
             continue
         rows.section(f"{caption} {len(ids)}" if len(ids) > 1 else caption, _share(caption, ids[0], world))
+        # what is not done comes first: that is what it waits on
         for other in sorted(ids[:MAX_LINKS], key=lambda other: _is_done(world, other)):
             rows.bead(other, world, key=caption.replace(" ", "-"))
         if len(ids) > MAX_LINKS:

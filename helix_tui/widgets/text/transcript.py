@@ -389,6 +389,7 @@ class TranscriptPane(RowList):
         found = [
             place
             for place, event in enumerate(self.script.events)
+            # what its row says already is found there without unfolding
             if wanted in (event.detail or "").lower() and wanted not in f"{event.tool} {event.summary}".lower()
         ]
         if found and len(found) <= MOST_UNFOLDED:

@@ -44,12 +44,14 @@ def main(words: list[str]) -> int:
         print(json.dumps(shape, indent=2))
         return 0
     door = Path(__file__).resolve().parents[2] / "bin" / "helix"
+    # of a name that is not there the plugin printed its answer alone, so our message on stderr is held back
     quiet = subprocess.PIPE if verb == "get" else None
     done = subprocess.run(
         [str(door), "memory", *call, "--json"], env=env, stdout=subprocess.PIPE, stderr=quiet, text=True, timeout=120
     )
     try:
         answer = json.loads(done.stdout)
+    # no JSON: whatever it is, the agent sees it as it came
     except ValueError:
         sys.stdout.write(done.stdout)
         return done.returncode
@@ -66,6 +68,7 @@ def translate(verb: str, words: list[str]) -> tuple[str, list[str] | None, dict[
         least, words = option(words, "--min-relevance")
         hidden, words = option(words, "--suppress-names")
         expand, words = take(words, "--expand")
+        # one generation counted the steps, another had a flag for one of them
         words += ["--expand"] if expand or (hops or "0") != "0" else []
         words += ["--gate", least] if least else []
         return verb, [verb, *words], {"hidden": json.loads(hidden or "[]")}
@@ -80,6 +83,7 @@ def translate(verb: str, words: list[str]) -> tuple[str, list[str] | None, dict[
         passed, words = option(words, "--verify-passed")
         shown, words = option(words, "--injected")
         said = "passed" if (passed or "").lower() == "true" else "failed"
+        # this generation did not tell what was used from what was shown
         both = ["--injected", shown or "[]", "--utilized", shown or "[]"]
         return verb, ["feedback", "--task", task or "", *both, "--verified", said], {}
     if verb == "edge":
@@ -110,6 +114,7 @@ def feedback(words: list[str]) -> list[str]:
         said = OUTCOMES.get(outcome, "failed")
         return [*words, "--injected", shown, "--utilized", causal or shown, "--verified", said]
     amount = float(delta or 0)
+    # a delta of 0 credits and blames nothing
     if not amount:
         return [*words, "--injected", "[]", "--utilized", "[]"]
     return [*words, "--injected", shown, "--utilized", shown if amount > 0 else "[]"]
@@ -117,6 +122,7 @@ def feedback(words: list[str]) -> list[str]:
 
 def from_content(content: str, tags: list[str]) -> list[str]:
     """An insight of the latest plugin, one text, as a situation and what to do in it."""
+    # the first mark that leaves a situation long enough to be found by, and something to do
     for mark in (", ", " — ", " - ", "\n", ": "):
         trigger, found, resolution = content.partition(mark)
         if found and len(trigger.strip()) >= 10 and resolution.strip():
