@@ -20,7 +20,7 @@ from helix_tui.core.ground.errors import UNROUTED, WHO, HelixError
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_line
 
-# without these a ddx looks for a newer release, and colours what is to be parsed
+# else a ddx may look for a newer release and tell of it, or colour what is to be parsed
 QUIET = {"DDX_DISABLE_UPDATE_CHECK": "1", "NO_COLOR": "1"}
 """What keeps ddx to the point when a program asks."""
 

@@ -206,6 +206,7 @@ def _ratchet(row: Mapping[str, Any]) -> Ratchet | None:
         threshold,
         clean_line(text(row, "unit"), 20),
         direction_of(text(row, "comparison")),
+        # an unknown word is no pass
         text(row, "decision") == "pass",
         clean_line(text(row, "reason"), 300),
     )

@@ -59,6 +59,7 @@ def read_event(line: bytes) -> Event:
     data = entry.get("data")
     data = data if isinstance(data, dict) else {}
     kind = _word(entry.get("type"))
+    # DDx's service writes ts and seq, the agent time and sequence
     at = parse_instant(entry.get("ts")) or parse_instant(entry.get("time"))
     seq = _count(entry.get("seq", entry.get("sequence")))
     reader = _READERS.get(kind, _other)
@@ -425,6 +426,7 @@ class TranscriptTail:
     @property
     def path(self) -> Path | None:
         """The file that tells most: the newest stream of the agent itself, else the newest service log."""
+        # a file is made before the first line is in it
         found = [path for path in self._find() if (stamp := stamp_of(path)) and stamp[1]]
         streams = [path for path in found if not _is_service_log(path)]
         best = streams or found
@@ -472,6 +474,7 @@ class TranscriptTail:
         for file in self._files:
             if file.name not in by_name and stamp_of(file) is not None:
                 by_name[file.name] = file
+        # agents' streams first: a tool that both tell must be known when the service log tells it
         return sorted(by_name.values(), key=lambda path: (_is_service_log(path), _born(path), path.name))
 
     def _new_lines(self, path: Path) -> list[bytes]:

@@ -269,7 +269,7 @@ def find_executable(
         DdxError: a ddx was asked for and is not there; another one does not take its place.
     """
     env = dict(os.environ if env is None else env)
-    # by itself ddx would look for its folder below the root, and change another queue
+    # left to itself ddx would find another folder than this one, and change another queue
     if find_project(project.root, env=env).ddx_dir != project.ddx_dir:
         env["DDX_BEAD_DIR"] = os.fspath(project.ddx_dir)
     found = find_ddx(explicit, env)
