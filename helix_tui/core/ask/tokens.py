@@ -275,10 +275,12 @@ def make_terms(word: str) -> tuple[str, ...]:
     if len(word) > MAX_WORD:
         return ()
     if _WIDE.search(word):
+        # no blanks part these words: pairs of letters stand for them, in the file and in the question alike
         return tuple(word[at : at + 2] for at in range(max(1, len(word) - 1)))
     pieces = parts(word)
     kept = [stem(piece) for piece in pieces if len(piece) > 1 and piece not in STOP_WORDS]
     if len(pieces) > 1:
+        # the identifier as a whole: who asks for `get_user` means more than "get" and "user" somewhere
         kept.append(word.strip("_").lower())
     return tuple(kept)
 

@@ -56,6 +56,7 @@ def score_words(weights: Sequence[tuple[str, float]], view: IndexView) -> Lexica
         numbers, counts = view.postings(term)
         if len(numbers):
             _add(chunks, view.chunks, numbers, counts, weight)
+            # lists are kept of chunks alone: those of whole files are their sums
             rows, sums = _by_row(view.row_of[numbers], counts)
             _add(whole, view.whole, rows, sums, weight)
         rows, counts = view.postings(NAME + term)
@@ -71,6 +72,7 @@ def best_chunks(chunks: np.ndarray, view: IndexView) -> np.ndarray:
     hits = np.flatnonzero(chunks > 0)
     if not len(hits):
         return best
+    # the chunks that hit, row by row with the best first; then each one's rank within its row
     order = hits[np.lexsort((-chunks[hits], view.row_of[hits]))]
     rows = view.row_of[order]
     begins = np.flatnonzero(np.diff(rows, prepend=-1))
@@ -123,6 +125,7 @@ def _by_row(rows: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 def _add(scores: np.ndarray, field: FieldLengths, units: np.ndarray, counts: np.ndarray, weight: float) -> None:
     found = len(units)
+    # BM25 with the 1 that Lucene adds: the weight of a term in most files is never below 0
     idf = np.log(1.0 + (field.count - found + 0.5) / (found + 0.5))
     norm = K1 * (1.0 - B + B * field.lengths[units] / field.average)
     scores[units] += weight * idf * counts * (K1 + 1.0) / (counts + norm)
@@ -393,6 +396,7 @@ class Meanings:
         """float64 (digests, dimensions)."""
         keys = [_key(text) for text in digests]
         unknown = sorted({key for key in keys if key not in self._held})
+        # all are let go at once, and those that this question needs come from the database again
         if len(self._held) + len(unknown) > _HELD:
             self._held.clear()
             unknown = sorted(set(keys))
@@ -406,6 +410,7 @@ class Meanings:
                 found[key] = model.encode([texts[key]])[0].astype("<f2").tobytes()
                 made.append((key, found[key]))
         self._database().keep_meanings(made)
+        # one made now is read back from its half floats, so that it ranks as it will when it comes from the database
         self._held.update((key, np.frombuffer(packed, "<f2").astype(np.float64)) for key, packed in found.items())
         silent = np.zeros(DIMENSIONS)
         return np.array([self._held.get(key, silent) for key in keys])

@@ -166,6 +166,7 @@ def by_module(question: IndexQuery, view: IndexView) -> np.ndarray:
         steps = name.split(".")
         for size in range(len(steps), 0, -1):
             found = view.files_of_module("/".join(steps[:size]))
+            # one step alone is a word in which many paths end
             if found and (size > 1 or len(found) == 1):
                 _give(scores, found, 1.0, size / len(steps))
                 break
@@ -175,6 +176,7 @@ def by_module(question: IndexQuery, view: IndexView) -> np.ndarray:
 def by_stem(question: IndexQuery, view: IndexView) -> np.ndarray:
     """The share of each file name's words that the question says, float64 (files,)."""
     said = {term for term, _ in question.weights}
+    # both ways round: `config` in the name for "configuration", `configuration` for "config"
     begun = {term[:size] for term in said for size in range(_SHORTEST_PREFIX, len(term))}
     index = view.path_index
     hits = np.array([_hit(word, said, begun) for word in index.words], np.float64)

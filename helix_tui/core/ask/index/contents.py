@@ -89,6 +89,7 @@ def batches(raws: Iterable[Raw]) -> Iterator[list[Raw]]:
 
 def read_all(raws: Iterable[Raw], stop: Callable[[], bool], *, workers: int | None = None) -> Iterator[Segment]:
     """Segments of all contents, each as soon as it is ready; order may vary and does not matter."""
+    # one batch is read here: a worker is started only where there is a second one
     source = batches(raws)
     first = next(source, None)
     if first is None:
@@ -122,6 +123,7 @@ def _read_in_workers(source: Iterator[list[Raw]], count: int, stop: Callable[[],
                 if stop():
                     return
                 running.add(threads.submit(pool.read, batch))
+                # one batch more than there are workers waits, so that none is idle while the next is put together
                 if len(running) > count:
                     done, running = wait(running, return_when=FIRST_COMPLETED)
                     for future in done:
@@ -154,12 +156,14 @@ class _Workers:
         except (OSError, EOFError, msgspec.DecodeError):
             worker.kill()
             self._local.worker = None
+            # grammars are C code, the one part that can crash or hang on a file
             return read_batch(batch, with_grammar=False)
         finally:
             timer.cancel()
 
     def _start(self) -> subprocess.Popen[bytes] | None:
         argv = (sys.executable, "-m", "helix_tui.core.ask.index.contents")
+        # the package may be on a path that this process alone has
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         try:
             worker = subprocess.Popen(
@@ -168,6 +172,7 @@ class _Workers:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env=env,
+                # ctrl+c in the terminal goes to a whole group of processes, and is meant for the console
                 start_new_session=True,
             )  # fmt: skip
         except OSError as error:
@@ -276,6 +281,7 @@ class Contents:
         """A view of nothing yet."""
         try:
             return IndexView(self._database, [])
+        # busy or not to be written: a DatabaseError by its class, but no damage
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:
@@ -327,6 +333,7 @@ class Contents:
         report = progress or (lambda _: None)
         try:
             return self._refresh(report, stop)
+        # before its parent class: what cannot be written is no damage
         except sqlite3.OperationalError as error:
             with self._lock:
                 self._database.close()
@@ -349,6 +356,7 @@ class Contents:
         with self._lock:
             self.commit = listing.commit
             self._look_at(self._files)
+            # the past counts in a ranking, and may have changed where no file has
             self._rankings.clear()
             stored = self._database.stored()
             refused = [
@@ -405,6 +413,7 @@ class Contents:
             nonlocal new
             for entry, oid, data in self.source.read(by_path.values(), listing.oid_digits):
                 key = blob_key(oid, entry.path)
+                # one reading does for all files with this content; who lists a file twice is sorted out by `_look_at`
                 for path in {entry.path, *twins.get(key, ())}:
                     self._files.append((path, key))
                     self._oids[path] = oid
@@ -413,6 +422,7 @@ class Contents:
                 known.add(key)
                 new += 1
                 if isinstance(data, int):
+                    # kept as refused, so that the next refresh does not look at it again
                     large.append((key, language_of(entry.path), data))
                 else:
                     yield Raw(key, language_of(entry.path), data)
@@ -462,6 +472,7 @@ class Contents:
                 self._look_at(self._files)
 
     def _look_at(self, files: Sequence[tuple[str, str]]) -> None:
+        # what was known rests on the view before; only what is made of paths alone is lent to the new one
         self._view = IndexView(self._database, list(dict.fromkeys(files)), self._view)
         self._texts.clear()
         self._rankings.clear()

@@ -114,15 +114,18 @@ class Database:
         connection = sqlite3.connect(
             self.path if self.path is not None else ":memory:",
             timeout=_BUSY_MS / 1000,
+            # transactions are begun by hand
             isolation_level=None,
             check_same_thread=False,
         )
         try:
             connection.execute("PRAGMA journal_mode=WAL")
+            # in WAL mode a loss of power can cost the last writes, not the file; what is lost is read again
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.executescript(_SCHEMA)
             found = connection.execute("SELECT value FROM meta WHERE name='version'").fetchone()
             if found is None:
+                # two processes may make the file at once
                 connection.execute("INSERT OR IGNORE INTO meta VALUES('version', ?)", (VERSION,))
             elif found[0] != VERSION:
                 raise sqlite3.DatabaseError(f"index of version {found[0]}")
@@ -142,9 +145,11 @@ class Database:
         assert self.path is not None
         self.rebuilt = True
         with locked_folder(self.path.parent):
+            # it is another file by now: whoever held the lock before has replaced it
             if not damaged or _identity(self.path) != self._opened:
                 with contextlib.suppress(sqlite3.DatabaseError):
                     return self._open()
+            # a log left beside a fresh file would be played into it
             for ending in ("", "-wal", "-shm"):
                 self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
             return self._open()
@@ -163,6 +168,7 @@ class Database:
 
     def stored(self) -> dict[str, StoredBlob]:
         """Every blob by its key; read again where this or another connection has written since."""
+        # it changes with what other connections write; our own writes take `_stored` away
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if self._stored is None or self._stored[0] != version:
             rows = self._connection.execute("SELECT key, segment, position, refused, language, lines, size FROM blob")
@@ -241,6 +247,7 @@ class Database:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with self._one_writer:
             self._stored = None
+            # the right to write is taken at once: taken later, it fails where another process wrote in between
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
@@ -276,6 +283,7 @@ class Database:
             _spell(connection, segment)
             connection.executemany(
                 "INSERT INTO posting VALUES(?, ?, ?)",
+                # in the order of the table's key, so that its pages are filled one after the other
                 ((term, number, segment.postings[term]) for term in sorted(segment.postings)),
             )
         self._merge_small()
@@ -286,6 +294,7 @@ class Database:
             sizes = connection.execute("SELECT id, length(lengths) FROM segment ORDER BY id").fetchall()
             if len(sizes) <= _MANY:
                 return
+            # the large ones stay as they are: to write them again for every few small ones would cost most
             limit = max(sum(size for _, size in sizes) // 3, max(size for _, size in sizes) // 2)
             small = [number for number, size in sizes if size < limit]
             if len(small) > 1:
@@ -305,6 +314,7 @@ class Database:
             with contextlib.suppress(sqlite3.OperationalError), self._writing() as connection:
                 (kept,) = connection.execute("SELECT count(*) FROM meaning").fetchone()
                 if kept + len(rows) > MOST_MEANINGS:
+                    # nobody knows which are asked for again; those that are come back one text at a time
                     connection.execute("DELETE FROM meaning")
                 connection.executemany("INSERT OR IGNORE INTO meaning VALUES(?, ?)", rows)
         finally:

@@ -94,11 +94,13 @@ def _asking(
                 return method(self, *words, **named)
             except StaleView:
                 self._look_again()
+            # busy or not to be read: a DatabaseError by its class, but no damage
             except sqlite3.OperationalError:
                 raise
             except sqlite3.DatabaseError:
                 self._database.renew()
                 self.refresh()
+            # once more, and only once: what is wrong a second time is told
             return method(self, *words, **named)
 
     return asked
@@ -166,6 +168,7 @@ class RepositoryIndex(Contents):
             top = float(scores[best[0]]) if best else 0.0
             for place, chunk in enumerate(best):
                 score = float(scores[chunk])
+                # a file that was found by its name or its past may have no chunk with a word of the question
                 if score > 0 or place == 0:
                     share = score / top if top > 0 else 1.0
                     found.append((-one.score * (0.5 + 0.5 * share), one.file, chunk, score / most, one))
@@ -265,6 +268,7 @@ class RepositoryIndex(Contents):
             mentioning = self._files_mentioning(name)
             mentioning.sort(key=lambda path: role_of(path) != "source")
             for path in mentioning[:_USE_FILES]:
+                # its parts' stems may stand in a file without the name itself: that one is not cut into lines
                 if path not in self._texts and name not in self._text_of(path):
                     continue
                 pieces = self.pieces(path)
@@ -275,6 +279,7 @@ class RepositoryIndex(Contents):
                     kind = _use_kind(line, call)
                     header = enclosing(pieces.definitions, number)
                     found.append(Use(name, path, number, line, header, role_of(path), kind))
+                # more than are wanted, for they are put in order only then
                 if len(found) >= limit * 4:
                     break
         return sorted(found, key=lambda use: (use.role != "source", use.file, use.line))[:limit]
@@ -338,6 +343,7 @@ class RepositoryIndex(Contents):
             git, place = self.source.git, (file, self._oids.get(file, ""), self.commit, first, last)
             if git is None or self.commit is None or file not in self._oids:
                 return []
+            # the lock is let go before git is asked: it may take seconds, and questions wait for the lock
             found = self._origins.get(place)
         if found is None:
             try:
@@ -433,8 +439,10 @@ class IndexKeeper:
                 self._read(index)
                 if self._watch:
                     self._follow(index)
+                # where the tree cannot be followed the index is still asked
                 self._stop.wait()
             finally:
+                # nobody is to get an index that is being closed
                 self._index = None
                 index.close()
         except (NothingToAsk, GitFailed, OSError) as error:

@@ -127,13 +127,16 @@ def read_question(text: str) -> IndexQuery:
     """Take a question apart; of a very long one only the beginning counts."""
     text = text[:MAX_CHARS].strip()
     title = text.partition("\n")[0]
+    # what an example prints or imports is not what the text asks for
     prose = _FENCED.sub(" ", text)
+    # more than three words are a command or a sentence
     quoted = [match for match in _QUOTED.findall(text) if len(match.split()) <= 3]
     dotted = _DOTTED.findall(text)
     named = [word for phrase in quoted for word in re.findall(r"[A-Za-z_]\w+", phrase)]
     named += [match.rpartition(".")[2] for match in dotted]
     named += _CALLED.findall(text) + _COMPOUND.findall(text)
     if len(text.split()) == 1:
+        # a word that is asked alone is taken for a name, however it is written
         named += re.findall(r"[A-Za-z_]\w*", text)
     asked = IndexQuery(
         text,
@@ -148,6 +151,7 @@ def read_question(text: str) -> IndexQuery:
         tuple(sorted(set(dotted))),
         _kinds(prose),
     )
+    # any report has a test or an example in its story; only its title says what it is about
     return asked if asked.shape in ("name", "question") else replace(asked, kinds=_kinds(title))
 
 

@@ -137,8 +137,10 @@ def rank(question: IndexQuery, known: RankingSources) -> Ranking:
     words = channels.score_words(question.weights, view)
     weights = weights_for(question)
     found = _by_words(question, words, known)
+    # a channel without weight for this shape is no part of what a file's score is explained by
     parts = {name: weights[name] * _scaled(name, found[name]) for name in sorted(found) if weights[name]}
     prior = priors(question, view)
+    # a first order by words, for calls and meanings cost too much to be asked of every file
     first = Ranking(view, parts, prior, words.chunks)
     if weights["calls"]:
         parts["calls"] = weights["calls"] * _calls(first, known)
@@ -187,6 +189,7 @@ def _title(question: IndexQuery, view: IndexView) -> np.ndarray:
 def _calls(first: Ranking, known: RankingSources) -> np.ndarray:
     """What the best passages of the best sources call, and what that calls."""
     view, seeds = known.view, []
+    # tests and documents call what they speak of, not what does it
     sources = [at for at in first.order[: CALLERS * 8] if view.documents[at].role == "source"][:CALLERS]
     for at in sources:
         chunk = first.best_chunk(at)
@@ -232,6 +235,7 @@ def _inherited(parts: Mapping[str, np.ndarray], prior: np.ndarray, view: IndexVi
     total = sum((parts[name] for name in sorted(parts)), np.zeros(len(view))) * prior
     scores = np.zeros(len(view))
     tests = view.tests
+    # divided by the test's prior, for the ranking multiplies with it again
     scores[tests] = INHERITED * total[view.tested[tests]] / prior[tests]
     return scores
 

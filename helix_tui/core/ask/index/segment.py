@@ -102,9 +102,11 @@ class _Field:
         """(term, packed list) of each term, by number in ``terms``."""
         said = np.frombuffer(b"".join(self._units), np.uint32).astype(np.uint64)
         units = np.repeat(np.arange(len(self.lengths), dtype=np.uint64), self.lengths)
+        # term and unit in one number: a single sort groups by term, puts its units in order and counts them
         found, counts = np.unique((said << np.uint64(32)) | units, return_counts=True)
         numbers = (found >> np.uint64(32)).astype(np.int64)
         begins = np.flatnonzero(np.diff(numbers, prepend=-1))
+        # the lower half of each number is the unit
         where, times = found.astype("<u4").tobytes(), np.minimum(counts, _MOST).astype(np.uint8).tobytes()
         ends = np.append(begins, len(found))[1:].tolist()
         for begin, end, number in zip(begins.tolist(), ends, numbers[begins].tolist(), strict=True):
@@ -234,6 +236,7 @@ def index_paths(files: list[str]) -> PathIndex:
     for at, path in enumerate(files):
         *folders, name = path.split("/")
         stem = name.partition(".")[0] or name
+        # what is near the root (src, the package's name) stands in every path and tells none apart
         counts = count_terms(" ".join((stem, stem, *folders[-3:])))
         lengths[at] = counts.total()
         for word in parts(folders[-1] if stem in _SAYS_NOTHING and folders else stem):

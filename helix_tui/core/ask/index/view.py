@@ -55,6 +55,7 @@ class IndexView:
         ]
         self.paths = [path for path, _ in known]
         self.keys = [key for _, key in known]
+        # the words of ten thousand paths take most of a second; most changes are of contents alone
         if before is not None and before.paths == self.paths:
             self.__dict__.update({name: fact for name, fact in vars(before).items() if name in _OF_PATHS})
         self._lay_out(stored)
@@ -75,6 +76,7 @@ class IndexView:
             [self._blob_base[stored[key].segment] + stored[key].position for key in self.keys], np.int64
         )
         """int64 (files,): the row of each file's blob."""
+        # segments hold blobs of other revisions, too: these must not count in lengths and frequencies
         live = np.zeros(blobs, bool)
         live[self.row] = True
         self.first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -201,6 +203,7 @@ class IndexView:
         found = [
             at
             for name, files in self._by_name.items()
+            # FEAT-003 is not FEAT-0031
             if wanted in name and not name.partition(wanted)[2][:1].isdigit()
             for at in files
         ]
@@ -236,6 +239,7 @@ class IndexView:
         bases, live = (self._blob_base, self.names.live) if name else (self._chunk_base, self.chunks.live)
         numbers, counts = [np.zeros(0, np.int64)], [np.zeros(0)]
         for segment, data in self._database.postings(term):
+            # segments were put together by another process after this view was laid out
             if segment not in bases:
                 raise StaleView
             docs, times = unpacked(data)
