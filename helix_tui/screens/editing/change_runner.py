@@ -155,7 +155,7 @@ class ChangeRunner:
         def work() -> Preview:
             if request.follows:
                 self._changes.wait(FOLLOW_S)
-            # what is on screen, where the file is still that: at 10,000 beads reading it again takes long
+            # what is on screen, where the file is still that: it need not be read again
             queue_state = QueueState(shown.tracker, shown.queue, shown.runs, shown.dialect)
             if not _stands(shown):
                 queue_state = self._scout.look()

@@ -401,7 +401,7 @@ class RestoreRequest(ChangeRequest):
             for result in curator.restore(self.entry.id, shown=shown):
                 done = (*done, result)  # stays done, also where the next one cannot be
         except (Conflict, NotUndoable) as error:
-            # what was undone before stays so: that is told as one result, with the reason why it ended there
+            # what was undone before stays so, and is told as one result with the reason why it ended there
             if not done:
                 raise
             problems = (f"it ended before its goal: {error}",)

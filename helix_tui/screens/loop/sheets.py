@@ -403,7 +403,7 @@ class LoopSheet(ChoiceSheet):
         self.app.call_from_thread(self._take_forecast, StartForecast(asked, ready, each, whole))
 
     def _take_forecast(self, forecast: StartForecast) -> None:
-        # another queue or another agent was asked about meanwhile
+        # else another queue or another agent has been asked about meanwhile
         if forecast.asked == self.forecast.asked:
             self.forecast = forecast
             self.rewrite()
