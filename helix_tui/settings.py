@@ -1,4 +1,4 @@
-"""What the user has set: ``~/.config/helix-tui/settings.toml``: a theme, a threshold, keys of their own.
+"""What the user has set in ``~/.config/helix-tui/settings.toml``, and what the console keeps: saved views, the layout.
 
     theme = "helix-paper"
     model_dir = "~/models/all-MiniLM-L6-v2"

@@ -1,5 +1,7 @@
-"""What goes on beside the screens: who looks at drift, orphaned claims and the focus, and telling a person who looks
-elsewhere by the terminal's bell and notes and the user's own command (what is told: `decide/notifications`).
+"""What goes on beside the screens: the monitor of one console, jobs in threads, notifications.
+
+The monitor looks for drift, orphaned claims and an unminded focus. Somebody who looks elsewhere is told by the
+terminal's bell and notes and by the user's own command; what is told is decided in `decide/notifications`.
 """
 
 from __future__ import annotations

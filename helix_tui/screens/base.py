@@ -1,5 +1,7 @@
-"""What every screen of the console has: status bar, tabs, notices, body, footer; how news reaches it; that it leaves
-once, and gets only the input that is meant for it.
+"""What every screen of the console has: status bar, tabs, notices, body, footer, and how news reaches it.
+
+A screen is dismissed once, however often that is asked for, and gets only the input that is meant for it. The command
+palette is one of them.
 """
 
 from __future__ import annotations
@@ -545,7 +547,7 @@ class HelixScreen(Dismissal):
         """A change of these beads has been made, and these are new; the snapshot knows of it later."""
 
     def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
-        """What the palette offers on this screen only: name, help, deed."""
+        """What the palette offers on this screen only: name, help, what it does."""
         return ()
 
     def focus_first(self) -> None:

@@ -45,7 +45,7 @@ def pulse_facts(
     memory: str = "",
     status_summary: StatusSummary | None = None,
 ) -> PulseFacts:
-    """The facts of line 1 at an instant. Before a bearing was taken, what is ready is to be built."""
+    """The facts of line 1 at an instant. Before anybody has looked, what is ready is to be built."""
     age = max(0.0, (now - snapshot.written_at) / NS) if snapshot.written_at else None
     running = len(beads_at_work(snapshot.runs))
     counts = counts_of(snapshot.queue, status_summary)

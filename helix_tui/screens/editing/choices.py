@@ -1,4 +1,4 @@
-"""Sheets to choose from: one of a few deeds by letter, one of many rows by typing."""
+"""Sheets to choose from: one of a few actions by letter, one of many rows by typing."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STEPS = {"down": 1, "ctrl+n": 1, "up": -1, "ctrl+p": -1}
 
 
 class Choice(Struct, frozen=True):
-    """One of a few deeds."""
+    """One of a few actions."""
 
     key: str
     """The key that does it, in Textual's spelling; empty where only the cursor comes to it."""
@@ -37,18 +37,18 @@ class Choice(Struct, frozen=True):
 
 
 class ChoiceSheet(Sheet):
-    """A few deeds, each with its key."""
+    """A few actions, each with its key."""
 
     FOOTER = ("go.open=choose", "move.down", "move.up", "go.back")
 
     def __init__(self, title: str, choices: Sequence[Choice], about: str = "") -> None:
-        """``about``: what there is to choose for, in full above the deeds."""
+        """``about``: what there is to choose for, in full above the actions."""
         super().__init__(clean_line(title, 200))
         self.choices = tuple(choices)
         self._about = about
 
     def write(self, page: Page) -> None:
-        """The deeds; those that cannot be done say why."""
+        """The actions; those that cannot be done say why."""
         if self._about:
             page.paragraph([(self._about, "text")], selectable=False)
             page.blank()
@@ -66,7 +66,7 @@ class ChoiceSheet(Sheet):
             page.line(left, key=f"choice:{choice.label}")
 
     def on_key(self, event: events.Key) -> None:
-        """A deed's own key does it."""
+        """An action's own key does it."""
         # choices without a key of their own have an empty one: only the cursor comes to them
         found = next((choice for choice in self.choices if event.key and choice.key == event.key), None)
         if found is not None:
@@ -75,7 +75,7 @@ class ChoiceSheet(Sheet):
 
     @on(RowList.Opened)
     def choose(self, event: RowList.Opened) -> None:
-        """The deed under the cursor."""
+        """The action under the cursor."""
         event.stop()
         wanted = event.key.partition(":")[2]
         found = next((choice for choice in self.choices if choice.label == wanted), None)

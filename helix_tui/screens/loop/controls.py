@@ -76,7 +76,7 @@ class LoopHost(Protocol):
 
 
 class LoopControls:
-    """Deeds on the loop of one project."""
+    """What can be done to the loop of one project."""
 
     def __init__(self, host: LoopHost, *, own: Sequence[str], ddx: str | None, read_only: bool) -> None:
         self._host = host
@@ -148,7 +148,7 @@ class LoopControls:
         flags = [word for flag, value in (who or self.who).flags.items() if value for word in (flag, value)]
         return (self._ddx or "ddx", *verb.words, bead_id, *flags)
 
-    # --- deeds --------------------------------------------------------------------------------------------
+    # --- actions ------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Start HELIX's loop in the background; it outlives the console."""

@@ -451,7 +451,7 @@ class LoopSheet(ChoiceSheet):
         carry_through(self.console, [self._bead_id], partial(self.loop_controls.run_one, self._bead_id))
 
     def write(self, page: Page) -> None:
-        """State, deeds, log."""
+        """State, actions, log."""
         run = self.status_summary.run
         ink = {"active": "running", "died": "error"}.get(run.condition, "text")
         explanation = NEVER if run.condition == "never" else clean_line(run.explanation, 600)
@@ -529,7 +529,7 @@ class OutputSheet(Sheet):
 
 
 def helix_commands(console: Console) -> Iterable[tuple[str, str, Callable[[], object]]]:
-    """Every command that the console has no other place for: name, help, deed."""
+    """Every command that the console has no other place for: name, help, what it does."""
     for name, row in ROWS.items():
         if row.asks is not None:
             yield PREFIX + name, row.summary, partial(_begin, console, name)

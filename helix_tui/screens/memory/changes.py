@@ -1,5 +1,6 @@
-"""What can be done on the Memory screen: foreseen in words on a sheet, done in a thread, taken back by ``u``;
-corrections of a memory among it.
+"""What can be done on the Memory screen, corrections of a memory among it.
+
+Each change is shown in words on a sheet first, done in a thread, and undone by ``u``.
 """
 
 from __future__ import annotations
