@@ -35,6 +35,7 @@ def with_earlier(text: str, earlier: Mapping[str, Any] | None) -> str:
     if earlier is None:
         return text
     before = clean_block(earlier.get("asked_as") or earlier.get("question"), 1_000).strip()
+    # a question of its own may begin with "and"; one of a word or none cannot be asked by itself
     alone = len(understand(text).words) + len(understand(text).names) >= FEW_WORDS
     return text if not before or (alone and not _REFERS.search(text)) else f"{text.strip()}\n\nIt follows: {before}"
 
@@ -58,5 +59,6 @@ def _present(library: Library, one: Mapping[str, Any]) -> Span | None:
     if place is None:
         return library.span_at(file, start, end)
     records = library.records
+    # lines of a record move with every attempt above them: its passage is found by the hash alone
     spans = records.named(place.record) if records is not None and place.kind != "commit" else ()
     return next((span for span in spans if span.hash == one.get("hash")), None)

@@ -118,6 +118,7 @@ def understand(text: str) -> Question:
     paths = tuple(dict.fromkeys(found.strip("./") for found in _PATH.findall(text) if "/" in found or _is_file(found)))
     names = names_in(text)
     names += [quote.removesuffix("()") for quote in quoted if re.fullmatch(r"[A-Za-z_]\w*(\(\))?", quote)]
+    # `config_loader.py` names a file, and no name of code
     names = [name for name in dict.fromkeys(names) if not any(name in path for path in paths)]
     kind = _kind(head, long=len(text.split()) >= LONG_WORDS)
     return Question(
@@ -162,6 +163,7 @@ def _kind(head: str, *, long: bool) -> Kind:
 
 def _content_words(text: str, names: list[str], paths: tuple[str, ...]) -> tuple[str, ...]:
     """Words that are neither grammar, nor about the answer, nor already part of a name."""
+    # longest first, so that no part of a name is taken out of it
     for taken in sorted((*names, *paths), key=len, reverse=True):
         text = text.replace(taken, " ")
     kept: dict[str, None] = {}
@@ -247,6 +249,7 @@ def slots_of(question: Question, frequency: Frequency, concepts: Sequence[str] =
 
     def add(label: str, source: SlotSource, terms: tuple[str, ...]) -> None:
         ident = slug(label)
+        # "retry after" and `retry_after` are one thing to find evidence for
         if terms and ident and ident not in found and not any(slot.terms == terms for slot in found.values()):
             found[ident] = Slot(ident, label, source, True, terms)
 
@@ -272,6 +275,7 @@ def _telling(words: Sequence[str], frequency: Frequency, most: int) -> list[str]
     telling = [word for word in words if shares[word] < COMMON_SHARE] or list(words)
     if len(telling) <= most:
         return telling
+    # the rarest, but a word that stands nowhere last: no span can ever cover it
     kept = set(sorted(telling, key=lambda word: (shares[word] or 1.0, telling.index(word)))[: max(0, most)])
     return [word for word in telling if word in kept]
 

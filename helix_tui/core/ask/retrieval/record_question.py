@@ -205,9 +205,11 @@ class RecordsAsked(Struct, frozen=True):
 def records_asked(text: str) -> RecordsAsked:
     """What a question asks of the records."""
     head = text.strip().split("\n", 1)[0]
+    # many words have a dash; an id has a digit behind its last one
     ids = tuple(dict.fromkeys(found for found in _ID.findall(head) if any(map(str.isdigit, found.rpartition("-")[2]))))
     if len(head.split()) > 40:
         return RecordsAsked("none", ids=ids)
+    # with an id in it the question is about that bead, not about the whole day
     day = "" if ids else _day_asked(head)
     if day:
         return RecordsAsked("account", ("run",), subject=_plain(head), day=day)
@@ -253,6 +255,7 @@ def _by_end(asked: RecordsAsked, rest: str) -> RecordsAsked:
     """A list of attempts read for how they ended and why; as it is where it names no end."""
     hits = [(found, ended) for words, ended in _ENDED if (found := re.search(rf"\b(?:{words})\b", rest, re.IGNORECASE))]
     if hits:
+        # the end that is named first: a later one belongs to the cause
         found, ended = min(hits, key=lambda hit: hit[0].start())
         about = f"{rest[: found.start()]} {rest[found.end() :]}"
         why = _CAUSE.search(about)
@@ -288,6 +291,7 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
         text: the question.
         nothing_else: the files hold nothing, so that any record may help.
     """
+    # what is written in beads is no evidence for a question about files, unless these hold nothing
     if asked.shape == "none" and not nothing_else:
         return []
     found: list[Span] = []
@@ -306,6 +310,7 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
             return _one_bead(records, asked.subject)
         for word in asked.ids:
             found += records.named(word)
+        # a list asks for beads *about* something: "parser" finds those that say "parse", too
         if not found and asked.shape == "list":
             subject = " ".join([asked.subject, *filter(None, map(doing, sorted(terms_in(asked.subject))))])
             found += records.search(subject, spans=RECORD_SPANS, kinds=asked.kinds)

@@ -113,6 +113,7 @@ class Pool(Struct, frozen=True):
             held = entries.get(span.key)
             if held is None:
                 entries[span.key] = entry
+            # the step and query that brought it first stay: by them a run is told
             elif entry.relevance > held.relevance:
                 entries[span.key] = replace(held, relevance=entry.relevance, via=entry.via)
         return Pool(self.slots, entries)
@@ -146,6 +147,7 @@ def cut_to(span: Span, most_bytes: int, slots: Sequence[Slot]) -> Span:
     missed = [slot for slot in slots if covers(slot, span.text) and not covers(slot, head)]
     if missed:
         hits = (place for place, line in enumerate(lines) if any(covers(slot, line) for slot in missed))
+        # with two lines before the hit, which often say what it is of
         first = max(0, next(hits, 0) - 2)
     kept = _fitting(lines, first, most_bytes)
     text = "\n".join(kept)
@@ -277,6 +279,7 @@ class Searcher:
     def _called(self, focus: str) -> Iterator[tuple[Span, Via, float]]:
         """Definitions that bear the name of what is asked about, however code writes it."""
         words = re.findall(r"\w+", focus)
+        # names written as code are looked up as they stand; a longer focus is no name
         if self._question.names or not 0 < len(words) <= FOCUS_WORDS:
             return
         for name in dict.fromkeys(("".join(words), "_".join(words))):
@@ -437,6 +440,7 @@ class Controller:
             number = len(result.steps) + 1
             grown, queries = self._searcher.search(action, result.pool, number)
             kept = grown.within(self._policy.max_files)
+            # coverage may never fall (criterion 9): where a budget makes it fall, what was there is kept
             regress = kept.coverage < result.pool.coverage
             before = result.pool
             if not regress:
@@ -485,6 +489,7 @@ class Controller:
         if needs_code and not any(not entry.is_doc and entry.slots for entry in pool.entries.values()):
             return False
         strongest = max(entry.span.score for entry in pool.entries.values())
+        # once code has been searched too, weak evidence is what there is
         return strongest >= STRONG * self._searcher.best or self._did("widen_to_code")
 
     def _did(self, action: Action) -> bool:
@@ -498,6 +503,7 @@ class Controller:
         if step.slot_coverage_ok and step.evidence_ok and not docs_open:
             said = "no document mentions it" if docs_wanted else ""
             return self._stop("coverage_ok", said)
+        # budgets are looked at only after success: a last step that suffices is no budget run out
         spent = ""
         if step.step >= policy.max_iters:
             spent = f"max_iters {policy.max_iters}"
@@ -510,6 +516,7 @@ class Controller:
             weak.append("slot coverage weak: " + ", ".join(step.missing_slots[:4]))
         if docs_open:
             weak.append("no document yet")
+        # each way to search is taken once, the cheapest and nearest first, so the loop always ends
         if weak and not self._did("expand_queries"):
             return "expand_queries", "; ".join(weak)
         if not self._did("widen_to_code"):

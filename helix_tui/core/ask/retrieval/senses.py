@@ -102,6 +102,7 @@ def resolve(
     focus = _focus_terms(question)
     if not focus:
         return Ambiguity()
+    # the first of two that are one thing gives it its label: code comes before headings
     senses = _merged(library, focus, [*_code_senses(library, question), *_named_senses(library, focus)])
     term = question.focus or (question.names[0] if question.names else "")
     if len(senses) < 2:
@@ -109,6 +110,7 @@ def resolve(
     weighed = _weigh(library, senses[:MOST_SENSES], slots, focus)
     gap = round(weighed[0].score - weighed[1].score, 6)
     chosen = next((one.sense.label for one in weighed if one.sense.label.lower() == wanted.lower()), "")
+    # what the user has chosen holds whatever the evidence says
     if chosen:
         return Ambiguity(term, weighed, chosen, "user_choice", gap)
     if gap < threshold:
@@ -129,6 +131,7 @@ def belongs(span: Span, sense: Sense) -> bool:
     """Whether a span speaks of a sense: it stands at one of its places, or has its whole name."""
     if any(span.file == at.file and span.start <= at.end and at.start <= span.end for at in sense.anchors):
         return True
+    # the same name may mean another definition in any other file
     if any(at.kind == "code" for at in sense.anchors):
         return any(span.file == at.file for at in sense.anchors)
     words = re.findall(r"\w+", sense.label.partition(" (")[0])
@@ -145,6 +148,7 @@ def _focus_terms(question: Question) -> tuple[str, ...]:
         return ()
     said = [word for word in re.findall(r"\w+", question.focus) if word.lower() not in STOP_WORDS]
     if question.names:
+        # a second name, or a word beside it, says which one is meant
         return name_parts(question.names[0]) if len(question.names) == 1 and not question.words else ()
     if not 0 < len(said) <= MOST_FOCUS_WORDS or len(question.words) > len(said):
         return ()
@@ -190,6 +194,7 @@ def _merged(library: Library, focus: tuple[str, ...], senses: Iterable[Sense]) -
     """One sense for each thing: the same name is the same thing unless its sections share few words."""
     found: list[tuple[Sense, frozenset[str]]] = []
     for sense in senses:
+        # all of them have the word itself, which makes none alike
         words = _words_at(library, sense) - set(focus)
         for place, (other, others_words) in enumerate(found):
             same_name = other.terms == sense.terms
@@ -238,6 +243,7 @@ def _weigh(
         own += [span for span in at_anchor if span is not None and span.key not in known]
         best = max((span.score for span in own), default=0.0) or 1.0
         own = own[:SENSE_SPANS]
+        # a span that was added for its place alone has no score, and counts a quarter of the best
         found.append((sense, query, own, sum(max(0.25, span.score / best) for span in own)))
     total = sum(mass for *_, mass in found) or 1.0
     weighed = [

@@ -163,6 +163,7 @@ def read_subject(text: str) -> QuestionSubject:
 def _question_of(text: str) -> str:
     """The sentence that asks; the whole text where none does."""
     asking = [one for one in _CLAUSE.split(text) if one.rstrip().endswith("?")]
+    # who describes first asks at the end
     return asking[-1].strip() if asking else text
 
 
@@ -189,6 +190,7 @@ def _words_of(head: str, names: tuple[str, ...]) -> tuple[SubjectWord, ...]:
         light = not coded and (word in _LIGHT_WORDS or (word.endswith("ly") and len(word) > 4))
         one = SubjectWord(word, stem(word), LIGHT if light else 1.0, place)
         (framed if word in _FRAME_WORDS and not coded else found).setdefault(one.term, one)
+    # where only words of asking are left, one of them is the subject
     return tuple((found or framed).values())
 
 

@@ -107,6 +107,7 @@ def with_budgets(policy: Policy, settings: Iterable[str]) -> Policy:
             raise BudgetError(f"there is no budget “{name[:60]}”; {hint}")
         low, high = _RANGES[name]
         try:
+            # out of range, so that a setting without a value gets the same message
             value = float(text) if equals else low - 1
         except ValueError:
             value = low - 1
@@ -187,8 +188,10 @@ def node_score(node: TreeNode, terms: Sequence[str]) -> int:
 def chain(tree: Tree, ident: str) -> list[str]:
     """The shortest way from the root to a node along parents; the node alone where there is none."""
     up = {child: node.id for node in tree.nodes.values() for child in node.children if child in tree.nodes}
+    # a node's own parent holds before what another one says of its children
     up |= {node.id: node.parent for node in tree.nodes.values() if node.parent in tree.nodes}
     way = [ident]
+    # trees of a repository may have circles
     while (above := up.get(way[-1])) is not None and above not in way and way[-1] != tree.root:
         way.append(above)
     return way[::-1]
@@ -212,6 +215,7 @@ def walk(
     nodes: list[WalkNode] = []
     for match in matches:
         nodes += _walk_tree(match, docs, depth, lines)
+    # a tree that none of the documents kept bears out says nothing of where they stand
     if not any(node.bound for node in nodes):
         nodes += _walk_folders(docs, depth, lines)
     return tuple(nodes[:MOST_NODES])
@@ -220,6 +224,7 @@ def walk(
 def _walk_tree(match: Match, docs: Sequence[Span], depth: Depth, lines: Lines) -> Iterator[WalkNode]:
     tree = match.tree
     binding = {ident: _bound_to(node, docs) for ident, node in tree.nodes.items()}
+    # nodes with evidence in the answer first; without any the best one as a hint
     anchors = [ident for ident in match.nodes if binding[ident] is not None] or list(match.nodes[:1])
     anchors += [ident for ident in sorted(tree.nodes) if binding[ident] is not None and ident not in anchors]
     anchors = anchors[:MOST_ANCHORS]
@@ -261,6 +266,7 @@ def is_stale(content_hash: str, lines: Sequence[str]) -> bool:
     """Whether a file has other content than the one whose ``sha256:…`` a tree recorded; no file is not stale."""
     if not lines:
         return False
+    # the lines have lost what ended them: each way in which the file may be written is tried
     texts = ("\n".join(lines) + "\n", "\n".join(lines), "\r\n".join(lines) + "\r\n")
     hashes = {hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest() for text in texts}
     return content_hash.removeprefix("sha256:").lower() not in hashes

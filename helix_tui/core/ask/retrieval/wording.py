@@ -76,6 +76,7 @@ class Wording:
         words = [one.word for one in subject.words]
         for first, second in subject.pairs:
             pair = ((first, JOINED), (second, JOINED))
+            # whoever asks for "files names" means what code writes as `filenames`, too
             for joined in (words[first] + words[second], words[first].rstrip("s") + words[second]):
                 self._joined.setdefault(stem(joined), pair)
         self._may_say = may_have(_ways_of([*self._exact, *self._joined, *words]))
@@ -105,12 +106,14 @@ class Wording:
     def said_by(self, word: str) -> tuple[Hit, ...]:
         """Which words of the subject one raw word of a text says: an identifier by its parts."""
         found = self._said.get(word)
+        # most words of a text say nothing of the subject, and stemming them is what costs
         if found is None and not self._may_say.search(word):
             found = self._said[word] = ()
         elif found is None:
             best: dict[int, float] = {}
             terms = terms_of(word)
             for term in (
+                # the last term is the identifier whole; only its parts are joined in pairs
                 (*terms, *(first + second for first, second in pairwise(terms[:-1]))) if len(terms) > 2 else terms
             ):
                 for at, strength in self.hits(term):

@@ -98,6 +98,7 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
         "tree_walk": [_walk_node(node) for node in run.walk],
         "clarify": clarify_of(run),
         "not_found": [slot.label for slot in run.missing],
+        # what a model says that it used comes first; without one the order is the ranking's
         "ranked_files": ranked_by_use([one.file for one in run.ranked[:MOST_RANKED]], (one.span for one in _used(run))),
         "timings_ms": {name: round(ms, 1) for name, ms in {**run.timings, **(timings or {})}.items()},
         "model_calls": int(run.model is not None),
@@ -377,6 +378,7 @@ def trace_lines(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for line in _events(document):
         digest.update(msgspec.json.encode(line) + b"\n")
         yield line
+    # outside the digest, for no second run repeats them
     yield {"event": "timings", "timings_ms": document["timings_ms"], "model": document["model"]}
     checks = acceptance(document)
     yield {
@@ -424,6 +426,7 @@ def _events(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 def acceptance(document: Mapping[str, Any]) -> dict[str, bool]:
     """The nine criteria of docs/formats/ask.md §7, each as it stands for one run: each of them can fail."""
+    # a document without a word of the question is no evidence that could be denied
     docs = [span for span in document["evidence"] if span["kind"] == "doc" and span["slots"]]
     found = (*document["evidence"], *document["dropped"])
     matching = {span["file"] for span in found if span["slots"] or span["why"].startswith("answers")}
@@ -456,6 +459,7 @@ def _walk_holds(document: Mapping[str, Any]) -> bool:
 def _hashes_hold(document: Mapping[str, Any]) -> bool:
     """Whether the items' hashes come out again from what they are of, and the assembly's from them."""
     items = document["items"]
+    # hashed anew from the evidence's own text: a document that was edited since does not pass
     made = {
         Item("proof_spans", span["file"], span["header"], span["start"], span["end"], span["text"]).hash
         for span in document["evidence"]

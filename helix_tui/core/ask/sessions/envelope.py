@@ -74,6 +74,7 @@ def result_of(document: Document) -> Result:
     if (document.get("clarify") or {}).get("options"):
         return "which one?"
     said = document.get("tier")
+    # runs of earlier versions have `tier_selected` alone
     known: tuple[Result, ...] = ("answered", "evidence found", "not found")
     return next((word for word in known if word == said), _RESULTS.get(str(document.get("tier_selected")), "not found"))
 
@@ -91,6 +92,7 @@ def answer_blocks(document: Document, text: str | None = None) -> Iterator[Block
     file, start = "", 0
     while at < len(lines):
         line = lines[at]
+        # quoted lines are indented in the text, which is all that is kept of an answer's parts
         if line.startswith(_CODE):
             end = at
             while end < len(lines) and (lines[end].startswith(_CODE) or (not lines[end] and _goes_on(lines, end))):
@@ -128,6 +130,7 @@ def sources_of(document: Document, *, cited: Sequence[Mapping[str, Any]] | None 
         lines = _lines_of(document, file, start, end)
         fresh = [line for line in lines if _flat(line) and _flat(line) not in said]
         told = place is not None and place.kind == "bead" and _flat(header.partition(" > ")[0]) in said
+        # not twice: half of its lines, or a bead's title, stand in the answer above
         if told or len(fresh) * 2 <= len([line for line in lines if line.strip()]):
             lines = ()
         first, lines, more = _excerpt(lines, header)

@@ -76,10 +76,12 @@ class AskHistory:
         make_folder(self.folder)
         data = msgspec.json.encode({**document, "asked_at_ns": asked_at}, enc_hook=str)
         stamp = re.sub(r"[-:]|\.\d+", "", format_instant(asked_at))
+        # by the hash alone two runs of one second would be listed in any order
         number = sum(name.startswith(stamp) for name in self._names()) + 1
         ident = f"{stamp}-{number:03}-{hashlib.sha256(data).hexdigest()[:8]}"
         scratch = self.folder / f".{ident}.{os.getpid()}"
         scratch.write_bytes(data)
+        # whole or not at all, for another session may list the folder meanwhile
         scratch.replace(self.folder / f"{ident}.json")
         for name in self._names()[MOST_RUNS:]:
             (self.folder / name).unlink(missing_ok=True)
@@ -103,6 +105,7 @@ class AskHistory:
     def load(self, ident: str) -> dict[str, Any] | None:
         """A whole run; None where there is none of that id, or it cannot be read."""
         name = f"{ident}.json"
+        # an id comes from a command line or an agent: it must not lead out of the folder
         data = self._read(name) if _NAME.fullmatch(name) else b""
         try:
             document = msgspec.json.decode(data) if data else None
@@ -182,6 +185,7 @@ class IndexLibrary:
         """What is known of the work on the repository, read when it is first asked for; None where nothing is."""
         if self._records is not None and not self._fresh:
             self._fresh = True
+            # read by the first who asks, once a question: most questions need none
             self._records.refresh(self._index.past())
         return self._records
 
@@ -220,6 +224,7 @@ class IndexLibrary:
 
     def search(self, text: str, *, spans: int = 60, docs_only: bool = False, per_file: int = 0) -> FoundSpans:
         """Files and spans for a text, through every channel; ``per_file`` spans of a file at most, 0 for as usual."""
+        # the encoder is asked for the first search alone: it may take a second, and made-up queries are many
         self._asked = self._asked or text
         ranked, again = self._rank(text), self._is_asked(text)
         if not docs_only:
@@ -235,6 +240,7 @@ class IndexLibrary:
             return span
         before = self._index.lines(span.file, 1, span.start - 1)
         fences = [number for number, line in enumerate(before, 1) if line.lstrip().startswith(("```", "~~~"))]
+        # no fence is open here, or it was opened too far above
         if len(fences) % 2 == 0 or span.start - fences[-1] > MOST_SPAN_LINES:
             return span
         text = "\n".join([*before[fences[-1] - 1 :], span.text])
@@ -246,6 +252,7 @@ class IndexLibrary:
         found = self._index.definitions(last, any_case=any_case)
         owners = owner.rpartition(".")[2]
         within = [one for one in found if owners and owners in (*one.header.split("."), _module(one.file))]
+        # `a.b` where nothing called b lies in a is no definition at all
         return within or (found if not owner else [])
 
     def definitions_in(self, file: str) -> Sequence[Definition]:

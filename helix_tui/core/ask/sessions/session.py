@@ -206,11 +206,13 @@ class _Asking:
         ).run()
         self._timed("retrieve")
         wanted, found = self._records(retrieval)
+        # `library.records` reads them all, so it is asked for only where they can answer
         told = answer_records(wanted, found, self._library.records if found or wanted.ended or wanted.day else None)
         if told is not None:
             kept = told.compaction(retrieval.pool.ordered, POLICY.format(per_file=policy.max_spans_per_file), {})
             return self._answered(slots, searcher, retrieval, retrieval.pool, Ambiguity(), Alignment(), kept, told=told)
         ambiguity = resolve(library, question, slots, policy.dominance_threshold, sense)
+        # without evidence there are no two options to choose from
         if ambiguity.is_split and retrieval.pool.entries:
             retrieval.stop = "dominance_split"
             retrieval.detail = f"“{ambiguity.term}” has senses that the evidence does not separate"
@@ -238,6 +240,7 @@ class _Asking:
     ) -> tuple[Pool, list[Passage]]:
         """The pool with the passages that say most of the question's subject, and these, the best first."""
         policy = self._policy
+        # a question about everything has no subject that a passage could say
         if not any(slot.required for slot in pool.slots):
             return pool, []
         found = passages_for(self._library, self._subject, searcher.tree_files, records)
@@ -256,6 +259,7 @@ class _Asking:
             before = len(retrieval.pool.entries)
             retrieval.pool = with_records(retrieval.pool, found, step=number, query=query, policy=self._policy)
             pool, least = retrieval.pool, self._policy.min_slot_coverage_ratio
+            # records are no step of the loop's own: what they bring is told as one more, so that the trace is whole
             step = replace(
                 last,
                 step=number,
@@ -271,6 +275,7 @@ class _Asking:
                 queries=(query,),
             )
             retrieval.steps.append(step)
+            # the loop looked at files alone
             if retrieval.stop == "empty":
                 retrieval.stop, retrieval.detail = "coverage_ok", "only records mention it"
             self._tell(News("retrieve", said_of(step), step))
@@ -294,10 +299,12 @@ class _Asking:
             slot.id: tuple(place_of(one.entry.span) for one in compaction.kept if slot.id in one.entry.slots)
             for slot in slots
         }
+        # by what was kept, not by what was found: the answer rests on no other evidence
         missing = tuple(slot for slot in slots if slot.required and not covered_by[slot.id])
         docs = [one.entry.span for one in compaction.kept if one.entry.is_doc]
         walked = walk(searcher.trees, docs, self._depth, self._library.lines)
         anything = any(covered_by.values()) or not any(slot.required for slot in slots)
+        # a branch writes its condition in signs, so it may cover no slot and yet be what is asked about
         anything = anything or any(one.branch is not None and one.branch.said >= BRANCH_SAID for one in passages)
         split = retrieval.stop == "dominance_split"
         unsaid = lacking(self._library, self._subject, passages) if told is None and passages else ()
@@ -373,6 +380,7 @@ def put_to_model(run: AskRun, ask_model: AskModel, tell: Tell = lambda _: None) 
 
     Nothing is asked where the user has to choose first, or where there is no evidence.
     """
+    # one call at most, and none where the user has to choose first or nothing was found
     if run.model is not None or run.tier == "Clarify" or not run.compaction.kept:
         return
     begun = time.perf_counter()
