@@ -247,6 +247,7 @@ def stem(part: str) -> str:
 
 def _american(word: str) -> str:
     """A word whose British spelling meets the other one: ``normalised`` is written ``normalized``."""
+    # shorter words in -ise and -our are spelt so everywhere: noise, rise, four
     if len(word) >= 7:
         word = _ISE.sub(r"iz\1", word)
     return _OUR.sub(r"or\1", word) if len(word) >= 6 else word

@@ -74,7 +74,6 @@ def _of_record(search: Search) -> Loaded:
     try:
         encoder = _shared(("of record", folder), lambda: SentenceTransformers(folder))
     except (ImportError, OSError, ValueError, RuntimeError) as error:
-        # the libraries' messages go on for a page of advice
         said = str(error).partition("\n")[0][:200]
         return Loaded(None, f"sentence-transformers does not load the model: {said}", FIX)
     origin = search.weights.origin if search.weights else "its own cache"

@@ -140,7 +140,7 @@ class Cell(Struct, frozen=True, dict=True):
     def cost_per_landed(self) -> float | None:
         """Known dollars for each bead that landed; None where nothing landed or no cost is known."""
         cost = self.cost
-        # the cost of every attempt, lost ones too: a bead that lands late has cost all of them
+        # attempts that landed nothing are part of what a landed bead costs
         return cost / self.beads_landed if cost is not None and self.beads_landed else None
 
     @property

@@ -71,7 +71,7 @@ class Measure(Struct, frozen=True):
     @property
     def baseline(self) -> float | None:
         """The last value before it that the branch has."""
-        # a value measured on a change that did not land is no state that the next one is better or worse than
+        # the branch never had a value that was measured on a change that did not land
         return next((each.value for each in reversed(self.samples[:-1]) if each.landed), None)
 
     @property
@@ -137,8 +137,7 @@ def read_measures(project: Project, attempts: Iterable[Attempt], dialect: Dialec
         series = tuple(sorted(samples[name], key=lambda each: each.at or 0))
         last = series[-1] if series else None
         known = found.get(name) or Measure(name, "", "", last.direction if last else "lower-is-better", ())
-        # its limit: that of the document that measures it, else the one an attempt was held to, else an active
-        # definition's
+        # its limit: the measuring document's, else the one an attempt was held to, else an active definition's
         ratchet = known.ratchet
         if ratchet is None and name in limits:
             ratchet = limits[name].threshold

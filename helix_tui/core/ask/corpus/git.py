@@ -34,8 +34,7 @@ _QUIET = (
 )
 # a hook of git has these in its environment: they would lead to another index or work tree, or start a program
 _OURS_TO_SET = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF")
-# the index is not refreshed beside an agent's own git, nothing is asked for, no lacking blob is fetched over the
-# network
+# no refresh of the index beside an agent's git, no prompt, no fetch of lacking blobs over the network
 _ENV = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
 _NO_GIT = "git is not installed: install it, or ask from a machine that has it"
 REGULAR = ("100644", "100755")

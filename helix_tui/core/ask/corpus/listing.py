@@ -445,7 +445,7 @@ def _walk(root: Path) -> tuple[list[TrackedFile], list[str]]:
     found: list[TrackedFile] = []
     notes = [f"{root} is not a git repository: every file below it was read, and there is no history"]
     for folder, folders, files in os.walk(root, onerror=None, followlinks=False):
-        # sorted in place, so that a bound cuts the same files off on every machine
+        # in place: os.walk then goes through the folders in the same order on every machine
         folders[:] = sorted(name for name in folders if not name.startswith(".") and left_out(f"{name}/x") is None)
         place = os.path.relpath(folder, root)
         found += [TrackedFile(name if place == "." else f"{place}/{name}", "") for name in files]

@@ -179,6 +179,7 @@ SHARE_OF_CAPITAL = 0.5
 SHARE_OF_PHRASE = 0.2
 """Words that follow each other and make a name when joined: "user agent" and ``user_agent``."""
 PHRASE = (2, 3)
+# the power of the number of files that define it, as measured (docs/formats/ask.md §8)
 _SYMBOL_RARITY = -0.7
 _OWN_FILE = 1.5
 """What a definition counts for more in a file that is named after it."""

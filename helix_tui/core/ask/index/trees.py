@@ -50,12 +50,14 @@ def read_tree(path: str, data: bytes) -> Tree | None:
     for row in rows[:MAX_NODES]:
         node = _node(row)
         if node is not None:
+            # of two nodes with one id the first holds, as `check_tree` says
             nodes.setdefault(node.id, node)
     if not nodes:
         return None
     _link_children(nodes)
     root = found.get("rootId")
     if not isinstance(root, str) or root not in nodes:
+        # where parents form a cycle every node may have one: then the first will do
         root = next((node.id for node in nodes.values() if not node.parent), next(iter(nodes)))
     label = _text(found.get("label")) or nodes[root].title
     return Tree(_text(found.get("treeId")) or root, label, path, root, nodes)
@@ -108,6 +110,7 @@ def _link_children(nodes: dict[str, TreeNode]) -> None:
     for node in list(nodes.values()):
         for child in node.children:
             found = nodes.get(child)
+            # what a node says of its own parent holds before what others say of their children
             if found is not None and not found.parent and child != node.id:
                 nodes[child] = replace(found, parent=node.id)
 
@@ -287,6 +290,7 @@ def _check_node(name: str, row: Mapping[str, Any], nodes: Mapping[str, Any], rea
                 label = entry.get("name") or "one without a name"
                 yield TreeProblem(name, f"{field}: {label} lacks {', '.join(lacking)}", hint=True)
     missing = [field for field in RECOMMENDED if row.get(field) in (None, "", [], {})]
+    # a node may compute from no other one, and nothing need be predicted of it
     missing = [field for field in missing if field not in ("dependencies", "predictability")]
     if missing:
         yield TreeProblem(name, f"not reproducible yet: no {', '.join(missing)}", hint=True)
@@ -350,6 +354,7 @@ def _leads_back(name: str, edges: Mapping[str, list[str]]) -> bool:
     seen: set[str] = set()
     ahead = list(edges.get(name, ()))
     while ahead:
+        # a list and no recursion: a chain may have `MAX_NODES` nodes
         each = ahead.pop()
         if each == name:
             return True

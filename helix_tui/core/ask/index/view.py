@@ -215,6 +215,7 @@ class IndexView:
         found = []
         for at in self._by_stem.get(tail.rpartition("/")[2], ()):
             whole = self.paths[at].lower().partition(".")[0]
+            # a package's own file, `a/b/__init__.py`, stands for its folder
             ends = (whole, whole.rpartition("/")[0])
             if any(f"/{end}".endswith(f"/{tail}") for end in ends):
                 found.append(at)

@@ -92,6 +92,7 @@ def _symbols(docs: Sequence[PoolEntry], slots: Sequence[Slot]) -> list[tuple[str
         for symbol in dict.fromkeys(_names(entry.span.text)):
             counts[symbol] += 1
             first.setdefault(symbol, len(first))
+        # near is what stands in one paragraph or item with a word of the question
         for block in re.split(r"\n\s*\n|\n(?=\s*[-*|])", entry.span.text):
             if not asked.isdisjoint(terms_in(block)):
                 near.update(_names(block))

@@ -184,6 +184,7 @@ def _words_of(head: str, names: tuple[str, ...]) -> tuple[SubjectWord, ...]:
     found: dict[str, SubjectWord] = {}
     framed: dict[str, SubjectWord] = {}
     for place, word in enumerate(_pieces(head)):
+        # `use_cache` is asked about, "use" only asks
         coded = word in parts_of_names
         if word in STOP_WORDS and not coded:
             continue

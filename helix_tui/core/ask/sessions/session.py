@@ -196,6 +196,7 @@ class _Asking:
         self._kept = len(held)
         if held:
             self._tell(News("retrieve", f"kept {len(held)} sources of the question before"))
+        # the loop begins with what still holds of the evidence of the question before
         retrieval = Controller(
             searcher,
             question,
@@ -205,6 +206,7 @@ class _Asking:
             tell=lambda step: self._tell(News("retrieve", said_of(step), step)),
         ).run()
         self._timed("retrieve")
+        # a question about records ends here: neither senses nor symbols of the files have a say in it
         wanted, found = self._records(retrieval)
         # `library.records` reads them all, so it is asked for only where they can answer
         told = answer_records(wanted, found, self._library.records if found or wanted.ended or wanted.day else None)
@@ -226,6 +228,7 @@ class _Asking:
         self._timed("align")
         pool, passages = self._passages(searcher, pool, found, len(retrieval.steps) + 1)
         self._timed("passages")
+        # evidence of senses that were not chosen goes before anything is cut to fit
         belongs = list(prefer(ambiguity, pool.ordered)) if ambiguity.selected else []
         unwanted = frozenset(entry.span.key for entry, wanted in belongs if not wanted)
         passages = [one for one in passages if one.span.key not in unwanted]
