@@ -410,7 +410,10 @@ class Live:
             folders = folders_to_watch(self._gatherer.project, self.snapshot.runs)
             watcher = Watcher(folders, self._stop, TICK_MS)
             try:
-                self._look(set(folders), everything=True)  # what changed between the last look and the watch
+                self._look(set(folders), everything=True)
+                self._full_look_owed = (
+                    True  # the watch begins with the first wait: what changed before it is due once more
+                )
                 self._follow(watcher, folders)
             finally:
                 watcher.close()

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from helix_tui.core.beads.graph import with_titles
+from helix_tui.core.beads.record import decode_bead
 from helix_tui.core.ground.text import split_block
 from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.signals.questions import UNDECIDED, OpenQuestion, causes
@@ -40,3 +43,11 @@ def test_memories_in_a_description_stand_apart() -> None:
     text = "Do it.\n\n<helix-memory>\nPATTERNS TO APPLY:\n- this</helix-memory>"
     assert split_block(text) == ("Do it.", "PATTERNS TO APPLY:\n- this")
     assert split_block("plain") == ("plain", "")
+
+
+@pytest.mark.parametrize("row", ['{"id":"a",%s}', '{ "id" : "a", %s }'])
+def test_what_holds_a_bead_is_read_whoever_wrote_the_row(row: str) -> None:
+    tried = decode_bead((row % '"execution-eligible": false, "helix-held-for" : "tried: no_changes"').encode())
+    judged = decode_bead((row % '"execution-eligible": false, "helix-held-for" : "failed"').encode())
+    assert causes(tried) == ("tried in this run and skipped until its record changes or the run ends",)
+    assert causes(judged) == ("waits for your decision on its last attempt",)

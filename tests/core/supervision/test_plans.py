@@ -53,6 +53,9 @@ def test_one_change_makes_the_graph_and_one_undo_takes_it_away(
     assert "DELTA: src/models.py" in document["description"]
     assert not judge(document, beads, strict=True).errors
     assert not any(task.seq not in made for task in TASKS)
+    some = {bead_id: bead for bead_id, bead in beads.items() if bead_id != made["003"]}
+    rest = bead_operations(PLAN, some, epic=True)
+    assert [each.values.get("parent") for each in rest] == [epic], "what is left joins the epic that is there"
     if era == "april":  # that release neither deletes nor cancels a bead, and the plan says so beforehand
         assert not done.plan.undoable
         return

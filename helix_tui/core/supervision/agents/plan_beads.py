@@ -46,7 +46,10 @@ def bead_operations(
         Operations for one change; a task that has a bead already is left out, and others wait on that bead.
     """
     made = beads_of(plan, beads)
-    # no second epic for one plan
+    if epic and made and not parent:  # no second epic for one plan: what is left joins the first
+        parent = next(
+            (i for i, bead in beads.items() if bead.issue_type == "epic" and _plan_label(plan) in bead.labels), ""
+        )
     epic = epic and not made
     phase = _phase_label(beads.values())
     spec = spec_id or f"plan-{plan.id}"

@@ -194,7 +194,8 @@ def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIE
     if not now:
         request(project, "stop")
         return StopEnding(holder.pid, "asked")
-    os.kill(holder.pid, signal.SIGTERM)
+    with contextlib.suppress(ProcessLookupError):  # it ended by itself since it was looked for
+        os.kill(holder.pid, signal.SIGTERM)
     if _gone(holder, patience):
         return StopEnding(holder.pid, "stopped")
     # killed by force it can neither end its ddx nor remove its pid file: both are done for it here

@@ -70,10 +70,11 @@ def causes(bead: Bead, questions: Iterable[Asked] = ()) -> tuple[str, ...]:
     ]
     if bead.execution_eligible is not False:
         return tuple(found)
-    # marks are looked for in the raw bytes, in ddx's own form of a row: JSON without spaces
-    if f'"{UNDECIDED}":"tried'.encode() in bead.raw:
+    # the whole row is decoded only where its bytes hold the mark: this is asked of every bead that is not ready
+    held = bead.document().get(UNDECIDED) if f'"{UNDECIDED}"'.encode() in bead.raw else None
+    if isinstance(held, str) and held.startswith("tried"):
         found.append("tried in this run and skipped until its record changes or the run ends")
-    elif not found and f'"{UNDECIDED}"'.encode() in bead.raw:
+    elif not found and held is not None:
         found.append("waits for your decision on its last attempt")
     if f'"{DRIFTED}"'.encode() in bead.raw:
         found.append("its parent or document changed: polish it, or accept that (helix-tui check --acknowledge)")

@@ -171,25 +171,28 @@ def end_resolving(root: Path, files: Sequence[Path]) -> str:
     left = [path.name for path in files if path.is_file() and _MARKER.search(path.read_bytes())]
     if left:
         # aborting the merge throws away what somebody has resolved so far
-        kept = _put_aside(files)
+        kept = _put_aside(root, files)
         call_off(root)
         named = ", ".join(left[:MAX_NAMED])
         raise OperationRefused(f"{named} still has conflict markers: the merge was aborted; your edits are in {kept}")
     for words in (("add", "--", *map(str, files)), ("commit", "-q", "--no-edit")):
         done = try_git(root, *words)
         if done.rc != 0:
-            said = failure(words[0], done)
+            # a hook of the project may refuse the commit: what was resolved is work of somebody's all the same
+            kept = _put_aside(root, files)
             call_off(root)
-            raise OperationRefused(said)
+            raise OperationRefused(f"{failure(words[0], done)}; the merge was aborted, your edits are in {kept}")
     return _head(root)
 
 
-def _put_aside(files: Sequence[Path]) -> Path:
-    """Copies of files whose edits would be lost."""
+def _put_aside(root: Path, files: Sequence[Path]) -> Path:
+    """Copies of files whose edits would be lost, each where it stands in the project: two may have one name."""
     folder = Path(tempfile.mkdtemp(prefix="helix-merge-"))
     for path in files:
         if path.is_file():
-            shutil.copy(path, folder / path.name)
+            copy = folder / path.relative_to(root)
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(path, copy)
     return folder
 
 
