@@ -97,7 +97,8 @@ STATUSES = frozenset({"open", "in_progress", "closed", "blocked", "proposed", "c
 _HEAD_STATUSES = frozenset({"blocked", "proposed", "cancelled"})
 
 
-_DIGITS = re.compile(r"[+-]?[0-9]+")
+_DIGITS = re.compile(r"[+-]?[0-9]{1,40}")
+"""A whole number, as far as one can be: Python refuses to read more than 4,300 digits."""
 
 INJECTED = "helix-injected:"
 """Begins the label of a bead that HELIX put into the queue; what kind of bead it is follows."""
@@ -186,7 +187,7 @@ class Bead(Struct, frozen=True, gc=False):
         raw = self.claimed_pid
         if isinstance(raw, int):
             return raw
-        return int(raw) if raw and raw.isdecimal() else None
+        return int(raw) if raw and raw.isdecimal() and len(raw) < 20 else None
 
     @property
     def injected(self) -> str:

@@ -343,6 +343,6 @@ def _word(document: Mapping[str, Any], key: str) -> str:
 
 def _pid(value: object) -> int | None:
     # April writes the process number of a row as text
-    if isinstance(value, str) and value.isdecimal():
+    if isinstance(value, str) and value.isdecimal() and len(value) < 20:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

@@ -8,6 +8,7 @@ they differ however long they are.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -450,7 +451,7 @@ def stored(name: str, text: str, dialect: Dialect) -> Any:
     a line ends with LF alone (every release reads ``--set`` as CSV, which takes the CR before it away)."""
     if text in ("true", "false"):
         return text == "true"
-    if name == "queue-rank" and dialect.rank_is_number and text.lstrip("-").isdecimal():
+    if name == "queue-rank" and dialect.rank_is_number and re.fullmatch(r"-?[0-9]{1,19}", text):
         return int(text)
     return text.replace("\r\n", "\n")
 

@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import decode_bead
 from helix_tui.core.beads.tracker import TrackerReader, parse_rows
+from helix_tui.core.ddx.attempts.from_events import was_rejected
+from helix_tui.core.ddx.claims import row_claim
 
 
 @pytest.mark.parametrize("kind", ["fifo", "folder", "loop"])
@@ -44,3 +47,18 @@ def test_a_record_nested_deeply_is_read_or_dropped_but_never_raises(depth: int) 
     for bead in tracker.beads.values():
         assert bead.document().get("id", "a") == "a"
     assert decode_bead(b'{"id":"a"}').document() == {"id": "a"}
+
+
+def test_a_number_without_end_orders_and_claims_nothing() -> None:
+    long = "9" * 5_000
+    row = f'{{"id":"a","title":"t","queue-rank":"{long}","queue_rank":"4","claimed-pid":"{long}","claimed-at":"x"}}'
+    bead = decode_bead(row.encode())
+    assert (bead.queue_rank, bead.pid) == (4, None)
+    assert classify(parse_rows(row.encode()).beads, now=0).ready == ("a",)
+    assert row_claim(bead).pid is None
+
+
+def test_a_rejected_result_is_found_beside_an_event_of_another_shape() -> None:
+    row = '{"id":"a","events":[{"kind":7,"body":[]},{"kind":"preserved-result-rejected","body":"result_rev=abc"}]}'
+    assert was_rejected(decode_bead(row.encode()), "abc")
+    assert not was_rejected(decode_bead(row.encode()), "abd")

@@ -208,6 +208,12 @@ def test_a_plan_that_was_shown_holds_or_nothing_is_done(world: WorldFactory) -> 
     assert here.rows()["a"]["labels"] == ["helix", "theirs", "x"]
 
 
+@pytest.mark.parametrize("rank", ["--5", "+-5", "9" * 5_000, "five"], ids=["signs", "both", "long", "word"])
+def test_what_is_no_rank_is_refused(world: WorldFactory, rank: str) -> None:
+    (refusal,) = world(rows("head")).curator.plan([op.assign("a", {"queue-rank": rank})]).refusals
+    assert refusal.why.startswith("a rank is a whole number")
+
+
 def test_after_ddx_init_the_queue_is_empty_and_without_a_ddx_folder_there_is_none(
     world: WorldFactory,
 ) -> None:

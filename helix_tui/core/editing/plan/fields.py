@@ -10,6 +10,7 @@ anew in tens (docs/formats/ddx.md §2).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -351,7 +352,7 @@ def _check_writable(name: str) -> None:
 
 
 def _checked_rank(writing: PlanBuilder, text: str) -> Any:
-    if not text.lstrip("+-").isdecimal():
+    if not re.fullmatch(r"[+-]?[0-9]{1,19}", text):
         raise OperationRefused(f"a rank is a whole number, not “{called(text)}”")
     return stored("queue-rank", str(int(text)), writing.dialect)
 
