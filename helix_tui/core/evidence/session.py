@@ -283,7 +283,6 @@ class AskSession:
         else:
             records = library.records
             spans = records.named(place.id) if records is not None else ()
-            # a record has no file of lines: its passages follow each other without a gap, so together they are its text
             lines = [line for span in spans for line in span.text.split("\n")][start - 1 : end]
         if not lines:
             raise NotAskable(f"nothing here is called {ident[:200]}: ids come from search and ask, paths from git")
