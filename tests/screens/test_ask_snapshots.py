@@ -67,7 +67,7 @@ def test_answer(snap_compare: Compare, app: Console, size: tuple[int, int]) -> N
 
 
 def test_list_beside_an_agent(snap_compare: Compare, app: Console) -> None:
-    assert snap_compare(app, terminal_size=(48, 24), run_before=after(QUESTIONS[0]))
+    assert snap_compare(app, terminal_size=(48, 24), run_before=after(QUESTIONS[0], "escape"))
 
 
 def test_evidence(snap_compare: Compare, app: Console) -> None:
