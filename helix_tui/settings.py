@@ -68,7 +68,12 @@ class SavedView(Struct, frozen=True):
         parts: dict[str, object] = {"name": self.name, "filter": self.filter, "view": self.view, "key": self.key}
         if self.columns is not None:
             parts["columns"] = list(self.columns)
-        lines = [f"{name} = {json.dumps(value)}" for name, value in parts.items() if value or name == "columns"]
+        # JSON's \u names halves of an emoji, which TOML refuses; of control characters JSON leaves DEL as it is
+        lines = [
+            f"{name} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
+            for name, value in parts.items()
+            if value or name == "columns"
+        ]
         return "\n".join(["[[view]]", *lines])
 
 

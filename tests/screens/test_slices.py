@@ -112,8 +112,13 @@ def test_a_file_of_views_that_somebody_broke_is_said_and_not_overwritten(tmp_pat
 
 def test_a_saved_view_reads_back_as_it_was(tmp_path: Path) -> None:
     file = tmp_path / "views.toml"
-    view = SavedView('quote " and \\ and ü', 'title "x"', "lanes", (), "f7", saved=True)
+    view = SavedView('quote " and \\ and ü and 🚀', 'title "x"', "lanes", (), "f7", saved=True)
     book = ViewBook(path=file)
     book.keep(view)
     book.write()
     assert ViewBook(path=file).named(view.name) == view
+
+
+def test_control_characters_in_a_view_leave_its_file_readable() -> None:
+    view = SavedView("a\x7fb\nc\x01d")
+    assert tomllib.loads(view.as_toml())["view"][0]["name"] == view.name
