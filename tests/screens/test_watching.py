@@ -16,13 +16,14 @@ from msgspec.structs import replace
 
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.execute.gate import find_executable
+from helix_tui.core.editing.execute.gate import GateBusy, find_executable
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.focus import plan_focus
 from helix_tui.core.supervision.signals.questions import Tried, bead_fingerprint
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
+from helix_tui.screens.needs.actions import BesideQueue
 from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.settings import Settings, parse_quiet
 from tests.screens.conftest import Console, MakeConsole
@@ -293,3 +294,26 @@ async def test_what_is_new_is_told_once_and_not_in_quiet_hours(
         assert told == [f"\a\x1b]9;{said}\x1b\\"]
         (document,) = map(json.loads, out.read_text().splitlines())
         assert [need["bead_id"] for need in document["needs"]] == ["a"]
+
+
+async def test_what_could_not_be_undone_or_redone_is_what_the_next_key_tries(console: MakeConsole) -> None:
+    busy = [GateBusy("busy"), None, GateBusy("busy"), None]
+    called: list[str] = []
+
+    def tried(name: str) -> str:
+        called.append(name)
+        if (error := busy.pop(0)) is not None:
+            raise error
+        return name
+
+    app = console(lines([row("a", status="proposed")]))
+    async with app.run_test(size=(120, 30)) as pilot:
+        await at_rest(pilot)
+        app.push_screen(screen := NeedsScreen())
+        await at_rest(pilot)
+        screen._undo += [BesideQueue(str, str), BesideQueue(lambda: tried("redone"), lambda: tried("undone"))]
+        for key in ("u", "u", "U", "U"):
+            await pilot.press(key)
+            await at_rest(pilot)
+        assert called == ["undone", "undone", "redone", "redone"]
+        assert (len(screen._undo), len(screen._redo)) == (2, 0)

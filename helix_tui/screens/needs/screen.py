@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt
     from helix_tui.core.supervision.signals.orphans import Orphan
 
+Steps = list[actions.BesideQueue]
 _ASKED = frozenset({"physics-level", "guidance", "conflict", "ambiguous", "clarification", "escalation", "gap"})
 """Kinds that are answered in a sheet."""
 
@@ -129,23 +130,27 @@ class NeedsScreen(NeedList):
         self._redo.clear()
         self._job(step)
 
-    def _job(self, step: actions.BesideQueue, *, back: bool = False) -> None:
-        """Do something beside the queue in a thread, or take it back; say what came of it, and look again."""
+    def _job(self, step: actions.BesideQueue, came: Steps | None = None, *, back: bool = False) -> None:
+        """Do something beside the queue in a thread, or take it back; say what came of it, and look again.
+
+        ``came``: the list that the step was taken from, to which it returns where it fails.
+        """
+        way = self._redo if back else self._undo
 
         def do() -> None:
             try:
                 said, severity = (step.undo if back else step.do)(), "information"
             except (OperationRefused, OSError, WritesForbidden, GateBusy) as error:
                 said, severity = clean_line(str(error), 300), "warning"
-            self.app.call_from_thread(self._did, said, severity, step, self._redo if back else self._undo)
+            self.app.call_from_thread(self._did, said, severity, step, way if severity == "information" else came)
 
         self.run_worker(do, thread=True, group="needs")
 
-    def _did(self, said: str, severity: str, step: actions.BesideQueue, way: list[actions.BesideQueue]) -> None:
+    def _did(self, said: str, severity: str, step: actions.BesideQueue, to: Steps | None) -> None:
         self.console.say(said, severity)
-        # only what was done can be undone
-        if severity == "information":
-            way.append(step)
+        # only what was done can be undone, and what could not be undone still can be
+        if to is not None:
+            to.append(step)
         self.marked = frozenset()
         self.console.refresh_needs()
 
@@ -257,14 +262,14 @@ class NeedsScreen(NeedList):
     def action_undo(self) -> None:
         """Undo what was done last: here beside the queue, else in the queue."""
         if self._undo:
-            self._job(self._undo.pop(), back=True)
+            self._job(self._undo.pop(), self._undo, back=True)
         else:
             super().action_undo()
 
     def action_redo(self) -> None:
         """Do again what was undone last: here beside the queue, else in the queue."""
         if self._redo:
-            self._job(self._redo.pop())
+            self._job(self._redo.pop(), self._redo)
         else:
             super().action_redo()
 
