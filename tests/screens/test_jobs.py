@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gc
+import threading
 import weakref
+from types import SimpleNamespace
+from typing import Any, cast
 
+from helix_tui.screens.editing.change_runner import ChangeRunner
 from tests.screens.conftest import MakeConsole
 
 
@@ -26,3 +30,29 @@ async def test_what_a_worker_worked_on_is_gone_without_the_collector(console: Ma
             assert gone() is None
         finally:
             gc.enable()
+
+
+def test_a_change_sent_after_the_stop_leaves_the_one_that_runs_stopped() -> None:
+    curator: Any = SimpleNamespace(progress=None)
+    host: Any = SimpleNamespace(call_later=lambda call, *args: call(*args), show_pending=lambda: None)
+    runner = ChangeRunner(host, lambda: curator)
+    began, sent = threading.Event(), threading.Event()
+    goes_on: list[bool] = []
+
+    def first(*_: object) -> None:
+        began.set()
+        assert sent.wait(10)
+        goes_on.append(curator.progress(1, 2))
+
+    def run(work: Any) -> None:
+        runner.run(cast(Any, SimpleNamespace(beads=(), run=work)), cast(Any, None), lambda _: None, lambda _: None)
+
+    run(first)
+    assert began.wait(10)
+    assert runner.stop()
+    run(lambda *_: goes_on.append(curator.progress(1, 2)))
+    sent.set()
+    assert runner.settle(10)
+    assert goes_on == [False, True]
+    assert not runner.stop()
+    runner.end()

@@ -127,7 +127,10 @@ class ChangeRunner:
         self._host = host
         self._changes = JobQueue("curation", host.call_later)
         self._plans = JobQueue("foresight", host.call_later)
+        self._stops: list[threading.Event] = []
+        """The stop of each change that runs or waits: one sent later has its own."""
         self._stopped = threading.Event()
+        """The stop of the change that runs."""
         self._waiting: list[ChangeRequest] = []
         self.curator.progress = self._go_on
 
@@ -175,21 +178,27 @@ class ChangeRunner:
         failed: Callable[[Trouble], None],
     ) -> None:
         """Do what was shown, once the changes before it are done."""
-        self._stopped.clear()
+        stopped = threading.Event()
+        self._stops.append(stopped)
         self._waiting.append(request)
         self._show(None)
 
         def ended(call: Callable[[Any], None], result: Any) -> None:
+            self._stops.remove(stopped)
             self._waiting.remove(request)
             self._show(None)
             call(result)
 
-        self._changes.send(lambda: request.run(self.curator, shown), partial(ended, done), partial(ended, failed))
+        def work() -> Result | None:
+            self._stopped = stopped
+            return request.run(self.curator, shown)
+
+        self._changes.send(work, partial(ended, done), partial(ended, failed))
 
     def stop(self) -> bool:
-        """Let the change that runs end after its present command; False where none runs."""
-        if self._waiting:
-            self._stopped.set()
+        """Let the changes sent so far end after their present command; False where none runs."""
+        for each in self._stops:
+            each.set()
         return bool(self._waiting)
 
     def settle(self, seconds: float) -> bool:
