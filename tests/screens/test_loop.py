@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import AttemptEvidence
-from helix_tui.core.ddx.attempts.index import Attempt
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.screens.loop import attempt_screen as attempt_module
 from helix_tui.screens.loop.attempt_screen import load_evidence

@@ -10,9 +10,9 @@ from helix_tui.cli.call import Call
 from helix_tui.cli.loading import Present, add_since, archived_bead, began_since, find_bead, load, since_of
 from helix_tui.cli.paint import columns
 from helix_tui.core.beads.tracker import Tracker
-from helix_tui.core.ddx.attempts.attempt import count_headings, count_outcomes
+from helix_tui.core.ddx.attempts.attempt import Attempt, count_headings, count_outcomes
 from helix_tui.core.ddx.attempts.evidence import interpret
-from helix_tui.core.ddx.attempts.index import Attempt, AttemptBook, AttemptIndex
+from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
 from helix_tui.core.ddx.attempts.sums import Sums, format_sum, format_whole, sum_calls
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import Outcome

@@ -20,14 +20,11 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from helix_tui.core.ground.files import make_folder
 from helix_tui.core.ground.secret_rules import secrets
 from helix_tui.core.ground.text import clean_block
-
-if TYPE_CHECKING:
-    from logging import Logger
 
 NAME = "helix.log"
 LEVELS = ("debug", "info", "warning", "error", "off")
@@ -62,26 +59,20 @@ def end() -> None:
     """Let go of the file and write nowhere until `begin`."""
     global _file
     if _file is not None:
-        import logging
-
         logging.getLogger("helix").removeHandler(_file)
         _file.close()
         _file = None
     _where.clear()
 
 
-def logger(name: str) -> Logger:
+def logger(name: str) -> logging.Logger:
     """The logger ``helix.<name>``. Without `begin`, or with HELIX_LOG=off, it writes nowhere."""
-    import logging
-
     if _file is None:
         _open(logging.getLogger("helix"))
     return logging.getLogger(f"helix.{name}")
 
 
-def _open(root: Logger) -> None:
-    import logging
-
+def _open(root: logging.Logger) -> None:
     global _file
     # else logging prints on stderr what it could not log, over the console
     logging.raiseExceptions = False

@@ -21,7 +21,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,7 +32,6 @@ from helix_tui.core.ddx.attempts.attempt import (
     Piece,
     Review,
     Source,
-    Tokens,
     merge,
     revisions,
     with_baselines,
@@ -58,9 +56,6 @@ from helix_tui.core.ddx.files import Stamp, stamp_of
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS
-
-if TYPE_CHECKING:
-    from helix_tui.core.ddx.attempts.attempt import Attempt
 
 _FULL = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _CAP = 64 << 20
@@ -173,8 +168,6 @@ def merge_report(branch: BranchHistory | None, report: Piece) -> Attempt:
     branch.look(made)
     return merge(report.attempt_id, {report.source: report}, on_branch=branch.holds_any(made))
 
-
-__all__ = ["Attempt", "AttemptBook", "AttemptIndex", "Review", "Tokens"]
 
 _NEAR = 180 * NS
 """How far an event may stand from an attempt's end and still tell of it, when nothing else ties them."""
