@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+from codecs import getincrementaldecoder
 from collections.abc import Sequence
 from itertools import islice
 from pathlib import Path
@@ -17,12 +18,12 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.files import decode_object, read_bytes
+from helix_tui.core.ddx.files import decode_object, read_bytes, stamp_of
 from helix_tui.core.ddx.names import status_of, text, whole
 from helix_tui.core.ground.errors import UNROUTED, WHO
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.project import files_below
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, format_span
 
 Interpretation = Literal["resolvable", "parked", "physics-level"]
@@ -275,8 +276,19 @@ def _list_files(bundle: Path) -> tuple[EvidenceFile, ...]:
 
 
 def _read(path: Path, cap: int) -> str:
+    """The text of a file up to ``cap`` bytes; of a longer one the last line says how many more it has."""
     raw = read_bytes(path, cap + 1)
-    return clean_block(raw.decode("utf-8", "replace"), cap) if raw else ""
+    if not raw:
+        return ""
+    decoder = getincrementaldecoder("utf-8")("replace")
+    # without the end of input it holds back a character that the cut left unfinished
+    shown = decoder.decode(raw[:cap], final=len(raw) <= cap)
+    text = clean_block(shown, cap)
+    if len(raw) <= cap:
+        return text
+    size = max(stamp[1] if (stamp := stamp_of(path)) is not None else 0, len(raw))
+    beyond = size - cap + len(decoder.getstate()[0])
+    return f"{text}\n… {counted(beyond, 'more byte')}"
 
 
 def _read_checks(bundle: Path, problems: list[str]) -> tuple[AttemptCheck, ...]:

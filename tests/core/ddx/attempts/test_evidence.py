@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Review
-from helix_tui.core.ddx.attempts.evidence import interpret, read_diff, read_evidence
+from helix_tui.core.ddx.attempts.evidence import PROMPT_CAP, interpret, read_diff, read_evidence
 from helix_tui.core.ground.time import NS, parse_instant
 
 NOW = parse_instant("2026-08-01T12:00:00Z") or 0
@@ -220,3 +220,23 @@ def test_the_diff_of_an_attempt_leaves_out_its_own_record(repository: Path) -> N
     assert "work.txt" in diff.text
     assert ".ddx/executions/b/" in diff.text
     assert ".ddx/executions/a/" not in diff.text
+
+
+@pytest.mark.parametrize(
+    ("written", "shown", "beyond"),
+    [
+        (b"x" * 900_000, "x" * PROMPT_CAP, "\n\u2026 700,000 more bytes"),
+        ("x" * (PROMPT_CAP - 1) + "\u00e9y", "x" * (PROMPT_CAP - 1), "\n\u2026 3 more bytes"),
+        ("\u00e9" * (PROMPT_CAP // 2), "\u00e9" * (PROMPT_CAP // 2), ""),
+        (b"half \xc3", "half \ufffd", ""),
+    ],
+    ids=["ascii", "character cut", "just as long", "broken"],
+)
+def test_a_long_text_says_how_much_of_it_is_left_out(
+    tmp_path: Path, written: bytes | str, shown: str, beyond: str
+) -> None:
+    bundle = tmp_path / "bundle"
+    bundle.mkdir()
+    (bundle / "prompt.md").write_bytes(written if isinstance(written, bytes) else written.encode())
+    prompt = read_evidence(Attempt("a", bundle=bundle)).prompt
+    assert prompt == shown + beyond
