@@ -43,9 +43,11 @@ def uncommitted(root: Path, paths: Iterable[str] = (), *, timeout: float = 20.0)
         root: the work tree.
         paths: look at these alone.
         timeout: seconds that git may take.
+
+    Beyond 4 MiB of names the rest is left out.
     """
     words = ("status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--")
-    raw = _git(root, (*words, *(paths or (".",))), timeout)
+    raw = git_records(root, (*words, *(paths or (".",))), timeout)
     if raw is None:
         return None
     records = [record for record in raw.split("\0") if len(record) > 3]
@@ -63,7 +65,7 @@ def implementation_changes(root: Path) -> tuple[str, ...] | None:
 
 def tracked(root: Path, paths: Sequence[str], *, timeout: float = 20.0) -> tuple[str, ...]:
     """Those files below some paths that git tracks."""
-    raw = _git(root, ("ls-files", "-z", "--", *paths), timeout)
+    raw = git_records(root, ("ls-files", "-z", "--", *paths), timeout)
     return tuple(path for path in (raw or "").split("\0") if path)
 
 
@@ -72,19 +74,29 @@ def _unfolded_skill(root: Path, path: str) -> bool:
     if not path.startswith(_SKILLS):
         return False
     link = "/".join(path.split("/")[:3])
-    staged = _git(root, ("ls-files", "--stage", "--", link), 20.0) or ""
+    staged = git_records(root, ("ls-files", "--stage", "-z", "--", link), 20.0) or ""
     # git's mode of a symbolic link
     return staged.startswith("120000") and (root / link).is_dir()
 
 
-def _git(root: Path, words: Sequence[str], timeout: float) -> str | None:
+def git_records(root: Path, words: Sequence[str], timeout: float, cap: int | None = None) -> str | None:
+    """What a git that only reads prints of records that end in NUL; None where it does not answer.
+
+    Args:
+        timeout: seconds that git may take.
+        cap: bytes at which it is ended, 4 MiB if not said; the record that this cuts is left out.
+    """
+    # looking must not lock the index beside a worker
     env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
     argv = ("git", "-C", os.fspath(root), *words)
     try:
-        done = run(argv, env=env, timeout=timeout, cap=_CAP, stop_at_cap=True)
+        done = run(argv, env=env, timeout=timeout, cap=_CAP if cap is None else cap, stop_at_cap=True)
     except OSError:
         return None
-    return None if done.rc != 0 and not done.truncated else done.stdout.decode("utf-8", "surrogateescape")
+    if done.timed_out or (done.rc != 0 and not done.truncated):
+        return None
+    whole = done.stdout[: done.stdout.rfind(b"\0") + 1] if done.truncated else done.stdout
+    return whole.decode("utf-8", "surrogateescape")
 
 
 _MAX_OUTPUT = 256 << 20

@@ -6,7 +6,10 @@ import json
 import subprocess
 from pathlib import Path
 
-from helix_tui.core.ddx.git_state import BeadHistory
+import pytest
+
+from helix_tui.core.ddx import git_state
+from helix_tui.core.ddx.git_state import BeadHistory, uncommitted
 from helix_tui.core.ground.project import find_project
 from tests.conftest import ProjectFactory
 
@@ -57,3 +60,13 @@ def test_without_git_and_for_strange_ids_nothing_is_known(project: ProjectFactor
     history = BeadHistory(find_project(project([]), env={}))
     for bead_id in ("a-1", "", "a\n1", "--all", "$(x)"):
         assert history.last_seen(bead_id) is None
+
+
+def test_a_name_that_the_cap_cuts_is_not_listed(project: ProjectFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = project([], git=True)
+    for name in ("one.txt", "three.txt", "two.txt"):
+        (root / name).touch()
+    assert uncommitted(root) == ("one.txt", "three.txt", "two.txt")
+    # "?? one.txt" with its NUL is 11 bytes, and 8 more are a part of the next
+    monkeypatch.setattr(git_state, "_CAP", 19)
+    assert uncommitted(root) == ("one.txt",)
