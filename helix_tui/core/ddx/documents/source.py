@@ -31,7 +31,7 @@ from helix_tui.core.ddx.documents.graph import (
     slug_of,
 )
 from helix_tui.core.ddx.files import Stamps, settled
-from helix_tui.core.ground.process import run
+from helix_tui.core.ddx.git_state import git_records
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_instant, parse_instant
@@ -438,18 +438,21 @@ def _before(
 def _changed_paths(root: Path, since: int) -> dict[str, int | None]:
     """Markdown files that changed since an instant: when last committed, None where not committed."""
     marks = ("--format=%x00%ct", "--name-only", "--relative", f"--since={format_instant(since)}", "-z", *_MARKDOWN)
-    log = run(("git", "log", *marks), cwd=root, timeout=_GIT_TIMEOUT_S, cap=16 << 20)
+    log = git_records(root, ("log", *marks), _GIT_TIMEOUT_S, cap=16 << 20) or ""
     found: dict[str, int | None] = {}
     when = 0
-    for part in log.out.split("\0") if log.rc == 0 else ():
+    for part in log.split("\0"):
         word = part.strip("\n")
         if word.isdecimal():
             when = int(word) * NS
         elif word.lower().endswith(".md") and when >= since:  # git takes an instant to come for any
             found.setdefault(word, when)
-    diff = ("git", "diff", "--name-only", "--relative", "-z", "HEAD", *_MARKDOWN)
-    open_ = run(diff, cwd=root, timeout=_GIT_TIMEOUT_S)
-    for word in open_.out.split("\0") if open_.rc == 0 else ():
-        if word.lower().endswith(".md"):
+    # with that setting `git diff` writes the index whatever GIT_OPTIONAL_LOCKS says; without it files that were
+    # only touched are listed too, with no line added and none deleted
+    diff = ("-c", "diff.autoRefreshIndex=false", "diff", "--numstat", "--no-renames", "--relative", "-z", "HEAD")
+    for part in (git_records(root, (*diff, *_MARKDOWN), _GIT_TIMEOUT_S) or "").split("\0"):
+        added, _, rest = part.partition("\t")
+        deleted, _, word = rest.partition("\t")
+        if word.lower().endswith(".md") and (added, deleted) != ("0", "0"):
             found[word] = None
     return found

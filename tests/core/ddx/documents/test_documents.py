@@ -225,6 +225,23 @@ def test_a_bead_written_after_the_change_is_not_named(project: Project) -> None:
     assert change.beads == ("b-1",)
 
 
+def test_changes_are_told_without_git_and_leave_its_index_alone(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = project.root / "docs/prd.md"
+    path.write_text(path.read_text() + "More.\n")
+    os.utime(project.root / "docs/SD-001.md", (1, 1))  # git would note that it looked at it
+    beads = {"b-1": Bead(id="b-1", spec_id="SD-001", updated_at="2020-01-01T00:00:00Z")}
+    documents = read_documents(project)
+    index = (project.root / ".git" / "index").read_bytes()
+    told = {change.document.id: change.uncommitted for change in documents.changes(project, beads)}
+    assert (told["PRD"], told["SD-001"]) == (True, False)
+    assert (project.root / ".git" / "index").read_bytes() == index
+    monkeypatch.setenv("PATH", str(tmp_path / "empty"))
+    (change,) = documents.changes(project, beads)
+    assert (change.document.id, change.reviewed, change.beads) == ("PRD", ("FEAT-001",), ())
+
+
 def test_what_no_document_declares_is_searched_and_said(project: Project) -> None:
     documents = read_documents(project)
     for name, expected, how in (
