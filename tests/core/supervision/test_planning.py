@@ -159,6 +159,36 @@ def test_april_refuses_what_it_does_not_know() -> None:
     assert "still waits on a" in made.notes[0]
 
 
+@pytest.mark.parametrize(
+    ("ids", "by", "notes"),
+    [
+        (["a", "other"], "other", ["waiter still waits on a; let it wait on other instead"]),
+        # it cannot wait on itself, nor on what waits for it
+        (
+            ["a"],
+            "waiter",
+            ["waiter still waits on a, which no worker picks any more; remove that dependency, or close a"],
+        ),
+        (
+            ["a"],
+            "last",
+            ["waiter still waits on a, which no worker picks any more; remove that dependency, or close a"],
+        ),
+    ],
+)
+def test_what_waits_on_a_replaced_bead_is_told_what_it_can_do(ids: list[str], by: str, notes: list[str]) -> None:
+    rows = [*map(row, ids), row("waiter", "a"), row("last", "waiter")]
+    made = plan([op.supersede("a", by)], queue_of(rows), AUGUST)
+    assert list(made.notes) == notes
+
+
+def test_those_that_can_wait_on_the_replacement_are_told_apart() -> None:
+    rows = [row("a"), row("new", "a"), row("x", "a"), row("y", "a")]
+    made = plan([op.supersede("a", "new")], queue_of(rows), AUGUST)
+    assert made.notes[0] == "x, y still wait on a; let them wait on new instead"
+    assert made.notes[1].startswith("new still waits on a, which")
+
+
 def test_a_new_bead_always_says_its_priority() -> None:
     wish = op.create("New", labels=["helix", "x"], parent="epic", depends_on=["a"], spec_id="S-1", notes="n")
     assert words(wish) == [

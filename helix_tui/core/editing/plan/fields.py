@@ -178,8 +178,20 @@ def plan_supersede(writing: PlanBuilder, operation: Operation) -> None:
         for other in overlay.queue.graph.dependents.get(bead_id, ())
         if overlay.status(other) not in TERMINAL and bead_id in overlay.depends_on(other)
     ]
-    if waiting:
-        writing.notes.append(f"{named(waiting)} still wait on {called(bead_id)}; let them wait on {called(by)} instead")
+    # what the replacement itself waits for, or is under, cannot wait on it in turn
+    stuck = [other for other in waiting if _why_not_wait(writing, other, by)]
+    free = [other for other in waiting if other not in stuck]
+    if free:
+        wait, them = ("waits", "it") if len(free) == 1 else ("wait", "them")
+        writing.notes.append(
+            f"{named(free)} still {wait} on {called(bead_id)}; let {them} wait on {called(by)} instead"
+        )
+    if stuck:
+        wait, the = ("waits", "that dependency") if len(stuck) == 1 else ("wait", "those dependencies")
+        writing.notes.append(
+            f"{named(stuck)} still {wait} on {called(bead_id)}, which no worker picks any more; "
+            f"remove {the}, or close {called(bead_id)}"
+        )
 
 
 def plan_depend(writing: PlanBuilder, operation: Operation) -> None:
@@ -187,23 +199,29 @@ def plan_depend(writing: PlanBuilder, operation: Operation) -> None:
     bead_id, on = operation.bead_id, operation.values["on"]
     overlay = writing.overlay
     must_exist(overlay, bead_id)
+    if on != bead_id:
+        must_exist(overlay, on, "ddx accepts no dependency on a bead that is not in the tracker")
+        if on in overlay.depends_on(bead_id):
+            return
+    why = _why_not_wait(writing, bead_id, on)
+    if why:
+        raise OperationRefused(why)
+    edges = [*(overlay.value(bead_id, "dependencies") or ()), edge(bead_id, on)]
+    writing.add(("bead", "dep", "add", bead_id, on), {bead_id: {"dependencies": edges}})
+
+
+def _why_not_wait(writing: PlanBuilder, bead_id: str, on: str) -> str:
+    """Why ddx lets a bead not wait on another one that exists; empty where it does."""
+    overlay = writing.overlay
     if on == bead_id:
-        raise OperationRefused("a bead cannot wait for itself; name two different beads")
-    must_exist(overlay, on, "ddx accepts no dependency on a bead that is not in the tracker")
-    if on in overlay.depends_on(bead_id):
-        return
+        return "a bead cannot wait for itself; name two different beads"
     # ddx refuses a circle as well, without naming the beads that make it
     path = _path(overlay, on, bead_id)
     if path:
-        raise OperationRefused(
-            f"they would form a dependency cycle: {' → '.join(map(called, (bead_id, *path)))}; remove one of these"
-        )
+        return f"they would form a dependency cycle: {' → '.join(map(called, (bead_id, *path)))}; remove one of these"
     if not writing.dialect.waits_on_parents and on in _chain(bead_id, overlay.parent):
-        raise OperationRefused(
-            f"{called(on)} is above {called(bead_id)} in the tree, and ddx lets no bead wait on one above it"
-        )
-    edges = [*(overlay.value(bead_id, "dependencies") or ()), edge(bead_id, on)]
-    writing.add(("bead", "dep", "add", bead_id, on), {bead_id: {"dependencies": edges}})
+        return f"{called(on)} is above {called(bead_id)} in the tree, and ddx lets no bead wait on one above it"
+    return ""
 
 
 def plan_undepend(writing: PlanBuilder, operation: Operation) -> None:
