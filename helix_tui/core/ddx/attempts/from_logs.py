@@ -63,14 +63,20 @@ class MetricsFile:
 
     def refresh(self) -> set[str]:
         """Take in appended rows; the ids of beads they speak of."""
+        dirty = self._take(self._tail.poll())
+        while self._tail.behind:
+            dirty |= self._take(self._tail.poll())
+        for oldest in [*islice(self.rows, max(0, len(self.rows) - MAX_ROWS))]:
+            dirty.add(self.rows.pop(oldest).bead_id)
+        return dirty
+
+    def _take(self, lines: list[bytes]) -> set[str]:
+        """Take in what one poll brought; any poll may find that the file was replaced."""
         dirty: set[str] = set()
-        lines = self._tail.poll()
         if self._tail.replaced:
             # beads that the new file does not name lose their rows
             dirty |= {row.bead_id for row in self.rows.values()}
             self.rows, self.unread = {}, 0
-        while self._tail.behind:
-            lines += self._tail.poll()
         for line in lines:
             row = _row(line)
             if row is not None:
@@ -79,8 +85,6 @@ class MetricsFile:
                 dirty.add(row.bead_id)
             elif line.strip():
                 self.unread += 1
-        for oldest in [*islice(self.rows, max(0, len(self.rows) - MAX_ROWS))]:
-            dirty.add(self.rows.pop(oldest).bead_id)
         return dirty
 
 

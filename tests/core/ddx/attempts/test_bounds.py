@@ -10,8 +10,10 @@ import pytest
 
 from helix_tui.core.beads.tracker import TrackerReader
 from helix_tui.core.ddx.attempts.from_events import BeadEvents
+from helix_tui.core.ddx.attempts.from_logs import MetricsFile
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.attempts.loop_log import LoopLogs
+from helix_tui.core.ddx.files import LineTail
 
 MODULE = "helix_tui.core.ddx.attempts"
 
@@ -111,3 +113,25 @@ def test_the_texts_of_events_are_not_held(tmp_path: Path) -> None:
     finally:
         tracemalloc.stop()
     assert held < 500_000
+
+
+def test_metrics_replaced_between_two_polls_keep_no_row_of_the_old_file(tmp_path: Path) -> None:
+    def lines(*names: str) -> str:
+        return "".join(json.dumps({"attempt_id": name, "bead_id": f"b-{name}"}) + "\n" for name in names)
+
+    class Replaced(LineTail):
+        """Another file stands there once the first part was read."""
+
+        def poll(self) -> list[bytes]:
+            found = super().poll()
+            if any(b'"old-1"' in line for line in found):
+                self.path.write_text("\n" + lines("new-1", "new-2"))
+            return found
+
+    metrics = MetricsFile(tmp_path)
+    file = tmp_path / "metrics" / "attempts.jsonl"
+    file.parent.mkdir()
+    file.write_text(lines("old-1", "old-2"))
+    metrics._tail = Replaced(file, cap=len(lines("old-1")) + 4)
+    assert metrics.refresh() == {"b-old-1", "b-new-1", "b-new-2"}
+    assert [*metrics.rows] == ["new-1", "new-2"]
