@@ -186,16 +186,20 @@ class Queue:
         self.rule = rule_of(beads, era)
         self._standings: dict[str, Standing] = {}
         self._classify_all()
-        self._timed = [
-            standing
-            for standing in self._standings.values()
-            if standing.until is not None or standing.state == "claimed"
-        ]
         pickable = [bead_id for bead_id, standing in self._standings.items() if standing is _READY]
         order = pick_order(self.rule)
         self.picked_by_ddx: tuple[str, ...] = tuple(sorted(pickable, key=lambda bead_id: order(beads[bead_id])))
         self.ready: tuple[str, ...] = tuple(bead_id for bead_id in self.picked_by_ddx if bead_id not in claims.running)
-        self.position: Mapping[str, int] = {bead_id: place for place, bead_id in enumerate(self.ready, 1)}
+
+    @cached_property
+    def position(self) -> Mapping[str, int]:
+        """The place of each bead that is ready, 1-based."""
+        return {bead_id: place for place, bead_id in enumerate(self.ready, 1)}
+
+    @cached_property
+    def _timed(self) -> Sequence[Standing]:
+        """Those that time alone may change."""
+        return [each for each in self._standings.values() if each.until is not None or each.state == "claimed"]
 
     def standing(self, bead_id: str) -> Standing:
         """Where a bead stands; a live worker shows as ``running`` before anything else.

@@ -7,7 +7,8 @@ import pytest
 from helix_tui.core.ddx.dialect import AUGUST
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.plan.planner import Plan, plan
-from helix_tui.core.editing.preview import Consequences, foresee, ordinal
+from helix_tui.core.editing.preview import Consequences, PlannedQueue, foresee, ordinal
+from helix_tui.core.editing.steps import Overlay
 from helix_tui.core.editing.undo import PlanChanged
 from helix_tui.core.supervision.signals.orphans import plan_release
 from tests.core.supervision.conftest import WorldFactory, queue_of, row
@@ -108,3 +109,15 @@ def test_a_claim_that_is_no_orphan_any_more_is_not_released(world: WorldFactory)
     with pytest.raises(PlanChanged):
         made.curator.run_steps("unclaim", "release", gone, shown=shown, again=True)
     assert made.rows()["a-1"]["status"] == "in_progress"
+
+
+def test_a_planned_queue_knows_places_and_when_it_is_judged_anew() -> None:
+    queue = queue_of([row("a-1"), row("a-2"), row("a-3", **{"work-retry-after": "2100-01-01T00:00:00Z"})])
+    overlay = Overlay(queue)
+    for step in plan([operations.close("a-1")], queue, AUGUST).steps:
+        overlay.apply(step.edits, step.leases)
+    then = PlannedQueue(overlay)
+    assert then.position == {"a-2": 1}
+    until = then.standing("a-3").until
+    assert until is not None
+    assert [then.expired(until - 1), then.expired(until)] == [False, True]
