@@ -13,7 +13,7 @@ from helix_tui.core.ask.sessions.envelope import answer_blocks, not_found_of, re
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.widgets.base.line import Span
 from helix_tui.widgets.figures import result_ink
-from helix_tui.widgets.text.pane import Para, highlighted, section
+from helix_tui.widgets.text.pane import Para, Wrap, highlighted, section
 
 Document = Mapping[str, Any]
 
@@ -115,13 +115,18 @@ def body_paras(document: Document, text: str | None = None, tag: str = "answer")
             yield Para(key, tuple(_cited(bullet + block.text)), hang=len(bullet))
 
 
+def _wrap_of(file: str) -> Wrap:
+    """Where a line of a file may be broken: prose between words, code anywhere, since its blanks mean something."""
+    return "words" if file.lower().endswith((".md", ".rst", ".txt", ".adoc")) else "cells"
+
+
 def code_paras(tag: str, lines: Sequence[str], file: str, start: int, *, indent: int = 2) -> Iterator[Para]:
     """Lines of a file in the inks of its language; enter opens the file at the line."""
     width = len(str(start + len(lines)))
     for number, spans in enumerate(highlighted("\n".join(lines), file), start):
         key = open_key(file, number, tag) if file else f"{tag} {number}"
         said = f"{number:>{width}}  " if start else ""
-        yield Para(key, ((" " * indent + said, "edge"), *spans), wrap="cells", hang=indent + len(said))
+        yield Para(key, ((" " * indent + said, "edge"), *spans), wrap=_wrap_of(file), hang=indent + len(said))
 
 
 def _cited(text: str) -> Iterator[Span]:
@@ -294,7 +299,7 @@ def _span_lines(place: int, one: Mapping[str, Any]) -> Iterator[Para]:
     lines = highlighted(clean_block(one.get("text")), file)
     for number, spans in enumerate(lines[:MOST_LINES], int(one.get("start") or 1)):
         key = open_key(file, number, f"line {place}")
-        yield Para(key, ((f"{number:>6}  ", "edge"), *spans), wrap="cells", hang=8)
+        yield Para(key, ((f"{number:>6}  ", "edge"), *spans), wrap=_wrap_of(file), hang=8)
     if len(lines) > MOST_LINES:
         more = f"        … {len(lines) - MOST_LINES} more lines"
         yield Para(f"more {place}", ((more, "muted"),))
