@@ -101,7 +101,7 @@ def test_read_only_shows_and_changes_nothing(memory: Shell, root: Path) -> None:
     assert memory("proposals")["proposals"] == []
 
 
-PLAN = {
+PLAN: dict[str, Any] = {
     "objective": "Authenticate users",
     "tasks": [
         {
@@ -124,6 +124,32 @@ PLAN = {
         },
     ],
 }
+
+
+@pytest.mark.parametrize(("depends", "why"), [("009", "depends on 009, which is not a task"), ("002", "cycle")])
+def test_a_stored_plan_that_cannot_be_used_is_shown_with_its_problems(
+    memory: Shell,
+    root: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    depends: str,
+    why: str,
+) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(PLAN))
+    memory("plan", "add", "--file", str(file))
+    spoilt = json.dumps([PLAN["tasks"][0] | {"depends": depends}, PLAN["tasks"][1]])
+    connection = sqlite3.connect(root / ".helix" / "helix.db")
+    connection.execute("UPDATE plan SET tasks = ?", (spoilt,))
+    connection.commit()
+    connection.close()
+    shown = memory("plan", "show", "1")
+    assert shown["ready"] == []
+    assert why in shown["plan"]["problems"][0]
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
+    assert main(["memory", "plan", "show", "1", "-C", str(root)]) == 0
+    assert why in capsys.readouterr().out
 
 
 def test_a_plan_is_added_shown_and_made_beads_of(memory: Shell, root: Path, tmp_path: Path) -> None:

@@ -274,6 +274,8 @@ def tell_plan(call: Call, document: dict[str, Any]) -> Iterator[str]:
         for task in one["tasks"]:
             waits = "" if task["depends"] == "none" else f"  after {clean_line(task['depends'], 60)}"
             yield f"  {clean_line(task['seq'], 40)} {clean_line(task['objective'], 200)}{waits}"
+        for problem in one["problems"]:
+            yield call.paint(f"cannot be used: {clean_line(problem, 300)}", "error")
         if "ready" in document:
             yield f"can start: {clean_line(', '.join(document['ready']) or 'none', 300)}"
     for each in document.get("calls", ()):

@@ -140,7 +140,12 @@ class Plans:
         return _plan(rows[0]) if rows else None
 
     def ready(self, plan: MemoryPlan) -> tuple[str, ...]:
-        """Seqs of the tasks that can start: not delivered, not under way, and all that they wait on delivered."""
+        """Seqs of the tasks that can start: not delivered, not under way, and all that they wait on delivered.
+
+        None of a plan that cannot be used.
+        """
+        if plan.problems:
+            return ()
         newest = self._newest(plan)
         return tuple(task.seq for task in in_order(plan.tasks) if not _why_not(task, newest))
 
