@@ -271,6 +271,16 @@ def test_times_without_a_zone_are_local_and_spoilt_ones_are_unknown(opener: Open
     assert 0 <= recalled["import-loop"] <= 1
 
 
+def test_an_edge_that_stands_there_twice_is_joined_when_it_is_opened(opener: Opener, path: Path) -> None:
+    script = FIRST.replace(",\n    UNIQUE(from_name, to_name, rel_type)", "")
+    _make(path, script, *ROWS, ROWS[2])
+    memory = opener()
+    assert [(edge.from_name, edge.to_name, edge.weight) for edge in memory.edges()] == [
+        ("use-depends", "import-loop", 3.0)
+    ]
+    assert len(memory.list()) == 2
+
+
 @pytest.mark.parametrize(
     ("left_out", "instead"),
     [

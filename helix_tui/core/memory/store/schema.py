@@ -412,6 +412,7 @@ def bring_up_to_date(connection: sqlite3.Connection, now: int) -> None:
     for statement in _statements(SEED_TABLES + OUR_TABLES + OUR_TRIGGERS):
         connection.execute(statement)
     if not _once(connection):
+        _join_edges(connection)
         connection.execute(f"CREATE UNIQUE INDEX helix_edge_once ON memory_edge({', '.join(_EDGE)})")
     if known and "lift_passed" not in known:
         connection.execute(_PASSED)
@@ -452,6 +453,16 @@ def _once(connection: sqlite3.Connection) -> bool:
         if index[2] and keys == set(_EDGE):
             return True
     return not columns(connection, "memory_edge")
+
+
+def _join_edges(connection: sqlite3.Connection) -> None:
+    """Leave one row of each edge, the oldest, with the weights of all: as if it had been related again."""
+    by = ", ".join(_EDGE)
+    twice = connection.execute(
+        f"SELECT sum(coalesce(weight, 1.0)), min(rowid) FROM memory_edge GROUP BY {by} HAVING count(*) > 1"
+    ).fetchall()
+    connection.executemany("UPDATE memory_edge SET weight = ? WHERE rowid = ?", twice)
+    connection.execute(f"DELETE FROM memory_edge WHERE rowid NOT IN (SELECT min(rowid) FROM memory_edge GROUP BY {by})")
 
 
 def _noted(connection: sqlite3.Connection, key: str) -> int:
