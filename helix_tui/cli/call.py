@@ -19,6 +19,8 @@ from helix_tui.core.ground.errors import HelixError, ReaderGone
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import now_ns, parse_now
 
+_COMMANDS = frozenset(("helix-tui", "helix-ddx", "ddx", "git"))
+
 
 class CliError(HelixError):
     """A command failed: what happened, what to do about it, and the exit code of docs/cli.md."""
@@ -88,12 +90,19 @@ class Call(Struct, frozen=True):
     def fail(self, error: HelixError) -> None:
         """Say what went wrong; a machine gets it as its one document too."""
         message = clean_line(error.message, 1_000)
-        advice = f"{error.advice[:1].upper()}{error.advice[1:]}"
+        advice = sentence(error.advice)
         self.note(f"helix-tui: {message}")
         if advice:
             self.note(f"  {advice}")
         if self.json:
             self.emit({"error": {"message": message, "fix": advice, "code": error.exit_code}})
+
+
+def sentence(text: str) -> str:
+    """A text with its first letter in capitals; a command that it begins with is written as it is typed."""
+    if text.replace(",", " ").split(" ", 1)[0] in _COMMANDS:
+        return text
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from types import FrameType
 
 from helix_tui.cli.call import CliError
 from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.process import end, family
 from helix_tui.core.ground.text import clean_block
 
 
@@ -100,18 +101,12 @@ def running(
 
 def stop(process: subprocess.Popen[str], patience: float = 3.0) -> None:
     """End a program and everything that it started, first politely."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
-        try:
-            os.killpg(process.pid, number)
-        except ProcessLookupError:
+    for _ in range(2):  # once more for what was started meanwhile
+        members = family(process.pid)
+        # reaped before, and the number is somebody else's by now: none of its session lives
+        if process.returncode is not None and any(each.pid == process.pid for each in members):
             break
-        except PermissionError:
-            break  # the group has ended and its number belongs to somebody else
-        try:
-            process.wait(patience)
-            break
-        except subprocess.TimeoutExpired:
-            continue
+        end(members, signs=((signal.SIGTERM, patience),))
     process.wait(patience)
     for stream in (process.stdout, process.stderr):
         if stream is not None:

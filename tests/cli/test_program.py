@@ -8,7 +8,10 @@ import sys
 import pytest
 
 from helix_tui import __version__
+from helix_tui.cli import programs
+from helix_tui.cli.call import sentence
 from helix_tui.cli.commands import COMMANDS
+from helix_tui.core.ground.process import family
 from tests.cli.conftest import Cli
 from tests.cli.test_queue import NOW, ROWS
 from tests.conftest import ProjectFactory
@@ -78,3 +81,37 @@ def test_what_the_system_refuses_is_one_line(cli: Cli) -> None:
     assert (ran.code, ran.out) == (1, "")
     assert ran.err.count("\n") == 1
     assert "Traceback" not in ran.err
+
+
+@pytest.mark.parametrize(
+    ("advice", "told"),
+    [
+        ("start the server", "Start the server"),
+        ('helix-tui evolve "what to change"', 'helix-tui evolve "what to change"'),
+        ("ddx init makes one", "ddx init makes one"),
+        ("`git status` shows it", "`git status` shows it"),
+        ("gitignore it", "Gitignore it"),
+        ("", ""),
+    ],
+)
+def test_advice_begins_with_a_capital_but_a_command_is_told_as_it_is_typed(advice: str, told: str) -> None:
+    assert sentence(advice) == told
+
+
+def test_what_a_program_started_ends_with_it_though_it_does_not_listen() -> None:
+    script = """if True:
+        import os, signal, time
+        ours = os.fork()
+        if not ours:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+            print(os.getpid(), flush=True)
+        time.sleep(60)
+    """
+    process = subprocess.Popen(
+        [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, start_new_session=True
+    )
+    assert process.stdout is not None
+    child = int(process.stdout.readline())
+    programs.stop(process, patience=0.2)
+    assert process.returncode is not None
+    assert family(child) == ()

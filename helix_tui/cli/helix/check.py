@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.call import Call, CliError, sentence
 from helix_tui.cli.helix.shared import (
     add_agent_options,
     curator_of,
@@ -101,7 +101,7 @@ def run(call: Call) -> int:
         except DdxError as error:
             raise CliError(
                 f"the facts do not decide it, and no agent can be asked: {error.message}",
-                f"{error.advice[:1].upper()}{error.advice[1:]}. {_ALONE}",
+                f"{sentence(error.advice)}. {_ALONE}",
                 error.exit_code,
             ) from None
         if verdict.decided_by == "prompt":
