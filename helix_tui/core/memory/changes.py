@@ -153,11 +153,12 @@ class MemoryChanges:
         Raises:
             MemoryFault: what it changed has been changed since.
         """
-        rows = self._memory.read(f"{_SELECT} WHERE undone = 0 ORDER BY id DESC LIMIT 1")
-        if not rows:
-            return None
-        deed = _deed(rows[0])
         with self._memory.write() as db:
+            # read in the transaction that marks it: another process may be taking it back, too
+            rows = self._memory.read(f"{_SELECT} WHERE undone = 0 ORDER BY id DESC LIMIT 1")
+            if not rows:
+                return None
+            deed = _deed(rows[0])
             self._take_back(deed.way_back)
             db.execute("UPDATE memory_deed SET undone = 1 WHERE id = ?", [deed.id])
         return deed
@@ -200,10 +201,7 @@ class MemoryChanges:
                 "DELETE FROM memory_occurrence WHERE memory_id = ? AND mark = ?",
                 [number, gain.get("mark", "")],
             )
-            db.execute(
-                "DELETE FROM memory_variant WHERE memory_id = ? AND trigger = ? AND source = ?",
-                [number, gain["trigger"], gain["source"]],
-            )
+            self._memory.forget_variant(number, gain["trigger"], gain["source"])
 
     def _recount(self, each: dict[str, Any]) -> None:
         memory = self._memory.get(each["name"])

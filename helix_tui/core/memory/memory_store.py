@@ -183,6 +183,11 @@ class MemoryStore:
         with self._changing(), self._base.writing():
             corrections.take_back(self._base, way)
 
+    def forget_variant(self, memory_id: int, trigger: str, source: str) -> None:
+        """Forget what was merged into a memory in these words: they find it no longer."""
+        with self._changing(), self._base.writing():
+            upkeep.forget_variant(self._base, memory_id, trigger, source)
+
     def discredit(self, memory_id: int, revision: int, last_used: str | None) -> None:
         """Take one helped from a revision, and give it its last use back."""
         with self._changing(), self._base.writing():

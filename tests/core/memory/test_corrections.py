@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import AbstractContextManager
 
 import pytest
+from sqlite_utils import Database
 
 from helix_tui.core.memory import Memory, MemoryEdit, MemoryFault, MemoryStore, UnknownMemory
-from helix_tui.core.memory.changes import MemoryChanges
+from helix_tui.core.memory.changes import MemoryChange, MemoryChanges
 from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.write.alike import one_matter, same_problem
@@ -272,6 +274,42 @@ def test_an_accepted_lesson_that_revises_is_taken_back_as_a_whole(memory: Memory
     assert _of(memory, name) == before
     assert memory.read("SELECT count(*) FROM memory_occurrence") == [(1,)]
     assert len(Proposals(memory).all()) == 1
+
+
+def test_undoing_a_merged_lesson_takes_its_words_out_of_the_search(memory: MemoryStore, plane: Plane) -> None:
+    again = "The Celery workers lose tasks, on restart!"
+    plane.put(again, TRIGGER, 0.95)
+    name = name_of(memory, TRIGGER, WRONG)
+    before = memory.read("SELECT words FROM memory_words")
+    Proposals(memory).add(Proposal(0, "attempt-1", "b-1", "failure", again, WRONG, "it landed"))
+    memory_changes = MemoryChanges(memory)
+    memory_changes.accept(Proposals(memory).all())
+    assert len(memory.variants(name)) == 1
+    assert memory.read("SELECT words FROM memory_words") != before
+    memory_changes.undo()
+    assert not memory.variants(name)
+    assert memory.read("SELECT words FROM memory_words") == before
+
+
+def test_two_processes_that_undo_at_once_take_back_two_changes(
+    opener: Opener, plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, other = opener(plane), opener(plane)
+    first, second = name_of(one, TRIGGER, WRONG), name_of(one, "Another matter altogether")
+    for name in (first, second):
+        MemoryChanges(one).remove([name])
+    undone: list[MemoryChange | None] = []
+    write = other.write
+
+    def late() -> AbstractContextManager[Database]:
+        if not undone:  # the other process comes first
+            undone.append(MemoryChanges(one).undo())
+        return write()
+
+    monkeypatch.setattr(other, "write", late)
+    undone.append(MemoryChanges(other).undo())
+    assert [change.title for change in undone if change] == [f"remove “{second}”", f"remove “{first}”"]
+    assert len(one.list()) == 2
 
 
 def test_a_database_of_an_earlier_release_gets_revisions(opener: Opener) -> None:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
 from itertools import pairwise
 
 import pytest
 
+from helix_tui.core.ground.time import parse_now
 from helix_tui.core.memory import MemoryStore
+from helix_tui.core.memory.write import upkeep
 from tests.core.memory.conftest import Clock, Plane, name_of
 
 
@@ -208,6 +212,35 @@ def test_consolidate_keeps_the_proven_one_and_every_count_and_edge(memory: Memor
     assert [(edge.from_name, edge.to_name, edge.weight) for edge in memory.edges()] == [(pattern, proven, 2.0)]
     assert len(memory.outcomes(proven)) == 4
     assert memory.consolidate().merged == ()
+
+
+def test_consolidate_keeps_the_later_use_though_the_plugin_wrote_local_time(
+    memory: MemoryStore, plane: Plane, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "America/New_York")
+        time.tzset()
+        text = "Circular import in the auth models do it otherwise"
+        plane.put("The models of auth import each other do it otherwise", text, 0.95)
+        plane.put("The models of auth import each other", "Circular import in the auth models", 0.3)
+        kept, gone = (
+            name_of(memory, trigger)
+            for trigger in ("Circular import in the auth models", "The models of auth import each other")
+        )
+        for name, used in ((kept, "2026-06-01T10:00:00"), (gone, "2026-06-01T12:00:00Z")):
+            memory.db.conn.execute("UPDATE memory SET last_used = ? WHERE name = ?", (used, name))
+            memory.db.conn.commit()
+        assert memory.consolidate().merged == ((gone, kept),)
+        found = memory.get(kept)
+        assert found is not None
+        assert found.last_used == parse_now("2026-06-01T14:00:00Z")
+    time.tzset()
+
+
+def test_occurrences_of_more_than_a_statement_may_bind_are_counted(memory: MemoryStore) -> None:
+    name_of(memory, "Circular import in the auth models")
+    memory.db.conn.setlimit(sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER, 999)
+    assert len(upkeep._occurrences(memory._base, range(1, 1_200))) == 1
 
 
 def test_consolidate_needs_an_encoder(words_only: MemoryStore) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -74,13 +74,18 @@ def as_text(instant: int) -> str:
     return format_instant(instant)
 
 
-def fetch(database: Database, ids: Iterable[int]) -> dict[int, Memory]:
-    """Memories by id; ids that are gone are left out."""
+def lots(ids: Iterable[int]) -> Iterator[tuple[list[int], str]]:
+    """Each id once, no more at a time than a statement may bind; with the question marks that stand for them."""
     wanted = list(dict.fromkeys(ids))
-    found: dict[int, Memory] = {}
     for start in range(0, len(wanted), _MOST_VARIABLES):
         some = wanted[start : start + _MOST_VARIABLES]
-        marks = ", ".join("?" * len(some))
+        yield some, ", ".join("?" * len(some))
+
+
+def fetch(database: Database, ids: Iterable[int]) -> dict[int, Memory]:
+    """Memories by id; ids that are gone are left out."""
+    found: dict[int, Memory] = {}
+    for some, marks in lots(ids):
         rows = database.execute(f"SELECT {MEMORY_COLUMNS} FROM {MEMORY_TABLES} WHERE m.id IN ({marks})", some)
         found |= {row[0]: as_memory(row) for row in rows}
     return found

@@ -168,6 +168,19 @@ def _says_the_same(base: Base, gone: Memory, kept: Memory) -> bool:
     )
 
 
+def forget_variant(base: Base, memory_id: int, trigger: str, source: str) -> None:
+    """Forget what was merged into a memory in these words: they find it no longer."""
+    with base.writing():
+        base.database.conn.execute(
+            "DELETE FROM memory_variant WHERE memory_id = ? AND trigger = ? AND source = ?",
+            (memory_id, trigger, source),
+        )
+        for memory in rows.fetch(base.database, [memory_id]).values():
+            draft = indexing.Draft(memory.trigger, memory.resolution, source=memory.source)
+            indexing.index_texts(base, memory_id, draft)
+        rows.bump(base.database.conn, [memory_id])
+
+
 def health(base: Base) -> Health:
     """How the store is doing, and what is wrong with it in words."""
     with base.reading():
@@ -272,12 +285,13 @@ def _absorb(base: Base, gone: Memory, kept: Memory) -> None:
     """Add one memory's counts, edges and history to another one's, and remove it."""
     connection = base.database.conn
     connection.execute(
-        "UPDATE memory SET helped = helped + ?, failed = failed + ?,"
-        # max() with a NULL is NULL in SQLite; the empty text is turned into one again below
-        " last_used = max(coalesce(last_used, ''), coalesce(?, '')) WHERE id = ?",
-        (_count(gone.helped), _count(gone.failed), _stamp(gone), kept.id),
+        "UPDATE memory SET helped = helped + ?, failed = failed + ? WHERE id = ?",
+        (_count(gone.helped), _count(gone.failed), kept.id),
     )
-    connection.execute("UPDATE memory SET last_used = NULL WHERE id = ? AND last_used = ''", (kept.id,))
+    # as instants: the plugin's times are local and name no zone; read again, it may have absorbed others before
+    (used,) = connection.execute("SELECT last_used FROM memory WHERE id = ?", (kept.id,)).fetchone()
+    if gone.last_used is not None and gone.last_used > (rows.as_instant(used) or 0):
+        connection.execute("UPDATE memory SET last_used = ? WHERE id = ?", (rows.as_text(gone.last_used), kept.id))
     connection.execute("INSERT OR IGNORE INTO memory_extra (memory_id) VALUES (?)", (kept.id,))
     connection.execute(
         "UPDATE memory_extra SET (verified_helped, verified_failed, seen, shown, lift_trials, lift_residual,"
@@ -328,10 +342,6 @@ def _count(value: float) -> int | float:
     return int(value) if value == int(value) else value
 
 
-def _stamp(memory: Memory) -> str | None:
-    return None if memory.last_used is None else rows.as_text(memory.last_used)
-
-
 SYSTEMIC_AT = 3
 """Occurrences that make a failure systemic (helix v2)."""
 
@@ -379,12 +389,13 @@ def recurs(base: Base, index: MemoryIndex, draft: Draft, near: Mapping[int, floa
 
 def _occurrences(base: Base, memory_ids: Iterable[int]) -> set[str]:
     """Marks of what occurred within the window. What the plugin has stored occurred when it was stored."""
-    wanted = list(memory_ids)
     since = base.now() - int(base.window_days * 86_400 * NS)
-    marks = ", ".join("?" * len(wanted))
-    found = base.database.execute(
-        "SELECT m.id, coalesce(o.mark, 'memory ' || m.id), coalesce(o.at, m.created_at) FROM memory m"
-        f" LEFT JOIN memory_occurrence o ON o.memory_id = m.id WHERE m.id IN ({marks})",
-        wanted,
-    ).fetchall()
-    return {name for _, name, at in found if (instant := rows.as_instant(at)) is not None and instant >= since}
+    met: set[str] = set()
+    for some, marks in rows.lots(memory_ids):
+        found = base.database.execute(
+            "SELECT coalesce(o.mark, 'memory ' || m.id), coalesce(o.at, m.created_at) FROM memory m"
+            f" LEFT JOIN memory_occurrence o ON o.memory_id = m.id WHERE m.id IN ({marks})",
+            some,
+        )
+        met |= {name for name, at in found if (instant := rows.as_instant(at)) is not None and instant >= since}
+    return met
