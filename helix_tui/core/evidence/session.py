@@ -279,11 +279,11 @@ class AskSession:
         if place is None:
             lines = library.lines(file, start, end)
         elif place.kind == "commit":
-            lines = [line for span in library.commit(place.id) for line in span.text.split("\n")]
+            whole = [line for span in library.commit(place.id) for line in span.text.split("\n")]
+            lines = whole[start - 1 : end]
         else:
             records = library.records
-            spans = records.named(place.id) if records is not None else ()
-            lines = [line for span in spans for line in span.text.split("\n")][start - 1 : end]
+            lines = list(records.lines(file, start, end)) if records is not None else []
         if not lines:
             raise NotAskable(f"nothing here is called {ident[:200]}: ids come from search and ask, paths from git")
         text = "\n".join(lines)

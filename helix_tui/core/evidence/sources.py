@@ -294,6 +294,19 @@ class ProjectRecords:
         path = self._path_of(word)
         return [] if path is None else self._passages(path)
 
+    def lines(self, file: str, start: int = 1, end: int | None = None) -> list[str]:
+        """Lines of a record, counted from 1, both ends included; empty where there is none such.
+
+        Args:
+            file: as a passage names it: ``bead:ddx-1234``; the beginning or the end of the id will do.
+            start: the first line.
+            end: the last line; None for the record's last.
+        """
+        path: str | None = _path(file)
+        if self._source.record(_path(file)) is None:
+            path = self._path_of(file.partition(":")[2])
+        return [] if path is None or self._index is None else self._index.lines(path, start, end)
+
     def _passages(self, path: str) -> list[Span]:
         """Every passage of the record under a path."""
         index = self._index
@@ -410,7 +423,10 @@ def _last(span: Span) -> str:
 
 
 def _section(path: str, start: int, end: int, title: str, lines: Sequence[str]) -> Span:
-    text = "\n".join(lines[start - 1 : end]).rstrip("\n")
+    # blank lines at its end are none of its lines: what is opened by these numbers has the same hash
+    while end > start and not lines[end - 1]:
+        end -= 1
+    text = "\n".join(lines[start - 1 : end])
     return Span(path, start, end, "section", title, text, text_hash(text))
 
 

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.ask.corpus.git import Git
 from helix_tui.core.ask.records import Span
+from helix_tui.core.evidence.session import AskSession, item_of
 from helix_tui.core.evidence.sources import ProjectRecords, WorkReader
 from helix_tui.core.ground.project import Project
 from tests.core.evidence.work import ATTEMPT, BEADS, LATER, bead, make_work, write_beads
@@ -103,3 +105,31 @@ def test_attempts_are_found_by_their_end_in_the_archive_too(tmp_path: Path) -> N
     ]
     assert found.ended(("landed",)) == []
     assert found.in_state("attempt", "failed")[0] == 0  # as `attempts` counts: it does not read the archive
+
+
+def test_what_is_found_opens_at_its_lines_with_its_hash(project: Project, records: ProjectRecords) -> None:
+    session = AskSession(project, ddx=None, keep=False)
+    session.start()
+    try:
+        found = session.search("quoted comma parser budget of tokens lease limit killed worker", 20)["records"]
+        told = [item_of(span) for span in records.named("fy-1a2b")]
+        assert {"bead", "run", "memory"} <= {item["kind"] for item in found}
+        for item in (*found, *told):
+            opened = session.open_item(item["id"], item["hash"])
+            assert opened["unchanged"], item["id"]
+            assert opened["text"] == item["text"]
+    finally:
+        session.stop()
+
+
+def test_lines_of_a_commit_are_opened_by_their_numbers(project: Project) -> None:
+    head = Git(project.root).commit_of("HEAD")
+    session = AskSession(project, ddx=None, keep=False)
+    session.start()
+    try:
+        whole = session.open_item(f"commit:{head}")
+        part = session.open_item(f"commit:{head}:3-3")
+    finally:
+        session.stop()
+    assert part["text"] == whole["text"].split("\n")[2] == "A slow disk let claims expire while tests ran."
+    assert (part["start"], part["end"]) == (3, 3)

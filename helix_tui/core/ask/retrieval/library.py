@@ -48,6 +48,10 @@ class Records(Protocol):
         """All passages of the record that an id names; empty where none has it."""
         ...
 
+    def lines(self, file: str, start: int = 1, end: int | None = None) -> Sequence[str]:
+        """Lines of the record that a passage names as its file, both ends included; empty where there is none."""
+        ...
+
     def in_state(self, kind: str, state: str) -> tuple[int, Sequence[Span]]:
         """How many beads or attempts are in a state, and the first passages of the first of them, in order."""
         ...
