@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ask.corpus.git import Git
-from helix_tui.core.ask.records import Span
+from helix_tui.core.ask.records import Span, item_id
+from helix_tui.core.ask.retrieval.follow_up import kept_evidence
 from helix_tui.core.evidence.session import AskSession, item_of
 from helix_tui.core.evidence.sources import ProjectRecords, WorkReader
 from helix_tui.core.ground.project import Project
@@ -133,3 +134,26 @@ def test_lines_of_a_commit_are_opened_by_their_numbers(project: Project) -> None
         session.stop()
     assert part["text"] == whole["text"].split("\n")[2] == "A slow disk let claims expire while tests ran."
     assert (part["start"], part["end"]) == (3, 3)
+
+
+def test_a_question_that_follows_keeps_passages_of_records_that_are_the_same(tmp_path: Path) -> None:
+    project = make_work(tmp_path / "ferry")
+    session = AskSession(project, ddx=None, keep=False)
+    session.start()
+    try:
+        records = session.search("quoted comma parser budget of tokens killed worker", 20)["records"]
+        evidence = [{**item, "file": item["id"].rpartition(":")[0], "start": 1, "end": 2} for item in records]
+        assert len(evidence) >= 4
+        earlier = {"question": "What does the parser do?", "evidence": evidence}
+        library = session._library()
+        assert [span.hash for span, _, _ in kept_evidence(library, earlier)] == [one["hash"] for one in evidence[:8]]
+        # lines above it that are new move a passage, and what has changed is found anew
+        write_beads(project.root, ({**BEADS[0], "description": "Other words.\n\nMany."}, *BEADS[1:]))
+        kept = {span.hash: span for span, _, _ in kept_evidence(session._library(), earlier)}
+        gone = [one for one in evidence[:8] if one["hash"] not in kept]
+        assert gone, "the description is another"
+        assert {one["file"] for one in gone} == {"bead:fy-1a2b"}
+        for span in kept.values():
+            assert session.open_item(item_id(span), span.hash)["unchanged"]
+    finally:
+        session.stop()

@@ -10,11 +10,11 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from helix_tui.core.ask.records import Span, record_place
+from helix_tui.core.ask.records import Span, record_place, text_hash
 from helix_tui.core.ask.retrieval.library import Library
 from helix_tui.core.ask.retrieval.question import understand
 from helix_tui.core.ask.retrieval.search import Via
-from helix_tui.core.ground.text import clean_block
+from helix_tui.core.ground.text import clean_block, clean_line
 
 MAX_KEPT = 8
 """Passages of the run before that are kept, its best first."""
@@ -22,6 +22,8 @@ WORTH = 0.45
 """What the best of them is worth: less than a good find of its own, more than a chance one."""
 FEW_WORDS = 2
 """Words of content below which a question cannot be asked by itself."""
+MAX_HEADER = 400
+"""Characters of a passage's heading that are kept."""
 
 _REFERS = re.compile(
     r"^\W*(?:and|but|so|or|then|also|what\s+about|how\s+about|why(?:\s+not)?\W*$|where\W*$|how\W*$|who\W*$|when\W*$)\b"
@@ -59,6 +61,14 @@ def _present(library: Library, one: Mapping[str, Any]) -> Span | None:
     if place is None:
         return library.span_at(file, start, end)
     records = library.records
-    # lines of a record move with every attempt above them: its passage is found by the hash alone
-    spans = records.named(place.record) if records is not None and place.kind != "commit" else ()
-    return next((span for span in spans if span.hash == one.get("hash")), None)
+    said = str(one.get("text", ""))
+    if records is None or place.kind == "commit" or not said:
+        return None
+    # lines of a record move with every attempt above them: its passage is found by what it says
+    wanted, lines = said.split("\n"), list(records.lines(file))
+    begins = (at for at, line in enumerate(lines) if line == wanted[0])
+    at = next((at for at in begins if lines[at : at + len(wanted)] == wanted), None)
+    if at is None:
+        return None
+    header = clean_line(one.get("header"), MAX_HEADER)
+    return Span(file, at + 1, at + len(wanted), "section", header, said, text_hash(said), role="record")
