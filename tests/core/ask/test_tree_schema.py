@@ -66,6 +66,15 @@ BROKEN: list[tuple[Callable[[dict[str, Any]], object], str, str]] = [
      "evidence 2: src/lease.py holds no symbol “gone”"),
     (lambda tree: tree["nodes"][1].update(evidence=[{"type": "telemetry"}]), "lease-expiry",
      "evidence 1: telemetry without field"),
+    (lambda tree: tree["nodes"][1].update(dependencies=5), "lease-expiry", "dependencies must be a list"),
+    (lambda tree: tree["nodes"][1].update(dependencies=True), "lease-expiry", "dependencies must be a list"),
+    (lambda tree: tree["nodes"][1].update(dependencies=[["x"]]), "lease-expiry", "dependencies: ['x'] names no node"),
+    (lambda tree: tree["nodes"][1].update(children=[{}]), "lease-expiry", "children: {} names no node"),
+    (lambda tree: tree["nodes"][1]["links"][0].update(to=["x"]), "lease-expiry", "link parent: ['x'] names no node"),
+    (lambda tree: tree["nodes"][1]["links"][0].update(rel=["x"]), "lease-expiry", "a link without rel or to"),
+    (lambda tree: tree["nodes"][1]["evidence"][0].update(type=["doc"]), "lease-expiry",
+     "evidence 1: type ['doc'] is none of doc, code, test, telemetry"),
+    (lambda tree: tree.update(rootId=["x"]), "", "rootId ['x'] names no node"),
     (lambda tree: tree["nodes"][1].update(deterministic="yes"), "lease-expiry", "deterministic must be true or false"),
 ]  # fmt: skip
 

@@ -264,7 +264,7 @@ def _problems(tree: Mapping[str, Any], rows: list[Any], read: ReadFile) -> Itera
     if len(rows) > MAX_NODES:
         yield TreeProblem("", f"{len(rows):,} nodes: the first {MAX_NODES:,} are read")
     root = tree.get("rootId")
-    if root is not None and root not in nodes:
+    if root is not None and not _names(root, nodes):
         yield TreeProblem("", f"rootId {root!r} names no node")
     for name, row in nodes.items():
         yield from _check_node(name, row, nodes, read)
@@ -300,13 +300,18 @@ def _leads(name: str, row: Mapping[str, Any], nodes: Mapping[str, Any]) -> Itera
     """Children, links and dependencies that lead to no node."""
     for field in ("children", "dependencies"):
         for target in row.get(field) or () if isinstance(row.get(field), list) else ():
-            if target not in nodes:
+            if not _names(target, nodes):
                 yield TreeProblem(name, f"{field}: {target!r} names no node")
     for link in _rows(row.get("links")):
-        if not link.get("rel") or not link.get("to"):
+        if not _text(link.get("rel")) or not link.get("to"):
             yield TreeProblem(name, "a link without rel or to")
-        elif link["to"] not in nodes:
+        elif not _names(link["to"], nodes):
             yield TreeProblem(name, f"link {link['rel']}: {link['to']!r} names no node")
+
+
+def _names(target: object, nodes: Mapping[str, Any]) -> bool:
+    """Whether a value of the JSON, of whatever type, is the id of a node."""
+    return isinstance(target, str) and target in nodes
 
 
 def _check_evidence(name: str, place: int, entry: Mapping[str, Any], read: ReadFile) -> Iterator[TreeProblem]:
@@ -338,11 +343,11 @@ def _check_evidence(name: str, place: int, entry: Mapping[str, Any], read: ReadF
 def _circles(nodes: Mapping[str, Mapping[str, Any]]) -> Iterator[TreeProblem]:
     """Nodes whose parents, or whose dependencies, lead back to them."""
     parents = {
-        name: [link["to"] for link in _rows(row.get("links")) if link.get("rel") == "parent" and link.get("to")]
+        name: [link["to"] for link in _rows(row.get("links")) if link.get("rel") == "parent" and _text(link.get("to"))]
         for name, row in nodes.items()
     }
     needs = {
-        name: [each for each in row.get("dependencies") or () if isinstance(each, str)] for name, row in nodes.items()
+        name: [each for each in _list(row.get("dependencies")) if isinstance(each, str)] for name, row in nodes.items()
     }
     for what, edges in (("parents", parents), ("dependencies", needs)):
         for name in nodes:
