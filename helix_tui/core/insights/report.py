@@ -131,7 +131,8 @@ def read_measures(project: Project, attempts: Iterable[Attempt], dialect: Dialec
             at = attempt.at
             sample = Sample(at, each.value, each.unit, each.direction, attempt.attempt_id, attempt.landed)
             samples.setdefault(each.name, []).append(sample)
-            limits[each.name] = each
+            # attempts come newest first: the limit that holds is that of the newest
+            limits.setdefault(each.name, each)
     made = []
     for name in sorted(samples):
         series = tuple(sorted(samples[name], key=lambda each: each.at or 0))

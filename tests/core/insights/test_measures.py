@@ -47,14 +47,14 @@ def ratchet(value: float, *, comparison: str = "lower-is-better", limit: float =
     }
 
 
-def attempt(root: Path, number: int, value: float, status: str, *, in_result: bool) -> str:
+def attempt(root: Path, number: int, value: float, status: str, *, in_result: bool, limit: float = 250) -> str:
     """An attempt's evidence: DDx puts the values of one that failed into its result, those of others beside it."""
     name = f"20260801T0{number}0000-0000000{number}"
     folder = root / ".ddx" / "executions" / name
     folder.mkdir(parents=True)
     result: dict[str, Any] = {"bead_id": "a-1", "attempt_id": name, "status": status, "base_rev": "a" * 40}
     result |= {"landed_rev": "b" * 40} if status == "success" else {"preserve_ref": "refs/ddx/iterations/x/1"}
-    evidence: dict[str, Any] = {"ratchet_evidence": [ratchet(value)]}
+    evidence: dict[str, Any] = {"ratchet_evidence": [ratchet(value, limit=limit)]}
     manifest: dict[str, Any] = {
         "bead_id": "a-1",
         "attempt_id": name,
@@ -130,6 +130,12 @@ def test_a_metric_is_one_series_with_what_it_is_held_against(root: Path) -> None
     found = measure_of(root)
     assert (found.title, found.goal, found.ratchet) == ("Start-up time", 100, 250)
     assert (found.value, found.baseline, found.trend, found.holds) == (310, 120, "worse", False)
+
+
+def test_the_ratchet_is_the_one_that_the_newest_attempt_was_held_to(root: Path) -> None:
+    attempt(root, 3, 90, "success", in_result=False, limit=200)
+    found = measure_of(root)
+    assert (found.ratchet, found.holds) == (200, True)
 
 
 def test_what_the_store_observed_counts_as_well(root: Path) -> None:
