@@ -212,9 +212,12 @@ class Notifier:
             if note.event == "run_ended":
                 more = f" · {note.waiting:,} need{'s' * (note.waiting == 1)} you: !" if note.waiting else ""
                 self._host.say(f"{note.title[:1].upper()}{note.title[1:]}: {note.body}{more}")
-        if self._settings.quiet.hold(now) or not (self._held or gone):
+        notes: list[Notification] = []
+        # what has gone is forgotten in quiet hours too: nobody hears of that
+        if not self._settings.quiet.hold(now):
+            notes, self._held = self._held, notes
+        if not (notes or gone):
             return
-        notes, self._held = self._held, []
         waiting = {need.key for need in needs}
         self._host.run_worker(lambda: self._tell(snapshot, notes, gone, waiting), thread=True, group="notify")
 

@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +21,7 @@ from helix_tui.core.editing.execute.gate import GateBusy, find_executable
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.decide.needs import Need
+from helix_tui.core.supervision.decide.notifications import claimed
 from helix_tui.core.supervision.signals.focus import plan_focus
 from helix_tui.core.supervision.signals.questions import Tried, bead_fingerprint
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
@@ -317,3 +319,19 @@ async def test_what_could_not_be_undone_or_redone_is_what_the_next_key_tries(con
             await at_rest(pilot)
         assert called == ["undone", "undone", "redone", "redone"]
         assert (len(screen._undo), len(screen._redo)) == (2, 0)
+
+
+async def test_a_need_that_goes_in_quiet_hours_is_told_when_it_comes_back(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = console(lines([row("a")]), settings=Settings(quiet=parse_quiet("00:00-23:59")))
+    (app.root / ".helix").mkdir()
+    async with app.run_test(size=(120, 30)) as pilot:
+        await at_rest(pilot)
+        project = app.snapshot.project
+        assert claimed(project, ("proposed:a",))
+        watch = SimpleNamespace(see=lambda *_, **__: (), gone=lambda: frozenset({"proposed:a"}))
+        monkeypatch.setattr(app.notifier, "_watch", watch)
+        app.notifier.see(app.snapshot, ())
+        await at_rest(pilot)
+        assert claimed(project, ("proposed:a",)), "its marker has gone with it"
