@@ -335,3 +335,19 @@ async def test_a_need_that_goes_in_quiet_hours_is_told_when_it_comes_back(
         app.notifier.see(app.snapshot, ())
         await at_rest(pilot)
         assert claimed(project, ("proposed:a",)), "its marker has gone with it"
+
+
+async def test_a_range_that_shrinks_gives_back_its_marks_and_no_others(console: MakeConsole) -> None:
+    app = console(lines([row(name, status="proposed") for name in "abcd"]))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await at_rest(pilot)
+        app.push_screen(screen := NeedsScreen())
+        await at_rest(pilot)
+        keys = [key for key, each in screen._rows.items() if each.kind == "need"]
+        screen.list.select(keys[3])
+        await pilot.press("space")
+        screen.list.select(keys[0])
+        await pilot.press("v", "j", "j", "k", "v")
+        await at_rest(pilot)
+        marked = [key for key in keys if screen._rows[key].needs[0].key in screen.marked]
+        assert marked == [keys[0], keys[1], keys[3]]

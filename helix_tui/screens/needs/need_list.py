@@ -312,6 +312,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         self.reason.can_focus = False
         self.marked: frozenset[str] = frozenset()
         self._anchor: str | None = None
+        self._before: frozenset[str] = frozenset()  # what was marked before the range that is drawn from there
         self._folded: set[str] = {SNOOZED}
         self._unfolded: set[str] = set()
         self._filter = NeedFilter("")
@@ -352,6 +353,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         else:
             self.list.show(Rows([Row("none", (self._empty(snapshot),), selectable=False)]))
         self.marked &= {need.key for need in (*needs, *snoozed)}
+        self._before &= self.marked
         self._flag()
         self.say_row()
 
@@ -486,7 +488,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         if self._anchor is not None:
             self._anchor = None
         elif self.row is not None:
-            self._anchor = self.row.key
+            self._anchor, self._before = self.row.key, self.marked
             self.mark(self._range())
 
     def _range(self) -> frozenset[str]:
@@ -498,7 +500,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         rows = [self._rows[key] for key in keys[first : last + 1]]
         # a heading stands for its whole group only where the range is that heading alone
         drawn = (need.key for row in rows if row.kind != "group" or len(rows) == 1 for need in row.needs)
-        return self.marked | frozenset(drawn)
+        return self._before.union(drawn)
 
     def mark(self, keys: frozenset[str]) -> None:
         if keys != self.marked:

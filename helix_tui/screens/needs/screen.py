@@ -151,7 +151,7 @@ class NeedsScreen(NeedList):
         # only what was done can be undone, and what could not be undone still can be
         if to is not None:
             to.append(step)
-        self.marked = frozenset()
+        self.marked, self._anchor = frozenset(), None
         self.console.refresh_needs()
 
     def action_claim(self) -> None:
