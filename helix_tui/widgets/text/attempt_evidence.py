@@ -543,7 +543,7 @@ def _files(facts: ComparisonFacts, half: int) -> Iterator[Para]:
         yield Para(f"file {path}", ((path, "text"),), wrap="no")
         yield from _row(f"counts {path}", "", counts, half, ("muted", "muted" if counts[0] == counts[1] else "text"))
     if len(paths) > MOST_COMPARED:
-        yield Para("files more", ((f"… {len(paths) - MOST_FILES:,} more files", "muted"),))
+        yield Para("files more", ((f"… {len(paths) - MOST_COMPARED:,} more files", "muted"),))
 
 
 def _counts(file: FileDiff | None) -> str:
