@@ -118,3 +118,16 @@ def test_reads_end_and_are_allowed_again() -> None:
     finally:
         allow_reads()
     assert run(["true"], stop_at_cap=True).rc == 0
+
+
+async def test_a_terminal_that_cannot_be_given_to_an_editor_is_said_alone(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("EDITOR", "true")
+    app = console()
+    async with app.run_test(size=(150, 40), notifications=True) as pilot:
+        queue(app).go_to("demo-00000001")
+        await pilot.press("E")
+        await pilot.pause()
+        (said,) = (notification.message for notification in app._notifications)
+        assert "cannot be given to an editor" in said

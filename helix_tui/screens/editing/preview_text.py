@@ -483,8 +483,9 @@ def edit(screen: ChangingScreen, beads: Sequence[Bead]) -> None:
             code = run_editor([*words, os.fspath(path)])
         changed = _read_back(path, base) if code == 0 else {}
     except SuspendNotSupported:
+        shutil.rmtree(folder, ignore_errors=True)
         say("this terminal cannot be given to an editor; use a, then “edit in a form”", "warning")
-        code, changed = 0, {}
+        return
     except (OSError, ValueError) as error:
         say(f"not edited: {clean_line(str(error), 200)}; the file is {path}", "error")
         return
