@@ -424,3 +424,14 @@ async def test_of_sizes_that_came_at_once_the_last_one_holds(
         await asyncio.sleep(0.5)
         assert len(told) < 5
         assert set(told) == {last}
+
+
+async def test_of_two_choices_with_one_label_enter_takes_the_one_under_the_cursor(console: MakeConsole) -> None:
+    app = console()
+    done: list[str] = []
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.push_screen(ChoiceSheet("t", [Choice("", "", "same", "", partial(done.append, name)) for name in "abc"]))
+        await pilot.pause()
+        await queued(pilot, ["down", "enter"])
+        await pilot.pause()
+    assert done == ["b"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import Struct
@@ -54,7 +55,7 @@ class ChoiceSheet(Sheet):
             page.blank()
         wide = max((len(choice.label) for choice in self.choices), default=0) + 2
         keys = max(3, *(len(choice.shown) + 1 for choice in self.choices), 0)
-        for choice in self.choices:
+        for key, choice in self._keyed().items():
             words: Span = (choice.help, "muted")
             if choice.off:
                 words = (choice.off, "waiting")
@@ -63,7 +64,17 @@ class ChoiceSheet(Sheet):
                 (choice.label.ljust(wide), "muted" if choice.off else "text"),
                 words,
             ]
-            page.line(left, key=f"choice:{choice.label}")
+            page.line(left, key=key)
+
+    def _keyed(self) -> dict[str, Choice]:
+        """Each choice by the key of its row: its label, and where others have the same, which of them it is."""
+        keyed: dict[str, Choice] = {}
+        seen: Counter[str] = Counter()
+        for choice in self.choices:
+            same = seen[choice.label]
+            keyed[f"choice{same or ''}:{choice.label}"] = choice
+            seen[choice.label] += 1
+        return keyed
 
     def on_key(self, event: events.Key) -> None:
         """An action's own key does it."""
@@ -77,10 +88,9 @@ class ChoiceSheet(Sheet):
     def choose(self, event: RowList.Opened) -> None:
         """The action under the cursor."""
         event.stop()
-        wanted = event.key.partition(":")[2]
-        found = next((choice for choice in self.choices if choice.label == wanted), None)
+        found = self._keyed().get(event.key)
         if found is None:
-            self.console.say(f"no longer available: {wanted}", "warning")
+            self.console.say(f"no longer available: {event.key.partition(':')[2]}", "warning")
         else:
             self._do(found)
 
