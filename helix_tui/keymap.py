@@ -464,19 +464,30 @@ def taken_by(name: str, keymap: Mapping[str, str] | None = None) -> str:
 
 def checked_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
     """The part of a user's keymap that can hold, and one sentence for each part that cannot."""
+    refused: dict[str, str] = {}
+    # a row that is refused keeps its own keys, so that another row cannot have them
+    while True:
+        held, more = _checked_rows({key_id: keys for key_id, keys in wanted.items() if key_id not in refused})
+        if not more:
+            return held, [refused[key_id] for key_id in wanted if key_id in refused]
+        refused |= more
+
+
+def _checked_rows(wanted: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The rows of a keymap that can hold beside the default keys of all others, and why each other row cannot."""
     held: dict[str, str] = {}
-    problems: list[str] = []
+    problems: dict[str, str] = {}
     # keys of rows that the user binds anew are free for other rows
     taken = {name: key.id for key in KEYS if key.id not in wanted for name in names(key.keys)}
     for key_id, keys in wanted.items():
         # across all scopes: one key means one thing everywhere, in a keymap of one's own too
         clash = next((name for name in names(keys) if taken.get(name, key_id) != key_id), None)
         if key_id not in BY_ID:
-            problems.append(f"no key is called {key_id!r}")
+            problems[key_id] = f"no key is called {key_id!r}"
         elif not names(keys):
-            problems.append(f"{key_id}: no key given")
+            problems[key_id] = f"{key_id}: no key given"
         elif clash is not None:
-            problems.append(f"{key_id}: {clash!r} is already {taken[clash]}")
+            problems[key_id] = f"{key_id}: {clash!r} is already {taken[clash]}"
         else:
             held[key_id] = ",".join(names(keys))
             taken.update(dict.fromkeys(names(keys), key_id))

@@ -209,12 +209,11 @@ def load_settings(path: Path | None = None) -> Settings:
     theme, keys = document.get("theme", ""), document.get("keys", {})
     problems = [] if isinstance(theme, str) else ["theme: must be a name in quotes"]
     stall = document.get("stall_after")
-    # a bool is an int to Python: `stall_after = true` would be one second
-    if stall is not None and (isinstance(stall, bool) or not isinstance(stall, int | float) or stall <= 0):
+    # a bool is an int to Python: `stall_after = true` would be one second; and TOML knows nan: `not > 0`, not `<= 0`
+    if stall is not None and (isinstance(stall, bool) or not isinstance(stall, int | float) or not stall > 0):
         problems.append("stall_after: write a number of seconds")
         stall = None
     days = document.get("systemic_days")
-    # `not > 0` and not `<= 0`: TOML knows nan, which is neither
     if days is not None and (isinstance(days, bool) or not isinstance(days, int | float) or not days > 0):
         problems.append("systemic_days: write a number of days")
         days = None

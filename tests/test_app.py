@@ -321,6 +321,11 @@ def test_a_keymap_of_ones_own_is_checked() -> None:
     held, problems = checked_keymap({"move.down": "q"})
     assert not held
     assert "is already app.quit" in problems[0]
+    # a refused row keeps its keys: nobody else has them
+    held, problems = checked_keymap({"move.up": "j", "move.down": "q"})
+    assert not held
+    assert problems[0] == "move.up: 'j' is already move.down"
+    assert checked_keymap({"move.up": "j", "move.down": "k"}) == ({"move.up": "j", "move.down": "k"}, [])
 
 
 async def test_a_keymap_of_ones_own_holds(console: MakeConsole) -> None:
@@ -361,7 +366,8 @@ async def test_what_is_wrong_with_the_settings_is_said_and_the_defaults_hold(con
 
 
 @pytest.mark.parametrize(
-    ("text", "seconds", "problems"), [("600", 600, 0), ("-1", None, 1), ('"x"', None, 1), ("true", None, 1)]
+    ("text", "seconds", "problems"),
+    [("600", 600, 0), ("-1", None, 1), ('"x"', None, 1), ("true", None, 1), ("nan", None, 1)],
 )
 def test_the_silence_that_is_a_stall_can_be_set(
     tmp_path: Path, text: str, seconds: float | None, problems: int
