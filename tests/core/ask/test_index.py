@@ -257,6 +257,13 @@ def test_what_the_first_file_calls_is_found_two_steps_down(tmp_path: Path) -> No
     assert {one.file: one.channels.get("calls", 0.0) for one in revision} == found
 
 
+def test_calls_find_names_with_capitals_outside_ascii(tmp_path: Path) -> None:
+    layers = {file: text.replace("Inversion", "Überzug") for file, text in LAYERS.items()}
+    index = index_of(make(tmp_path / "r", layers))
+    found = {one.file: one.channels.get("calls", 0.0) for one in index.rank_files("how are rows excluded by filters")}
+    assert found.get("engine/nodes.py", 0.0) > 0
+
+
 def test_the_title_of_a_report_weighs_by_itself(tmp_path: Path) -> None:
     story = "It began on Monday. " + "The screen showed palette colours and the palette looked odd. " * 6
     files = {"core/lease.py": "def renew_lease():\n    pass\n", "core/palette.py": "def palette():\n    pass\n"}

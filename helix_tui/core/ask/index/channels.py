@@ -234,7 +234,7 @@ IMPORTED = 2.0
 """What a definition counts for more where the seed's file imports its module: names are shared by chance, imports
 are not."""
 MOST_LINES = 120
-_CALLED = re.compile(r"([A-Za-z_]\w{2,})\s*(?:!|::<[^<>\n]{0,60}>|<[^<>\n]{0,60}>)?\(")
+_CALLED = re.compile(r"([^\W\d]\w{2,})\s*(?:!|::<[^<>\n]{0,60}>|<[^<>\n]{0,60}>)?\(")
 _BUILT_ON = re.compile(r"\b([A-Z]\w{2,})\b")
 _RARITY = -0.7
 _LONG_LINE = 400

@@ -118,6 +118,8 @@ class Database:
             isolation_level=None,
             check_same_thread=False,
         )
+        # SQLite's own `lower` changes ASCII alone; names are kept as Python folds them
+        connection.create_function("folded", 1, str.lower, deterministic=True)
         try:
             connection.execute("PRAGMA journal_mode=WAL")
             # in WAL mode a loss of power can cost the last writes, not the file; what is lost is read again
@@ -200,7 +202,7 @@ class Database:
         """(name, blob key) of every blob that defines any of some names."""
         query = (
             "SELECT symbol.name, symbol.key FROM json_each(?) AS asked"
-            " JOIN symbol ON symbol.folded = lower(asked.value) AND symbol.name = asked.value"
+            " JOIN symbol ON symbol.folded = folded(asked.value) AND symbol.name = asked.value"
         )
         return self._connection.execute(query, (json.dumps(names),)).fetchall()
 
