@@ -10,6 +10,7 @@ import pytest
 from helix_tui.core.ask.corpus.listing import NothingToAsk
 from helix_tui.core.ask.index.database import FILE, Database
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
+from helix_tui.core.evidence.sources import FILE as RECORDS
 from helix_tui.core.ground.project import find_project
 from tests.core.ask.test_index import FILES, git, index_of, make
 
@@ -186,14 +187,19 @@ def test_a_damaged_index_is_replaced_once_however_many_find_the_damage(tmp_path:
     two.close()
 
 
-def test_an_index_of_another_version_goes_when_nobody_has_written_to_it_for_a_week(tmp_path: Path) -> None:
-    left, used = tmp_path / "index.db", tmp_path / "index-1.0.db"
-    for path in (left, used):
+@pytest.mark.parametrize(("file", "other"), [(FILE, "records-1.0.db"), (RECORDS, "index-1.0.db")])
+def test_an_index_of_another_version_goes_when_nobody_has_written_to_it_for_a_week(
+    tmp_path: Path, file: str, other: str
+) -> None:
+    kind = file.partition("-")[0]
+    left, used, apart = tmp_path / f"{kind}-0.9.db", tmp_path / f"{kind}-1.0.db", tmp_path / other
+    for path in (left, used, apart):
         path.write_bytes(b"of another version")
-    os.utime(left, (1, 1))
-    Database(tmp_path / FILE).close()
+    for path in (left, apart):
+        os.utime(path, (1, 1))
+    Database(tmp_path / file).close()
     assert not left.exists()
-    assert used.read_bytes() == b"of another version"
+    assert used.read_bytes() == apart.read_bytes() == b"of another version"
 
 
 def test_two_processes_may_index_at_once(tmp_path: Path) -> None:

@@ -31,6 +31,8 @@ VERSION = f"{FORMAT}.{tokens.VERSION}"
 FILE = f"index-{VERSION}.db"
 _LEFT_S = 7 * 86_400
 """Seconds without a write after which the file of another version is taken for left behind."""
+_KINDS = ("index", "records")
+"""What the names of our files begin with: those of the repository's files, and those of its records."""
 _BUSY_MS = 20_000
 MOST_MEANINGS = 20_000
 """Vectors that are kept, 16 MB: each long question may bring thirty passages that no other one asks for."""
@@ -385,9 +387,10 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _remove_left(path: Path) -> None:
-    """Remove the files of other versions that nobody has written to for long."""
-    for other in path.parent.glob("index*.db"):
-        if other.name == path.name or not path.name.startswith("index"):
+    """Remove the files of the same kind, of other versions, that nobody has written to for long."""
+    kind = next((kind for kind in _KINDS if path.name.startswith(kind)), None)
+    for other in path.parent.glob(f"{kind}*.db") if kind is not None else ():
+        if other.name == path.name:
             continue
         newest = 0.0
         files = [other.with_name(other.name + ending) for ending in ("", "-wal", "-shm")]
