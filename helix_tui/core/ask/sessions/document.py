@@ -45,8 +45,8 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
         "asks": run.subject.asks,
         "subject": [one.word for one in run.subject.words],
         "passages": [_passage(one, run) for one in run.passages],
-        "evidence": [evidence_of(one.entry) | {"part": one.part, "why": one.why} for one in run.compaction.kept],
-        "dropped": [evidence_of(one.entry) | {"part": one.part, "why": one.why} for one in run.compaction.dropped],
+        "evidence": [_chosen(one) for one in run.compaction.kept],
+        "dropped": [_chosen(one) for one in run.compaction.dropped],
         "slots": [
             {
                 "id": slot.id,
