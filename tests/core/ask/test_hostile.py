@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.ask.corpus import listing
 from helix_tui.core.ask.corpus.listing import NothingToAsk
 from helix_tui.core.ask.index.database import FILE, Database
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
@@ -200,6 +201,18 @@ def test_an_index_of_another_version_goes_when_nobody_has_written_to_it_for_a_we
     Database(tmp_path / file).close()
     assert not left.exists()
     assert used.read_bytes() == apart.read_bytes() == b"of another version"
+
+
+def test_of_a_folder_too_large_the_first_files_by_name_are_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"{number:02}.py" for number in range(40)]
+    for name in (*names[1::2], *names[::2]):
+        (tmp_path / name).write_text("x = 1\n")
+    monkeypatch.setattr(listing, "MAX_FOLDER_FILES", 3)
+    found = listing.Source(tmp_path, None).list()
+    assert [entry.path for entry in found.entries] == names[:3]
+    assert found.notes[-1] == "only the first 3 files were read"
 
 
 def test_two_processes_may_index_at_once(tmp_path: Path) -> None:

@@ -445,10 +445,10 @@ def _walk(root: Path) -> tuple[list[TrackedFile], list[str]]:
     found: list[TrackedFile] = []
     notes = [f"{root} is not a git repository: every file below it was read, and there is no history"]
     for folder, folders, files in os.walk(root, onerror=None, followlinks=False):
-        # in place: os.walk then goes through the folders in the same order on every machine
+        # in place: os.walk then goes through the folders, as we do through the files, in one order on every machine
         folders[:] = sorted(name for name in folders if not name.startswith(".") and left_out(f"{name}/x") is None)
         place = os.path.relpath(folder, root)
-        found += [TrackedFile(name if place == "." else f"{place}/{name}", "") for name in files]
+        found += [TrackedFile(name if place == "." else f"{place}/{name}", "") for name in sorted(files)]
         if len(found) > MAX_FOLDER_FILES:
             notes.append(f"only the first {MAX_FOLDER_FILES:,} files were read")
             break
