@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import runpy
 import shlex
 import subprocess
 import sys
@@ -87,6 +88,28 @@ def test_commands_of_three_generations_of_the_plugin_reach_the_one_store(shell: 
         shell('helix memory health --json 2>/dev/null || "$HELIX_PLUGIN_ROOT/bin/helix" memory health --json')["total"]
         == 2
     )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["recall", "auth", "--suppress-names", "[a"], "--suppress-names is not JSON"),
+        (["store", "--content", "a, b", "--tags", "3"], "--tags is not a list"),
+        (["feedback", "--names", "[]", "--delta", "much"], "--delta is not a number: much"),
+        (["neighbors", "a", "--limit", "few"], "--limit is not a number: few"),
+        (["health"], "no answer within 120 s"),
+    ],
+)
+def test_the_old_door_answers_what_it_cannot_do(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    def late(call: list[str], **_: object) -> None:
+        raise subprocess.TimeoutExpired(call, 120)
+
+    monkeypatch.setattr(subprocess, "run", late)
+    door = runpy.run_path(str(PLUGIN_FOLDER / "lib/memory/core.py"))
+    assert door["main"](words) == (1 if words == ["health"] else 2)
+    assert json.loads(capsys.readouterr().out)["error"]["message"].startswith(said)
 
 
 CLAUDE = """#!/usr/bin/env python3

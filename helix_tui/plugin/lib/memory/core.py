@@ -9,6 +9,7 @@ Python that runs this need not have helix-tui.
 from __future__ import annotations
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -25,6 +26,9 @@ LISTS = {
 }
 """Verbs that the plugin answered with a bare list, and where ours has it."""
 
+LIMIT_S = 120
+"""Seconds that helix-tui has for an answer."""
+
 OUTCOMES = {"delivered": "passed", "partial": "partial"}
 """The latest plugin's outcome of a task -> what verification said; anything else failed."""
 
@@ -39,16 +43,21 @@ def main(words: list[str]) -> int:
     if not words:
         print("usage: core.py VERB …  (store, recall, feedback, relate, health, …)", file=sys.stderr)
         return 1
-    verb, call, shape = translate(words[0], words[1:])
+    try:
+        verb, call, shape = translate(words[0], words[1:])
+    except ValueError as error:
+        return refused(str(error), "Write lists as JSON, for example '[\"name\"]', and numbers in digits.", 2)
     if call is None:
         print(json.dumps(shape, indent=2))
         return 0
     door = Path(__file__).resolve().parents[2] / "bin" / "helix"
     # of a name that is not there the plugin printed its answer alone, so our message on stderr is held back
     quiet = subprocess.PIPE if verb == "get" else None
-    done = subprocess.run(
-        [str(door), "memory", *call, "--json"], env=env, stdout=subprocess.PIPE, stderr=quiet, text=True, timeout=120
-    )
+    call_words = [str(door), "memory", *call, "--json"]
+    try:
+        done = subprocess.run(call_words, env=env, stdout=subprocess.PIPE, stderr=quiet, text=True, timeout=LIMIT_S)
+    except subprocess.TimeoutExpired:
+        return refused(f"no answer within {LIMIT_S} s", "`helix-tui doctor` says what is wrong; then try again.", 1)
     try:
         answer = json.loads(done.stdout)
     # no JSON: whatever it is, the agent sees it as it came
@@ -61,8 +70,18 @@ def main(words: list[str]) -> int:
     return done.returncode if "error" in answer and verb != "get" else 0  # what it refuses is an answer, as ever
 
 
+def refused(message: str, fix: str, code: int) -> int:
+    """Answer that a call was not carried out, as helix-tui itself does; the exit code."""
+    print(json.dumps({"error": {"message": message, "fix": fix, "code": code}}, indent=2))
+    return code
+
+
 def translate(verb: str, words: list[str]) -> tuple[str, list[str] | None, dict[str, Any]]:
-    """Our words for a call: (the plugin's verb, ours or None where nothing is to be run, what shapes the answer)."""
+    """Our words for a call: (the plugin's verb, ours or None where nothing is to be run, what shapes the answer).
+
+    Raises:
+        ValueError: a list or a number cannot be read.
+    """
     if verb == "recall":
         hops, words = option(words, "--graph-hops")
         least, words = option(words, "--min-relevance")
@@ -71,11 +90,11 @@ def translate(verb: str, words: list[str]) -> tuple[str, list[str] | None, dict[
         # one generation counted the steps, another had a flag for one of them
         words += ["--expand"] if expand or (hops or "0") != "0" else []
         words += ["--gate", least] if least else []
-        return verb, [verb, *words], {"hidden": json.loads(hidden or "[]")}
+        return verb, [verb, *words], {"hidden": listed("--suppress-names", hidden)}
     if verb == "store":
         content, words = option(words, "--content")
         tags, words = option(words, "--tags")
-        return verb, [verb, *words, *(from_content(content, json.loads(tags or "[]")) if content else [])], {}
+        return verb, [verb, *words, *(from_content(content, listed("--tags", tags)) if content else [])], {}
     if verb == "feedback":
         return verb, [verb, *feedback(words)], {}
     if verb == "feedback-verify":
@@ -96,7 +115,11 @@ def translate(verb: str, words: list[str]) -> tuple[str, list[str] | None, dict[
     if verb == "neighbors":
         kind, words = option(words, "--relation")
         most, words = option(words, "--limit")
-        return verb, ["connected", *words, "--max-hops", "1"], {"kind": kind, "most": int(most or 5)}
+        return (
+            verb,
+            ["connected", *words, "--max-hops", "1"],
+            {"kind": kind, "most": int(number("--limit", most or "5"))},
+        )
     if verb == "decay-edges":
         return verb, None, {"status": "skipped", "reason": "edges do not fade"}
     return verb, ["health" if verb == "stats" else verb, *words], {}
@@ -113,7 +136,7 @@ def feedback(words: list[str]) -> list[str]:
     if outcome:
         said = OUTCOMES.get(outcome, "failed")
         return [*words, "--injected", shown, "--utilized", causal or shown, "--verified", said]
-    amount = float(delta or 0)
+    amount = number("--delta", delta or "0")
     # a delta of 0 credits and blames nothing
     if not amount:
         return [*words, "--injected", "[]", "--utilized", "[]"]
@@ -148,6 +171,28 @@ def reshaped(verb: str, answer: dict[str, Any], code: int, shape: dict[str, Any]
     if shape.get("kind"):
         found = [each for each in found if shape["kind"] in (each.get("rel_type"), each.get("relation"))]
     return found[: shape["most"]] if "most" in shape else found
+
+
+def listed(name: str, text: str | None) -> list[Any]:
+    """The JSON list that an option holds; none where it is not there."""
+    try:
+        found = json.loads(text or "[]")
+    except ValueError as error:
+        raise ValueError(f"{name} is not JSON: {error}") from error
+    if not isinstance(found, list):
+        raise ValueError(f"{name} is not a list: {text}")
+    return found
+
+
+def number(name: str, text: str) -> float:
+    """The number that an option holds."""
+    try:
+        found = float(text)
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise ValueError(f"{name} is not a number: {text}")
+    return found
 
 
 def take(words: list[str], *names: str) -> tuple[bool, list[str]]:
