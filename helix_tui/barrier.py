@@ -39,7 +39,8 @@ from textual.worker import WorkerFailed
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line
-from helix_tui.screens.base import HelixScreen, is_stale
+from helix_tui.keymap import BY_ID, shown
+from helix_tui.screens.base import TRY_AGAIN, HelixScreen, is_stale
 from helix_tui.widgets.chrome.empty_state import DrawGuard
 
 LIMIT = 3
@@ -70,6 +71,9 @@ class _Source(Struct, frozen=True):
 
 class GuardedApp(App[int]):
     """What the barrier asks of the app that it guards."""
+
+    keymap: dict[str, str]
+    """The keys that the user bound anew, by the id of what they do."""
 
     def say(self, text: str, severity: Any = "information") -> None:
         """A word to the user."""
@@ -231,7 +235,8 @@ class Barrier:
     def _guard_drawing(self, widget: Widget) -> None:
         guard = self._guards.get(widget)
         if guard is None:
-            guard = self._guards[widget] = DrawGuard(widget, LIMIT, self._drawing_failed)
+            key = shown(BY_ID[TRY_AGAIN], self._app.keymap)
+            guard = self._guards[widget] = DrawGuard(widget, LIMIT, self._drawing_failed, key)
             # on this widget alone: others of its class are still drawn as they are
             widget.render_lines = guard  # type: ignore[method-assign]
         guard.failures += 1

@@ -23,6 +23,7 @@ from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.memory.screen import MemoryScreen
 from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.screens.sheet import Sheet
+from helix_tui.settings import Settings
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.prompt import Prompt
 from helix_tui.widgets.form import Page
@@ -191,6 +192,21 @@ async def test_render(console: MakeConsole, monkeypatch: pytest.MonkeyPatch, nam
         await pilot.pause()
         if name == "render_line":
             await sees(app, pilot, "could not be drawn", gone=True)
+
+
+async def test_the_line_of_what_could_not_be_drawn_names_the_key_as_it_was_rebound(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rebound = Settings(keymap={"app.try-again": "f9"})
+    async with surviving(lambda: console(settings=rebound)) as (app, pilot):
+        with monkeypatch.context() as patched:
+            patched.setattr(queue(app).footer, "render_line", plant)
+            queue(app).footer.refresh()
+            await pilot.pause()
+            await pilot.pause()
+            await sees(app, pilot, "could not be drawn; f9 tries again")
+        await pilot.press("f9")
+        await sees(app, pilot, "could not be drawn", gone=True)
 
 
 class _Late(Widget):

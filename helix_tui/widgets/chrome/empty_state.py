@@ -84,12 +84,12 @@ class Failure(EmptyState):
 class DrawGuard:
     """Stands in for ``render_lines`` of a widget that could not be drawn, and draws a line where it fails."""
 
-    def __init__(self, widget: Widget, limit: int, failed: Callable[[Widget, Exception], None]) -> None:
-        """``failed`` hears of every further failure; after ``limit`` the widget is not asked again."""
+    def __init__(self, widget: Widget, limit: int, failed: Callable[[Widget, Exception], None], key: str) -> None:
+        """``failed`` hears of every further failure; after ``limit`` the widget is asked again only at ``key``."""
         self._widget, self._limit, self._failed = widget, limit, failed
         self._render = widget.render_lines
         self.failures = 0
-        self.key = "f5"
+        self._key = key
 
     def __call__(self, crop: Region) -> list[Strip]:
         """The widget's lines, or what stands in their place."""
@@ -99,7 +99,7 @@ class DrawGuard:
             except Exception as error:  # noqa: BLE001 - the barrier logs it
                 self.failures += 1
                 self._failed(self._widget, error)
-        text = f" could not be drawn; {self.key} tries again"
+        text = f" could not be drawn; {self._key} tries again"
         lines = [text if y == 0 else "" for y in range(crop.y, crop.bottom)]
         return [Strip([Segment(line[crop.x : crop.right].ljust(crop.width))], crop.width) for line in lines]
 
