@@ -129,6 +129,16 @@ def test_past_commits_speak_for_their_files(index: RepositoryIndex) -> None:
     assert "store/holders.py" in commit.files
 
 
+def test_in_a_folder_below_gits_root_the_past_has_the_paths_of_the_work_tree(tmp_path: Path) -> None:
+    make(tmp_path / "r", {**{f"part/{file}": text for file, text in FILES.items()}, "other.py": "x = 1\n"})
+    (tmp_path / "r" / "part" / ".ddx").mkdir()
+    index, past = index_of(tmp_path / "r" / "part"), index_of(tmp_path / "r" / "part", "HEAD")
+    assert [one.file for one in past.documents()] == [one.file for one in index.documents()] == sorted(FILES)
+    assert past.lines("docs/guide.md") == index.lines("docs/guide.md") != []
+    (commit,) = index.commits("start with leases")
+    assert sorted(commit.files) == sorted(FILES)
+
+
 def test_the_tree_holds_folders_files_and_what_is_in_them(index: RepositoryIndex) -> None:
     tree = index.tree()
     assert tree.nodes["store/"].children == ("store/holders.py", "store/worker.py")

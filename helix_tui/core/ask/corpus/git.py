@@ -96,9 +96,9 @@ class Git:
         return [entries[path] for path in sorted(entries)]
 
     def tree(self, commit: str) -> list[TrackedFile]:
-        """The regular files of a commit, in order of path."""
+        """The regular files of a commit below our folder, in order of path."""
         entries = []
-        for record in _split(self._run("ls-tree", "-r", "-z", "--full-tree", commit).stdout):
+        for record in _split(self._run("ls-tree", "-r", "-z", commit).stdout):
             facts, _, path = record.partition("\t")
             mode, _, oid = facts.split(" ", 2)
             if mode in REGULAR:
@@ -160,7 +160,8 @@ class Git:
         log = self._run(
             # no diff driver, no textconv: these are programs, too; each field ends with a mark, for a body has lines
             "log", "--stdin", "--no-walk=unsorted", "--no-renames", "--no-ext-diff", "--no-textconv",
-            "--name-only", "-z", "--format=%x01%H%x02%s%x02%b%x02", stdin=asked,
+            # paths are told from our folder on, which may be one below git's root: so are those of the work tree
+            "--name-only", "--relative", "-z", "--format=%x01%H%x02%s%x02%b%x02", stdin=asked,
         ).stdout  # fmt: skip
         for record in log.decode("utf-8", "surrogateescape").split("\x01")[1:]:
             fields = record.split("\x02", 3)

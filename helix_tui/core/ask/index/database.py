@@ -25,7 +25,7 @@ from helix_tui.core.ask.corpus.reader import Pieces
 from helix_tui.core.ask.index.segment import NAME, Segment, shifted
 from helix_tui.core.ground.files import locked_folder, make_folder
 
-FORMAT = 3
+FORMAT = 4
 """To be raised with any change of the tables or of what parsing yields."""
 VERSION = f"{FORMAT}.{tokens.VERSION}"
 FILE = f"index-{VERSION}.db"
