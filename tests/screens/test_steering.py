@@ -149,7 +149,7 @@ async def test_a_running_loop_is_paused_and_stopped_after_the_bead(console: Make
     app = console(BEADS, look_out="once", name="runs")
     a_run(app.root)
     app.feed.look()
-    async with app.run_test(size=(120, 34)) as pilot:
+    async with app.run_test(size=(120, 44)) as pilot:
         await pilot.press("L")
         await settled(pilot)
         await pilot.pause()

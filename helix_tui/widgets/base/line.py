@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
@@ -129,45 +129,62 @@ def wrap_spans(spans: Line, width: int, hang: int = 0, *, words: bool = True) ->
         lines.append(tuple(current))
         current, used = ([(" " * hang, "text")] if hang else []), hang
 
-    for text, ink in spans:
-        for piece in _pieces(text) if words else (text,):
-            if words and piece == " " and lines and used <= hang:
-                continue  # the second of two blanks at which a line was broken
+    for word in _words(spans) if words else [[span] for span in spans]:
+        blank = words and word[0][0] == " "
+        if blank and lines and used <= hang:
+            continue  # the second of two blanks at which a line was broken
+        # a word that no whole line can hold is broken, and so is code, which breaks anywhere
+        breaks = not words or not _fits(word, width - hang)
+        if not breaks and not _fits(word, width - used):
+            flush()
+            if blank:
+                continue
+        for text, ink in word:
             at = 0
-            while at < len(piece):
+            while at < len(text):
                 room = width - used
                 # a text may be a megabyte without a blank: it is looked at a line at a time
-                rest = piece[at : at + width + 1]  # enough to see that it does not fit
+                rest = text[at : at + width + 1]  # enough to see that it does not fit
                 cells = cell_len(rest)
-                if cells <= room and at + len(rest) == len(piece):
+                if cells <= room and at + len(rest) == len(text):
                     current.append((rest, ink))
                     used += cells
                     break
-                empty = used <= (hang if lines else 0)
-                if words and piece == " ":
-                    flush()
-                    break
-                # a word that no whole line can hold is broken, and so is code, which breaks anywhere
-                if not words or empty or cells > width - hang:
-                    head = chop_cells(rest[:room], room)[0] if room > 1 else ""
-                    if head:
-                        current.append((head, ink))
-                        at += len(head)
+                head = chop_cells(rest[:room], room)[0] if room > 1 else ""
+                if head:
+                    current.append((head, ink))
+                    at += len(head)
                 flush()
     if len(current) > bool(hang and lines) or not lines:
         lines.append(tuple(current))
     return lines
 
 
-def _pieces(text: str) -> list[str]:
-    """Words and the blanks between them."""
-    pieces: list[str] = []
-    for index, word in enumerate(text.split(" ")):
-        if index:
-            pieces.append(" ")
-        if word:
-            pieces.append(word)
-    return pieces
+def _fits(word: Line, room: int) -> bool:
+    """Whether the parts of a word take at most ``room`` cells; no more of a long one is looked at than tells."""
+    for text, _ in word:
+        if len(text) > 2 * room + 1:
+            return False
+        room -= cell_len(text)
+        if room < 0:
+            return False
+    return True
+
+
+def _words(spans: Line) -> Iterator[list[Span]]:
+    """Words and the blanks between them; a word may have parts of several inks, which belong together."""
+    word: list[Span] = []
+    for text, ink in spans:
+        for index, part in enumerate(text.split(" ")):
+            if index:
+                if word:
+                    yield word
+                    word = []
+                yield [(" ", ink)]
+            if part:
+                word.append((part, ink))
+    if word:
+        yield word
 
 
 def highlight(spans: Line, pattern: re.Pattern[str] | None) -> list[tuple[str, str, bool]]:

@@ -322,9 +322,7 @@ def _chain(rows: _Rows, bead: Bead, queue: Queue) -> None:
         return
     said = f"holds up {counted(held, 'bead')}, " if held else ""
     said += f"{place} of {length} in its chain"
-    critical: list[Span] = []
-    if chains.on_critical_path(bead.id):
-        said, critical = f"{said},", [(" on the critical path", "waiting")]  # a line never begins with the comma
+    critical: list[Span] = [(", on the critical path", "waiting")] if chains.on_critical_path(bead.id) else []
     rows.wrapped([("path ", "muted"), (said, "text"), *critical])
 
 

@@ -81,3 +81,9 @@ def test_markup_and_control_characters_never_reach_a_segment(text: str) -> None:
     assert "\x1b" not in strip.text
     assert strip.text.startswith("[@click=app.quit()]x[/]")
     assert all(segment.style is None or not segment.style.meta for segment in strip)
+
+
+def test_a_line_breaks_only_at_blanks_also_where_the_ink_changes() -> None:
+    spans = [("path ", "muted"), ("2 of 3 in its chain", "text"), (", on the critical path", "waiting")]
+    lines = ["".join(text for text, _ in line) for line in wrap_spans(spans, 24)]
+    assert lines == ["path 2 of 3 in its", "chain, on the critical", "path"]
