@@ -39,7 +39,7 @@ from textual.worker import WorkerFailed
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line
-from helix_tui.keymap import BY_ID, shown
+from helix_tui.keymap import BY_ID, as_typed, shown
 from helix_tui.screens.base import TRY_AGAIN, HelixScreen, is_stale
 from helix_tui.widgets.chrome.empty_state import DrawGuard
 
@@ -328,7 +328,7 @@ def _task(message: Message | None, source: _Source) -> str:
     if source.broken:
         return f"could not show {_title(source.screen)}"
     if isinstance(message, events.Key):
-        return f"could not handle the key {clean_line(message.key, 20)}{where}"
+        return f"could not handle the key {clean_line(as_typed(message.key), 20)}{where}"
     if isinstance(message, events.MouseEvent):
         return f"could not handle the mouse{where}"
     if isinstance(message, events.Compose | events.Mount):

@@ -45,6 +45,15 @@ async def test_key_action(console: MakeConsole, monkeypatch: pytest.MonkeyPatch)
         assert "key y on Queue" in lines(app)[0]
 
 
+async def test_a_key_is_called_as_people_write_it(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with surviving(console) as (app, pilot):
+        with monkeypatch.context() as patched:
+            patched.setattr(RowList, "on_key", plant, raising=False)
+            await pilot.press("greater_than_sign")
+            await pilot.pause()
+        assert "could not handle the key > on Queue" in lines(app)[0]
+
+
 @pytest.mark.parametrize("name", ["on_key", "on_mouse_move", "on_click"])
 async def test_event_of_a_widget(console: MakeConsole, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     async with surviving(console) as (_, pilot):
