@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.project import open_nonblocking
@@ -327,10 +328,11 @@ def _git(root: Path, *words: str) -> Finished | None:
     env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
     argv = ("git", "--no-pager", "-C", os.fspath(root), "-c", "core.quotePath=false", *words)
     try:
-        done = run(argv, env=env, timeout=_GIT_TIMEOUT_S, cap=_CAP)
+        done = run(argv, env=env, timeout=_GIT_TIMEOUT_S, cap=_CAP, stop_at_cap=True)
     except OSError:
         return None
-    return None if done.timed_out else done
+    # git that was ended at the cap said what fits; its last word or line may be cut off
+    return None if done.timed_out else replace(done, rc=0) if done.truncated else done
 
 
 def _last(done: Finished | None) -> str:

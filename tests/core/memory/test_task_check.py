@@ -86,6 +86,15 @@ def test_only_what_changed_since_is_held_against_the_task(tree: Path) -> None:
     assert changed_since(tree, before | {"rev": "0" * 40}) is None
 
 
+def test_a_rule_is_looked_for_at_the_beginning_of_a_change_too_large_to_read(tree: Path) -> None:
+    before = state_of_tree(tree)
+    (tree / "src" / "a.py").write_text("print(x)\n" + "y = 1\n" * 800_000)
+    (broken,) = violations_in(
+        tree, before["rev"], ("src/a.py",), delta=(), required=(), forbidden=("No `print(` in library code",)
+    )
+    assert "the change adds `print(`" in broken
+
+
 def test_rules_of_the_plan_are_looked_for_in_the_change(tree: Path) -> None:
     before = state_of_tree(tree)
     (tree / "src" / "a.py").write_text("x = 1\nprint(x)\n")
