@@ -5,7 +5,7 @@ commit of a tracker that its project commits.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,7 @@ class Booking:
             OSError: it cannot be written down; nothing was counted then.
         """
         state = self.work.state
+        before = state.completed_cycles
         queue = self.work.look().queue
         began = parse_instant(str(state.pending.get("started_at") or ""))
         booked = [each for each in state.pending.get("booked") or () if isinstance(each, str) and each]
@@ -105,7 +106,11 @@ class Booking:
         )
         state.ddx_delegation_success_count += 1
         # one write with the counts: killed before it, the next run counts the turn; after it, only this is left to do
-        state.pending = {"aftermath": [result.record() for result in turn.results], "recovered": recovered}
+        state.pending = {
+            "aftermath": [result.record() for result in turn.results],
+            "recovered": recovered,
+            "cycles": [before, state.completed_cycles],
+        }
         self.work.executed.update(result.bead_id for result in turn.results)
         self.work.save("booking")
         return tuple(completed)
@@ -139,20 +144,25 @@ class Booking:
             self._acceptance(completed[-1])
             for result in completed:
                 self._review(result)
+            self._reached(completed[-1].bead_id)
         self.work.state.pending = {}
         self.work.save()
         if stop is not None:
             raise Stopped(stop)
 
-    def on_completed(self, before: int, completed: Sequence[LoopResult]) -> None:
+    def _reached(self, last: str) -> None:
         """What every so many completed cycles bring, on the step to that number and not again after it."""
         work = self.work
-        done = work.state.completed_cycles
+        match work.state.pending.get("cycles"):  # of the run that counted them: it may have been killed since
+            case [int(before), int(done)]:
+                pass
+            case _:  # of a release that did not write them
+                return
         if done // EVERY > before // EVERY:
             work.refresh_context(work.look())
         every = work.options.review_every
         if every > 0 and work.options.auto_align and done // every > before // every:
-            self._align(completed[-1].bead_id)
+            self._align(last, done)
 
     # --- what a result means ---------------------------------------------------------------------------
 
@@ -291,12 +301,12 @@ class Booking:
             each.get("triggering_bead") == result.bead_id and each.get("type") == injection.REVIEW for each in seen
         )
 
-    def _align(self, last: str) -> None:
+    def _align(self, last: str, done: int) -> None:
         work = self.work
         queue = work.look().queue
         if injection.standing(queue, injection.ALIGNMENT):
             return
-        trigger = Trigger("periodic-alignment", work.state.completed_cycles, last, "re-run-with-explicit-scope")
+        trigger = Trigger("periodic-alignment", done, last, "re-run-with-explicit-scope")
         areas = [f"area:{name}" for name in scope_areas(work.project, EVERYTHING)]
         wish = injection.alignment_bead(queue, trigger, epic=work.state.focused_epic, areas=areas)
         inject(work, wish, injection.ALIGNMENT, trigger)

@@ -232,7 +232,6 @@ class Loop:
         if review and any(result.bead_id != review for result in turn.results):
             work.teller.always(f"ddx executed another bead than {called(review)}, with {wishes.harness}")
         first, last = work.teller.block("ddx output", finished, work.clock())
-        before = work.state.completed_cycles
         completed = self.booking.count(turn)
         who = next((result.harness for result in turn.results if result.harness), "ddx")
         work.teller.brief(
@@ -244,7 +243,6 @@ class Loop:
         for result in turn.results:
             self._tell(number, result)
         self.booking.follow_up(turn.results, completed)
-        self.booking.on_completed(before, completed)
         if work.control.cut or turn.signalled:
             self._cut_short(turn)
         self._after(turn, queue_state)

@@ -163,9 +163,11 @@ class LoopWork(Struct):
         """
         if free:
             return self._told(lambda: self.curator.run_steps(kind, title, make), title)
-        # nobody is asked for a yes to nothing
-        if self.options.autonomy == "low" and not self.curator.plan_steps(kind, title, make).steps:
-            return Result(self.curator.plan_steps(kind, title, make))
+        if self.options.autonomy == "low":
+            planned = self.curator.plan_steps(kind, title, make)
+            # nobody is asked for a yes to nothing
+            if not planned.steps:
+                return Result(planned)
         self.permit("curation", title, f"{title}?", lasting=lasting)
         return self._told(lambda: self.curator.run_steps(kind, title, make), title)
 

@@ -72,6 +72,26 @@ def test_an_attempt_that_an_interrupt_cut_short_is_no_failure_of_the_bead(stage:
     assert "between two beads" not in done.stderr
 
 
+def test_what_a_killed_run_owed_its_nth_cycle_is_injected_by_the_next(
+    stage: StageFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException):
+        """Nothing of the program runs after it."""
+
+    def killed(*_: object) -> None:
+        raise Killed
+
+    world = stage([row("a-1")])
+    with monkeypatch.context() as during:
+        during.setattr("helix_tui.core.supervision.loop.booking.Booking.follow_up", killed)
+        with pytest.raises(Killed):
+            world.run(review_every=1)
+    world.run(review_every=1)
+    assert world.executed[0] == "a-1 success"
+    made = [each for each in world.rows().values() if each.get("helix-trigger-source") == "periodic-alignment"]
+    assert [(each["helix-trigger-bead"], each["helix-trigger-cycle"]) for each in made] == [("a-1", "1")]
+
+
 @pytest.mark.realtime
 def test_a_recovered_attempt_is_no_outcome_of_the_run_that_books_it(stage: StageFactory) -> None:
     world = stage([row("a-1"), row("a-2"), row("a-3")])
