@@ -154,6 +154,7 @@ async def test_a_running_loop_is_paused_and_stopped_after_the_bead(console: Make
         await settled(pilot)
         await pilot.pause()
         assert app.sees("executing a bead")
+        assert app.sees("3 cycles completed")
         assert app.sees("helix: x-1 success")
         assert not app.sees("fragment")
         assert not app.sees("\x1b")

@@ -458,8 +458,8 @@ class LoopSheet(ChoiceSheet):
         page.paragraph([(explanation, ink)])
         state = run.state
         if run.condition != "never":
-            said = f"{state.completed_cycles} of {state.attempted_cycles} cycles completed"
-            said += f" · {figures.tokens(state.total_tokens or None)} tokens · {format_whole(state.sums)}"
+            said = f"{state.progress} · {figures.tokens(state.total_tokens or None)} tokens"
+            said += f" · {format_whole(state.sums)}"
             for status, count in state.outcomes.items():
                 said += f" · {count} {clean_line(status, 40)}"
             page.paragraph([(said, "muted")])

@@ -22,6 +22,7 @@ from helix_tui.core.ddx.attempts.sums import Sums, read_sums
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project, being_written
+from helix_tui.core.ground.text import counted
 from helix_tui.core.supervision.run_state.mutex import process_lives
 
 NAME = "run-state.json"
@@ -106,6 +107,18 @@ class RunState(Struct):
     def count(self, name: str, number: int = 1) -> None:
         """Add to one of the totals."""
         self.totals[name] = self.totals.get(name, 0) + number
+
+    @property
+    def progress(self) -> str:
+        """The cycles so far, as far as they are known: a state that was unreadable, or of another release, may
+        lack them.
+        """
+        done, tried = self.completed_cycles, self.attempted_cycles
+        if done > tried:
+            return f"{counted(done, 'cycle')} completed"
+        if not tried:
+            return "no cycle begun" if self.run_id else "number of cycles unknown"
+        return f"{done} of {counted(tried, 'cycle')} completed"
 
     @property
     def sums(self) -> Sums:

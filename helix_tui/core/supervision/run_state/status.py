@@ -129,7 +129,7 @@ def _active(state: RunState, holder: Holder) -> str:
     what = PHASES.get(state.phase, state.phase).replace("it was ", "").replace("it had ", "")
     doing = "executing a bead" if state.phase == "dispatching" else what
     stage = f" ({state.stage})" if state.stage else ""
-    return f"running ({since}): {doing}{stage}; {state.completed_cycles} of {state.attempted_cycles} cycles completed"
+    return f"running ({since}): {doing}{stage}; {state.progress}"
 
 
 def _died(state: RunState) -> str:

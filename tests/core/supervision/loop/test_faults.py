@@ -19,7 +19,7 @@ from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.run_state.control import stop_run
 from helix_tui.core.supervision.run_state.mutex import AlreadyRunning, read_holder, sole_run
-from helix_tui.core.supervision.run_state.state import load_state
+from helix_tui.core.supervision.run_state.state import RunState, load_state
 from helix_tui.core.supervision.run_state.status import run_status
 from tests.core.supervision.conftest import ERAS, row
 from tests.core.supervision.loop.conftest import Stage, StageFactory
@@ -67,6 +67,20 @@ def test_an_interrupt_ends_ddx_too_and_leaves_a_state_that_status_explains(
     status = run_status(find_project(world.root))
     assert (status.condition, status.state.stop_reason) == ("stopped", "interrupted")
     assert "interrupted" in status.explanation
+
+
+@pytest.mark.parametrize(
+    ("counts", "said"),
+    [
+        ({"run_id": ""}, "number of cycles unknown"),
+        ({}, "no cycle begun"),
+        ({"attempted_cycles": 1}, "0 of 1 cycle completed"),
+        ({"attempted_cycles": 4, "completed_cycles": 3}, "3 of 4 cycles completed"),
+        ({"completed_cycles": 3}, "3 cycles completed"),
+    ],
+)
+def test_only_the_cycles_that_are_known_are_told(counts: dict[str, Any], said: str) -> None:
+    assert RunState(**{"run_id": "r", **counts}).progress == said
 
 
 def test_an_interrupted_ddx_that_reports_is_booked(stage: StageFactory) -> None:
