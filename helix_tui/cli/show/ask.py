@@ -18,7 +18,6 @@ from helix_tui.cli.loading import judge, locate
 from helix_tui.cli.paint import columns
 from helix_tui.cli.search_hint import hint_once
 from helix_tui.core.ask.answer.model import ask_model
-from helix_tui.core.ask.corpus.git import GitFailed
 from helix_tui.core.ask.corpus.listing import NothingToAsk, Source, read_file
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
 from helix_tui.core.ask.index.trees import MAX_TREE_BYTES, TreeProblem, check_tree, may_hold_tree
@@ -51,6 +50,7 @@ from helix_tui.core.evidence.session import (
     policy_here,
 )
 from helix_tui.core.evidence.sources import ProjectRecords, WorkReader
+from helix_tui.core.ground.git import GitFailed
 from helix_tui.core.ground.project import Project, open_nonblocking
 from helix_tui.core.ground.text import clean_line, counted, fit
 from helix_tui.core.ground.time import now_ns

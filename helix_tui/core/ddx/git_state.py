@@ -5,7 +5,6 @@ Of the first also what ddx itself would refuse to work beside (`implementation_c
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Literal
@@ -16,7 +15,8 @@ from helix_tui.core.beads.record import Bead, UnreadableLine, decode_bead
 from helix_tui.core.beads.tracker import read_archive
 from helix_tui.core.ddx.dialect import BOOKKEEPING
 from helix_tui.core.ddx.files import Stamp, stamp_of
-from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.git import ask_git
+from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.time import NS, parse_instant
@@ -86,14 +86,8 @@ def git_records(root: Path, words: Sequence[str], timeout: float, cap: int | Non
         timeout: seconds that git may take.
         cap: bytes at which it is ended, 4 MiB if not said; the record that this cuts is left out.
     """
-    # looking must not lock the index beside a worker
-    env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0"}
-    argv = ("git", "-C", os.fspath(root), *words)
-    try:
-        done = run(argv, env=env, timeout=timeout, cap=_CAP if cap is None else cap, stop_at_cap=True)
-    except OSError:
-        return None
-    if done.timed_out or (done.rc != 0 and not done.truncated):
+    done = ask_git(root, *words, timeout=timeout, cap=_CAP if cap is None else cap)
+    if done is None:
         return None
     whole = done.stdout[: done.stdout.rfind(b"\0") + 1] if done.truncated else done.stdout
     return whole.decode("utf-8", "surrogateescape")
@@ -165,13 +159,13 @@ class BeadHistory:
             return None
         needle = f'-S"id":"{bead_id}"'
         log = self._git("log", "-1", "--format=%H %ct", needle, "--", tracker)
-        rev, _, seconds = log.out.strip().partition(" ") if log is not None and log.rc == 0 else ("", "", "")
+        rev, _, seconds = log.out.strip().partition(" ") if log is not None else ("", "", "")
         if not rev:
             return None
         # its parent still had the bead; else it brought the bead in, and what took it out is not committed
         for spec in (f"{rev}^", rev):
             blob = self._git("cat-file", "blob", f"{spec}:{tracker}")
-            if blob is not None and blob.rc == 0:
+            if blob is not None:
                 bead = _find_row(blob.stdout.split(b"\n"), bead_id)
                 if bead is not None:
                     when = int(seconds) * NS if seconds.isdecimal() else None
@@ -181,13 +175,7 @@ class BeadHistory:
     def _git(self, *args: str) -> Finished | None:
         if self._project.git_dir is None:
             return None
-        env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
-        argv = ("git", "--no-pager", "-C", os.fspath(self._project.root), *args)
-        try:
-            finished = run(argv, env=env, timeout=self._timeout, cap=_MAX_OUTPUT, stop_at_cap=True)
-        except OSError:
-            return None
-        return None if finished.timed_out else finished
+        return ask_git(self._project.root, *args, timeout=self._timeout, cap=_MAX_OUTPUT)
 
 
 def _find_row(lines: Iterable[bytes], bead_id: str) -> Bead | None:

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from msgspec import Struct
-from msgspec.structs import replace
 
+from helix_tui.core.ground.git import ask_git
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.project import open_nonblocking
 from helix_tui.core.ground.text import clean_block, clean_line
@@ -115,7 +115,6 @@ OUTPUT_LINES = 20
 """Last lines of what VERIFY prints that are kept."""
 
 _CAP = 4 << 20
-_GIT_TIMEOUT_S = 30.0
 MAX_CHANGED = 2_000
 """Changed files that are looked at; a task changes a few."""
 
@@ -208,8 +207,8 @@ def run_verify(command: str, root: Path, timeout: float = VERIFY_TIMEOUT_S) -> T
 
 def state_of_tree(root: Path) -> dict[str, Any]:
     """What a later look is held against: the commit, and what is changed beside it; empty outside git."""
-    head = _git(root, "rev-parse", "--verify", "--quiet", "HEAD")
-    if head is None or head.rc:
+    head = ask_git(root, "rev-parse", "--verify", "--quiet", "HEAD")
+    if head is None:
         return {}
     return {"rev": head.out.strip(), "files": _changed(root, "HEAD")}
 
@@ -285,9 +284,11 @@ def _changed(root: Path, rev: str) -> dict[str, str]:
     Raises:
         LookupError: git has no such commit any more.
     """
-    diff = _git(root, "diff", "--name-only", "-z", "--no-renames", "--end-of-options", rev, "--", ".", *_OURS)
-    new = _git(root, "ls-files", "-z", "--others", "--exclude-standard", "--", ".", *_OURS)
-    if diff is None or diff.rc:
+    diff = ask_git(
+        root, "diff", "--name-only", "-z", "--no-renames", "--end-of-options", rev, "--", ".", *_OURS, cap=_CAP
+    )
+    new = ask_git(root, "ls-files", "-z", "--others", "--exclude-standard", "--", ".", *_OURS, cap=_CAP)
+    if diff is None:
         raise LookupError(rev)
     names = [name for done in (diff, new) if done is not None for name in done.out.split("\0") if name]
     return {name: _digest(root / name) for name in names[:MAX_CHANGED]}
@@ -295,11 +296,11 @@ def _changed(root: Path, rev: str) -> dict[str, str]:
 
 def _added(root: Path, rev: str, name: str) -> str:
     """The lines that a change adds to a file; the whole of a file that git does not know."""
-    known = _git(root, "ls-files", "--error-unmatch", "--", name)
-    if known is None or known.rc:
+    known = ask_git(root, "ls-files", "--error-unmatch", "--", name)
+    if known is None:
         return _text(root / name)
-    done = _git(root, "diff", "-U0", "--no-color", "--no-ext-diff", "--end-of-options", rev, "--", name)
-    if done is None or done.rc:
+    done = ask_git(root, "diff", "-U0", "--no-color", "--no-ext-diff", "--end-of-options", rev, "--", name, cap=_CAP)
+    if done is None:
         return ""
     lines = done.out.split("\n")
     return "\n".join(line[1:] for line in lines if line.startswith("+") and not line.startswith("+++"))
@@ -321,18 +322,6 @@ def _bytes(path: Path) -> bytes | None:
             return file.read(_CAP) if stat.S_ISREG(os.fstat(file.fileno()).st_mode) else None
     except (OSError, ValueError):
         return None
-
-
-def _git(root: Path, *words: str) -> Finished | None:
-    # a look must not take the lock of an index that an agent is working with, nor ask for a password
-    env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
-    argv = ("git", "--no-pager", "-C", os.fspath(root), "-c", "core.quotePath=false", *words)
-    try:
-        done = run(argv, env=env, timeout=_GIT_TIMEOUT_S, cap=_CAP, stop_at_cap=True)
-    except OSError:
-        return None
-    # git that was ended at the cap said what fits; its last word or line may be cut off
-    return None if done.timed_out else replace(done, rc=0) if done.truncated else done
 
 
 def _last(done: Finished | None) -> str:

@@ -1,16 +1,13 @@
 """What git says of a repository: its files at a revision or in the work tree, their bytes, its past commits.
 
-Every call has a time limit, no shell, no prompt, takes no lock and runs no program that the repository's own
-configuration names. Paths come NUL-terminated, so that a newline or a quote in a name does no harm.
+Git itself is run by `core.ground.git`. Paths come NUL-terminated, so that a newline or a quote in a name does no harm.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import subprocess
 import threading
-import time
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,30 +15,15 @@ from pathlib import Path
 from msgspec import Struct
 
 from helix_tui.core.ground import log as logs
-from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.git import GitFailed, read_git, reading_argv, reading_environment
+from helix_tui.core.ground.process import Finished
 
 TIMEOUT_S = 60.0
+_CAP = 1 << 30
+"""Bytes of one answer: names of all files, or the content of a batch of them."""
+
 _BATCH_BYTES = 32 << 20
-# settings of the repository: a monitor of files and a check of signatures would start programs that it names
-_QUIET = (
-    "--no-pager",
-    "-c",
-    "core.fsmonitor=false",
-    "-c",
-    "core.quotePath=false",
-    "-c",
-    "log.showSignature=false",
-)
-# a hook of git has these in its environment: they would lead to another index or work tree, or start a program
-_OURS_TO_SET = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF")
-# no refresh of the index beside an agent's git, no prompt, no fetch of lacking blobs over the network
-_ENV = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
-_NO_GIT = "git is not installed: install it, or ask from a machine that has it"
 REGULAR = ("100644", "100755")
-
-
-class GitFailed(HelixError):
-    """Git would not answer. The message says what was asked, what it said and what to do."""
 
 
 class TrackedFile(Struct, frozen=True):
@@ -70,7 +52,7 @@ class Git:
 
     def is_repository(self) -> bool:
         """Whether git knows a repository here."""
-        return self._run("rev-parse", "--git-dir", check=False).returncode == 0
+        return self._run("rev-parse", "--git-dir", check=False).rc == 0
 
     def is_bare(self) -> bool:
         """Whether there is no work tree to read."""
@@ -82,7 +64,7 @@ class Git:
         if not revision or revision.startswith("-") or "\0" in revision:
             return None
         done = self._run("rev-parse", "--verify", "--quiet", f"{revision}^{{commit}}", check=False)
-        return done.stdout.decode("ascii", "replace").strip() or None if done.returncode == 0 else None
+        return done.stdout.decode("ascii", "replace").strip() or None if done.rc == 0 else None
 
     def tracked(self) -> list[TrackedFile]:
         """The tracked regular files of the work tree, in order of path."""
@@ -187,27 +169,16 @@ class Git:
             "blame", "-s", "-l", "--root", "--no-textconv", "--no-progress", f"-L{first},{last}",
             *((revision,) if revision else ()), "--", path, check=False,
         )  # fmt: skip
-        lines = done.stdout.split(b"\n") if done.returncode == 0 else []
+        lines = done.stdout.split(b"\n") if done.rc == 0 else []
         return [line.lstrip(b"^").split(b" ", 1)[0].decode("ascii", "replace") for line in lines if line]
 
     def _text(self, *words: str) -> str:
         return self._run(*words).stdout.decode("utf-8", "replace").strip()
 
-    def _run(self, *words: str, stdin: bytes = b"", check: bool = True) -> subprocess.CompletedProcess[bytes]:
-        argv = _argv(self.root, *words)
-        began = time.monotonic()
-        try:
-            done = subprocess.run(argv, input=stdin, capture_output=True, timeout=self._timeout, env=_environment())
-        except FileNotFoundError as error:
-            raise GitFailed(_NO_GIT) from error
-        except subprocess.TimeoutExpired as error:
-            raise GitFailed(f"git {words[0]} took over {self._timeout:.0f} s: try it by hand") from error
-        except OSError as error:
-            raise GitFailed(f"git {words[0]} cannot run: {error}") from error
-        logs.program(argv, f"rc {done.returncode}", time.monotonic() - began, "ask")
-        if check and done.returncode:
-            said = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
-            raise GitFailed(f"git {words[0]} failed in {self.root}: {said or done.returncode}")
+    def _run(self, *words: str, stdin: bytes = b"", check: bool = True) -> Finished:
+        done = read_git(self.root, *words, timeout=self._timeout, cap=_CAP, given=stdin, check=check)
+        if done.truncated:
+            raise GitFailed(f"git {words[0]} prints over {_CAP >> 20} MiB: ask about a part of this repository")
         return done
 
 
@@ -218,7 +189,7 @@ class BlobReader:
     """
 
     def __init__(self, root: Path, *, timeout: float = TIMEOUT_S) -> None:
-        self._argv = _argv(root, "cat-file", "--batch")
+        self._argv = reading_argv(root, "cat-file", "--batch")
         self._timeout = timeout
         self._git: subprocess.Popen[bytes] | None = None
         self.close: Callable[[], object] = lambda: None
@@ -259,9 +230,11 @@ class BlobReader:
         self.close()
         pipe = subprocess.PIPE
         try:
-            git = subprocess.Popen(self._argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=_environment())
+            git = subprocess.Popen(
+                self._argv, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL, env=reading_environment()
+            )
         except FileNotFoundError as error:
-            raise GitFailed(_NO_GIT) from error
+            raise GitFailed("git is not installed here", "Install git.") from error
         except OSError as error:
             raise GitFailed(f"git cat-file cannot run: {error}") from error
         logs.logger("ask").info("%s: started as %d", logs.masked(self._argv), git.pid)
@@ -273,14 +246,6 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     with contextlib.suppress(OSError), process:  # what it was still to be told
         pass
-
-
-def _argv(root: Path, *words: str) -> tuple[str, ...]:
-    return ("git", *_QUIET, "-C", os.fspath(root), *words)
-
-
-def _environment() -> dict[str, str]:
-    return {name: value for name, value in os.environ.items() if name not in _OURS_TO_SET} | _ENV
 
 
 def _split(data: bytes) -> list[str]:

@@ -15,9 +15,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from helix_tui.core.ask.corpus.git import BlobReader, Git, GitFailed, TrackedFile
+from helix_tui.core.ask.corpus.git import BlobReader, Git, TrackedFile
 from helix_tui.core.ask.records import Role
 from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.git import GitFailed
 from helix_tui.core.ground.project import open_nonblocking
 
 __all__ = [

@@ -17,7 +17,7 @@ import numpy as np
 import watchfiles
 from msgspec import Struct
 
-from helix_tui.core.ask.corpus.git import Git, GitFailed
+from helix_tui.core.ask.corpus.git import Git
 from helix_tui.core.ask.corpus.languages import DOCUMENTS
 from helix_tui.core.ask.corpus.listing import NothingToAsk, decode, left_out, role_of, split_lines
 from helix_tui.core.ask.corpus.reader import enclosing, trails
@@ -43,6 +43,7 @@ from helix_tui.core.ask.records import (
 )
 from helix_tui.core.ask.tokens import terms_of
 from helix_tui.core.ground import log as logs
+from helix_tui.core.ground.git import GitFailed
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.threads import keep_at
 

@@ -6,7 +6,6 @@ changed of what the earlier one made. Diffs run git; nothing here is for the UI 
 
 from __future__ import annotations
 
-import os
 import re
 from codecs import getincrementaldecoder
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.files import decode_object, read_bytes, stamp_of
 from helix_tui.core.ddx.names import status_of, text, whole
 from helix_tui.core.ground.errors import UNROUTED, WHO
-from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.git import GitFailed, ask_git, read_git
 from helix_tui.core.ground.project import files_below
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, format_span
@@ -150,9 +149,11 @@ def git_diff(
     gone = _missing_revision(root, (base, result), timeout)
     if gone:
         return Diff(error=gone)
-    shown = _git(root, timeout, cap, "diff", *_PLAIN_DIFF, "--end-of-options", base, result, "--", *paths)
-    if isinstance(shown, str):
-        return Diff(error=shown)
+    try:
+        words = ("diff", *_PLAIN_DIFF, "--end-of-options", base, result, "--", *paths)
+        shown = read_git(root, *words, timeout=timeout, cap=cap)
+    except GitFailed as error:
+        return Diff(error=error.message)
     merges = _merges(root, base, result, timeout)
     warning = ""
     # how ddx of August resolves some conflicts by itself; it then reports success
@@ -341,59 +342,25 @@ _PLAIN_DIFF = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-relative", 
 
 def _missing_revision(root: Path, revisions: tuple[str, ...], timeout: float) -> str:
     for revision in revisions:
-        found = _git(
-            root,
-            timeout,
-            1 << 16,
-            "rev-parse",
-            "--verify",
-            "--quiet",
-            "--end-of-options",
-            f"{revision}^{{commit}}",
-        )
-        if isinstance(found, str):
-            if found == _FAILED:
-                short = revision if revision.startswith("refs/") else revision[:12]
-                return f"commit {short} is not in this repository: its work tree was removed, or fetch it first"
-            return found
+        try:
+            words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+            done = read_git(root, *words, timeout=timeout, cap=1 << 16, check=False)
+        except GitFailed as error:
+            return error.message
+        if done.rc and done.err.strip():
+            return clean_line(f"git: {done.err.strip()}", 300)
+        if done.rc:
+            short = revision if revision.startswith("refs/") else revision[:12]
+            return f"commit {short} is not in this repository: its work tree was removed, or fetch it first"
     return ""
 
 
 def _merges(root: Path, base: str, result: str, timeout: float) -> tuple[str, ...]:
-    asked = (
-        "log",
-        "--merges",
-        "--max-count=20",
-        "--format=%h %s",
-        "--end-of-options",
-        f"{base}..{result}",
-        "--",
-    )
-    found = _git(root, timeout, 1 << 20, *asked)
-    if isinstance(found, str):
+    words = ("log", "--merges", "--max-count=20", "--format=%h %s", "--end-of-options", f"{base}..{result}", "--")
+    found = ask_git(root, *words, timeout=timeout, cap=1 << 20)
+    if found is None:
         return ()
     return tuple(clean_line(line, 300) for line in found.out.split("\n") if line)
-
-
-_FAILED = "git failed"
-
-
-def _git(root: Path, timeout: float, cap: int, *args: str) -> Finished | str:
-    """What git printed, or why it did not."""
-    # looking must not lock the index beside a worker, ask for a password, or fetch
-    env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
-    argv = ("git", "--no-pager", "-C", os.fspath(root), "-c", "core.quotePath=false", *args)
-    try:
-        finished = run(argv, env=env, timeout=timeout, cap=cap, stop_at_cap=True)
-    except OSError:
-        return "git is not installed here"
-    if finished.timed_out:
-        return f"git took longer than {timeout:g} s: the change is very large"
-    # git that was ended at the cap did what was wanted of it
-    if finished.rc != 0 and not finished.truncated:
-        lines = [line for line in finished.err.split("\n") if line.strip()]
-        return clean_line(f"git: {lines[-1]}", 300) if lines else _FAILED
-    return finished
 
 
 class Side(Struct, frozen=True):

@@ -13,9 +13,7 @@ there before, as long as the branch merely grew.
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -53,12 +51,11 @@ from helix_tui.core.ddx.attempts.loop_log import LoopLogs
 from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.files import Stamp, stamp_of
-from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.git import ask_git
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import NS
 
 _FULL = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
-_CAP = 64 << 20
 _TARGETS = ("HEAD", "refs/heads/main", "refs/heads/master")
 """What DDx lands on is the branch checked out in the main work tree; a person may have gone to another since,
 so the usual names count too."""
@@ -129,7 +126,7 @@ class BranchHistory:
         found = self._git(("cat-file", "--batch-check=%(objectname) %(objecttype)"), (*_TARGETS, *asked))
         if found is None:
             return None
-        lines = found.out.split("\n")
+        lines = found.split("\n")
         present = [name for name, _, kind in (line.partition(" ") for line in lines) if kind == "commit"]
         tips = frozenset(line.partition(" ")[0] for line in lines[: len(_TARGETS)] if line.endswith(" commit"))
         here = set(present) & set(asked)
@@ -140,24 +137,16 @@ class BranchHistory:
             listed = self._git(("rev-list", "--stdin"), (*sorted(here), *excluded))
             if listed is None:
                 return None
-            outside = set(listed.out.split("\n"))
+            outside = set(listed.split("\n"))
         for revision in asked:
             self._answers[revision] = revision not in outside if revision in here and tips else None
         return tips
 
-    def _git(self, args: Sequence[str], lines: Sequence[str]) -> Finished | None:
+    def _git(self, words: Sequence[str], lines: Sequence[str]) -> str | None:
         """What git printed for these lines of input; None where it failed or took too long."""
-        # looking must not lock the index beside a worker, ask for a password, or fetch
-        env = {**os.environ, "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1"}
-        argv = ("git", "--no-pager", "-C", os.fspath(self._project.main_root), *args)
-        try:
-            with tempfile.NamedTemporaryFile("w", prefix="helix-revs-", encoding="ascii") as file:
-                file.write("".join(f"{line}\n" for line in lines))
-                file.flush()
-                finished = run(argv, env=env, timeout=self._timeout, cap=_CAP, stop_at_cap=True, stdin=Path(file.name))
-        except OSError:
-            return None
-        return None if finished.timed_out or finished.truncated or finished.rc != 0 else finished
+        given = "".join(f"{line}\n" for line in lines).encode("ascii")
+        found = ask_git(self._project.main_root, *words, timeout=self._timeout, given=given)
+        return None if found is None or found.truncated else found.out
 
 
 def merge_report(branch: BranchHistory | None, report: Piece) -> Attempt:

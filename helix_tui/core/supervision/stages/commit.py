@@ -13,7 +13,6 @@ instructions first.
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 from collections.abc import Callable, Mapping, Sequence
@@ -29,6 +28,7 @@ from helix_tui.core.editing.plan.lifecycle import unclosed
 from helix_tui.core.editing.plan.planner import plan
 from helix_tui.core.editing.steps import Overlay, called, named
 from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.git import GitFailed, change_git
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.stages.table import NEXT_ACTIONS, Stage, Trailer
@@ -347,12 +347,10 @@ def try_git(root: Path, *words: str) -> Finished:
     Raises:
         CommitError: git does not start.
     """
-    env = {**os.environ, "GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"}
-    argv: Sequence[str] = ("git", "-C", os.fspath(root), *words)
     try:
-        return run(argv, env=env, timeout=GIT_TIMEOUT_S)
-    except OSError as error:
-        raise CommitError(f"git does not start: {error.strerror}", "Install git.") from None
+        return change_git(root, *words, timeout=GIT_TIMEOUT_S)
+    except GitFailed as error:
+        raise CommitError(error.message, error.advice) from None
 
 
 def _cut(text: str, most: int) -> str:

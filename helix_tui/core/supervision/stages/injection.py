@@ -19,6 +19,7 @@ from helix_tui.core.beads.record import INJECTED, TERMINAL, Bead
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.steps import called
+from helix_tui.core.ground.git import ask_git
 from helix_tui.core.ground.process import run
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line, counted
@@ -226,23 +227,9 @@ def why_unreviewed(root: Path, base: str, result: str, threshold: int) -> str:
     # they come from ddx's output and become words of a command
     if not (_REVISION.match(base) and _REVISION.match(result)):
         return ""
-    words = (
-        "git",
-        "-C",
-        os.fspath(root),
-        "diff",
-        "--numstat",
-        "--no-renames",
-        "--end-of-options",
-        base,
-        result,
-        "--",
-    )
-    try:
-        done = run(words, timeout=30.0, cap=8 << 20)
-    except OSError:
-        return ""
-    if done.rc != 0 or done.timed_out:
+    words = ("diff", "--numstat", "--no-renames", "--end-of-options", base, result, "--")
+    done = ask_git(root, *words, cap=8 << 20)
+    if done is None:
         return ""
     rows = [line.split("\t") for line in done.out.split("\n") if line.count("\t") >= 2]
     # ddx commits its own records beside the work: nothing there is to be reviewed

@@ -1,0 +1,106 @@
+"""Running git: for everybody who asks it or has it change something, with one time limit, one cap and one error.
+
+No shell, no prompt, no pager. A git that only reads takes no lock beside an agent's git, fetches nothing over the
+network, starts no program that the repository's own configuration names, and is ended at the cap and with the console.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+
+from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.process import Finished, run
+from helix_tui.core.ground.text import clean_line
+
+TIMEOUT_S = 30.0
+CAP = 64 << 20
+"""Bytes of git's output that are kept."""
+
+# settings of the repository: a monitor of files and a check of signatures would start programs that it names
+_QUIET = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "-c", "log.showSignature=false")
+# a hook of git has these in its environment: they would lead to another index or work tree, or start a program
+_OURS_TO_SET = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF")
+# no refresh of the index beside an agent's git, no prompt, no fetch of lacking blobs over the network
+_READING = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
+_CHANGING = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"}
+
+
+class GitFailed(HelixError):
+    """Git would not answer. The message says what was asked, what it said and what to do."""
+
+
+def reading_argv(root: Path, *words: str) -> tuple[str, ...]:
+    """The words of a git that only reads, for one that is kept running."""
+    return ("git", *_QUIET, "-C", os.fspath(root), *words)
+
+
+def reading_environment() -> dict[str, str]:
+    """Its environment."""
+    return {name: value for name, value in os.environ.items() if name not in _OURS_TO_SET} | _READING
+
+
+def read_git(
+    root: Path, *words: str, timeout: float = TIMEOUT_S, cap: int = CAP, given: bytes = b"", check: bool = True
+) -> Finished:
+    """What a git that only reads prints; ``truncated`` says that it was ended at the cap.
+
+    Args:
+        timeout: seconds that it may take.
+        cap: bytes at which it is ended.
+        given: its input.
+        check: whether an exit code other than 0 is an error.
+
+    Raises:
+        GitFailed: it is not installed, took too long, or failed.
+    """
+    try:
+        if given:
+            with tempfile.NamedTemporaryFile(prefix="helix-git-") as file:
+                file.write(given)
+                file.flush()
+                done = _read(root, words, timeout, cap, Path(file.name))
+        else:
+            done = _read(root, words, timeout, cap, None)
+    except OSError as error:
+        raise _not_started(words[0], error) from None
+    if done.timed_out:
+        raise GitFailed(f"git {words[0]} took longer than {timeout:g} s: try it by hand")
+    # one that was ended at the cap did what was wanted of it; one that a signal ended, as when the console leaves, not
+    if not done.truncated and (done.rc < 0 or (check and done.rc)):
+        lines = [line for line in done.err.split("\n") if line.strip()]
+        said = clean_line(lines[-1], 300) if lines else f"exit code {done.rc}"
+        raise GitFailed(f"git {words[0]} failed in {clean_line(str(root))}: {said}")
+    return done
+
+
+def ask_git(root: Path, *words: str, timeout: float = TIMEOUT_S, cap: int = CAP, given: bytes = b"") -> Finished | None:
+    """As `read_git`; None where git does not answer, whatever the reason."""
+    try:
+        return read_git(root, *words, timeout=timeout, cap=cap, given=given)
+    except GitFailed:
+        return None
+
+
+def change_git(root: Path, *words: str, timeout: float) -> Finished:
+    """Run a git that may change something, with the hooks and settings of its repository; it opens no editor.
+
+    Raises:
+        GitFailed: it does not start.
+    """
+    try:
+        return run(("git", "-C", os.fspath(root), *words), env={**os.environ, **_CHANGING}, timeout=timeout)
+    except OSError as error:
+        raise _not_started(words[0], error) from None
+
+
+def _read(root: Path, words: tuple[str, ...], timeout: float, cap: int, given: Path | None) -> Finished:
+    argv = reading_argv(root, *words)
+    return run(argv, env=reading_environment(), timeout=timeout, cap=cap, stop_at_cap=True, stdin=given)
+
+
+def _not_started(verb: str, error: OSError) -> GitFailed:
+    if isinstance(error, FileNotFoundError):
+        return GitFailed("git is not installed here", "Install git.")
+    return GitFailed(f"git {verb} cannot run: {error.strerror}")
