@@ -12,7 +12,7 @@ from typing import Any
 
 from helix_tui.core.ask.records import Span, record_place, text_hash
 from helix_tui.core.ask.retrieval.library import Library
-from helix_tui.core.ask.retrieval.question import understand
+from helix_tui.core.ask.retrieval.question import FOLLOWS, understand
 from helix_tui.core.ask.retrieval.search import Via
 from helix_tui.core.ground.text import clean_block, clean_line
 
@@ -39,7 +39,7 @@ def with_earlier(text: str, earlier: Mapping[str, Any] | None) -> str:
     before = clean_block(earlier.get("asked_as") or earlier.get("question"), 1_000).strip()
     # a question of its own may begin with "and"; one of a word or none cannot be asked by itself
     alone = len(understand(text).words) + len(understand(text).names) >= FEW_WORDS
-    return text if not before or (alone and not _REFERS.search(text)) else f"{text.strip()}\n\nIt follows: {before}"
+    return text if not before or (alone and not _REFERS.search(text)) else f"{text.strip()}{FOLLOWS}{before}"
 
 
 def kept_evidence(library: Library, earlier: Mapping[str, Any]) -> list[tuple[Span, Via, float]]:

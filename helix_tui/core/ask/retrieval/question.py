@@ -30,6 +30,9 @@ KEYWORDS = 4
 MOST_CHARS = 20_000
 """Characters of a question that are read."""
 
+FOLLOWS = "\n\nIt follows: "
+"""What stands between a question that refers back and the one before it."""
+
 _HOW_TO_ANSWER = """
 explain describe define definition mean means meaning meant show tell find list give help understand know
 want need work works working happen happens happening handle handles look looks see done called call calls

@@ -8,12 +8,14 @@ by how often the repository has it: a frequent noun may well be what is asked ab
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from helix_tui.core.ask.retrieval.question import LONG_WORDS, MOST_CHARS, names_in
+from helix_tui.core.ask.retrieval.question import FOLLOWS, LONG_WORDS, MOST_CHARS, names_in
 from helix_tui.core.ask.tokens import STOP_WORDS, parts, stem
 
 Asks = Literal[
@@ -154,10 +156,32 @@ class QuestionSubject(Struct, frozen=True, dict=True):
 def read_subject(text: str) -> QuestionSubject:
     """Read a question; one without a word has an empty subject."""
     text = text[:MOST_CHARS].strip()
-    head = _question_of(text)
+    # what is wanted says the last question, what it is about those before it too
+    asked, *before = text.split(FOLLOWS)
+    head = _question_of(asked)
     asks = _asks(head)
     names = tuple(names_in(text))
-    return QuestionSubject(text, asks, _words_of(text if asks == "task" else head, names), names)
+    words = _words_of(asked if asks == "task" else head, names)
+    return QuestionSubject(text, asks, _with_earlier_words(words, before, names), names)
+
+
+def _with_earlier_words(
+    words: tuple[SubjectWord, ...], before: Sequence[str], names: tuple[str, ...]
+) -> tuple[SubjectWord, ...]:
+    """The words of a question and the things that the questions before it were about.
+
+    What was done to a thing (a word in -ed) is asked anew: there it says little.
+    """
+    for question in before:
+        known = {one.term for one in words}
+        # not a neighbour of any word before it
+        first = max((one.place for one in words), default=-2) + 2
+        words += tuple(
+            replace(one, weight=LIGHT if one.word.endswith("ed") else one.weight, place=first + one.place)
+            for one in _words_of(_question_of(question), names)
+            if one.term not in known
+        )
+    return words
 
 
 def _question_of(text: str) -> str:
