@@ -367,7 +367,8 @@ class _Asking:
 
     def _called(self, tier: Tier, passages: Sequence[Passage], records: RecordAnswer | None) -> Told:
         """How the answer is called: by its passages, and never better than the gate allows."""
-        by_passages = told_of(self._subject.asks, passages, two_things=self._subject.two_things)
+        subject = self._subject
+        by_passages = told_of(subject.asks, passages, two_things=subject.two_things, turned_by=subject.turned_by)
         if tier == "Clarify":
             return "not found"
         if records is not None or not passages:

@@ -211,14 +211,31 @@ def test_names_and_things_that_stand_nowhere_are_told(tmp_path: Path, question: 
     assert (document(write(tmp_path, files), question)["tier"] != "not found") == is_there
 
 
-def _passage(*, together: float = 1.0, form: float = 1.0) -> Passage:
-    return Passage(Span("a.py", 1, 2, "lines", "", "", ""), 2.0, together, 1, 1.0, form, 0.0, 0.0)
+def _passage(
+    *, together: float = 1.0, form: float = 1.0, line: float = 1.0, score: float = 2.0, text: str = ""
+) -> Passage:
+    return Passage(Span("a.py", 1, 2, "lines", "", text, ""), score, together, 1, line, form, 0.0, 0.0)
 
 
 def test_a_list_is_answered_by_a_passage_of_items_only() -> None:
     assert told_of("list", [_passage(form=0.6)]) == "answered"
     assert told_of("list", [_passage(form=0.4), _passage()]) == "evidence found"
     assert told_of("how to", [_passage(form=0.4)]) == "answered"
+
+
+def test_a_reason_is_answered_by_a_place_of_which_one_line_says_it() -> None:
+    assert told_of("why", [_passage(score=1.2, line=0.6)]) == "answered"
+    apart = [_passage(score=1.2, line=0.4), _passage(score=1.2, together=0.5)]
+    assert told_of("why", apart) == "evidence found"
+    assert told_of("how to", apart) == "answered"
+
+
+def test_a_word_that_turns_the_question_stands_in_what_is_quoted() -> None:
+    turned = read_subject("How do I count without the nested ones?").turned_by
+    assert turned == ("without",)
+    assert told_of("how to", [_passage(text="Counts the nested ones.")], turned_by=turned) == "evidence found"
+    assert told_of("how to", [_passage(text="Counts Without them.")], turned_by=turned) == "answered"
+    assert read_subject("How do I count?\n\nIt follows: Which are left out again?").turned_by == ()
 
 
 @pytest.mark.parametrize(
