@@ -582,6 +582,11 @@ class HelixScreen(Dismissal):
         # from the app: a key that a screen sends does not come as far as the screen itself
         self.app.call_later(self.app.simulate_key, event.name)
 
+    async def take_letter(self, letter: str, *, bound: bool) -> bool:
+        """Take a pressed key as the begin of a text, as Ask does; ``bound`` where it did something as a key."""
+        del letter, bound
+        return False
+
     async def action_step_back(self) -> None:
         """What esc does first, before it is one step back."""
         await self.action_back()

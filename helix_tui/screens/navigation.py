@@ -26,7 +26,7 @@ from textual.widgets._toast import ToastRack
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ground.text import clean_line
-from helix_tui.keymap import BY_ID, KEYS, Key, instead_of, shown, taken_by
+from helix_tui.keymap import BY_ID, KEYS, Key, as_typed, instead_of, shown, taken_by
 from helix_tui.screens import HOME, SCREENS
 from helix_tui.screens.base import NARROW, HelixScreen, posture_of
 from helix_tui.themes import THEMES
@@ -457,10 +457,15 @@ class Traveller(App[int]):
         """Textual's own; a key that nothing is bound to says where it means something, or what does it here."""
         # Textual asks twice for each key: for bindings with priority first
         done = await super()._check_bindings(key, priority)
-        if not done and not priority and isinstance(self.screen, HelixScreen) and key != self._unknown_key:
+        screen = self.screen
+        if priority or not isinstance(screen, HelixScreen):
+            return done
+        if await screen.take_letter(as_typed(key), bound=done):
+            self._unknown_key = ""
+        elif not done and key != self._unknown_key:
             self._unknown_key = key
             self.say(instead_of(key, self.keymap))
-        elif done and not priority:
+        elif done:
             self._unknown_key = ""
             with self._touring() as tour:
                 if tour is not None:

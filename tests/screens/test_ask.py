@@ -6,11 +6,13 @@ import json
 import shutil
 import sys
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from textual.pilot import Pilot
 
 from helix_tui.core.ask.index.index import IndexKeeper
+from helix_tui.core.evidence.session import AskRequest
 from helix_tui.core.evidence.sources import WorkReader
 from helix_tui.screens.ask.screen import AskScreen
 from helix_tui.screens.external_editor import editor_command
@@ -71,6 +73,50 @@ async def test_where_one_pane_shows_it_is_the_answer_once_one_asked(app: Console
         await pilot.pause()
         assert screen.focused is screen.list
         assert not app.sees("restore_panels")
+
+
+@pytest.mark.parametrize("keys", ["to", "how ", "what ", "Is "])
+async def test_typing_begins_a_question_with_every_letter(app: Console, keys: str) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await settled(pilot)
+        screen.line._typed_at = monotonic()
+        await pilot.press(*("space" if char == " " else char for char in keys))
+        await pilot.pause()
+        assert screen.prompt is not None
+        assert screen.prompt._field.value == keys
+        assert not any("does nothing here" in notice.message for notice in app._notifications)
+        await pilot.press("escape")
+        await pilot.pause()
+        assert screen.prompt is None
+
+
+async def test_keys_that_move_are_no_begin_of_a_question(app: Console, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await settled(pilot)
+        await pilot.press("j", "j", "k", "h", "f12")
+        assert screen.prompt is None
+        monkeypatch.setattr("helix_tui.screens.ask.question_line.TYPED_TOGETHER", -1.0)
+        await pilot.press("h", "e")
+        await pilot.pause()
+        assert screen.prompt is not None
+        assert screen.prompt._field.value == "e"
+
+
+async def test_a_question_typed_during_an_answer_stays_in_the_line(app: Console) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await settled(pilot)
+        screen._request = AskRequest("the one before", "", "root_to_anchor", with_model=False, follows="")
+        await screen.begin("and this?")
+        await pilot.press("enter")
+        await pilot.pause()
+        assert screen.prompt is not None
+        assert screen.prompt._field.value == "and this?"
+        screen._request = None
+        await pilot.press("enter")
+        await settled(pilot)
+        assert screen.prompt is None
+        assert screen.document is not None
+        assert screen.document["question"] == "and this?"
 
 
 async def test_an_answer_is_in_plain_words_and_the_steps_in_those_of_the_loop(app: Console) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
+from time import monotonic
 
 from textual.app import App
 from textual.message import Message
@@ -21,6 +22,8 @@ from helix_tui.screens.external_editor import open_at
 BAR_CELLS = 12
 LEAST_TYPED = 3
 """Characters from which files are looked for."""
+TYPED_TOGETHER = 1.0
+"""Seconds within which letters are typed as one word: `how` begins with a key of lists."""
 MOST_WAYS = 8
 MOST_FILES = 5
 """Files among the ways to go on; the pane shows more of them."""
@@ -81,6 +84,25 @@ class QuestionLine:
         """The run that the question goes on from."""
         self._jobs = jobs
         self._shown = shown
+        self._letters = ""
+        """Letters that were keys, typed one right after the other."""
+        self._typed_at = 0.0
+
+    async def take_letter(self, letter: str, bound: bool, begin: Callable[[str], Awaitable[None]]) -> bool:
+        """Begin a question with a letter that no key has, and with those that were typed together with it.
+
+        Returns whether it began; a letter that a key has only stays in mind for the next one.
+        """
+        now = monotonic()
+        if now - self._typed_at > TYPED_TOGETHER or letter in self._letters:
+            self._letters = ""  # who presses a key again moves and does not write
+        self._typed_at = now
+        before, self._letters = self._letters, self._letters + letter if len(letter) == 1 and letter.isalpha() else ""
+        if bound or not self._letters:
+            return False
+        self._letters = ""
+        await begin(before + letter)
+        return True
 
     def find(self, text: str, session: AskSession | None) -> None:
         """Look for the files that speak to a text, in a thread; the newest text counts."""

@@ -281,6 +281,10 @@ class AskScreen(PanedScreen):
             self.prompt = Prompt("follow up" if follows else "ask", self._ways_on, text=text)
             await self.mount(self.prompt)
 
+    async def take_letter(self, letter: str, *, bound: bool) -> bool:
+        """A letter that no key has begins a question, with the letters that were typed right before it."""
+        return self.prompt is None and await self.line.take_letter(letter, bound, self.begin)
+
     def _ways_on(self, text: str, cursor: int) -> list[Completion]:
         """Questions that are ready, those asked before, and files."""
         past = self.questions.history.list() if self.questions is not None else ()
@@ -311,6 +315,9 @@ class AskScreen(PanedScreen):
         self._show_selected()
         if event.kept and chosen is not None:
             self._say_if(open_file(self.app, self.questions, chosen.file, chosen.line))
+        elif event.kept and self._request is not None:
+            self.console.say("one question at a time; this one is still being answered", "warning")
+            await self.begin(event.text, self.line.follows)
         elif event.kept:
             self.ask(event.text, follows=self.line.follows)
 
