@@ -132,14 +132,14 @@ def main(argv: list[str] | None = None) -> int:
     try:
         code = _main(list(sys.argv[1:] if argv is None else argv))
         sys.stdout.flush()
-        return code
     except (BrokenPipeError, ReaderGone):
-        for stream in (sys.stdout, sys.stderr):
-            try:
-                stream.flush()
-            except BrokenPipeError:  # Python would complain once more when it flushes at exit
-                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-        return READER_GONE
+        code = READER_GONE
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:  # Python would flush once more at exit, complain, and end with 120 whatever the code
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return code
 
 
 def _main(words: list[str]) -> int:

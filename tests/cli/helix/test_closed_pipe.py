@@ -39,6 +39,12 @@ def test_it_ends_without_a_word(stage: StageFactory, command: tuple[str, ...]) -
     assert (ran.returncode, ran.stderr) == (READER_GONE, "")
 
 
+def test_an_error_that_nobody_reads_keeps_its_exit_code(stage: StageFactory) -> None:
+    world = stage([row("a-1", **BUILDABLE)])
+    with nobody() as out:
+        assert subprocess.run(world.words("queue", "--nonsense"), stdout=out, stderr=out, timeout=60).returncode == 2
+
+
 def test_a_watch_ends_where_nothing_more_is_to_be_told(stage: StageFactory) -> None:
     world = stage([row("a-1", **BUILDABLE)])
     argv = world.words("needs", "--watch", "--every", "0.2")
