@@ -20,7 +20,7 @@ from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.process import allow_reads
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.threads import keep_together
+from helix_tui.core.ground.threads import keep_heaps_small
 from helix_tui.core.snapshot import Change, Live, Snapshot, merge_changes
 from helix_tui.settings import load_settings
 
@@ -54,7 +54,7 @@ def open_console(
     on what needs its user, where something waits and nothing runs. ``demo``: the project is a throw-away one, and the
     tour runs here; elsewhere it runs on a demo of its own, and the console opens again after it.
     """
-    keep_together()
+    keep_heaps_small()
     allow_reads()  # a console before this one, that offered the tour, ended them
     feed = EarlyFeed(project, clock_of(call), stall_after_s or load_settings().stall_after_s, call.ddx)
     feed.begin()
