@@ -22,7 +22,7 @@ from helix_tui.screens.external_editor import open_at
 BAR_CELLS = 12
 LEAST_TYPED = 3
 """Characters from which files are looked for."""
-TYPED_TOGETHER = 1.0
+TYPED_TOGETHER = 2.0
 """Seconds within which letters are typed as one word: `how` begins with a key of lists."""
 MOST_WAYS = 8
 MOST_FILES = 5

@@ -30,8 +30,8 @@ KEYWORDS = 4
 MOST_CHARS = 20_000
 """Characters of a question that are read."""
 
-FOLLOWS = "\n\nIt follows: "
-"""What stands between a question that refers back and the one before it."""
+FOLLOWS = "\n\nAfter: "
+"""What stands between a question that refers back and the one before it; none of its words is searched for."""
 
 _HOW_TO_ANSWER = """
 explain describe define definition mean means meaning meant show tell find list give help understand know

@@ -235,7 +235,7 @@ def test_a_word_that_turns_the_question_stands_in_what_is_quoted() -> None:
     assert turned == ("without",)
     assert told_of("how to", [_passage(text="Counts the nested ones.")], turned_by=turned) == "evidence found"
     assert told_of("how to", [_passage(text="Counts Without them.")], turned_by=turned) == "answered"
-    assert read_subject("How do I count?\n\nIt follows: Which are left out again?").turned_by == ()
+    assert read_subject("How do I count?\n\nAfter: Which are left out again?").turned_by == ()
 
 
 @pytest.mark.parametrize(

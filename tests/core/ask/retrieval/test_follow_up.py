@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ask.retrieval.follow_up import with_earlier
+from helix_tui.core.ask.retrieval.question import understand
 from helix_tui.core.ask.retrieval.subject import LIGHT, read_subject
 from tests.core.ask.sessions.solar import QUESTIONS, document, write
 
@@ -15,7 +16,7 @@ BEFORE = {"question": "How are leases renewed?"}
 
 @pytest.mark.parametrize("text", ["and when do they expire?", "Why?", "where is it tested?", "what about errors?"])
 def test_what_refers_back_takes_the_question_before_with_it(text: str) -> None:
-    assert with_earlier(text, BEFORE) == f"{text}\n\nIt follows: How are leases renewed?"
+    assert with_earlier(text, BEFORE) == f"{text}\n\nAfter: How are leases renewed?"
     assert with_earlier(text, None) == text
 
 
@@ -48,3 +49,8 @@ def test_a_follow_up_asks_its_own_thing_about_the_subject_of_the_one_before() ->
     again = read_subject(with_earlier("and when?", twice))
     assert "panels" in {one.word for one in again.words}
     assert read_subject("Why?").asks == read_subject(twice["asked_as"]).asks == "why"
+
+
+def test_nothing_but_the_two_questions_is_looked_for() -> None:
+    text = with_earlier("where are they removed?", {"question": "How are worktrees created?"})
+    assert understand(text).words == ("removed", "worktrees", "created")
