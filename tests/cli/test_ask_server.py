@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -83,6 +85,35 @@ async def test_what_is_not_there_is_said_and_nothing_outside_is_read(root: Path)
             done = await session.call_tool("open", {"id": ident})
             assert done.is_error
             assert "nothing here is called" in str(done.content)
+
+
+async def test_nothing_asked_is_refused(root: Path) -> None:
+    async with _client(root) as session:
+        for tool, given in (("ask", {"question": " "}), ("search", {"query": ""})):
+            done = await session.call_tool(tool, given)
+            assert done.is_error
+            assert "there is no" in str(done.content)
+
+
+def test_a_client_that_goes_while_it_is_answered_is_no_failure(root: Path) -> None:
+    asked: list[dict[str, Any]] = [
+        {"id": 1, "method": "initialize", "params": {"protocolVersion": "2025-03-26", "capabilities": {}}},
+        {"method": "notifications/initialized"},
+        {"id": 2, "method": "tools/list"},
+    ]
+    asked[0]["params"]["clientInfo"] = {"name": "a client", "version": "1"}
+    words = [sys.executable, "-m", "helix_tui", "-C", str(root), "ask", "--serve"]
+    with subprocess.Popen(
+        words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stderr is not None
+        server.stdout.close()
+        for one in asked:
+            server.stdin.write(json.dumps({"jsonrpc": "2.0", **one}) + "\n")
+        server.stdin.close()
+        assert (server.wait(60), server.stderr.read()) == (0, "")
 
 
 def test_a_question_beside_serve_is_refused(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

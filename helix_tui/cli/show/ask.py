@@ -384,6 +384,8 @@ def serve(session: AskSession) -> int:
     # synchronous functions: the package runs each in a thread of its own
     def search(query: str, limit: int = 10) -> dict[str, Any]:
         """Find passages of the repository for some words, best first: code, documents, beads, memories, commits."""
+        if not query.strip():
+            raise ToolError("there is no word to search for")
         try:
             return session.search(query[:MAX_QUESTION], max(1, min(limit, MAX_ITEMS)))
         except NotAskable as error:
@@ -391,6 +393,8 @@ def serve(session: AskSession) -> int:
 
     def ask(question: str, follows: str = "") -> dict[str, Any]:
         """Answer a question from the repository and its records, each sentence with its source."""
+        if not question.strip():
+            raise ToolError("there is no question: ask in a whole sentence")
         try:
             return brief_document(*session.ask(question[:MAX_QUESTION], follows=follows))
         except NotAskable as error:
@@ -409,6 +413,8 @@ def serve(session: AskSession) -> int:
     session.start()
     try:
         server.run("stdio")
+    except* BrokenPipeError:
+        pass  # the client has gone while it was being answered
     finally:
         session.stop()
     return 0
