@@ -235,7 +235,9 @@ def reviewed(act: Act, course: Course) -> Json:
 
 def words_of(act: Act, cycle: Cycle) -> str:
     """What the reviewer says beside its verdict."""
-    return act.rationale if act.rationale and cycle.verdict != "APPROVE" else f"simulated {cycle.verdict}"
+    if act.rationale and cycle.verdict != "APPROVE":
+        return act.rationale
+    return "The acceptance is met and the tests pass." if cycle.verdict == "APPROVE" else f"simulated {cycle.verdict}"
 
 
 def trace(attempt: SimulatedAttempt, course: Course, status: str, *, full: bool, route: bool) -> list[Json]:

@@ -37,7 +37,7 @@ class Step(Struct, frozen=True):
 OFFER = Step(
     "new here?",
     "A tour of two minutes shows this console on a throw-away project, where nothing can be broken: {tour.next} starts"
-    " it, {tour.end} closes this line. {go.to} and tour starts it at any time.",
+    " it, {tour.end} closes this line. Start it at any time with {go.to} and the word “tour”.",
 )
 
 STEPS = (

@@ -317,7 +317,7 @@ class Queue:
         """Judge one unfinished bead, as if ``closed`` were closed already."""
         # unknown first: DDx leaves such a bead alone whatever else it holds
         if bead.status not in STATUSES:
-            return Standing("unknown_status", (Reason("unknown_status", f"status is “{bead.status}”"),))
+            return Standing("unknown_status", (Reason("unknown_status", f"unknown status “{bead.status}”"),))
         if bead.status == "blocked":
             why = bead.blocker_reason.strip() or "blocked status requires an explicit external blocker reason"
             return Standing("blocked_external", (Reason("blocked_external", why),))
@@ -426,7 +426,7 @@ def _claimed(queue: Queue, bead: Bead, closed: str) -> Reason | None:
         beat = _beat(bead.loop_heartbeat_at)
     # a lease file knows better than the row, which is written once a claim
     fresh = lease if lease is not None else queue.as_of - beat <= HEARTBEAT_TTL
-    return Reason("claimed", f"held by {bead.owner or 'a worker'}, lease is fresh") if fresh else None
+    return Reason("claimed", f"claimed by {bead.owner or 'a worker'}, lease is current") if fresh else None
 
 
 def _claimed_april(queue: Queue, bead: Bead, closed: str) -> Reason | None:
@@ -438,7 +438,7 @@ def _claimed_april(queue: Queue, bead: Bead, closed: str) -> Reason | None:
         fresh = queue.claims.leases.get(bead.id, fresh)
     if not fresh:
         return None
-    return Reason("claimed", f"held by {bead.owner or 'a worker'}, heartbeat is fresh")
+    return Reason("claimed", f"claimed by {bead.owner or 'a worker'}, heartbeat is current")
 
 
 def _beat(text: str) -> int:

@@ -228,10 +228,8 @@ class NeedRows(RowSource):
         else:
             share = max(28, room * 11 // 20)
             named = clean_line(bead.title, 300) if bead is not None else f"{short_id(need.bead_id)} not in the tracker"
-            left += [
-                (column(named, share), "text" if bead is not None else "muted"),
-                (_beside(need, word), "muted"),
-            ]
+            left.append((column(named, share), "text" if bead is not None else "muted"))
+            left.append((_beside(need, word, named), "muted"))
         return spread(left, right, width)
 
     def _figures(self, need: Need, width: int) -> list[Span]:
@@ -277,9 +275,10 @@ def keys_beside(row: NeedRow, keymap: Mapping[str, str], without: Without) -> li
     return spans
 
 
-def _beside(need: Need, word: str) -> str:
-    """The reason beside the title of its bead: without the bead's id, and without what the heading says."""
-    return clean_line(need.reason.removeprefix(f"{need.bead_id}: ").removeprefix(f"{word}; "), 400)
+def _beside(need: Need, word: str, title: str) -> str:
+    """The reason beside the title of its bead: without the bead's id or title, and without what the heading says."""
+    reason = need.reason.replace(f": {title}", "", 1) if need.kind == "lesson" else need.reason
+    return clean_line(reason.removeprefix(f"{need.bead_id}: ").removeprefix(f"{word}; "), 400)
 
 
 def _key(key_id: str, label: str, keymap: Mapping[str, str]) -> list[Span]:

@@ -134,7 +134,7 @@ def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
         ("refused", "refused"),
         ("landed_faulted", "late"),
     ]
-    assert needs[-4].reason == f"land_conflict of 20260822T100000-kept: kept at {ref}"
+    assert needs[-4].reason == f"land_conflict; kept at {ref}; attempt 20260822T100000-kept"
     assert needs[-4].attempt_id == "20260822T100000-kept", "an attempt that failed leaves the kept change where it was"
     assert "refs/c/0" in needs[-2].reason
     assert ref not in needs[-1].reason

@@ -47,7 +47,7 @@ def test_what_is_there_at_the_first_look_is_no_news() -> None:
     assert watch.see([OLD], (), NOBODY, now=NOW) == []
     (note,) = watch.see([OLD, NEW], (), NOBODY, now=NOW)
     assert (note.event, note.title, note.keys, note.waiting) == ("needs", "2 need you", (NEW.key,), 2)
-    assert note.body == "merge conflicts: kept at refs/x"
+    assert note.body == "merge conflict: kept at refs/x"
     assert watch.see([OLD, NEW], (), NOBODY, now=NOW) == [], "once"
     assert watch.gone() == frozenset()
     assert watch.see([OLD], (), NOBODY, now=NOW) == []
@@ -61,7 +61,7 @@ def test_a_note_names_the_bead_it_is_about() -> None:
     watch.see([], (), NOBODY, now=NOW)
     (note,) = watch.see([Need("proposed", "p-1", "accept or reject", 0)], (), NOBODY, now=NOW, beads=beads)
     assert note.title == "1 needs you"
-    assert note.body == "proposals: “Split the importer”: accept or reject", "a title ends no sequence"
+    assert note.body == "proposal: “Split the importer”: accept or reject", "a title ends no sequence"
 
 
 def test_many_at_once_are_one_note() -> None:

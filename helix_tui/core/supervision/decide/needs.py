@@ -390,17 +390,22 @@ def _kept_kind(attempt: Attempt) -> str:
 
 
 def _where_kept(attempt: Attempt, bead: Bead, *, lands: bool) -> str:
-    """What came of it, and where it is not on the branch, what the next worker may do with it and its ref."""
-    why = attempt.verdict.why
+    """What came of it, and where it is not on the branch, what the next worker may do with it and its ref.
+
+    What a person can judge by comes first and the ids last: a row of the list is cut at its end.
+    """
+    why, meaning = attempt.verdict.why, status_of(attempt.status).meaning
     ref = "" if attempt.landed else attempt.preserve_ref or attempt.candidate_ref
-    said = why if not ref or ref in why else f"{why}; look at {ref}"
+    parts = [meaning] if why.endswith(f"; {meaning}") else []
     known = attempt.detail not in ("", attempt.status)
-    lead = f"{clean_line(attempt.detail, 160)}; " if known else ""
+    parts += [clean_line(attempt.detail, 160) if known else attempt.status, why.removesuffix(f"; {meaning}")]
+    if ref and ref not in why:
+        parts.append(f"look at {ref}")
     if was_rejected(bead, attempt.result_rev):
-        said += "; ddx was told not to land it: the next attempt starts over"
+        parts.append("ddx was told not to land it: the next attempt starts over")
     elif lands and not attempt.landed:
-        said += "; the next worker may land it as it is, unless it is dropped"
-    return clean_line(f"{lead}{attempt.status} of {attempt.attempt_id}: {said}", 600)
+        parts.append("the next worker may land it as it is, unless it is dropped")
+    return clean_line("; ".join([*parts, f"attempt {attempt.attempt_id}"]), 600)
 
 
 def _once(queue: Queue, needs: list[Need]) -> Iterable[Need]:

@@ -129,7 +129,8 @@ def _of_needs(fresh: tuple[Need, ...], waiting: int, beads: Mapping[str, Bead]) 
     else:
         bead = beads.get(fresh[0].bead_id)
         about = f"“{clean_line(bead.title, 60)}”: " if bead is not None and bead.title else ""
-        body = f"{group_of(fresh[0])}: {about}{body}"
+        kind = one_of(group_of(fresh[0]))
+        body = f"{kind}: {about}{body.removeprefix(f'{kind}; ').removeprefix(f'{kind}: ')}"
     return Notification("needs", title, body, tuple(need.key for need in fresh), fresh, waiting)
 
 
