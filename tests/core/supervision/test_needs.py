@@ -137,6 +137,7 @@ def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
     assert needs[-4].reason == f"land_conflict; kept at {ref}; attempt 20260822T100000-kept"
     assert needs[-4].attempt_id == "20260822T100000-kept", "an attempt that failed leaves the kept change where it was"
     assert "refs/c/0" in needs[-2].reason
+    assert needs[-2].reason.startswith("review "), "what came of it before any id"
     assert ref not in needs[-1].reason
     assert [each.label for each in actions_of(needs[-1], senseless(needs[-1], book.of_bead("late")[0]))][:2] == [
         "close",

@@ -55,6 +55,14 @@ def test_what_is_there_at_the_first_look_is_no_news() -> None:
     assert watch.see([OLD, NEW], (), NOBODY, now=NOW), "news again, once it has come back"
 
 
+def test_a_note_says_its_kind_once() -> None:
+    watch = NewsWatch()
+    watch.see([], (), NOBODY, now=NOW)
+    spent = Need("budget", "", "budget reached: $5.29 of $5.00 today", 0, ref="day-usd")
+    (note,) = watch.see([spent], (), NOBODY, now=NOW)
+    assert note.body == "budget reached: $5.29 of $5.00 today"
+
+
 def test_a_note_names_the_bead_it_is_about() -> None:
     watch = NewsWatch()
     beads = parse_rows(b'{"id":"p-1","title":"Split the importer \\u001b]9;x"}').beads
