@@ -299,7 +299,9 @@ def _added(root: Path, rev: str, name: str) -> str:
     known = ask_git(root, "ls-files", "--error-unmatch", "--", name)
     if known is None:
         return _text(root / name)
-    done = ask_git(root, "diff", "-U0", "--no-color", "--no-ext-diff", "--end-of-options", rev, "--", name, cap=_CAP)
+    # no program that the repository's own configuration names is run for it
+    words = ("diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--end-of-options", rev, "--", name)
+    done = ask_git(root, *words, cap=_CAP)
     if done is None:
         return ""
     lines = done.out.split("\n")
