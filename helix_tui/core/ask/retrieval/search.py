@@ -134,10 +134,10 @@ class Pool(Struct, frozen=True):
         return Pool(self.slots, {key: entry for key, entry in self.entries.items() if entry.span.file in kept})
 
 
-def cut_to(span: Span, most_bytes: int, slots: Sequence[Slot]) -> Span:
+def cut_to(span: Span, most_bytes: int, slots: Sequence[Slot], line: int = 0) -> Span:
     """A span of at most so many bytes.
 
-    Its head, or lines from the first hit on where its head misses a slot.
+    Its head, or lines from the first hit on where its head misses a slot; a ``line`` that is named stays in it.
     """
     if len(span.text.encode("utf-8", "surrogateescape")) <= most_bytes:
         return span
@@ -150,6 +150,10 @@ def cut_to(span: Span, most_bytes: int, slots: Sequence[Slot]) -> Span:
         # with two lines before the hit, which often say what it is of
         first = max(0, next(hits, 0) - 2)
     kept = _fitting(lines, first, most_bytes)
+    at = line - span.start
+    if line and not first <= at < first + len(kept):
+        first = at
+        kept = _fitting(lines, first, most_bytes)
     text = "\n".join(kept)
     start = span.start + first
     return replace(span, start=start, end=start + len(kept) - 1, text=text, hash=text_hash(text))

@@ -247,7 +247,7 @@ class _Asking:
         if not any(slot.required for slot in pool.slots):
             return pool, []
         found = passages_for(self._library, self._subject, searcher.tree_files, records)
-        cut = [replace(one, span=cut_to(one.span, policy.max_span_bytes, pool.slots)) for one in found]
+        cut = [replace(one, span=cut_to(one.span, policy.max_span_bytes, pool.slots, one.line)) for one in found]
         best = cut[0].score if cut else 1.0
         spans: list[tuple[Span, Via, float]] = [(one.span, "passage", one.score / best) for one in cut]
         return pool.with_spans(spans, step=step, query=self._question.text, policy=policy), cut

@@ -129,6 +129,15 @@ def test_the_order_in_which_spans_come_changes_nothing(spans: list[Span]) -> Non
     assert pool(spans) == pool(spans[::-1])
 
 
+@pytest.mark.parametrize("line", [10, 11, 14, 30])
+def test_a_span_that_is_too_long_keeps_the_line_that_is_named(line: int) -> None:
+    lines = [f"line {number} " + "word " * 20 for number in range(10, 31)]
+    text = "\n".join(lines)
+    cut = cut_to(Span("a.md", 10, 30, "section", "", text, text_hash(text)), 240, (), line)
+    assert cut.start <= line <= cut.end
+    assert cut.text == "\n".join(lines[cut.start - 10 : cut.end - 9])
+
+
 def test_a_span_that_is_too_long_keeps_what_covers_a_slot() -> None:
     question = understand("Where is `needle` hidden?")
     slots = slots_of(question, lambda _: 0.1)
