@@ -26,7 +26,7 @@ _ROUTINE = re.compile(
     r"^(?:merge|revert|bump|release|prepare|version|chore\b|ci\b|build\(deps|update (?:dependency|changelog)|\W*$)",
     re.I,
 )
-_UNTOLD = re.compile(r"change(?:log|s)|news|releases?[-_ ]?notes|\.svg$|\.lock$|go\.sum$|^\.ddx/", re.IGNORECASE)
+_UNREPORTED = re.compile(r"change(?:log|s)|news|releases?[-_ ]?notes|\.svg$|\.lock$|go\.sum$|^\.ddx/", re.IGNORECASE)
 _TEST = re.compile(r"(?:^|/)(?:tests?|testing|__tests__|spec|testdata)/|(?:^|/)test_|_test\.|\.(?:test|spec)\.")
 _PATH = re.compile(r"[\w.@-]+(?:/[\w.@-]+)+|\b[\w-]+\.(?:go|md|py|ts|tsx|js|rs|java|ya?ml|json|toml|sh)\b")
 
@@ -128,7 +128,9 @@ def _tasks(root: Path, file: Path) -> Iterator[Row]:
             continue
         known = set(_git(root, "ls-tree", "-r", "--name-only", row["base_commit"], check=False).splitlines())
         named = re.findall(r"^diff --git a/(\S+) b/", row["patch"], re.MULTILINE)
-        gold = [path for path in named if path in known and not _UNTOLD.search(path) and not path.endswith("pom.xml")]
+        gold = [
+            path for path in named if path in known and not _UNREPORTED.search(path) and not path.endswith("pom.xml")
+        ]
         if 0 < len(gold) <= MOST_CHANGED:
             yield Row(str(root), row["base_commit"], text, gold, f"tasks {root.parent.name}")
 
@@ -156,7 +158,7 @@ def _annotations(root: Path, options: argparse.Namespace) -> Iterator[Row]:
 def _changed(root: Path, before: str, after: str) -> list[str]:
     """The files that a change touched and that were there before it."""
     done = _git(root, "diff", "--name-only", "--diff-filter=MD", "--no-renames", before, after, check=False)
-    return [path for path in done.splitlines() if not _UNTOLD.search(path)]
+    return [path for path in done.splitlines() if not _UNREPORTED.search(path)]
 
 
 def _git(root: Path, *words: str, check: bool = True) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 PACKAGES = {"fastapi": "0.128.8", "aiohttp": "3.13.5", "pydantic": "2.12.5", "model2vec": "0.8.2"}
 """What the 81 questions are about (../shared/data/ask/README.txt)."""
-_UNTOLD = re.compile(r"CHANGELOG|\.svg$|(?:^|/)tests/data/")
+_UNREPORTED = re.compile(r"CHANGELOG|\.svg$|(?:^|/)tests/data/")
 _MOST_CHANGED = 15
 
 
@@ -64,7 +64,7 @@ def commits_of(root: Path, most: int) -> list[Asked]:
 def _commits(root: Path, most: int) -> Iterator[Asked]:
     for sha in _git(root, "rev-list", "--no-merges", f"--max-count={most}", "HEAD").split():
         changed = _git(root, "diff-tree", "--no-commit-id", "-r", "--name-only", "--diff-filter=MD", sha)
-        gold = frozenset(path for path in changed.splitlines() if not _UNTOLD.search(path))
+        gold = frozenset(path for path in changed.splitlines() if not _UNREPORTED.search(path))
         if 0 < len(gold) <= _MOST_CHANGED:
             message = _git(root, "log", "-1", "--format=%s%n%n%b", sha).strip()
             yield Asked(root, f"{sha}^", "commit", message, gold)

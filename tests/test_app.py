@@ -169,7 +169,7 @@ async def test_pane_keeps_to_narrow_postures_at_any_width(console: MakeConsole) 
     app = console(pane=True)
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.pause()
-        assert queue(app).posture == "side"
+        assert queue(app).breakpoint == "side"
         assert not queue(app).detail.size.width
 
 

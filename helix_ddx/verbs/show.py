@@ -94,13 +94,13 @@ def _tell(call: VerbCall, row: TrackerRow, lease: dict[str, Any] | None) -> None
     own = KNOWN | {"schema_version"} if call.head else KNOWN
     extra = [name for name in sorted(row.fields) if name not in own]
     if extra:  # DDx looks at a lease only for a record that has fields of somebody else's
-        _tell_claim(call, row, lease or {})
+        _print_claim(call, row, lease or {})
     for name in extra:
         if name not in _TOLD:
             call.say(f"{name}: {plain(loads(row.fields[name]))}")
 
 
-def _tell_claim(call: VerbCall, row: TrackerRow, lease: dict[str, Any]) -> None:
+def _print_claim(call: VerbCall, row: TrackerRow, lease: dict[str, Any]) -> None:
     for name, label in (("session_id", "Session"), ("closing_commit_sha", "Commit")):
         if row.value(name):
             call.say(f"{label + ':':<10}{plain(row.value(name))}")

@@ -270,7 +270,7 @@ def let_widgets_go() -> None:
 let_widgets_go()
 
 POSTURES = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
-"""Widths from which a posture holds, as Textual's breakpoints."""
+"""Widths from which a layout holds, as Textual's breakpoints."""
 
 AGES_EVERY = 10 * NS
 """How often the ages in what is read are written again; those in lists go on every second."""
@@ -363,8 +363,8 @@ class TooSmall(SpanLine):
         return fit([(said, "attention")], width)
 
 
-def posture_of(app: App[Any]) -> str:
-    """The posture that an app's screens take at its present width, without its dash."""
+def breakpoint_of(app: App[Any]) -> str:
+    """The layout that an app's screens take at its present width, without its dash."""
     limits = app.HORIZONTAL_BREAKPOINTS or POSTURES
     found = [name for start, name in limits if start <= app.size.width]
     return found[-1].lstrip("-") if found else "split"
@@ -404,16 +404,16 @@ class HelixScreen(Dismissal):
         return cast(Console, self.app)
 
     @property
-    def posture(self) -> str:
+    def breakpoint(self) -> str:
         """``tiny``, ``strip``, ``side``, ``stack``, ``split`` or ``wide``.
 
         By width, not by class: a screen that is switched to gets its classes after its first resize.
         """
-        return posture_of(self.app)
+        return breakpoint_of(self.app)
 
     def compose(self) -> ComposeResult:
-        """The whole, in the posture of the terminal, so that no style is worked out twice."""
-        self.take_posture()
+        """The whole, in the layout of the terminal, so that no style is worked out twice."""
+        self.take_breakpoint()
         yield self.pulse
         yield self.tabs
         yield self.notices
@@ -421,7 +421,7 @@ class HelixScreen(Dismissal):
         yield self.footer
         yield TooSmall()
 
-    def take_posture(self) -> None:
+    def take_breakpoint(self) -> None:
         """Wear the class of the present width, as Textual will on every later resize."""
         breakpoints = self.app.HORIZONTAL_BREAKPOINTS or []
         worn = [name for least, name in breakpoints if self.app.size.width >= least][-1:]

@@ -26,7 +26,7 @@ from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 from helix_tui.screens.layout import PanedScreen, keep
 from helix_tui.widgets.base.line import SpanLine, fit, packed, to_strip, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.chrome.empty_state import EmptyState, placard
+from helix_tui.widgets.chrome.empty_state import EmptyState, empty_state
 from helix_tui.widgets.chrome.header import Caption, PaneTabs
 from helix_tui.widgets.outcomes import ascii_only, palette_of
 from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, Board
@@ -98,7 +98,7 @@ class InsightsScreen(PanedScreen):
         self.list = RowList(id="insights")
         self.caption = Caption("attempts")
         self.behind = AttemptList(id="behind-row")
-        self.placard = EmptyState(id="insights-placard")
+        self.empty_state = EmptyState(id="insights-empty-state")
         self._wanted: tuple[object, ...] = ()
         self._rest: Timer | None = None
 
@@ -113,13 +113,13 @@ class InsightsScreen(PanedScreen):
             with Vertical(id="behind", classes="beside"):
                 yield self.caption
                 yield self.behind
-        yield self.placard
+        yield self.empty_state
 
     # --- news ---------------------------------------------------------------------------------------------
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """The tables are worked out in a thread when attempts or beads are others."""
-        without = placard(snapshot)
+        without = empty_state(snapshot)
         if without is not None:
             self._wanted = ()
             self._bare(without)
@@ -148,7 +148,7 @@ class InsightsScreen(PanedScreen):
         """Show paragraphs instead of tables, or the tables."""
         self.set_class(instead is not None, self.BARE_CLASS)
         if instead is not None:
-            self.placard.show(instead)
+            self.empty_state.show(instead)
         self.show_keys(self.FOOTER)
 
     def _show_table(self) -> None:
@@ -264,7 +264,7 @@ class InsightsScreen(PanedScreen):
 
     def on_resize(self) -> None:
         """What was hidden may show now."""
-        if f"-{self.posture}" not in NARROW:
+        if f"-{self.breakpoint}" not in NARROW:
             self.remove_class("-reading")
         self.call_after_refresh(self._show_behind)
 

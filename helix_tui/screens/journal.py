@@ -146,7 +146,7 @@ def as_markdown(entry: JournalEntry) -> str:
     return f"{head}\n\n```\n{commands}\n```\n"
 
 
-def placard(snapshot: Snapshot) -> list[Line] | None:
+def empty_state(snapshot: Snapshot) -> list[Line] | None:
     """The paragraphs for a journal without entries; None where there are some."""
     journal = snapshot.journal
     if journal.entries:
@@ -209,7 +209,7 @@ class JournalScreen(FilteringScreen):
         self.detail = ChangePane(id="change")
         self.caption = Caption("journal")
         self.detail_caption = Caption()
-        self.placard = EmptyState(id="journal-placard")
+        self.empty_state = EmptyState(id="journal-empty-state")
         self.filter = ChangeFilter()
         self._jobs = Jobs(self)
         self._history = JournalHistory()
@@ -228,7 +228,7 @@ class JournalScreen(FilteringScreen):
             with Vertical(id="change-pane", classes="beside"):
                 yield self.detail_caption
                 yield self.detail
-        yield self.placard
+        yield self.empty_state
 
     def on_mount(self) -> None:
         """Say what can be done here."""
@@ -285,15 +285,15 @@ class JournalScreen(FilteringScreen):
         self._jobs.settle(event.worker)
 
     def _say_state(self, snapshot: Snapshot) -> None:
-        said = placard(snapshot)
+        said = empty_state(snapshot)
         self.set_class(said is not None, self.BARE_CLASS)
         if said is not None:
-            self.placard.show(said)
+            self.empty_state.show(said)
         self._say_keys()
 
     def _show_rows(self, changed: frozenset[str] | set[str] = frozenset()) -> None:
         rows = self.filter.passing(self._rows)
-        narrow = f"-{self.posture}" in NARROW
+        narrow = f"-{self.breakpoint}" in NARROW
         if rows or not self.filter.words:
             said = notices(self._history)
             source = ChangeRows(rows, self.console.now(), notices=said, narrow=narrow)
@@ -333,7 +333,7 @@ class JournalScreen(FilteringScreen):
     @on(RowList.Opened, "#changes")
     def open_change(self) -> None:
         """Into the change; over the list where there is no room beside it."""
-        if f"-{self.posture}" in NARROW:
+        if f"-{self.breakpoint}" in NARROW:
             self.add_class("-reading")
             self.call_after_refresh(self._show_and_focus)
         elif self.entry is not None:
@@ -355,11 +355,11 @@ class JournalScreen(FilteringScreen):
 
     def on_resize(self) -> None:
         """Keep the detail in view for a reader when list and detail no longer fit side by side."""
-        narrow = f"-{self.posture}" in NARROW
+        narrow = f"-{self.breakpoint}" in NARROW
         if narrow:
             self.set_class(self.focused is self.detail, "-reading")
         else:
-            # not before the new posture holds: a pane that is hidden for a moment loses the focus
+            # not before the new layout holds: a pane that is hidden for a moment loses the focus
             self.call_after_refresh(self.remove_class, "-reading")
         self._show_rows()
         self.call_after_refresh(self._show_detail)

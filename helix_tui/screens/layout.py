@@ -118,7 +118,7 @@ class PanedScreen(HelixScreen):
             return
         along, across = ("height", "width") if self._one_over_the_other() else ("width", "height")
         for child, part in zip(self._container().children, (share, 100 - share), strict=False):
-            # both, since the share that was set for the other posture still stands there
+            # both, since the share that was set for the other layout still stands there
             setattr(child.styles, along, f"{part}fr")
             setattr(child.styles, across, "1fr")
 

@@ -28,7 +28,7 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import BY_ID, KEYS, Key, as_typed, instead_of, shown, taken_by
 from helix_tui.screens import HOME, SCREENS
-from helix_tui.screens.base import NARROW, HelixScreen, posture_of
+from helix_tui.screens.base import NARROW, HelixScreen, breakpoint_of
 from helix_tui.themes import THEMES
 from helix_tui.widgets.chrome.header import StatusBar, Tabs
 
@@ -210,7 +210,7 @@ class Traveller(App[int]):
 
     def opens_home(self, snapshot: Snapshot, needs: Sequence[Need]) -> bool:
         """Whether something waits, nothing runs, and there is room."""
-        return bool(needs) and f"-{posture_of(self)}" not in NARROW and not any(run.live for run in snapshot.runs)
+        return bool(needs) and f"-{breakpoint_of(self)}" not in NARROW and not any(run.live for run in snapshot.runs)
 
     # --- screens, and what lies on them -------------------------------------------------------------------
 

@@ -40,7 +40,7 @@ class Sheet(HelixScreen, ModalScreen[Any]):
 
     def compose(self) -> ComposeResult:
         """The sheet alone: what is around it belongs to the screen underneath."""
-        self.take_posture()
+        self.take_breakpoint()
         with Vertical(id="sheet"):
             yield self.caption
             yield from self.compose_body()
@@ -77,7 +77,7 @@ class Sheet(HelixScreen, ModalScreen[Any]):
 
     def fill(self, rows: Rows) -> None:
         """Show rows, on as many lines as they need and the sheet may have; all of them beside an agent."""
-        if f"-{self.posture}" in NARROW:
+        if f"-{self.breakpoint}" in NARROW:
             self.list.styles.height = "1fr"
         else:
             most = int(self.app.size.height * SHARE) - self.AROUND  # as Textual rounds: the footer stays

@@ -137,8 +137,8 @@ def _loop(status_summary: StatusSummary) -> str:
         return ""
     if run.state.phase == "paused":
         return "loop paused"
-    wished = {"stop": "loop stopping", "pause": "loop pausing"}.get(status_summary.wish, "")
-    return wished or clean_line(f"loop {run.state.autonomy}", 20)
+    asked = {"stop": "loop stopping", "pause": "loop pausing"}.get(status_summary.requested, "")
+    return asked or clean_line(f"loop {run.state.autonomy}", 20)
 
 
 @lru_cache(maxsize=4)

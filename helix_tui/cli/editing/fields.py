@@ -53,14 +53,14 @@ def _unset(call: Call, queue: Queue) -> Iterable[Operation]:
 
 
 def _dep_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("deed", choices=("add", "remove"))
+    parser.add_argument("action", choices=("add", "remove"))
     parser.add_argument("ids", metavar="A", help="the bead that waits; several, separated by commas, are one change")
     parser.add_argument("on", metavar="B", help="the bead it waits on; several may be separated by commas")
 
 
 def _dep(call: Call, queue: Queue) -> Iterable[Operation]:
     waiting = resolve(queue, call.options.ids)
-    if call.options.deed == "add":
+    if call.options.action == "add":
         return [operations.depend(a, b) for a in waiting for b in resolve(queue, call.options.on)]
     # An edge to a bead that the tracker lost is named by its whole id.
     edges = {target for bead_id in waiting for target in queue.beads[bead_id].depends_on}

@@ -113,7 +113,7 @@ def run(call: Call) -> int:
                 raise
     except CliError as error:
         stopped = error
-    return _tell(call, done, stopped, conflict)
+    return _print(call, done, stopped, conflict)
 
 
 def _read_count(call: Call) -> None:
@@ -184,11 +184,11 @@ def _foretell(call: Call, curator: Curator) -> int:
             wanted = history.to_undo if call.command == "undo" else history.to_redo
             chosen = list(wanted(curator.me)[: call.options.count])
         _check_direction(call, chosen)
-        retreat, queue_state = curator.foretell(chosen)
-        follows = foresee(queue_state.queue, retreat.steps)
-        notes = curator.unread(queue_state) if retreat.steps else ()
+        undo_plan, queue_state = curator.foretell(chosen)
+        follows = foresee(queue_state.queue, undo_plan.steps)
+        notes = curator.unread(queue_state) if undo_plan.steps else ()
     if call.json:
-        operations = [_turn_document(turn) for turn in retreat.turns]
+        operations = [_turn_document(turn) for turn in undo_plan.turns]
         call.emit(
             {
                 "dry_run": True,
@@ -199,9 +199,9 @@ def _foretell(call: Call, curator: Curator) -> int:
             }
         )
         return 0
-    for turn in retreat.turns:
-        deed = "undo" if turn.back else "redo"
-        call.print(f"{deed} {turn.entry.id}  {clean_line(turn.entry.title, 120)}")
+    for turn in undo_plan.turns:
+        word = "undo" if turn.back else "redo"
+        call.print(f"{word} {turn.entry.id}  {clean_line(turn.entry.title, 120)}")
         for step in turn.steps:
             call.print("  " + call.paint(clean_block(shlex.join(("ddx", *step.args)), 2_000), "bold"))
         for trace in turn.traces:
@@ -212,10 +212,10 @@ def _foretell(call: Call, curator: Curator) -> int:
             call.print(f"    {difference}")
     for note in notes:
         call.print(f"note: {note}")
-    if retreat.steps:
+    if undo_plan.steps:
         for line in consequence_lines(call, follows):
             call.print(line)
-    if not retreat.turns:
+    if not undo_plan.turns:
         call.print(_NOTHING[call.command])
     return 0
 
@@ -232,7 +232,7 @@ def _turn_document(turn: UndoStep) -> dict[str, Any]:
     }
 
 
-def _tell(call: Call, done: list[Result], stopped: CliError | None, conflict: Conflict | None) -> int:
+def _print(call: Call, done: list[Result], stopped: CliError | None, conflict: Conflict | None) -> int:
     failed = next((result for result in done if result.error is not None or result.problems), None)
     code = stopped.exit_code if stopped is not None else 1 if failed is not None else 0
     if call.json:

@@ -7,15 +7,15 @@ import argparse
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.shared import (
     add_agent_options,
+    agent_choice_of,
     curator_of,
     delegate_of,
     explained,
     note_difference,
+    note_unheard,
     refuse_in_attempt,
     refuse_shut,
     show_dry_run,
-    tell_unheard,
-    wishes_of,
 )
 from helix_tui.cli.loading import note_unread
 from helix_tui.core.ddx.attempts.attempt import Attempt
@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(call: Call) -> int:
     """Execute one bead."""
     refuse_in_attempt(call)
-    wishes = wishes_of(call)
+    agent_choice = agent_choice_of(call)
     with explained():
         curator = curator_of(call)
         delegate = delegate_of(call, curator)
@@ -52,7 +52,7 @@ def run(call: Call) -> int:
         bead_id = select(queue_state.queue, call.options.selector)
         if not bead_id:
             raise _no_match(queue_state, call.options.selector)
-        words = ("ddx", *delegate.one_bead(bead_id, wishes))
+        words = ("ddx", *delegate.one_bead(bead_id, agent_choice))
         left = undone(delegate.dialect)
         if call.options.dry_run:
             return show_dry_run(call, [words], bead_id=bead_id, leaves_undone=list(left))
@@ -63,10 +63,10 @@ def run(call: Call) -> int:
             _warn_of(call, bead_id, kept, rejects=delegate.dialect.lands_kept)
         note_unread(call, queue_state.tracker)
         note_difference(call, queue_state)
-        tell_unheard(call, words, wishes)
+        note_unheard(call, words, agent_choice)
         for line in () if call.options.quiet else left:
             call.note(f"helix: {line}")
-        built = build_bead(curator, delegate, bead_id, wishes)
+        built = build_bead(curator, delegate, bead_id, agent_choice)
     if call.json:
         call.emit(built.record())
     else:

@@ -8,14 +8,14 @@ from typing import Any
 from helix_tui.cli.call import Call, CliError, sentence
 from helix_tui.cli.helix.shared import (
     add_agent_options,
+    agent_choice_of,
     curator_of,
     delegate_of,
     explained,
     note_difference,
+    note_unheard,
     questions_of,
     show_dry_run,
-    tell_unheard,
-    wishes_of,
 )
 from helix_tui.cli.queue_lines import queue_line
 from helix_tui.core.ddx.client import DdxError
@@ -76,10 +76,10 @@ def run(call: Call) -> int:
     with explained():
         curator = curator_of(call)
         delegate = delegate_of(call, curator)
-        wishes = wishes_of(call)
-        checker = Checker(curator, questions_of(curator), delegate, wishes)
+        agent_choice = agent_choice_of(call)
+        checker = Checker(curator, questions_of(curator), delegate, agent_choice)
         if options.dry_run:
-            return show_dry_run(call, [command_of(curator.project, delegate, STAGES["check"], wishes)])
+            return show_dry_run(call, [command_of(curator.project, delegate, STAGES["check"], agent_choice)])
         if options.acknowledge is not None:
             _acknowledge(call, curator)
         if options.ask:
@@ -106,8 +106,8 @@ def run(call: Call) -> int:
             ) from None
         if verdict.decided_by == "prompt":
             asked = STAGES["check"]
-            command = command_of(curator.project, delegate, asked, wishes)
-            tell_unheard(call, command, wishes.for_agent(asked.agent))
+            command = command_of(curator.project, delegate, asked, agent_choice)
+            note_unheard(call, command, agent_choice.for_agent(asked.agent))
     if call.json:
         call.emit(document(facts, verdict))
     else:

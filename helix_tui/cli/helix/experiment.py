@@ -9,13 +9,13 @@ from helix_tui.cli.helix.run import supervised
 from helix_tui.cli.helix.shared import (
     add_agent_options,
     add_autonomy,
+    agent_choice_of,
     autonomy_of,
     curator_of,
     delegate_of,
     explained,
     refuse_in_attempt,
     show_dry_run,
-    wishes_of,
 )
 from helix_tui.cli.helix.stage import known_of, report
 from helix_tui.cli.show.attempts import read_attempts
@@ -61,14 +61,14 @@ def run(call: Call) -> int:
     with explained():
         curator = curator_of(call)
         if call.options.compare:
-            return _tell(call, curator)
+            return _print(call, curator)
         if call.options.batch:
             return _batch(call, curator)
         return _session(call, curator)
 
 
 def _session(call: Call, curator: Curator) -> int:
-    stage, wishes = STAGES["experiment"], wishes_of(call)
+    stage, agent_choice = STAGES["experiment"], agent_choice_of(call)
     delegate = delegate_of(call, curator)
     closing = "CLOSE SESSION: keep the best result, revert the rest, and write down what was learned."
     values = {
@@ -77,11 +77,11 @@ def _session(call: Call, curator: Curator) -> int:
         **known_of(curator),
     }
     if call.options.dry_run:
-        command = command_of(curator.project, delegate, stage, wishes)
+        command = command_of(curator.project, delegate, stage, agent_choice)
         return show_dry_run(call, [command], prompt=render(curator.project, stage, values).text)
     _must_be_clean(call, curator)
     curator.gate.check()
-    done = perform(curator.project, delegate, stage, values, wishes, f"experiment-{call.now}")
+    done = perform(curator.project, delegate, stage, values, agent_choice, f"experiment-{call.now}")
     return report(call, done)
 
 
@@ -95,7 +95,7 @@ def _batch(call: Call, curator: Curator) -> int:
     )
     delegate = delegate_of(call, curator)
     if call.options.dry_run:
-        return show_dry_run(call, [("ddx", *delegate.drain(wishes_of(call)))], batch=list(batch))
+        return show_dry_run(call, [("ddx", *delegate.drain(agent_choice_of(call)))], batch=list(batch))
     _must_be_clean(call, curator)
     options = RunOptions(
         autonomy=autonomy_of(call),
@@ -104,14 +104,14 @@ def _batch(call: Call, curator: Curator) -> int:
         auto_align=False,
         auto_review=False,
         batch=batch,
-        wishes=wishes_of(call),
+        agent_choice=agent_choice_of(call),
     )
     outcome = supervised(call, curator, delegate, options)
-    code = _tell(call, curator)
+    code = _print(call, curator)
     return outcome.stop.code or code
 
 
-def _tell(call: Call, curator: Curator) -> int:
+def _print(call: Call, curator: Curator) -> int:
     queue_state = curator.look()
     wanted = [queue_state.queue.beads[bead_id] for bead_id in _named(call, curator)]
     rows = trials(

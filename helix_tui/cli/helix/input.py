@@ -10,6 +10,7 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.shared import (
     add_agent_options,
     add_autonomy,
+    agent_choice_of,
     autonomy_of,
     curator_of,
     delegate_of,
@@ -17,7 +18,6 @@ from helix_tui.cli.helix.shared import (
     questions_of,
     refuse_in_attempt,
     show_dry_run,
-    wishes_of,
 )
 from helix_tui.cli.helix.stage import conclude, known_of
 from helix_tui.core.beads.record import Bead
@@ -65,12 +65,12 @@ def run(call: Call) -> int:
 def _request(call: Call) -> int:
     refuse_in_attempt(call)
     level = autonomy_of(call)
-    wishes, stage = wishes_of(call), STAGES["input"]
+    agent_choice, stage = agent_choice_of(call), STAGES["input"]
     with explained():
         curator = curator_of(call)
         delegate = delegate_of(call, curator)
         if call.options.dry_run:
-            return show_dry_run(call, [command_of(curator.project, delegate, stage, wishes)], autonomy=level)
+            return show_dry_run(call, [command_of(curator.project, delegate, stage, agent_choice)], autonomy=level)
         curator.gate.check()
         questions = questions_of(curator)
         try:
@@ -83,7 +83,7 @@ def _request(call: Call) -> int:
                 f"`helix-tui input --answer {need.question_id} yes`, then give the command again.",
             ) from None
         values = {"request": call.options.request, "autonomy": level, **known_of(curator)}
-        done = perform(curator.project, delegate, stage, values, wishes, f"input-{call.now}")
+        done = perform(curator.project, delegate, stage, values, agent_choice, f"input-{call.now}")
         return conclude(call, curator, done, level)
 
 
@@ -172,14 +172,14 @@ def _foretell(call: Call, curator: Curator, question_id: str, text: str) -> int:
         kept = kept_by(curator.project, queue.beads)
         try:
             if asked is None:
-                wishes = deciding(queue, question_id, text, kept)
+                requested = deciding(queue, question_id, text, kept)
             else:
-                wishes = answering(queue.beads[asked.bead_id], text, queue.as_of, kept)
+                requested = answering(queue.beads[asked.bead_id], text, queue.as_of, kept)
         except KeyError:
             if asked is None:
                 raise _unknown(question_id) from None
-            wishes = []
-        commands = plan(wishes, queue, curator.dialect(queue)).commands
+            requested = []
+        commands = plan(requested, queue, curator.dialect(queue)).commands
     if not commands:
         call.note("no ddx command would run; the answer would be kept in .helix/questions.json")
     return show_dry_run(call, commands, question=question_id, answer=text)

@@ -206,10 +206,10 @@ def _watch(call: Call, reader: NeedsReader, wanted: NeedFilter, split: SplitNeed
         now = {need.key: need for need in wanted.passing(split.active, reader.state.queue, reader.clock())}
         for key, need in now.items():
             if key not in known:
-                _tell(call, reader, "new", need)
+                _print(call, reader, "new", need)
         for key, need in known.items():
             if key not in now:
-                _tell(call, reader, "gone", need)
+                _print(call, reader, "gone", need)
         known = now
         time.sleep(max(0.2, call.options.every))
         # a watch with nothing to tell would not notice that its reader has gone
@@ -220,7 +220,7 @@ def _watch(call: Call, reader: NeedsReader, wanted: NeedFilter, split: SplitNeed
             call.note(error.message)
 
 
-def _tell(call: Call, reader: NeedsReader, event: str, need: Need) -> None:
+def _print(call: Call, reader: NeedsReader, event: str, need: Need) -> None:
     if call.json:
         line = msgspec.json.encode({"schema": "needs-event/1", "event": event, "need": reader.document(need)})
         call.emit_line(line)

@@ -19,6 +19,7 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.helix.shared import (
     add_agent_options,
     add_autonomy,
+    agent_choice_of,
     autonomy_of,
     curator_of,
     delegate_of,
@@ -27,7 +28,6 @@ from helix_tui.cli.helix.shared import (
     refuse_in_attempt,
     refuse_shut,
     show_dry_run,
-    wishes_of,
 )
 from helix_tui.cli.loading import locate
 from helix_tui.core.editing.execute.curator import Curator
@@ -109,7 +109,7 @@ def options_of(call: Call) -> RunOptions:
         focus=options.focus,
         auto_focus=not options.no_focus,
         context=not options.no_context,
-        wishes=wishes_of(call),
+        agent_choice=agent_choice_of(call),
         budget=Budget(options.budget, options.day_budget),
         default_budget=load_settings().budget,
     )
@@ -124,7 +124,7 @@ def _run(call: Call) -> int:
         note_difference(call, queue_state)
         delegate = delegate_of(call, curator)
         if call.options.dry_run:
-            words = ("ddx", *delegate.drain(wanted.wishes))
+            words = ("ddx", *delegate.drain(wanted.agent_choice))
             queue = curator.look().queue
             bead = queue.beads[queue.ready[0]] if queue.ready and wanted.context else None
             told = agent_context(curator.project, queue, bead) if bead is not None else ""

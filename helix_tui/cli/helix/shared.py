@@ -92,7 +92,7 @@ def autonomy_of(call: Call) -> Level:
     )
 
 
-def wishes_of(call: Call) -> AgentChoice:
+def agent_choice_of(call: Call) -> AgentChoice:
     """Who is to do the work."""
     options, settings = call.options, load_settings()
     return chosen(
@@ -106,9 +106,9 @@ def wishes_of(call: Call) -> AgentChoice:
     )
 
 
-def tell_unheard(call: Call, words: Sequence[str], wishes: AgentChoice) -> None:
-    """Say which of a person's wishes a command does not carry."""
-    for line in unheard(words, wishes):
+def note_unheard(call: Call, words: Sequence[str], agent_choice: AgentChoice) -> None:
+    """Say which of the options that a person asked for a command does not carry."""
+    for line in unheard(words, agent_choice):
         call.note(f"helix: {line}")
 
 

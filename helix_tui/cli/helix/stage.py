@@ -9,15 +9,15 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.commands import ROWS
 from helix_tui.cli.helix.shared import (
     add_agent_options,
+    agent_choice_of,
     autonomy_of,
     curator_of,
     delegate_of,
     explained,
+    note_unheard,
     questions_of,
     refuse_in_attempt,
     show_dry_run,
-    tell_unheard,
-    wishes_of,
 )
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.editing.execute.curator import Curator
@@ -69,33 +69,33 @@ def run(call: Call) -> int:
     refuse_in_attempt(call)
     stage = stage_of(call.command)
     values = _values(call, stage)
-    wishes, level = wishes_of(call), autonomy_of(call)
+    agent_choice, level = agent_choice_of(call), autonomy_of(call)
     with explained():
         curator = curator_of(call)
         delegate = delegate_of(call, curator)
         _refuse_missing(curator, stage, values["scope"])
         values |= {**known_of(curator, about_of(call, stage)), "autonomy": level}
         if call.options.dry_run:
-            return _dry_run(call, curator, delegate, stage, wishes, values)
+            return _dry_run(call, curator, delegate, stage, agent_choice, values)
         curator.gate.check()
         stamp = f"{stage.name}-{call.now}"
         # Asked before a governing bead is made: none is, for an agent that is not there.
-        command = command_of(curator.project, delegate, stage, wishes)
-        tell_unheard(call, command, wishes.for_agent(stage.agent))
+        command = command_of(curator.project, delegate, stage, agent_choice)
+        note_unheard(call, command, agent_choice.for_agent(stage.agent))
         if not stage.governed:
-            done = perform(curator.project, delegate, stage, values, wishes, stamp)
+            done = perform(curator.project, delegate, stage, values, agent_choice, stamp)
             return conclude(call, curator, done, level)
         governing, _ = acquire(curator, read_scope(values["scope"]))
         values["bead"] = governing.bead_id
         if not call.options.quiet:
             call.note(f"helix: governing bead {clean_line(governing.bead_id)} ({governing.mode})")
-        done = perform(curator.project, delegate, stage, values, wishes, stamp)
+        done = perform(curator.project, delegate, stage, values, agent_choice, stamp)
         # whatever the agent came to: a governing bead that stays claimed blocks the next alignment
         left = hand_back(curator, governing)
         if left:
             call.note(f"helix: {clean_line(left, 400)}")
         code = conclude(call, curator, done, level, governing=governing.bead_id)
-        _tell_governing(call, curator, governing.bead_id, done)
+        _print_governing(call, curator, governing.bead_id, done)
     return code
 
 
@@ -115,7 +115,7 @@ def _refuse_missing(curator: Curator, stage: Stage, word: str) -> None:
         )
 
 
-def _tell_governing(call: Call, curator: Curator, bead_id: str, done: StageOutcome) -> None:
+def _print_governing(call: Call, curator: Curator, bead_id: str, done: StageOutcome) -> None:
     """A governing bead whose work is done and which is not closed stands in the next one's way."""
     bead = curator.look().queue.beads.get(bead_id)
     if done.status == "COMPLETE" and bead is not None and bead.status not in TERMINAL:
@@ -224,7 +224,7 @@ def _dry_run(
     curator: Curator,
     delegate: Delegate,
     stage: Stage,
-    wishes: AgentChoice,
+    agent_choice: AgentChoice,
     values: Mapping[str, str],
 ) -> int:
     commands: list[tuple[str, ...]] = []
@@ -232,5 +232,5 @@ def _dry_run(
         queue = curator.look().queue
         planned = plan_governing(curator, read_scope(values["scope"]), queue)
         commands += plan(planned.operations, queue, curator.dialect(queue)).commands
-    commands.append(command_of(curator.project, delegate, stage, wishes))
+    commands.append(command_of(curator.project, delegate, stage, agent_choice))
     return show_dry_run(call, commands, prompt=render(curator.project, stage, values).text)

@@ -37,10 +37,10 @@ def run(call: Call) -> int:
         "execution-eligible": options.execution_eligible or _eligible(options.labels, options.fields),
     }
     options.fields = [*options.fields, *(f"{key}={value}" for key, value in given.items() if value)]
-    return change(call, lambda queue: [create.operation(call, queue)], telling=_tell)
+    return change(call, lambda queue: [create.operation(call, queue)], telling=_print)
 
 
-def _tell(call: Call, done: Result, curator: Curator) -> int:
+def _print(call: Call, done: Result, curator: Curator) -> int:
     """The new bead's id alone on stdout, for whoever goes on with it; the rest beside it."""
     if call.json:
         return tell(call, done, curator)

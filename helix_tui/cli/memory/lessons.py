@@ -129,7 +129,7 @@ def _chosen(words: list[str], waiting: list[Proposal]) -> list[Proposal]:
     return [by_number[word] for word in words]
 
 
-def tell_learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
+def print_learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
     """``learn`` for people."""
     for each in document["attempts"]:
         verdict = each["verdict"] or "says nothing"
@@ -155,7 +155,7 @@ def tell_learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
         yield f"{waiting} wait{'s' * (document['waiting'] == 1)}: `helix-tui memory proposals`"
 
 
-def tell_proposals(call: Call, document: dict[str, Any]) -> Iterator[str]:
+def print_proposals(call: Call, document: dict[str, Any]) -> Iterator[str]:
     """``proposals`` for people."""
     if document.get("done"):
         yield f"{clean_line(document['done']['title'], 200)} · `helix-tui memory undo` undoes it"
@@ -169,7 +169,7 @@ def tell_proposals(call: Call, document: dict[str, Any]) -> Iterator[str]:
         yield "no lesson waits"
 
 
-def tell_undone(call: Call, document: dict[str, Any]) -> Iterator[str]:
+def print_undone(call: Call, document: dict[str, Any]) -> Iterator[str]:
     """``undo`` for people."""
     memory_change = document["undone"]
     yield f"undone: {clean_line(memory_change['title'], 200)}" if memory_change else "there is nothing to undo"

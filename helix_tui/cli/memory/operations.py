@@ -185,7 +185,7 @@ def answer(call: Call, writes: bool) -> int:
             if verb in _COMPARES and not memory.read_only and memory.path.exists():
                 with suppress(DatabaseReadOnly):  # without room for vectors, what has some is compared
                     memory.embed(_MOST_ENCODED)
-            document = _DEEDS[verb](call, memory) | ({"dry_run": True} if _on_copy(call) else {})
+            document = _OPERATIONS[verb](call, memory) | ({"dry_run": True} if _on_copy(call) else {})
     except MemoryFault as fault:
         raise CliError(clean_line(fault.message, 600), fault.advice) from None
     if call.json:
@@ -369,21 +369,21 @@ def _decay(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
     if not options.apply:
         return memory.decay(options.days, options.min_uses).document()
-    deed, found = MemoryChanges(memory).fade(options.days, options.min_uses)
-    return found.document() | _deed(deed)
+    change, found = MemoryChanges(memory).fade(options.days, options.min_uses)
+    return found.document() | _change(change)
 
 
 def _prune(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
     if options.dry_run or call.read_only:
         return memory.prune(options.threshold, options.min_uses, apply=False).document()
-    deed, found = MemoryChanges(memory).prune(options.threshold, options.min_uses)
-    return found.document() | _deed(deed)
+    change, found = MemoryChanges(memory).prune(options.threshold, options.min_uses)
+    return found.document() | _change(change)
 
 
-def _deed(deed: MemoryChange | None) -> dict[str, Any]:
+def _change(change: MemoryChange | None) -> dict[str, Any]:
     """The entry that `memory undo` takes back; None where nothing was changed."""
-    return {"done": None if deed is None else deed.document()}
+    return {"done": None if change is None else change.document()}
 
 
 def _consolidate(call: Call, memory: MemoryStore) -> dict[str, Any]:
@@ -399,7 +399,7 @@ def _embed(call: Call, memory: MemoryStore) -> dict[str, Any]:
     return {"embedded": done, "mode": memory.mode, "detail": memory.detail}
 
 
-_DEEDS: dict[str, Callable[[Call, MemoryStore], dict[str, Any]]] = {
+_OPERATIONS: dict[str, Callable[[Call, MemoryStore], dict[str, Any]]] = {
     "store": _store,
     "recall": _recall,
     "get": _get,

@@ -264,7 +264,7 @@ def _read(name: str | None) -> Any:
         raise CliError(f"{clean_line(name, 200)} is not JSON: {clean_line(error, 200)}") from None
 
 
-def tell_plan(call: Call, document: dict[str, Any]) -> Iterator[str]:
+def print_plan(call: Call, document: dict[str, Any]) -> Iterator[str]:
     """``plan`` for people."""
     for each in document.get("plans", ()):
         yield f"{each['id']:>4}  {len(each['tasks']):>3} tasks  {clean_line(each['objective'], 200)}"
@@ -310,7 +310,7 @@ def _why_not(document: dict[str, Any]) -> str:
     return clean_line("; ".join(dict.fromkeys(reasons)), 300)
 
 
-def tell_workspaces(call: Call, document: dict[str, Any]) -> Iterator[str]:
+def print_workspaces(call: Call, document: dict[str, Any]) -> Iterator[str]:
     """``workspace`` for people."""
     found = document.get("workspaces", [document["workspace"]] if "workspace" in document else [])
     for each in found:

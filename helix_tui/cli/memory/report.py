@@ -13,8 +13,8 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.doctor_check import DoctorCheck
-from helix_tui.cli.memory.lessons import tell_learned, tell_proposals, tell_undone
-from helix_tui.cli.memory.plans import tell_plan, tell_workspaces
+from helix_tui.cli.memory.lessons import print_learned, print_proposals, print_undone
+from helix_tui.cli.memory.plans import print_plan, print_workspaces
 from helix_tui.cli.paint import columns
 from helix_tui.core.embedding import Loaded, load_encoder
 from helix_tui.core.ground.project import Project
@@ -73,7 +73,7 @@ def _document(found: dict[str, Any], memory_change: MemoryChange | None) -> dict
     }
 
 
-def tell_corrected(call: Call, document: dict[str, Any]) -> Iterator[str]:
+def print_corrected(call: Call, document: dict[str, Any]) -> Iterator[str]:
     """``edit`` and ``supersede`` for people: before, after, and what becomes of the counts."""
     before, after = document["before"], document["after"]
     yield call.paint(clean_line(after["name"]), "bold")
@@ -85,7 +85,7 @@ def tell_corrected(call: Call, document: dict[str, Any]) -> Iterator[str]:
     yield from _ending(call, document)
 
 
-def tell_removed(call: Call, document: dict[str, Any]) -> Iterator[str]:
+def print_removed(call: Call, document: dict[str, Any]) -> Iterator[str]:
     """``remove`` for people."""
     word = "removed" if document["applied"] else "would go"
     for name in document["candidates"]:
@@ -325,19 +325,19 @@ _WAYS: dict[str, Callable[[Call, Document], Iterator[str]]] = {
     "store": _stored,
     "chunk": _stored,
     "recall": _recalled,
-    "edit": tell_corrected,
-    "supersede": tell_corrected,
-    "remove": tell_removed,
+    "edit": print_corrected,
+    "supersede": print_corrected,
+    "remove": print_removed,
     "list": _listed,
     "get": _got,
     "inject": _injected,
     "feedback": _credited,
     "health": _healthy,
-    "learn": tell_learned,
-    "proposals": tell_proposals,
-    "undo": tell_undone,
-    "plan": tell_plan,
-    "workspace": tell_workspaces,
+    "learn": print_learned,
+    "proposals": print_proposals,
+    "undo": print_undone,
+    "plan": print_plan,
+    "workspace": print_workspaces,
     "edges": _edges,
     "connected": _near,
     "similar-recent": _near,

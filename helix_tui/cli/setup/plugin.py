@@ -78,7 +78,7 @@ def _plugin(call: Call) -> int:
             exit_code=MISSING,
         )
     said = [_run(call, words, lenient=options.remove) for words in commands]
-    left = _sweep(call) if options.remove else _tell_python()
+    left = _sweep(call) if options.remove else _print_python()
     if call.json:
         call.emit({"commands": commands, "done": True, "output": said, "files": [str(path) for path in left]})
     else:
@@ -122,7 +122,7 @@ def _cached() -> Path:
     return config_folder(os.environ) / "plugins" / "cache" / _NAME
 
 
-def _tell_python() -> list[Path]:
+def _print_python() -> list[Path]:
     """Write beside the copy which Python has helix-tui, for shells in which it is not on PATH."""
     told: list[Path] = []
     for door in _cached().glob("*/*/bin/helix"):
@@ -171,10 +171,10 @@ def _links(call: Call) -> int:
         done.append(launcher)
         if not options.dry_run:
             _unlink(launcher) if options.remove else _write_launcher(launcher)
-    return _tell_links(call, done, foreign)
+    return _print_links(call, done, foreign)
 
 
-def _tell_links(call: Call, done: list[Path], foreign: list[Path]) -> int:
+def _print_links(call: Call, done: list[Path], foreign: list[Path]) -> int:
     options = call.options
     document: dict[str, Any] = {"changed": done, "foreign": foreign, "done": not options.dry_run}
     if call.json:

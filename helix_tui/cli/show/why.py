@@ -42,7 +42,7 @@ def run(call: Call) -> int:
     queue = present.queue
     gone = archived_bead(present.project, queue.beads, call.options.id)
     if gone is not None:
-        _tell_archived(call, present, gone)
+        _print_archived(call, present, gone)
         return 0
     bead_id = find_bead(queue, call.options.id)
     bead, standing = queue.beads[bead_id], queue.standing(bead_id)
@@ -77,7 +77,7 @@ def run(call: Call) -> int:
     return 0
 
 
-def _tell_archived(call: Call, present: Present, bead: Bead) -> None:
+def _print_archived(call: Call, present: Present, bead: Bead) -> None:
     """What became of an archived bead, and what still waits on it."""
     gone = describe(bead)
     waiting = present.queue.graph.dependents.get(bead.id, ())

@@ -39,7 +39,7 @@ _ANYWHERE = re.compile(r"(?<![\w-])--\w[\w-]*")
 
 
 class DdxVerb(Struct, frozen=True):
-    """One deed's verb, as one ddx speaks it."""
+    """The verb of one action, as one ddx speaks it."""
 
     words: Words
     """After ``ddx``."""
@@ -64,14 +64,14 @@ class DdxVerb(Struct, frozen=True):
 
 
 def read_verbs(ask: Callable[[Words], str | None]) -> dict[str, DdxVerb]:
-    """The verb of each deed that a ddx can do, the newer where it speaks two.
+    """The verb of each action that a ddx can do, the newer where it speaks two.
 
     Args:
         ask: the help of a verb; None where it does not answer.
     """
     silent: dict[str, list[DdxVerb]] = {}
     found: dict[str, DdxVerb] = {}
-    for deed, forms in VERBS.items():
+    for action, forms in VERBS.items():
         answers = [(words, text) for words in forms if (text := ask(words)) is not None]
         # a parent answers for a verb that it does not have: only a help that names the verb is its own
         own = [
@@ -82,13 +82,13 @@ def read_verbs(ask: Callable[[Words], str | None]) -> dict[str, DdxVerb]:
         # April has `ddx work` too, as another name of its loop; a later one's watches.
         own.sort(key=lambda verb: verb.words == ("work",) and not verb.knows("--watch"))
         if own:
-            found[deed] = own[0]
+            found[action] = own[0]
         else:
-            silent[deed] = [DdxVerb(words, flags_in(text)) for words, text in answers if "Usage:" not in text]
-    # Where no help says whose it is: the older loop, and for the other deeds what goes with the loop.
+            silent[action] = [DdxVerb(words, flags_in(text)) for words, text in answers if "Usage:" not in text]
+    # Where no help says whose it is: the older loop, and for the other actions what goes with the loop.
     loop = found.get("drain") or next(iter(silent.get("drain", ())[-1:]), None)
     place = -1 if loop is not None and loop.words == VERBS["drain"][-1] else 0
-    found |= {deed: verbs[place] for deed, verbs in silent.items() if verbs}
+    found |= {action: verbs[place] for action, verbs in silent.items() if verbs}
     return found if loop is None else found | {"drain": loop}
 
 
@@ -201,7 +201,7 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """What its document graph takes in."""
     gates: tuple[RowGate, ...] = ()
     verbs: Mapping[str, DdxVerb] = {}
-    """Per deed the verb that it answered to, with its flags."""
+    """Per action the verb that it answered to, with its flags."""
     proven: bool = True
     """A trial proved by what rule it picks; else that is a guess."""
     doubt: str = ""
@@ -263,7 +263,9 @@ class Dialect(Struct, frozen=True, kw_only=True):
 
 
 _ROUTE = "--effort --harness --model"
-_TRACKER = {deed: DdxVerb(("bead", deed)) for deed in ("ready", "show", "close", "reopen", "dep", "evidence", "export")}
+_TRACKER = {
+    action: DdxVerb(("bead", action)) for action in ("ready", "show", "close", "reopen", "dep", "evidence", "export")
+}
 _APRIL_VERBS = _TRACKER | {
     "drain": DdxVerb(("agent", "execute-loop"), _flags(f"--json --local --once {_ROUTE}")),
     "one_bead": DdxVerb(("agent", "execute-bead"), _flags(f"--json {_ROUTE}")),

@@ -53,7 +53,7 @@ VERBS: dict[str, tuple[tuple[str, ...], ...]] = {
     "evidence": (("bead", "evidence"),),
     "export": (("bead", "export"),),
 }
-"""What a deed is called, as arguments after ``ddx``, the newest name first; each is asked by its own help."""
+"""What an action is called, as arguments after ``ddx``, the newest name first; each is asked by its own help."""
 
 BARE = ("agent", "execute-bead")
 """The verb that lands one bead's change and does nothing else for it (docs/formats/ddx.md §4.6)."""

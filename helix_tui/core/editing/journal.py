@@ -82,7 +82,7 @@ class JournalEntry(Struct, frozen=True):
     steps: tuple[Mapping[str, Any], ...] = ()
     """Commands with what each was to change."""
     operations: tuple[Mapping[str, Any], ...] = ()
-    """The wishes behind the commands, for doing it again."""
+    """The operations behind the commands, for doing it again."""
     of: str = ""
     """The entry that this one takes back or does again."""
     before: Values = {}
@@ -463,7 +463,7 @@ def _entry(record: dict[str, Any]) -> JournalEntry:
         steps=tuple(
             step for step in record["steps"] if isinstance(step, dict) and isinstance(step.get("command", []), list)
         ),
-        operations=tuple(wish for wish in record.get("operations", ()) if isinstance(wish, dict)),
+        operations=tuple(operation for operation in record.get("operations", ()) if isinstance(operation, dict)),
         of=str(record.get("of", "")),
         before=_values(record["before"]),
     )

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 
 class Operation(Struct, frozen=True):
-    """One wish. ``values`` are those of the function that made it."""
+    """One requested change. ``values`` are those of the function that made it."""
 
     kind: str
     bead_id: str = ""

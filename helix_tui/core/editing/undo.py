@@ -282,7 +282,7 @@ def _turn(entry: JournalEntry, history: JournalHistory, writing: PlanBuilder) ->
 
 
 def operations_of(entry: JournalEntry) -> tuple[Operation, ...]:
-    """The wishes behind an entry, as the journal keeps them.
+    """The operations behind an entry, as the journal keeps them.
 
     Raises:
         OperationRefused: they are of a shape that this release does not know.

@@ -91,9 +91,9 @@ class MemoryChanges:
         with self._memory.write():
             # only listed here: pruning by itself gives no rows back, and undo needs them
             found = self._memory.prune(threshold, min_uses, apply=False)
-            deed = self.remove([memory.name for memory in found.removed], kind="prune")
+            change = self.remove([memory.name for memory in found.removed], kind="prune")
             left = found.remaining - len(found.removed)
-        return deed, replace(found, remaining=left, applied=True)
+        return change, replace(found, remaining=left, applied=True)
 
     def fade(self, days: float = 30, min_uses: float = 2) -> tuple[MemoryChange | None, Decayed]:
         """Fade dormant memories to neutral; (the change, None where nothing faded; who is dormant)."""
@@ -145,7 +145,7 @@ class MemoryChanges:
     def all(self) -> list[MemoryChange]:
         """Every change, newest first."""
         rows = self._memory.read(f"{_SELECT} ORDER BY id DESC LIMIT 200")
-        return [_deed(row) for row in rows]
+        return [_change(row) for row in rows]
 
     def undo(self) -> MemoryChange | None:
         """Take back the newest change that stands; None where there is none.
@@ -158,10 +158,10 @@ class MemoryChanges:
             rows = self._memory.read(f"{_SELECT} WHERE undone = 0 ORDER BY id DESC LIMIT 1")
             if not rows:
                 return None
-            deed = _deed(rows[0])
-            self._take_back(deed.way_back)
-            db.execute("UPDATE memory_deed SET undone = 1 WHERE id = ?", [deed.id])
-        return deed
+            change = _change(rows[0])
+            self._take_back(change.way_back)
+            db.execute("UPDATE memory_deed SET undone = 1 WHERE id = ?", [change.id])
+        return change
 
     def _take_back(self, way: dict[str, Any]) -> None:
         if "removed" in way:
@@ -247,7 +247,7 @@ class MemoryChanges:
 _SELECT = "SELECT id, at, kind, title, undone, way_back FROM memory_deed"
 
 
-def _deed(row: Sequence[Any]) -> MemoryChange:
+def _change(row: Sequence[Any]) -> MemoryChange:
     return MemoryChange(row[0], parse_instant(row[1]), row[2], row[3], bool(row[4]), json.loads(row[5]))
 
 

@@ -165,7 +165,7 @@ class AskScreen(PanedScreen):
 
     def _say_index(self, state: State) -> None:
         model = " · model on" if self.with_model else ""
-        said = index_words(state, narrow=f"-{self.posture}" in NARROW)
+        said = index_words(state, narrow=f"-{self.breakpoint}" in NARROW)
         self.caption.show("questions", f"{clean_line(said, 100)}{model}")
 
     def _say_trouble(self, said: str) -> None:
@@ -248,7 +248,7 @@ class AskScreen(PanedScreen):
 
     def on_resize(self) -> None:
         """Whoever reads goes on reading where both no longer fit side by side."""
-        if f"-{self.posture}" in NARROW:
+        if f"-{self.breakpoint}" in NARROW:
             self.set_class(self.focused is self.view.pane, "-reading")
         else:
             self.call_after_refresh(self.remove_class, "-reading")
@@ -338,7 +338,7 @@ class AskScreen(PanedScreen):
         self._show_rows()
         self.list.select(RUNNING)
         self._show_selected()
-        if f"-{self.posture}" in NARROW:
+        if f"-{self.breakpoint}" in NARROW:
             self._turn_to_answer()
 
     def _turn_to_answer(self) -> None:
@@ -410,7 +410,7 @@ class AskScreen(PanedScreen):
         event.stop()
         if event.key.startswith(READY):
             self.ask(event.key.removeprefix(READY))
-        if f"-{self.posture}" in NARROW:
+        if f"-{self.breakpoint}" in NARROW:
             self._turn_to_answer()
         elif not event.key.startswith(READY):
             self._read_on()

@@ -222,9 +222,9 @@ class _Edges:
 
     def changed(self, other: str) -> Iterable[operations.Operation]:
         """The edges to add, or to take away where they are there."""
-        deed = operations.undepend if other in self.there() else operations.depend
+        operation = operations.undepend if other in self.there() else operations.depend
         for bead in self._beads:
-            yield deed(bead.id, other) if self.onward else deed(other, bead.id)
+            yield operation(bead.id, other) if self.onward else operation(other, bead.id)
 
 
 def parent(screen: TargetScreen, beads: Sequence[Bead]) -> None:

@@ -9,7 +9,13 @@ from helix_tui.core.editing.undo import PlanChanged
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.keymap import id_of
 from helix_tui.screens.editing.change_runner import Preview, Trouble
-from helix_tui.screens.editing.preview_text import Ended, run_request, tell_differences, tell_outlook, tell_trouble
+from helix_tui.screens.editing.preview_text import (
+    Ended,
+    render_differences,
+    render_outlook,
+    render_trouble,
+    run_request,
+)
 from helix_tui.screens.editing.requests import ChangeRequest, UndoRequest
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.row_list import RowList
@@ -61,7 +67,7 @@ class PreviewSheet(Sheet):
         def failed(error: Trouble) -> None:
             if self.request is request and not self.has_left:
                 self.dismiss()
-                tell_trouble(self.console, request, error)
+                render_trouble(self.console, request, error)
                 if self._ended is not None:
                     self._ended(error)
 
@@ -75,9 +81,9 @@ class PreviewSheet(Sheet):
         if self._changed is not None:
             why = "The queue changed since this was shown. Nothing ran. This is the plan now:"
             page.paragraph([("◆ ", "attention bold"), (why, "attention")], 2)
-            tell_differences(page, self._changed.differences)
+            render_differences(page, self._changed.differences)
             page.blank()
-        tell_outlook(page, self.outlook, self.request.already)
+        render_outlook(page, self.outlook, self.request.already)
 
     def on_key(self, event: events.Key) -> None:
         """A key of the operation itself turns it into another one."""

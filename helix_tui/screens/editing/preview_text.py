@@ -52,7 +52,7 @@ ROOMY = 58
 """Cells from which a line has room for an id beside a title."""
 
 
-def tell_outlook(page: Page, outlook: Preview, already: str = "") -> None:
+def render_outlook(page: Page, outlook: Preview, already: str = "") -> None:
     """Everything about a change that has not run; of none, ``already``: how things are."""
     plan = outlook.plan
     if not plan.steps and not plan.refusals:
@@ -67,20 +67,20 @@ def tell_outlook(page: Page, outlook: Preview, already: str = "") -> None:
         return
     # the changed beads first, then what runs, what follows from it, and the way back
     _places(page, outlook.follows, outlook.queue_state.queue)
-    tell_commands(page, plan)
+    render_commands(page, plan)
     for note in plan.notes:
         page.paragraph([("◆ ", "attention"), (clean_line(note, 600), "text")], 2)
     for warning in unread_warning(outlook.queue_state.tracker, outlook.embedded):
         page.paragraph([("◆ ", "attention"), (warning, "attention")], 2)
-    tell_follows(page, outlook.follows, outlook.queue_state.queue)
-    tell_way_back(page, plan)
+    render_follows(page, outlook.follows, outlook.queue_state.queue)
+    render_way_back(page, plan)
     if len(plan.lines) > WHOLE:
         page.caption("all commands", f"{len(plan.lines):,}")
         for line in plan.lines:
             page.line([(clean_line(line, 1_000), "text")])
 
 
-def tell_commands(page: Page, plan: Plan) -> None:
+def render_commands(page: Page, plan: Plan) -> None:
     """The commands as one would type them."""
     if len(plan.lines) > WHOLE:
         for line in plan.lines[: WHOLE // 2]:
@@ -92,7 +92,7 @@ def tell_commands(page: Page, plan: Plan) -> None:
             page.paragraph([("  " if number else "$ ", "running"), (part, "text bold")], 2)
 
 
-def tell_follows(page: Page, follows: Consequences, queue: Queue) -> None:
+def render_follows(page: Page, follows: Consequences, queue: Queue) -> None:
     """What would become of the queue."""
     before, after = follows.ready
     page.caption("what follows", f"{before:,} ready, then {after:,}" if before != after else f"{before:,} ready")
@@ -164,7 +164,7 @@ def _next(page: Page, follows: Consequences, queue: Queue) -> None:
         page.line([(f"{place:>2} ", "muted"), moved, _title(bead_id, queue)], _ident(page, bead_id, note))
 
 
-def tell_way_back(page: Page, plan: Plan) -> None:
+def render_way_back(page: Page, plan: Plan) -> None:
     """Whether it could be taken back, and what would stay."""
     if plan.kind in ("undo", "redo"):
         return
@@ -172,12 +172,12 @@ def tell_way_back(page: Page, plan: Plan) -> None:
         lost = clean_line("; ".join(plan.back.lost), 400)
         page.paragraph([("Cannot be undone: ", "attention bold"), (lost, "attention")], 2)
     else:
-        page.paragraph([(f"Undo with u{told_way_back(plan)}", "muted")], 2)
+        page.paragraph([(f"Undo with u{rendered_way_back(plan)}", "muted")], 2)
         for trace in plan.back.traces[:MOST]:
             page.paragraph([(f"  {clean_line(trace, 300)}", "muted")], 2)
 
 
-def told_way_back(plan: Plan) -> str:
+def rendered_way_back(plan: Plan) -> str:
     """By which commands it would be undone, to end a sentence."""
     lines = plan.way_back
     if len(lines) == 1:
@@ -185,7 +185,7 @@ def told_way_back(plan: Plan) -> str:
     return f" by {len(lines):,} commands, the first: {clean_line(lines[0], 600)}" if lines else ""
 
 
-def tell_differences(page: Page, found: Iterable[Difference], mine: str = "expected") -> None:
+def render_differences(page: Page, found: Iterable[Difference], mine: str = "expected") -> None:
     """Both versions of everything that somebody changed, one above the other."""
     by_bead: dict[str, list[Difference]] = {}
     for each in found:
@@ -227,20 +227,20 @@ def run_request(
     def done(result: Result | None) -> None:
         if ended is not None:
             ended(result.error if result is not None else None)
-        tell_done(console, request, result, take_back)
+        render_done(console, request, result, take_back)
 
     def failed(error: Trouble) -> None:
         if isinstance(error, PlanChanged) and again is not None:
             again(error)
             return
-        tell_trouble(console, request, error)
+        render_trouble(console, request, error)
         if ended is not None:
             ended(error)
 
     console.change_runner.run(request, shown, done, failed)
 
 
-def tell_done(console: Console, request: ChangeRequest, done: Result | None, take_back: Callable[[], object]) -> None:
+def render_done(console: Console, request: ChangeRequest, done: Result | None, take_back: Callable[[], object]) -> None:
     """A word, or a sheet where something is not as it was wanted."""
     if done is None or (done.entry is None and not done.plan.refusals):
         console.say("nothing to do")
@@ -268,7 +268,7 @@ def _all_well(done: Result) -> str:
     return " · ".join(parts)
 
 
-def tell_trouble(console: Console, request: ChangeRequest, error: Trouble) -> None:
+def render_trouble(console: Console, request: ChangeRequest, error: Trouble) -> None:
     """Why nothing was done: both versions of a conflict, or a sentence and what to do."""
     if isinstance(error, WritesForbidden):
         console.say(str(error), "warning")
@@ -298,7 +298,7 @@ class TroubleSheet(Sheet):
             page.paragraph([("✗ ", "error bold"), ("Changed by someone else since", "error bold")])
             page.paragraph([("Nothing was overwritten. Both versions:", "text")])
             mine = "yours" if isinstance(error, EditConflict) else "expected"
-            tell_differences(page, error.differences, mine)
+            render_differences(page, error.differences, mine)
             if not error.differences:
                 page.paragraph([("The queue changed, so other commands would run.", "text")])
             page.blank()
@@ -316,7 +316,7 @@ class TroubleSheet(Sheet):
             )
             page.paragraph([(clean_line(str(error), 600), "text")])
         elif isinstance(error, DdxError):
-            tell_ddx_error(page, error)
+            render_ddx_error(page, error)
             page.paragraph([("Nothing was changed.", "text")])
         else:
             page.paragraph([("✗ ", "error bold"), (clean_line(str(error), 800), "error")], 2)
@@ -324,7 +324,7 @@ class TroubleSheet(Sheet):
                 page.paragraph([("→ ", "attention"), (clean_line(error.advice, 600), "text")], 2)
 
 
-def tell_ddx_error(page: Page, error: DdxError, *, advise: bool = True) -> None:
+def render_ddx_error(page: Page, error: DdxError, *, advise: bool = True) -> None:
     """ddx's own error, and what to do about it."""
     page.paragraph([("✗ ", "error bold"), (clean_line(error.message, 1_000), "error")], 2)
     page.paragraph([("$ ", "muted"), (clean_line(" ".join(error.argv), 1_000), "muted")], 2)
@@ -350,7 +350,7 @@ class HalfWaySheet(Sheet):
         """The error, then each command with what became of it."""
         done, steps = self.done, self.done.plan.steps
         if done.error is not None:
-            tell_ddx_error(page, done.error, advise=not done.made_anyway)
+            render_ddx_error(page, done.error, advise=not done.made_anyway)
         for problem in (*done.problems, *done.warnings):
             page.paragraph([("◆ ", "attention bold"), (clean_line(problem, 600), "text")], 2)
         page.paragraph([(self._state(), "text bold")])

@@ -350,17 +350,17 @@ class UndoRequest(ChangeRequest):
         if entry is None:
             return Plan(self.word, f"there is nothing to {self.word}")
         dialect = curator.dialect(queue_state.queue)
-        retreat = foretell([entry], history, queue_state.queue, dialect, queue_state.busy)
-        turn = retreat.problem
+        undo_plan = foretell([entry], history, queue_state.queue, dialect, queue_state.busy)
+        turn = undo_plan.problem
         if turn is not None and turn.differences:
             raise Conflict(turn.differences, entry)
         if turn is not None:
             raise NotUndoable(entry, turn.problem)
-        traces = tuple(trace for each in retreat.turns for trace in each.traces)
+        traces = tuple(trace for each in undo_plan.turns for trace in each.traces)
         merge = merge_of(curator.project.root, entry, redo=self.word == "redo")
         traces += (str(merge),) if merge is not None else ()
         title = f"{self.word} {entry.id}: {entry.title}"
-        return Plan(self.word, title, retreat.steps, notes=traces, of=entry.id)
+        return Plan(self.word, title, undo_plan.steps, notes=traces, of=entry.id)
 
     def run(self, curator: Curator, shown: Plan) -> Result | None:
         if not shown.of:
@@ -386,13 +386,13 @@ class RestoreRequest(ChangeRequest):
 
     def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
         history, dialect = curator.history(), curator.dialect(queue_state.queue)
-        retreat = foretell(history.back_to(self.entry.id), history, queue_state.queue, dialect, queue_state.busy)
-        turns = [turn for turn in retreat.turns if not turn.problem]
+        undo_plan = foretell(history.back_to(self.entry.id), history, queue_state.queue, dialect, queue_state.busy)
+        turns = [turn for turn in undo_plan.turns if not turn.problem]
         notes = [f"{'undoes' if turn.back else 'redoes'} {turn.entry.id}" for turn in turns]
         notes += [trace for turn in turns for trace in turn.traces]
-        if retreat.problem is not None:
-            notes.append(_where_it_ends(retreat.problem))
-        return Plan("undo", self.title, retreat.steps, notes=tuple(notes))
+        if undo_plan.problem is not None:
+            notes.append(_where_it_ends(undo_plan.problem))
+        return Plan("undo", self.title, undo_plan.steps, notes=tuple(notes))
 
     def run(self, curator: Curator, shown: Plan) -> Result | None:
         done: tuple[Result, ...] = ()

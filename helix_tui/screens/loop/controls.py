@@ -166,11 +166,11 @@ class LoopControls:
 
     def pause(self) -> None:
         """Ask the loop to pause after the current bead."""
-        self._wish("pause", "the loop pauses after the current bead")
+        self._request("pause", "the loop pauses after the current bead")
 
     def resume(self) -> None:
         """Take a pause or a stop back."""
-        self._wish("", "the loop keeps running")
+        self._request("", "the loop keeps running")
 
     def stop(self, *, now: bool) -> None:
         """End the loop: after the current bead, or at once with the attempt that runs."""
@@ -340,14 +340,14 @@ class LoopControls:
         project = self._host.snapshot.project
         return Curator(project, lambda era: find_executable(project, self._ddx, era=era), who="human")
 
-    def _wish(self, wish: Any, said: str) -> None:
+    def _request(self, requested: Any, said: str) -> None:
         project = self._host.snapshot.project
 
         def work() -> str:
-            request(project, wish)
+            request(project, requested)
             return said
 
-        self._do("wish", work)
+        self._do("request", work)
 
     def _do(self, group: str, work: Callable[[], str]) -> None:
         if self.read_only:

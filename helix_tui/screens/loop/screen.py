@@ -30,7 +30,7 @@ from helix_tui.screens.loop.attempt_screen import AttemptView
 from helix_tui.screens.loop.attempt_stream import AttemptStream, RunTail
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.chrome.empty_state import EmptyState, placard
+from helix_tui.widgets.chrome.empty_state import EmptyState, empty_state
 from helix_tui.widgets.rows.attempt_table import ATTEMPT_COLUMNS, SORTS, AttemptFilter, SortKey
 from helix_tui.widgets.rows.attempts import AttemptList, RunningPanel
 from helix_tui.widgets.text.attempt_evidence import AttemptSubject, EvidencePane
@@ -63,7 +63,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.stream = AttemptStream(most=None, id="attempts")
         self.list = self.stream.list
         self.view = AttemptView(id="attempt", classes="beside")
-        self.placard = EmptyState(id="loop-placard")
+        self.empty_state = EmptyState(id="loop-empty-state")
         self.tail = RunTail(id="loop-log")
         self.filter = AttemptFilter("")
         self._marked = ""
@@ -77,7 +77,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         with Container(id="loop-panes"):
             yield self.stream
             yield self.view
-        yield self.placard
+        yield self.empty_state
         yield self.tail
 
     def on_mount(self) -> None:
@@ -109,7 +109,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         bare = not snapshot.runs and not len(snapshot.attempts)
         self.set_class(bare, self.BARE_CLASS)
         if bare:
-            self.placard.show(_placard(snapshot))
+            self.empty_state.show(_empty_state(snapshot))
         self._say_keys()
 
     def _say_count(self) -> None:
@@ -199,14 +199,14 @@ class LoopScreen(BeadKeys, FilteringScreen):
         """Whoever reads an attempt goes on reading it where list and attempt no longer fit side by side."""
         if self._is_narrow:
             self.set_class(not self.in_list, "-reading")
-        else:  # not before the new posture holds: a pane that is hidden for a moment loses the focus
+        else:  # not before the new layout holds: a pane that is hidden for a moment loses the focus
             self.call_after_refresh(self.remove_class, "-reading")
         self.call_after_refresh(self._show_attempt)
 
     @property
     def _is_narrow(self) -> bool:
         """Whether an attempt opens over the list."""
-        return f"-{self.posture}" in NARROW
+        return f"-{self.breakpoint}" in NARROW
 
     # --- keys ---------------------------------------------------------------------------------------------
 
@@ -446,9 +446,9 @@ def _stub(run: Run, snapshot: Snapshot) -> Attempt:
     )
 
 
-def _placard(snapshot: Snapshot) -> list[Line]:
+def _empty_state(snapshot: Snapshot) -> list[Line]:
     """What stands in place of the list: why there is no attempt, and what makes one."""
-    said = placard(snapshot)
+    said = empty_state(snapshot)
     if said is not None and snapshot.condition != "empty":
         return said
     if not snapshot.attempts_read:

@@ -313,7 +313,7 @@ class LoopSheet(ChoiceSheet):
         idle = off or ("" if active else "no HELIX loop is running")
         refused = self.console.snapshot.shut
         shut = f"{refused.short}; run `{refused.command}`" if refused is not None else ""
-        deeds = [
+        choices = [
             Choice(
                 "s",
                 "s",
@@ -326,14 +326,14 @@ class LoopSheet(ChoiceSheet):
         level = run.state.autonomy if active else loop_controls.autonomy
         running = f"the loop runs at {level}; a level is chosen before it starts" if active else ""
         said = SHORT.get(level_of(level) or DEFAULT, "")
-        deeds.append(Choice("a", "a", f"autonomy {level}", said, loop_controls.next_autonomy, off or running))
-        if self.status_summary.wish:
-            deeds.append(
-                Choice("r", "r", "continue", f"cancels the {self.status_summary.wish}", loop_controls.resume, idle)
+        choices.append(Choice("a", "a", f"autonomy {level}", said, loop_controls.next_autonomy, off or running))
+        if self.status_summary.requested:
+            choices.append(
+                Choice("r", "r", "continue", f"cancels the {self.status_summary.requested}", loop_controls.resume, idle)
             )
         else:
-            deeds.append(Choice("p", "p", "pause", "after the current bead", loop_controls.pause, idle))
-        deeds += [
+            choices.append(Choice("p", "p", "pause", "after the current bead", loop_controls.pause, idle))
+        choices += [
             Choice(
                 "x",
                 "x",
@@ -344,13 +344,13 @@ class LoopSheet(ChoiceSheet):
             ),
             Choice("X", "X", "stop now", "interrupts ddx and the attempt", partial(loop_controls.stop, now=True), idle),
         ]
-        deeds.append(Choice("b", "b", "budget", self._budget_words(), self._choose_budget, off))
-        deeds += self._stops(off)
+        choices.append(Choice("b", "b", "budget", self._budget_words(), self._choose_budget, off))
+        choices += self._stops(off)
         if self._bead_id:
             said = clean_line(with_titles(self._bead_id, self.console.snapshot.queue.beads), 160)
             unfit = off or shut or self._unfit()
-            deeds.append(Choice("o", "o", "only this bead", said, self._only_this, unfit))
-        return deeds
+            choices.append(Choice("o", "o", "only this bead", said, self._only_this, unfit))
+        return choices
 
     # --- what starting would cost -------------------------------------------------------------------------
 
@@ -463,8 +463,8 @@ class LoopSheet(ChoiceSheet):
             for status, count in state.outcomes.items():
                 said += f" · {count} {clean_line(status, 40)}"
             page.paragraph([(said, "muted")])
-        if self.status_summary.wish:
-            page.paragraph([(f"asked to {self.status_summary.wish} after the current bead", "waiting")])
+        if self.status_summary.requested:
+            page.paragraph([(f"asked to {self.status_summary.requested} after the current bead", "waiting")])
         page.blank()
         super().write(page)
         page.blank()

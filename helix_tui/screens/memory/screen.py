@@ -73,7 +73,7 @@ class MemoryScreen(FilteringScreen):
         self.list = RowList(id="memories")
         self.caption = Caption("memory", id="memory-caption")
         self.page = MemoryPane(id="memory-text")
-        self.placard = EmptyState(id="memory-placard")
+        self.empty_state = EmptyState(id="memory-empty-state")
         self.memory_view = MemoryViewState()
         self.answer: Recall | None = None
         """What the search found; None while nothing is searched."""
@@ -96,7 +96,7 @@ class MemoryScreen(FilteringScreen):
             with Vertical(id="memory-page", classes="beside"):
                 yield self.caption
                 yield self.page
-        yield self.placard
+        yield self.empty_state
 
     def on_mount(self) -> None:
         """Begin to look."""
@@ -158,10 +158,10 @@ class MemoryScreen(FilteringScreen):
         if memory_view.health is not None:
             self.console.memory_health = memory_view.health.words
             self.show_pulse()
-        said = shelving.placard(memory_view)
+        said = shelving.empty_state(memory_view)
         self.set_class(said is not None, self.BARE_CLASS)
         if said is not None:
-            self.placard.show(said)
+            self.empty_state.show(said)
         self._say_keys()
         self._make_rows()
         self.show_rows(changed=shelving.fresh(known, memory_view))
@@ -262,7 +262,7 @@ class MemoryScreen(FilteringScreen):
             self._open()
 
     def _open(self) -> None:
-        if f"-{self.posture}" in NARROW:
+        if f"-{self.breakpoint}" in NARROW:
             self.add_class("-reading")
         self.call_after_refresh(self._show_and_focus)
 
@@ -282,7 +282,7 @@ class MemoryScreen(FilteringScreen):
 
     def on_resize(self) -> None:
         """Columns and panes follow the width."""
-        if f"-{self.posture}" not in NARROW:
+        if f"-{self.breakpoint}" not in NARROW:
             self.call_after_refresh(self.remove_class, "-reading")
         self.call_after_refresh(self._show_page)
 
@@ -462,7 +462,7 @@ class MemoryScreen(FilteringScreen):
             done()
             self.look()
 
-        self._jobs.start("deed", lambda: work(self.memory_session.store()), ended, self._not_found)
+        self._jobs.start("change", lambda: work(self.memory_session.store()), ended, self._not_found)
 
     def foresee(self, plan: Callable[[MemoryStore], Any], show: Callable[[Any], None]) -> None:
         """Ask the memory in a thread what a change would do, and show it."""
@@ -498,8 +498,8 @@ class MemoryScreen(FilteringScreen):
         if self.read_only:
             self.console.say("nothing can be changed: started with --read-only", "warning")
         elif self.memory_view.condition in ("live", "empty"):
-            self._jobs.start("deed", partial(doing.undo, self.memory_session), self._undone, self._not_found)
+            self._jobs.start("change", partial(doing.undo, self.memory_session), self._undone, self._not_found)
 
-    def _undone(self, deed: MemoryChange | None) -> None:
-        self.console.say(f"undone: {deed.title}" if deed is not None else "there is nothing to undo")
+    def _undone(self, change: MemoryChange | None) -> None:
+        self.console.say(f"undone: {change.title}" if change is not None else "there is nothing to undo")
         self.look()

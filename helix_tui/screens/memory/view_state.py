@@ -176,7 +176,7 @@ def alerts(memory_view: MemoryViewState) -> Line:
     return [piece for place, part in enumerate(parts) for piece in ((("   ", "text"),) if place else ()) + (part,)]
 
 
-def placard(memory_view: MemoryViewState) -> list[Line] | None:
+def empty_state(memory_view: MemoryViewState) -> list[Line] | None:
     """What stands where there is nothing to list: why, and what to do."""
     if memory_view.condition == "live":
         return None

@@ -40,7 +40,7 @@ from helix_tui.screens.queue.edge_navigation import Along
 from helix_tui.screens.queue.slices import SliceKeys
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows, RowSource
-from helix_tui.widgets.chrome.empty_state import EmptyState, placard
+from helix_tui.widgets.chrome.empty_state import EmptyState, empty_state
 from helix_tui.widgets.chrome.header import Caption
 from helix_tui.widgets.chrome.prompt import Chooser
 from helix_tui.widgets.rows.bead import BEAD_COLUMNS, QueueRows, RowContext, column_heads, runs_by_bead
@@ -101,14 +101,14 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self.detail = DetailView(id="detail")
         self.third = Vertical(id="third")
         self.stream: AttemptStream | None = None
-        """What the third pane shows; made when the posture first asks for it."""
-        self.placard = EmptyState(id="placard")
+        """What the third pane shows; made when the layout first asks for it."""
+        self.empty_state = EmptyState(id="empty-state")
         self.list_caption = Caption()
         self.detail_caption = Caption()
         self._detail_timer: Timer | None = None
         self.around = BeadDetails(self, self._show_more)
         self.along = Along(self)
-        self._shown_posture = ""
+        self._shown_breakpoint = ""
         self._archive = classify({}, now=0)
         self._view = build_view(self.world.queue)
         self._built: tuple[tuple[object, ...], QueueView] = ((), self._view)
@@ -125,16 +125,16 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
                     yield self.detail_caption
                     yield self.detail
                 yield self.third
-        yield self.placard
+        yield self.empty_state
 
     # --- news ---------------------------------------------------------------------------------------------
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """Rows, detail, or the words in their place."""
-        said = placard(snapshot)
+        said = empty_state(snapshot)
         self.set_class(said is not None, self.BARE_CLASS)
         if said is not None:
-            self.placard.show(said)
+            self.empty_state.show(said)
         self.world = RowContext(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
         self._show_rows(changed=frozenset() if change.everything else change.beads)
         self.keep_marks(snapshot.queue)
@@ -142,7 +142,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
             self.follow_with_detail()  # the rows do not wait for it
         else:
             self._show_detail()
-        if self.stream is not None and self.posture == "wide":
+        if self.stream is not None and self.breakpoint == "wide":
             self.stream.show_snapshot(snapshot, change, self.world.now)
 
     def tick(self) -> None:
@@ -160,12 +160,12 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self._show_detail()
 
     def on_resize(self) -> None:
-        """Another posture shows other rows."""
+        """Another layout shows other rows."""
         self.set_class(self.app.size.width >= BROAD, "-broad")
-        if self.posture != self._shown_posture:
-            self._shown_posture = self.posture
+        if self.breakpoint != self._shown_breakpoint:
+            self._shown_breakpoint = self.breakpoint
             self._show_rows()
-            if self.posture == "wide":
+            if self.breakpoint == "wide":
                 self.set_timer(DETAIL_DELAY, self._show_stream)
 
     async def _show_stream(self) -> None:
@@ -182,10 +182,14 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         if not view.rows:
             return Rows([Row("none", (("  no bead matches; esc shows all", "muted"),), selectable=False)])
         # who filters wants the beads that match, not the digest
-        if self.posture == "strip" and not self.filter and self.prompt is None:
+        if self.breakpoint == "strip" and not self.filter and self.prompt is None:
             return strip_rows(self.world, self.console.needs, max(1, self.size.width - 2))
         return QueueRows(
-            view, self.world, two_lines=f"-{self.posture}" in NARROW, chosen=self.chosen_columns, last=self.list.source
+            view,
+            self.world,
+            two_lines=f"-{self.breakpoint}" in NARROW,
+            chosen=self.chosen_columns,
+            last=self.list.source,
         )
 
     def columns_changed(self) -> None:
@@ -224,7 +228,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         text = clean_line(self.filter.text, 200)
         self.tabs.show(filter_text=text, count=count if self.filter else "")
         if self.prompt is None:
-            narrow = f"-{self.posture}" in NARROW
+            narrow = f"-{self.breakpoint}" in NARROW
             keys = self.MARKED_FOOTER if self.marked else self.FOOTER
             self.show_keys(keys, f"/ {text}  {count}" if text and narrow and not self.marked else "")
 
@@ -261,7 +265,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
 
     def _show_detail(self) -> None:
         if not self.detail.size.width:
-            if not self._shown_posture:
+            if not self._shown_breakpoint:
                 self.call_after_refresh(self._show_detail)  # the first frame does not wait for it
             return
         row = self._row(self.list.selected_key)

@@ -52,7 +52,7 @@ class EmptyState(Widget):
         self._laid_out_for = self.size
 
     def render_line(self, y: int) -> Strip:
-        """One line of the placard, or blank."""
+        """One line of an empty state, or blank."""
         if self._laid_out_for != self.size:
             self._lay_out()
         width = self.size.width
@@ -104,7 +104,7 @@ class DrawGuard:
         return [Strip([Segment(line[crop.x : crop.right].ljust(crop.width))], crop.width) for line in lines]
 
 
-def placard(snapshot: Snapshot) -> list[Line] | None:
+def empty_state(snapshot: Snapshot) -> list[Line] | None:
     """The paragraphs for a state without a queue; None where there is one."""
     project, tracker = snapshot.project, snapshot.tracker
     file = clean_line(str(project.beads_file), 300)

@@ -57,14 +57,14 @@ def test_what_is_known_of_the_embedded_tracker_is_what_its_help_says(
     program: Any, tmp_path: Path, era: str, known: Dialect
 ) -> None:
     found = dialect_of(program(era), tmp_path).verbs
-    assert {deed: verb.words for deed, verb in found.items()} == {
-        deed: verb.words for deed, verb in known.verbs.items()
+    assert {action: verb.words for action, verb in found.items()} == {
+        action: verb.words for action, verb in known.verbs.items()
     }
-    for deed, verb in known.verbs.items():
-        assert verb.flags <= found[deed].flags, deed
+    for action, verb in known.verbs.items():
+        assert verb.flags <= found[action].flags, action
     asked = {"--local", "--json", "--once", "--watch", "--depends-on", "--external-blocker-reason"}
-    for deed in ("drain", "one_bead", "create", "update"):
-        assert found[deed].flags & asked == known.verbs[deed].flags & asked, deed
+    for action in ("drain", "one_bead", "create", "update"):
+        assert found[action].flags & asked == known.verbs[action].flags & asked, action
 
 
 def test_what_was_found_is_kept_by_content_and_not_asked_again(

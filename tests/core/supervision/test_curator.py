@@ -148,10 +148,10 @@ def test_a_restore_takes_back_everything_newer(world: WorldFactory) -> None:
     here.curator.run([op.priority("a", 2)])
     here.again(who="agent").run([op.priority("a", 3)])
     assert first.entry is not None
-    retreat, _ = here.curator.foretell(here.curator.history().back_to(first.entry.id))
-    assert [turn.entry.id for turn in retreat.turns] == ["op-5", "op-3"]
+    undo_plan, _ = here.curator.foretell(here.curator.history().back_to(first.entry.id))
+    assert [turn.entry.id for turn in undo_plan.turns] == ["op-5", "op-3"]
     done = list(here.curator.restore(first.entry.id))
-    assert [step.args for step in retreat.steps] == [step.args for each in done for step in each.plan.steps]
+    assert [step.args for step in undo_plan.steps] == [step.args for each in done for step in each.plan.steps]
     assert [result.entry.of for result in done if result.entry] == ["op-5", "op-3"]
     assert here.rows()["a"]["priority"] == 1
     with pytest.raises(KeyError):

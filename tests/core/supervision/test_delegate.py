@@ -25,11 +25,11 @@ def _ddx(folder: Path, script: str) -> Delegate:
 
 def test_a_help_that_says_nothing_is_taken_for_april_throughout(tmp_path: Path) -> None:
     delegate = _ddx(tmp_path, "exit 0")
-    wishes = AgentChoice("codex", "m", "low")
+    agent_choice = AgentChoice("codex", "m", "low")
     flags = ("--harness", "codex", "--model", "m", "--effort", "low")
-    assert delegate.drain(wishes) == ("agent", "execute-loop", "--once", "--json", *flags)
-    assert delegate.one_bead("a-1", wishes) == ("agent", "execute-bead", "a-1", "--json", *flags)
-    asked = delegate.question(PROMPT, wishes, writes=False)
+    assert delegate.drain(agent_choice) == ("agent", "execute-loop", "--once", "--json", *flags)
+    assert delegate.one_bead("a-1", agent_choice) == ("agent", "execute-bead", "a-1", "--json", *flags)
+    asked = delegate.question(PROMPT, agent_choice, writes=False)
     assert asked[:5] == ("agent", "run", "--json", "--prompt", "p.md")
     assert asked[5:7] == ("--permissions", "safe")
 

@@ -86,8 +86,8 @@ def test_undo_redo_and_restore_run_only_what_was_shown(world: WorldFactory) -> N
     with pytest.raises(PlanChanged):
         list(made.curator.restore(entry.id, shown=OTHER))
     assert made.rows() == before
-    retreat, _ = made.curator.foretell(made.curator.history().back_to(entry.id))
-    assert len(list(made.curator.restore(entry.id, shown=Plan("undo", "back", retreat.steps)))) == 1
+    undo_plan, _ = made.curator.foretell(made.curator.history().back_to(entry.id))
+    assert len(list(made.curator.restore(entry.id, shown=Plan("undo", "back", undo_plan.steps)))) == 1
     assert made.rows()["a-2"]["priority"] == 2
     with pytest.raises(PlanChanged):
         made.curator.redo(second, shown=OTHER)

@@ -432,7 +432,7 @@ def _said_together(said: Sequence[Mapping[int, float]], lines: Sequence[str], wo
 
 # --- how sure an answer is --------------------------------------------------------------------------------
 
-Told = Literal["answered", "evidence found", "not found"]
+AnswerKind = Literal["answered", "evidence found", "not found"]
 """How an answer is called: a passage addresses what is asked, or something relevant was found, or nothing."""
 
 MOST_TELLING = 4
@@ -513,9 +513,9 @@ def _is_thing(word: str, text: str) -> bool:
     return bool(re.search(article, text, re.I)) or any(word in parts(name) for name in names)
 
 
-def told_of(
+def kind_of_answer(
     asks: Asks, passages: Sequence[Passage], *, two_things: bool = False, turned_by: Sequence[str] = ()
-) -> Told:
+) -> AnswerKind:
     """How the answer that some passages give may be called; bench/ask.md says how often each is right.
 
     Args:

@@ -67,14 +67,14 @@ def answer_records(asked: RecordsAsked, spans: Sequence[Span], records: Records 
     if asked.ended and records is not None:
         return list_attempts(asked, spans, title=records.title)
     if asked.day and records is not None:
-        return tell_day(records.of_day(asked.day), title=records.title)
+        return describe_day(records.of_day(asked.day), title=records.title)
     if not asked.only_records or not spans:
         return None
     title = records.title if records is not None else lambda _: ""
     state = records.state if records is not None else lambda _: ""
     named = [span for span in spans if span.file == spans[0].file and (asked.one_bead or _has_id(spans, asked.ids))]
     if named and asked.shape != "list":
-        return tell_record(named, title=title(named[0].file), state=state(named[0].file.partition(":")[2]))
+        return describe_record(named, title=title(named[0].file), state=state(named[0].file.partition(":")[2]))
     if asked.ids and asked.shape == "account":
         return None
     every = records.in_state(asked.kinds[0], asked.state)[0] if records is not None and asked.all_in_state else 0
@@ -302,7 +302,7 @@ def _attempt_line(span: Span, title: str) -> str:
 # --- a day ------------------------------------------------------------------------------------------------
 
 
-def tell_day(told: DayOfWork, *, title: Callable[[str], str]) -> RecordAnswer:
+def describe_day(told: DayOfWork, *, title: Callable[[str], str]) -> RecordAnswer:
     """What happened on a day: how its attempts ended, each in a line, and what its runs said last."""
     cited = _Cited()
     count = sum(told.ends.values())
@@ -334,7 +334,7 @@ def _no_day(day: str) -> str:
 # --- accounts ---------------------------------------------------------------------------------------------
 
 
-def tell_record(spans: Sequence[Span], *, title: str, state: str) -> RecordAnswer | None:
+def describe_record(spans: Sequence[Span], *, title: str, state: str) -> RecordAnswer | None:
     """What came of a bead: its newest attempt first, then those before it; None where it has no passage.
 
     Args:

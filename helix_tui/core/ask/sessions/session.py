@@ -34,7 +34,7 @@ from helix_tui.core.ask.answer.compaction import (
 from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, judge, tier_of
 from helix_tui.core.ask.answer.model import ModelReply
 from helix_tui.core.ask.answer.model_answer import ModelAnswer, model_items, read_answer
-from helix_tui.core.ask.answer.passages import BRANCH_SAID, Passage, Told, lacking, passages_for, told_of
+from helix_tui.core.ask.answer.passages import BRANCH_SAID, AnswerKind, Passage, kind_of_answer, lacking, passages_for
 from helix_tui.core.ask.answer.record_answer import RecordAnswer, answer_records
 from helix_tui.core.ask.records import RankedFile, Span
 from helix_tui.core.ask.retrieval.alignment import Alignment, align
@@ -91,7 +91,7 @@ class AskRun(Struct):
     """What kind of answer is wanted, and about what."""
     passages: tuple[Passage, ...]
     """What says most of the subject, the best first."""
-    told: Told
+    told: AnswerKind
     """How the answer is called before people."""
     tool_results: str = ""
     model: ModelReply | None = None
@@ -102,7 +102,7 @@ class AskRun(Struct):
     """The items that the model got, by number."""
     read: ModelAnswer = field(default_factory=ModelAnswer)
     """What became of the model's answer in the gate."""
-    without_model: tuple[str, Tier, Told] | None = None
+    without_model: tuple[str, Tier, AnswerKind] | None = None
     """The answer that the evidence gives by itself, with its tiers, where a model's took its place."""
     asked: str = ""
     """The question as it was put; `question` has it with what it refers back to."""
@@ -335,7 +335,7 @@ class _Asking:
             anything_covered=(anything or told is not None) and bool(compaction.kept),
             split=split,
         )
-        called: Told = "not found" if unsaid else self._called(tier, passages, told)
+        called: AnswerKind = "not found" if unsaid else self._called(tier, passages, told)
         self._tell(News("answer", f"without a model, {said_of_gate(grounding)}: {tier}"))
         self._timed("answer")
         return AskRun(
@@ -365,10 +365,10 @@ class _Asking:
             kept_of_earlier=self._kept,
         )
 
-    def _called(self, tier: Tier, passages: Sequence[Passage], records: RecordAnswer | None) -> Told:
+    def _called(self, tier: Tier, passages: Sequence[Passage], records: RecordAnswer | None) -> AnswerKind:
         """How the answer is called: by its passages, and never better than the gate allows."""
         subject = self._subject
-        by_passages = told_of(subject.asks, passages, two_things=subject.two_things, turned_by=subject.turned_by)
+        by_passages = kind_of_answer(subject.asks, passages, two_things=subject.two_things, turned_by=subject.turned_by)
         if tier == "Clarify":
             return "not found"
         if records is not None or not passages:

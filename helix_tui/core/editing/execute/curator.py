@@ -423,9 +423,9 @@ class Curator:
         entries = self.journal.read().back_to(entry_id)
         planned: dict[str, Plan] = {}
         if shown is not None:
-            retreat, queue_state = self.foretell(entries)
-            insist(Plan("undo", shown.title, retreat.steps), shown, queue_state.queue)
-            planned = {turn.entry.id: Plan("undo", shown.title, turn.steps) for turn in retreat.turns}
+            undo_plan, queue_state = self.foretell(entries)
+            insist(Plan("undo", shown.title, undo_plan.steps), shown, queue_state.queue)
+            planned = {turn.entry.id: Plan("undo", shown.title, turn.steps) for turn in undo_plan.turns}
         for entry in entries:
             expected = planned.get(entry.id)
             turn = self.undo if entry.standing else self.redo

@@ -22,9 +22,9 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_instant
 
 # A field that is judged by nobody: when a bead was made is for DDx to say.
-_UNTOLD = TRACES | {"created_at"}
+_UNREPORTED = TRACES | {"created_at"}
 
-_KEPT_BY_DDX = _UNTOLD | {"id", "schema_version", "session_id", "created_by"}
+_KEPT_BY_DDX = _UNREPORTED | {"id", "schema_version", "session_id", "created_by"}
 """Fields that ddx keeps for itself and no command sets."""
 
 _NOTHING = object()
@@ -95,12 +95,12 @@ def _seen(steps: Sequence[CommandStep], ran: int, before: Values, overlay: Overl
             for name, value in fields.items():
                 now = overlay.value(bead_id, name)
                 changed = number < ran and not same(name, old.get(name), now)
-                if name not in _UNTOLD and (changed or same(name, now, value)):
+                if name not in _UNREPORTED and (changed or same(name, now, value)):
                     found.setdefault(bead_id, {})[name] = now
                     took = took or not same(name, old.get(name), value)
         for bead_id, name, value in _further(step):
             was = before.get(bead_id)
-            if was is None or bead_id not in overlay or name in _UNTOLD:
+            if was is None or bead_id not in overlay or name in _UNREPORTED:
                 continue
             now = overlay.value(bead_id, name)
             if not same(name, was.get(name), now) and (took or same(name, now, value)):
@@ -140,7 +140,7 @@ def _against(steps: Sequence[CommandStep], before: Values, overlay: Overlay) -> 
             continue
         for name, value in fields.items():
             now = overlay.value(bead_id, name)
-            if name in _UNTOLD or same(name, now, value):
+            if name in _UNREPORTED or same(name, now, value):
                 continue
             unmoved = same(name, now, (before.get(bead_id) or {}).get(name))
             why = _UNMOVED if unmoved else "this ddx stores it differently, or somebody changed it meanwhile"

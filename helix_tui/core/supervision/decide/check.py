@@ -35,7 +35,7 @@ from helix_tui.core.supervision.run_state.budget import (
     budget_of,
     budget_uses,
 )
-from helix_tui.core.supervision.run_state.control import Wish, read_wish
+from helix_tui.core.supervision.run_state.control import LoopRequest, read_request
 from helix_tui.core.supervision.run_state.state import RunState, load_state
 from helix_tui.core.supervision.run_state.status import NO_STATE, RunStatus, run_status
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts
@@ -119,7 +119,7 @@ class Checker(Struct):
     curator: Curator
     questions: OpenQuestions
     delegate: Delegate | None = None
-    wishes: AgentChoice = NOBODY
+    agent_choice: AgentChoice = NOBODY
     found: DocumentFacts | None = None
 
     def facts(
@@ -186,7 +186,7 @@ class Checker(Struct):
             self.delegate,
             STAGES["check"],
             {"scope": scope_word(scope), "facts": facts_text(facts, verdict)},
-            self.wishes,
+            self.agent_choice,
             stamp,
         )
         return self._from_agent(done, verdict)
@@ -293,7 +293,7 @@ class StatusSummary(Struct, frozen=True):
     """NEXT_ACTION with its reasons; its code is empty before anything was read."""
     run: RunStatus = field(default=NEVER)
     """How HELIX's own loop stands."""
-    wish: Wish = ""
+    requested: LoopRequest = ""
     """What somebody asked the loop for, and it has not done yet."""
     stoppage: Stoppage | None = None
     """What stopped the last worker of ddx, where somebody must mend it."""
@@ -378,4 +378,4 @@ def take_status_summary(
     # a run's state has what its call said too (--budget), which stands in no file of settings
     held = budget_of(status.state.budget) if status.condition == "active" else NO_BUDGET
     budget = held or budget_in_force(project, default=default_budget)
-    return StatusSummary(found, status, read_wish(project), stoppage, budget)
+    return StatusSummary(found, status, read_request(project), stoppage, budget)

@@ -223,7 +223,7 @@ class Booking:
                 return
         about = queue.beads.get(result.bead_id)
         spec = injection.spec_of(queue, about)
-        wish = operations.create(
+        operation = operations.create(
             f"escalation: {result.word} of {result.bead_id}",
             priority=about.priority if about is not None else 2,
             labels=["helix", f"{injection.activity_prefix(queue)}:iterate", "kind:escalation"],
@@ -238,7 +238,7 @@ class Booking:
                 "helix-trigger-bead": result.bead_id,
             },
         )
-        inject(work, wish, "escalation", trigger)
+        inject(work, operation, "escalation", trigger)
 
     # --- what a success brings -------------------------------------------------------------------------
 
@@ -269,8 +269,8 @@ class Booking:
                 self._ask("ambiguous", result.bead_id, text, key=f"acceptance:{script}")
                 continue
             trigger = Trigger("acceptance-failure", work.state.completed_cycles, result.bead_id, "make-the-check-pass")
-            wish = injection.acceptance_bead(queue, trigger, script=script, output=output)
-            inject(work, wish, injection.ACCEPTANCE, trigger)
+            operation = injection.acceptance_bead(queue, trigger, script=script, output=output)
+            inject(work, operation, injection.ACCEPTANCE, trigger)
             work.teller.brief(f"cycle {work.state.completed_cycles}: acceptance failures filed as issues")
 
     def _review(self, result: LoopResult) -> None:
@@ -291,8 +291,10 @@ class Booking:
         trigger = Trigger("post-cycle-review", work.state.completed_cycles, result.bead_id)
         scope = f"commit:{result.result_rev}" if result.result_rev else "last-commit"
         epic = work.state.focused_epic
-        wish = injection.review_bead(queue, trigger, scope=scope, epic=epic, reviewer=options.wishes.review_harness)
-        inject(work, wish, injection.REVIEW, trigger)
+        operation = injection.review_bead(
+            queue, trigger, scope=scope, epic=epic, reviewer=options.agent_choice.review_harness
+        )
+        inject(work, operation, injection.REVIEW, trigger)
 
     def _injected_before(self, result: LoopResult) -> bool:
         """Whether this very attempt has had its review: a booking that is done again finds it so."""
@@ -308,8 +310,8 @@ class Booking:
             return
         trigger = Trigger("periodic-alignment", done, last, "re-run-with-explicit-scope")
         areas = [f"area:{name}" for name in scope_areas(work.project, EVERYTHING)]
-        wish = injection.alignment_bead(queue, trigger, epic=work.state.focused_epic, areas=areas)
-        inject(work, wish, injection.ALIGNMENT, trigger)
+        operation = injection.alignment_bead(queue, trigger, epic=work.state.focused_epic, areas=areas)
+        inject(work, operation, injection.ALIGNMENT, trigger)
 
 
 def _rationale(work: LoopWork, result: LoopResult) -> str:

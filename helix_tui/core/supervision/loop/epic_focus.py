@@ -100,7 +100,7 @@ class Curating:
         if undecided(self.work.look().queue):
             self.keep_back(())
 
-    def tell_agent(self, queue_state: QueueState, bead_id: str) -> None:
+    def brief_agent(self, queue_state: QueueState, bead_id: str) -> None:
         """Put stance and context into the description of the bead that ddx picks next: its agent reads that.
 
         A yes to the dispatch is one to this; a bead whose description cannot be written runs without it.
@@ -126,9 +126,9 @@ class Curating:
 
     def _write(self, descriptions: Mapping[str, str], title: str) -> str:
         """Write descriptions, journalled; why that was not done, empty where it was."""
-        wishes = [operations.assign(bead_id, {"description": text}) for bead_id, text in descriptions.items()]
+        rewritten = [operations.assign(bead_id, {"description": text}) for bead_id, text in descriptions.items()]
         try:
-            done = self.work.curator.run(wishes, title=title, kind=PASSING)
+            done = self.work.curator.run(rewritten, title=title, kind=PASSING)
         except (DdxError, Conflict, Unreadable) as error:
             return str(error)
         return str(done.error or "") or "; ".join(each.why for each in done.plan.refusals)
@@ -258,9 +258,9 @@ class Curating:
             return ""
         scope = queue.beads[epic].spec_id or "last-commit"
         trigger = injection.Trigger("post-epic-close", work.state.completed_cycles, epic, "re-run-with-explicit-scope")
-        reviewer = work.options.wishes.review_harness
-        wish = injection.review_bead(queue, trigger, scope=scope, epic=epic, reviewer=reviewer)
-        return inject(work, wish, injection.REVIEW, trigger)
+        reviewer = work.options.agent_choice.review_harness
+        operation = injection.review_bead(queue, trigger, scope=scope, epic=epic, reviewer=reviewer)
+        return inject(work, operation, injection.REVIEW, trigger)
 
     def _close_finished(self, queue_state: QueueState) -> None:
         """Close epics under which everything is done, in this run or in one before: ddx of April never does.
@@ -309,9 +309,9 @@ def epic_of(queue: Queue, bead_id: str) -> str:
     return ""
 
 
-def inject(work: LoopWork, wish: operations.Operation, kind: str, trigger: injection.Trigger) -> str:
+def inject(work: LoopWork, operation: operations.Operation, kind: str, trigger: injection.Trigger) -> str:
     """Put a supervisory bead into the queue and write down that it was; its id."""
-    done = work.change([wish], f"inject {kind} for {called(trigger.bead_id)}", deed="injection")
+    done = work.change([operation], f"inject {kind} for {called(trigger.bead_id)}", action="injection")
     made = next(iter(done.created.values()), "")
     if not made:
         return ""

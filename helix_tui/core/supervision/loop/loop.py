@@ -83,11 +83,11 @@ class Loop:
         self._accepted(work.look())
         try:
             # a ddx that is missing, or lacks a verb, ends the run here: before anything is booked or changed
-            words = work.delegate.drain(work.options.wishes)
+            words = work.delegate.drain(work.options.agent_choice)
         except DdxError as error:
             self._failed(error)
         work.teller.verbose(f"delegating to: ddx {' '.join(words)}")
-        for line in unheard(words, work.options.wishes):
+        for line in unheard(words, work.options.agent_choice):
             work.teller.always(line)
         self._readable(work.look())
         # what the last run left is booked first, so that everything below sees its results
@@ -123,15 +123,15 @@ class Loop:
         work = self.work
         if work.control.interrupted:
             raise Stopped(Stop("interrupted", "between two beads", 130))
-        wish = work.control.wish()
-        if wish == "stop":
-            # granted: `status` shows a wish only as long as it is open
+        requested = work.control.requested()
+        if requested == "stop":
+            # granted: `status` shows a request only as long as it is open
             request(work.project, "")
             raise Stopped(Stop("stop_requested", "after the current bead"))
-        if wish == "pause":
+        if requested == "pause":
             work.teller.always("paused")
             work.save("paused")
-            while work.control.wish() == "pause" and not work.control.interrupted:
+            while work.control.requested() == "pause" and not work.control.interrupted:
                 work.control.rest()
             work.teller.always("resumed")
             # a stop may have been asked for in the pause
@@ -218,19 +218,19 @@ class Loop:
         turn_out = work.teller.path.with_name(
             f"{work.state.run_id}-turn{len(work.state.cycles) + 1}-{work.clock()}.out"
         )
-        review, wishes = reviewer_of(queue_state.queue, work.options.wishes)
+        review, agent_choice = reviewer_of(queue_state.queue, work.options.agent_choice)
         if review:
-            work.teller.always(f"{called(review)} is next: its review goes to {wishes.harness}")
+            work.teller.always(f"{called(review)} is next: its review goes to {agent_choice.harness}")
         if work.options.context:
-            self.curating.tell_agent(queue_state, queue_state.queue.ready[0])
+            self.curating.brief_agent(queue_state, queue_state.queue.ready[0])
         try:
-            finished, turn = self._dispatch(turn_out, wishes)
+            finished, turn = self._dispatch(turn_out, agent_choice)
         finally:
             # before the context is taken out again: that writes to the tracker, which ddx may just have committed
             self._tracker.note()
             self.curating.take_context_back()
         if review and any(result.bead_id != review for result in turn.results):
-            work.teller.always(f"ddx executed another bead than {called(review)}, with {wishes.harness}")
+            work.teller.always(f"ddx executed another bead than {called(review)}, with {agent_choice.harness}")
         first, last = work.teller.block("ddx output", finished, work.clock())
         completed = self.booking.count(turn)
         who = next((result.harness for result in turn.results if result.harness), "ddx")
@@ -258,10 +258,10 @@ class Loop:
             detail = f"ddx was interrupted ({turn.exit_reason}) {detail}"
         raise Stopped(Stop("interrupted", detail, 130))
 
-    def _dispatch(self, out: Path, wishes: AgentChoice) -> tuple[Finished, LoopTurn]:
+    def _dispatch(self, out: Path, agent_choice: AgentChoice) -> tuple[Finished, LoopTurn]:
         work = self.work
         try:
-            words = work.delegate.drain(wishes)
+            words = work.delegate.drain(agent_choice)
             began = work.clock()
             work.state.pending = {
                 "command": ["ddx", *words],
@@ -513,19 +513,19 @@ class Loop:
         return stop
 
 
-def reviewer_of(queue: Queue, wishes: AgentChoice) -> tuple[str, AgentChoice]:
+def reviewer_of(queue: Queue, agent_choice: AgentChoice) -> tuple[str, AgentChoice]:
     """The review bead that ddx would pick next, and who is to do it: whoever was asked for reviews when it was made.
 
     ddx binds no harness to a bead, so the turn that will pick it is given to its reviewer. An empty id, and the same
-    wishes, where the next bead is no review or nobody was asked for.
+    choices, where the next bead is no review or nobody was asked for.
     """
     bead = queue.beads[queue.ready[0]] if queue.ready else None
     if bead is None or injection.injected_type(bead) != injection.REVIEW:
-        return "", wishes
-    reviewer = str(bead.document().get("helix-reviewer") or "") or wishes.review_harness
-    if not reviewer or reviewer == wishes.harness:
-        return "", wishes
-    return bead.id, replace(wishes, harness=reviewer, model="")
+        return "", agent_choice
+    reviewer = str(bead.document().get("helix-reviewer") or "") or agent_choice.review_harness
+    if not reviewer or reviewer == agent_choice.harness:
+        return "", agent_choice
+    return bead.id, replace(agent_choice, harness=reviewer, model="")
 
 
 def _tidy(finished: Finished, out: Path) -> None:

@@ -86,7 +86,7 @@ def _file(work: LoopWork, finding: DocumentFinding) -> None:
     assumed = "the document named first wins" if finding.kind == "resolvable" else "it adds no requirement"
     title = "escalation: documents disagree" if finding.kind == "resolvable" else "gap: a document is missing"
     trigger = Trigger("documents", work.state.completed_cycles, finding.documents[0])
-    wish = injection.decision_bead(
+    operation = injection.decision_bead(
         queue,
         label,
         f"{title} ({finding.documents[0]})",
@@ -96,7 +96,7 @@ def _file(work: LoopWork, finding: DocumentFinding) -> None:
         acceptance=f"`{finding.documents[0]}` records the decision",
         assumed=assumed,
     )
-    inject(work, wish, "escalation" if finding.kind == "resolvable" else "gap", trigger)
+    inject(work, operation, "escalation" if finding.kind == "resolvable" else "gap", trigger)
 
 
 MOST_PASSES = 6
@@ -247,7 +247,7 @@ class Passes:
                 work.delegate,
                 stage,
                 values,
-                work.options.wishes,
+                work.options.agent_choice,
                 f"{work.state.run_id}-{name}{self._runs}",
             )
         except DdxError as error:

@@ -68,10 +68,10 @@ def supervise(
             state = fresh_state(load_state(project), run_id=_run_id(now), now=now)
             state.parallel_run_denied_count = denied_runs(project)
             state.autonomy = options.autonomy
-            state.agent = options.wishes.harness
+            state.agent = options.agent_choice.harness
             log = logs_folder(project) / f"helix-{_stamp(now)}.log"
             state.log = str(log)
-            # a wish that was left for an earlier run must not stop or pause this one
+            # a request that was left for an earlier run must not stop or pause this one
             request(project, "")
             questions = OpenQuestions(project, curator.gate)
             delegate.stop = control.stop
@@ -85,7 +85,7 @@ def supervise(
                 questions,
                 Autonomy(options.autonomy, questions, state.run_id, confirm),
                 control,
-                Checker(curator, questions, delegate, options.wishes),
+                Checker(curator, questions, delegate, options.agent_choice),
                 Account(project.ddx_dir, anew=not state.pending),
                 clock,
             )

@@ -34,7 +34,7 @@ from helix_tui.core.supervision.run_state.state import REASONS, RunState, denied
 from helix_tui.core.supervision.run_state.status import Teller
 from helix_tui.core.supervision.signals.hold import FOR_DECISION
 from helix_tui.core.supervision.signals.questions import OpenQuestions, Tried, still_tried
-from helix_tui.core.supervision.signals.responses import ApprovalNeeded, Autonomy, Deed, Level
+from helix_tui.core.supervision.signals.responses import ApprovalNeeded, Autonomy, GuardedAction, Level
 from helix_tui.core.supervision.stages.delegate import NOBODY, AgentChoice, Delegate
 from helix_tui.core.supervision.stages.injection import THRESHOLD
 from helix_tui.core.supervision.stages.results import LoopResult
@@ -57,7 +57,7 @@ class RunOptions(Struct, frozen=True):
     auto_focus: bool = True
     batch: tuple[str, ...] = ()
     """Beads that it is about: it stops once none of them is ready or running; empty: all."""
-    wishes: AgentChoice = NOBODY
+    agent_choice: AgentChoice = NOBODY
     context: bool = False
     """Put stance and context before the agent of the bead that ddx picks next, in its description, while it runs."""
     budget: Budget = NO_BUDGET
@@ -138,14 +138,14 @@ class LoopWork(Struct):
         self.state.parallel_run_denied_count = denied_runs(self.project)
         save_state(self.project, self.state)
 
-    def change(self, wishes: Iterable[Operation], title: str, *, deed: Deed = "curation") -> Result:
+    def change(self, operations: Iterable[Operation], title: str, *, action: GuardedAction = "curation") -> Result:
         """Change the queue, journalled.
 
         Raises:
             Stopped: it failed, or a person must approve it first.
         """
-        wanted = list(wishes)
-        self.permit(deed, title, f"{title}?")
+        wanted = list(operations)
+        self.permit(action, title, f"{title}?")
         return self._told(lambda: self.curator.run(wanted, title=title), title)
 
     def change_steps(
@@ -171,14 +171,14 @@ class LoopWork(Struct):
         self.permit("curation", title, f"{title}?", lasting=lasting)
         return self._told(lambda: self.curator.run_steps(kind, title, make), title)
 
-    def permit(self, deed: Deed, about: str, text: str, *, lasting: bool = False) -> None:
+    def permit(self, action: GuardedAction, about: str, text: str, *, lasting: bool = False) -> None:
         """Go on, or ask first.
 
         Raises:
             Stopped: a person must approve it first, or said no.
         """
         try:
-            self.autonomy.permit(deed, about, text, lasting=lasting)
+            self.autonomy.permit(action, about, text, lasting=lasting)
         except ApprovalNeeded as need:
             how = "refused" if need.refused else f"helix-tui input --answer {need.question_id} yes"
             raise Stopped(Stop("approval", f"{need} ({how})", 0, "" if need.refused else how)) from None

@@ -1,6 +1,6 @@
 """Starting, pausing and stopping a loop from outside, by files that the loop looks at between two beads.
 
-``.helix/loop-request.json`` holds what somebody wishes: ``stop`` (after the current bead) or ``pause``. A
+``.helix/loop-request.json`` holds what somebody asks for: ``stop`` (after the current bead) or ``pause``. A
 signal is the other way: SIGINT or SIGTERM interrupts ddx itself, which ends the attempt (head gives the
 bead back, April leaves its claim to grow old).
 """
@@ -35,7 +35,7 @@ from helix_tui.core.supervision.run_state.mutex import (
 from helix_tui.core.supervision.run_state.state import ddx_lives, load_state
 from helix_tui.core.supervision.stages.delegate import logs_folder
 
-Wish = Literal["", "stop", "pause"]
+LoopRequest = Literal["", "stop", "pause"]
 
 STOP_PATIENCE_S = 10.0
 
@@ -60,9 +60,9 @@ class Control(Struct):
     cold: float = 0.5
     cut: bool = False
 
-    def wish(self) -> Wish:
-        """What somebody wished, and has not taken back."""
-        return read_wish(self.project)
+    def requested(self) -> LoopRequest:
+        """What somebody asked for, and has not taken back."""
+        return read_request(self.project)
 
     def stop(self) -> bool:
         """Whether ddx itself, which is at work, is to be interrupted."""
@@ -108,34 +108,34 @@ class Started(Struct, frozen=True):
         return said or f"it ended at once with exit code {self.code}; see {self.log}"
 
 
-def wish_path(project: Project) -> Path:
-    """Where wishes stand."""
+def request_path(project: Project) -> Path:
+    """Where requests stand."""
     return project.helix_dir / "loop-request.json"
 
 
-def read_wish(project: Project) -> Wish:
-    """What was wished last."""
-    raw = read_bytes(wish_path(project), 4096)
+def read_request(project: Project) -> LoopRequest:
+    """What was asked for last."""
+    raw = read_bytes(request_path(project), 4096)
     try:
         document = msgspec.json.decode(raw) if raw else None
     except (msgspec.DecodeError, UnicodeDecodeError):
         return ""
-    wish = document.get("wish") if isinstance(document, dict) else None
-    return "stop" if wish == "stop" else "pause" if wish == "pause" else ""
+    requested = document.get("wish") if isinstance(document, dict) else None
+    return "stop" if requested == "stop" else "pause" if requested == "pause" else ""
 
 
-def request(project: Project, wish: Wish) -> None:
+def request(project: Project, requested: LoopRequest) -> None:
     """Ask a running loop to stop after the current bead or to pause; ``""`` takes either back.
 
     Raises:
         OSError: the folder cannot be written.
     """
-    if not wish:
+    if not requested:
         with contextlib.suppress(FileNotFoundError):
-            wish_path(project).unlink()
+            request_path(project).unlink()
         return
-    document = {"schema": "loop-request/1", "wish": wish, "at": format_instant(now_ns()), "pid": os.getpid()}
-    replace_file(wish_path(project), msgspec.json.encode(document) + b"\n")
+    document = {"schema": "loop-request/1", "wish": requested, "at": format_instant(now_ns()), "pid": os.getpid()}
+    replace_file(request_path(project), msgspec.json.encode(document) + b"\n")
 
 
 def active_run(project: Project) -> Holder | None:
@@ -183,10 +183,10 @@ def _under_way(project: Project, pid: int) -> bool:
 
 
 def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIENCE_S) -> StopEnding:
-    """Stop the active run: at once by a signal (then by force), or after the current bead by a wish.
+    """Stop the active run: at once by a signal (then by force), or after the current bead by a request.
 
     Raises:
-        OSError: the wish cannot be written, or the process is somebody else's.
+        OSError: the request cannot be written, or the process is somebody else's.
     """
     holder = active_run(project)
     if holder is None:

@@ -423,8 +423,8 @@ def decide_escalation(curator: Curator, bead_id: str, text: str) -> None:
         DdxError, Unreadable, WritesForbidden: it cannot be written.
     """
     queue = curator.look().queue
-    wishes = deciding(queue, bead_id, text, kept_by(curator.project, queue.beads))
-    done = curator.run(wishes, title=f"decide {clean_line(bead_id, 60)}")
+    requested = deciding(queue, bead_id, text, kept_by(curator.project, queue.beads))
+    done = curator.run(requested, title=f"decide {clean_line(bead_id, 60)}")
     if done.error is not None:
         raise done.error
 
@@ -440,10 +440,10 @@ def deciding(queue: Queue, bead_id: str, text: str, kept: Kept) -> list[Operatio
     if bead_id not in {each for _, each, _ in escalated(queue)}:
         raise KeyError(bead_id)
     about = queue.beads.get(str(queue.beads[bead_id].document().get("helix-trigger-bead") or ""))
-    wishes = [decision(queue.beads[bead_id], text, queue.as_of)]
+    requested = [decision(queue.beads[bead_id], text, queue.as_of)]
     if about is not None and about.status not in TERMINAL:
-        wishes += answering(about, text, queue.as_of, kept)
-    return [*wishes, operations.close(bead_id)]
+        requested += answering(about, text, queue.as_of, kept)
+    return [*requested, operations.close(bead_id)]
 
 
 _LANDING = re.compile(r"(?:please\s+)?(?:land|merge)\b", re.IGNORECASE)
@@ -458,12 +458,12 @@ def answering(bead: Bead, text: str, now: int, kept: Kept) -> list[Operation]:
     from helix_tui.core.ddx.attempts.from_events import was_rejected
     from helix_tui.core.editing import operations
 
-    wishes, made = [decision(bead, text, now)], kept(bead.id)
+    requested, made = [decision(bead, text, now)], kept(bead.id)
     if made is None or not made.preserved or _LANDING.match(text.strip()):
-        return wishes
+        return requested
     if made.result_rev and not was_rejected(bead, made.result_rev):
-        wishes.append(operations.drop(bead.id, made.attempt_id, made.result_rev))
-    return wishes
+        requested.append(operations.drop(bead.id, made.attempt_id, made.result_rev))
+    return requested
 
 
 def decision(bead: Bead, text: str, now: int) -> Operation:

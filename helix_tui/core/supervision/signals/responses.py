@@ -58,7 +58,7 @@ def level_of(word: str) -> Level | None:
     return next((level for level in LEVELS if level == word), None)
 
 
-Deed = Literal["dispatch", "injection", "curation", "stage"]
+GuardedAction = Literal["dispatch", "injection", "curation", "stage"]
 """What low asks about before each one."""
 
 
@@ -88,12 +88,12 @@ class Autonomy(Struct):
         """Whether a resolvable conflict is passed with an escalation bead instead of a question."""
         return self.level == "high"
 
-    def permit(self, deed: Deed, about: str, text: str, *, lasting: bool = False) -> None:
+    def permit(self, action: GuardedAction, about: str, text: str, *, lasting: bool = False) -> None:
         """Go on, or ask first.
 
         Args:
-            about: tells one deed from the next: an answer given for one is not one for another.
-            lasting: one yes is enough for every time that the same deed comes up again.
+            about: tells one action from the next: an answer given for one is not one for another.
+            lasting: one yes is enough for every time that the same action comes up again.
 
         Raises:
             ApprovalNeeded: nobody has said yes, or somebody said no.
@@ -104,7 +104,7 @@ class Autonomy(Struct):
             if self.confirm(text):
                 return
             raise ApprovalNeeded("", text, refused=True)
-        key = f"approval:{deed}:{about}"
+        key = f"approval:{action}:{about}"
         # a yes is used up by one step (decision 0011); one that lasts is found again by the same key
         given = self.questions.take_approval(key)
         if given is None and lasting:

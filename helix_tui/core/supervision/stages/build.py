@@ -119,7 +119,7 @@ def kept_change(project: Project, queue: Queue, dialect: Dialect, bead_id: str) 
     return made if may_land(dialect, made, queue.beads.get(bead_id)) else None
 
 
-def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: AgentChoice) -> Built:
+def build_bead(curator: Curator, delegate: Delegate, bead_id: str, agent_choice: AgentChoice) -> Built:
     """Let ddx execute one bead.
 
     Raises:
@@ -127,7 +127,7 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, wishes: Agent
         OSError: the log folder cannot be written.
     """
     out = logs_folder(curator.project) / f"build-{now_ns()}.out"
-    words = delegate.one_bead(bead_id, wishes)
+    words = delegate.one_bead(bead_id, agent_choice)
     began = now_ns()
     finished = delegate.execute(words, out)
     document = _result(finished, out)

@@ -61,7 +61,7 @@ class AgentChoice(Struct, frozen=True):
         return {"--harness": self.harness, "--model": self.model, "--effort": self.effort}
 
     def for_agent(self, agent: str) -> AgentChoice:
-        """The wishes for one of the two agents; a model belongs to the harness that it was named with."""
+        """The choice for one of the two agents; a model belongs to the harness that it was named with."""
         if agent == "primary" or not self.review_harness or self.review_harness == self.harness:
             return self
         return AgentChoice(self.review_harness, "", self.effort, self.review_harness)
@@ -132,7 +132,7 @@ class Delegate(Struct):
 
     # --- commands --------------------------------------------------------------------------------------
 
-    def drain(self, wishes: AgentChoice) -> tuple[str, ...]:
+    def drain(self, agent_choice: AgentChoice) -> tuple[str, ...]:
         """The command of one turn of the loop, after ``ddx``.
 
         Raises:
@@ -144,11 +144,11 @@ class Delegate(Struct):
         words = [*verb.words, "--once", "--json"]
         if verb.knows("--local"):
             words.append("--local")  # without it April hands the work to a server and returns at once
-        reviewer = wishes.review_harness
+        reviewer = agent_choice.review_harness
         asked = ("--review-harness", reviewer) if reviewer and verb.knows("--review-harness") else ()
-        return (*words, *_chosen(verb, wishes), *asked)
+        return (*words, *_chosen(verb, agent_choice), *asked)
 
-    def one_bead(self, bead_id: str, wishes: AgentChoice) -> tuple[str, ...]:
+    def one_bead(self, bead_id: str, agent_choice: AgentChoice) -> tuple[str, ...]:
         """The command that executes one chosen bead.
 
         Raises:
@@ -157,9 +157,9 @@ class Delegate(Struct):
         verb = self._verb("one_bead")
         # a help that says nothing speaks against no flag: only April's verb is known to take this one
         as_json = ("--json",) if verb.takes("--json") and (verb.flags or verb.words == BARE) else ()
-        return (*verb.words, bead_id, *as_json, *_chosen(verb, wishes))
+        return (*verb.words, bead_id, *as_json, *_chosen(verb, agent_choice))
 
-    def question(self, prompt_file: Path, wishes: AgentChoice, *, writes: bool) -> tuple[str, ...]:
+    def question(self, prompt_file: Path, agent_choice: AgentChoice, *, writes: bool) -> tuple[str, ...]:
         """The command that gives a prompt to an agent.
 
         Raises:
@@ -171,7 +171,7 @@ class Delegate(Struct):
             words += ["--permissions", "unrestricted" if writes else "safe"]
         if verb.takes("--timeout"):
             words += ["--timeout", f"{self.timeout:.0f}s"]
-        return (*words, *_chosen(verb, wishes))
+        return (*words, *_chosen(verb, agent_choice))
 
     def _verb(self, verb_name: str) -> DdxVerb:
         verb = self.dialect.verbs.get(verb_name)
@@ -214,7 +214,7 @@ class Delegate(Struct):
             message = f"{ddx.path} does not start: {error.strerror}"
             raise DdxError(argv, message, "check that it is an executable for this machine", MISSING) from None
 
-    def ask(self, prompt: StagePrompt, wishes: AgentChoice, stamp: str) -> AgentAnswer:
+    def ask(self, prompt: StagePrompt, agent_choice: AgentChoice, stamp: str) -> AgentAnswer:
         """Give a prompt to an agent and wait for its answer; what it said is kept in the log folder.
 
         Raises:
@@ -224,7 +224,7 @@ class Delegate(Struct):
         base = logs_folder(self.project) / f"{stamp}-{prompt.stage.name}"
         prompt_file = base.with_suffix(".prompt.md")
         # before the prompt is written: a ddx that cannot ask leaves no file behind
-        words = self.question(prompt_file, wishes, writes=prompt.stage.writes)
+        words = self.question(prompt_file, agent_choice, writes=prompt.stage.writes)
         replace_file(prompt_file, prompt.text.encode("utf-8", "replace"))
         out = base.with_suffix(".out")
         finished = self.execute(words, out)
@@ -290,9 +290,9 @@ def _environment(project: Project, env: Mapping[str, str]) -> dict[str, str]:
     return full
 
 
-def unheard(words: Sequence[str], wishes: AgentChoice) -> tuple[str, ...]:
-    """Which of a person's wishes a command does not carry, for this ddx takes no such option."""
-    asked = (("--harness", wishes.harness), ("--model", wishes.model), ("--effort", wishes.effort))
+def unheard(words: Sequence[str], agent_choice: AgentChoice) -> tuple[str, ...]:
+    """Which of a person's choices a command does not carry, for this ddx takes no such option."""
+    asked = (("--harness", agent_choice.harness), ("--model", agent_choice.model), ("--effort", agent_choice.effort))
     return tuple(
         f"this ddx does not take {flag}: {clean_line(value, 60)} is not asked for"
         for flag, value in asked
@@ -300,12 +300,12 @@ def unheard(words: Sequence[str], wishes: AgentChoice) -> tuple[str, ...]:
     )
 
 
-def _chosen(verb: DdxVerb, wishes: AgentChoice) -> list[str]:
+def _chosen(verb: DdxVerb, agent_choice: AgentChoice) -> list[str]:
     words: list[str] = []
     for flag, value in (
-        ("--harness", wishes.harness),
-        ("--model", wishes.model),
-        ("--effort", wishes.effort),
+        ("--harness", agent_choice.harness),
+        ("--model", agent_choice.model),
+        ("--effort", agent_choice.effort),
     ):
         if value and verb.takes(flag):
             words += [flag, value]

@@ -329,9 +329,11 @@ def answer_question(
         queue = curator.look().queue
         if asked.bead_id in queue.beads:
             kept = kept_by(curator.project, queue.beads)
-            wishes = answering(queue.beads[asked.bead_id], text, queue.as_of, kept)
-            given_up = next((str(wish.values["rev"])[:12] for wish in wishes if wish.kind == "drop"), "")
-            _done(curator.run(wishes, title=f"record the answer to {question_id}"))
+            requested = answering(queue.beads[asked.bead_id], text, queue.as_of, kept)
+            given_up = next(
+                (str(operation.values["rev"])[:12] for operation in requested if operation.kind == "drop"), ""
+            )
+            _done(curator.run(requested, title=f"record the answer to {question_id}"))
         if asked.bead_id in (held := undecided(queue)):
             rest = [bead_id for bead_id in held if bead_id != asked.bead_id]
             title = f"release {asked.bead_id}, which waited for the answer"
@@ -389,7 +391,7 @@ def _file(curator: Curator, done: StageOutcome, passed: Iterable[tuple[str, str,
     """A bead for each conflict and gap, unless the agent has made one, or one stands already."""
     queue = curator.look().queue
     made = [queue.beads[word] for word in _IDS.split(done.trailers.get("BEADS_CREATED")) if word in queue.beads]
-    wishes = []
+    requested = []
     for kind, words, key in passed:
         label, title = _FILED[kind]
         by_agent = next((bead for bead in made if label in bead.labels), None)
@@ -399,8 +401,8 @@ def _file(curator: Curator, done: StageOutcome, passed: Iterable[tuple[str, str,
         elif not injection.decision_standing(queue, label, key):
             shown = f"{title}: {clean_line(words, 80)}"
             assumed = f"what {done.stage.name} did with it, from its answer"
-            wishes.append(injection.decision_bead(queue, label, shown, words, key=key, assumed=assumed))
-    if wishes:
-        error = curator.run(wishes, title=f"file what {done.stage.name} left for a person").error
+            requested.append(injection.decision_bead(queue, label, shown, words, key=key, assumed=assumed))
+    if requested:
+        error = curator.run(requested, title=f"file what {done.stage.name} left for a person").error
         if error is not None:
             raise error

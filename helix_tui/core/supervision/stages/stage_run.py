@@ -66,7 +66,7 @@ class StageOutcome(Struct, frozen=True):
 
 
 def perform(
-    project: Project, delegate: Delegate, stage: Stage, values: Mapping[str, str], wishes: AgentChoice, stamp: str
+    project: Project, delegate: Delegate, stage: Stage, values: Mapping[str, str], agent_choice: AgentChoice, stamp: str
 ) -> StageOutcome:
     """Do a stage.
 
@@ -79,25 +79,25 @@ def perform(
         OSError: the log folder cannot be written.
     """
     prompt = render(project, stage, values)
-    answer = delegate.ask(prompt, wishes_for(stage, wishes), stamp)
+    answer = delegate.ask(prompt, agent_choice_for(stage, agent_choice), stamp)
     trailers = parse_trailers(answer.text, stage)
     return _held(project, StageOutcome(stage, answer, trailers, trailers.problems))
 
 
-def wishes_for(stage: Stage, wishes: AgentChoice) -> AgentChoice:
+def agent_choice_for(stage: Stage, agent_choice: AgentChoice) -> AgentChoice:
     """Who does a stage, and with what effort: what was asked for, else what the stage's row says."""
-    chosen = wishes.for_agent(stage.agent)
+    chosen = agent_choice.for_agent(stage.agent)
     return replace(chosen, effort=chosen.effort or stage.effort)
 
 
-def command_of(project: Project, delegate: Delegate, stage: Stage, wishes: AgentChoice) -> tuple[str, ...]:
+def command_of(project: Project, delegate: Delegate, stage: Stage, agent_choice: AgentChoice) -> tuple[str, ...]:
     """The exact command that a stage runs; the prompt's file is named, not written.
 
     Raises:
         DdxError: no ddx (127), or one that cannot ask (69).
     """
     place = Path(LOGS, f"<time>-{stage.name}.prompt.md")
-    return ("ddx", *delegate.question(place, wishes_for(stage, wishes), writes=stage.writes))
+    return ("ddx", *delegate.question(place, agent_choice_for(stage, agent_choice), writes=stage.writes))
 
 
 def _held(project: Project, done: StageOutcome) -> StageOutcome:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ask.answer.passages import Passage, told_of
+from helix_tui.core.ask.answer.passages import Passage, kind_of_answer
 from helix_tui.core.ask.answer.sentences import MOST_QUOTED, cut_code, cut_document
 from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.subject import read_subject
@@ -218,23 +218,23 @@ def _passage(
 
 
 def test_a_list_is_answered_by_a_passage_of_items_only() -> None:
-    assert told_of("list", [_passage(form=0.6)]) == "answered"
-    assert told_of("list", [_passage(form=0.4), _passage()]) == "evidence found"
-    assert told_of("how to", [_passage(form=0.4)]) == "answered"
+    assert kind_of_answer("list", [_passage(form=0.6)]) == "answered"
+    assert kind_of_answer("list", [_passage(form=0.4), _passage()]) == "evidence found"
+    assert kind_of_answer("how to", [_passage(form=0.4)]) == "answered"
 
 
 def test_a_reason_is_answered_by_a_place_of_which_one_line_says_it() -> None:
-    assert told_of("why", [_passage(score=1.2, line=0.6)]) == "answered"
+    assert kind_of_answer("why", [_passage(score=1.2, line=0.6)]) == "answered"
     apart = [_passage(score=1.2, line=0.4), _passage(score=1.2, together=0.5)]
-    assert told_of("why", apart) == "evidence found"
-    assert told_of("how to", apart) == "answered"
+    assert kind_of_answer("why", apart) == "evidence found"
+    assert kind_of_answer("how to", apart) == "answered"
 
 
 def test_a_word_that_turns_the_question_stands_in_what_is_quoted() -> None:
     turned = read_subject("How do I count without the nested ones?").turned_by
     assert turned == ("without",)
-    assert told_of("how to", [_passage(text="Counts the nested ones.")], turned_by=turned) == "evidence found"
-    assert told_of("how to", [_passage(text="Counts Without them.")], turned_by=turned) == "answered"
+    assert kind_of_answer("how to", [_passage(text="Counts the nested ones.")], turned_by=turned) == "evidence found"
+    assert kind_of_answer("how to", [_passage(text="Counts Without them.")], turned_by=turned) == "answered"
     assert read_subject("How do I count?\n\nAfter: Which are left out again?").turned_by == ()
 
 
@@ -255,8 +255,8 @@ def test_a_yes_or_no_is_answered_by_one_sentence_that_says_all_of_it(tmp_path: P
 )
 def test_two_things_are_answered_where_one_place_says_both(question: str, two: bool) -> None:
     assert read_subject(question).two_things == two
-    assert told_of("list", [_passage(together=0.9)], two_things=two) == ("evidence found" if two else "answered")
-    assert told_of("list", [_passage(together=1.0)], two_things=two) == "answered"
+    assert kind_of_answer("list", [_passage(together=0.9)], two_things=two) == ("evidence found" if two else "answered")
+    assert kind_of_answer("list", [_passage(together=1.0)], two_things=two) == "answered"
 
 
 def test_the_line_that_sets_it_answers_how_to_change_it(tmp_path: Path) -> None:

@@ -319,8 +319,8 @@ def test_an_epic_whose_review_cannot_be_done_now_keeps_nobody(stage: StageFactor
 @pytest.mark.parametrize("era", ERAS)
 def test_the_reviewer_that_was_asked_for_reviews(stage: StageFactory, era: str) -> None:
     world = stage([row("a-1", era=era), row("a-2", era=era, priority=3)], era)
-    wishes = AgentChoice(harness="claude", review_harness="codex")
-    world.run(auto_review=True, auto_align=False, wishes=wishes, max_cycles=2)
+    agent_choice = AgentChoice(harness="claude", review_harness="codex")
+    world.run(auto_review=True, auto_align=False, agent_choice=agent_choice, max_cycles=2)
     turns = [line for line in world.calls if "--once" in line]
     harnesses = [line.partition("--harness ")[2].split()[0] for line in turns]
     assert harnesses == ["claude", "codex", "claude"]
@@ -498,7 +498,7 @@ def test_a_paused_run_goes_on_where_the_wish_is_taken_back(stage: StageFactory) 
     class Pausing(Control):
         looks: int = 0
 
-        def wish(self) -> str:  # type: ignore[override]
+        def requested(self) -> str:  # type: ignore[override]
             self.looks += 1
             return "pause" if self.looks < 4 else ""
 
