@@ -1,5 +1,6 @@
 """Which places of a text give an agent orders, or ask it in plain words to do harm (defeat a check, carry work or keys
-away), and as what else a text could be read.
+away), and as what else a text could be read. What is an order by its meaning stands in `guard_words.toml`: classes of
+words, and which of them make an order together.
 """
 
 from __future__ import annotations
@@ -10,6 +11,10 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+from msgspec import Struct
 
 _CHECKS = (
     r"(?:tests?\b|test suite|test files?|assert(?:ion)?s?\b|checks?\b|verif\w+|hooks?\b|linters?\b"
@@ -282,15 +287,6 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
     (
-        "installs from a stranger",
-        re.compile(
-            r"(?:--(?:extra-)?index-url|--registry|--find-links|\bregistry set|\bset registry)[ =]\s*http://"
-            r"(?!localhost|127\.|10\.|172\.(?:1[6-9]|2\d|3[01])\.|192\.168\.|\[::1\]|[\w-]+(?:[:/]|$)"
-            r"|[\w.-]+\.(?:internal|local|lan|corp|intra)\b)",
-            re.I,
-        ),
-    ),
-    (
         "destroys data",
         re.compile(
             r"\bterraform\s+destroy\b[^\n]{0,40}-auto-approve|\bkubectl\s+delete\s+(?:ns|namespaces?|all)\b[^\n]{0,20}--all\b",
@@ -492,6 +488,89 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
 )
 """Shapes of text that addresses the agent instead of telling it something."""
 
+
+# ── orders by their meaning ──
+
+_SENTENCE = re.compile(r"(?:[^.!?;\n]|[.!?;](?!\s|$))+[.!?;\n]*")
+_LEAD = (
+    r"(?:^\W*|[^\w\s]\s*|\b(?:and|or|then|to|else|please|kindly|always|just|first|now|also|simply|quietly|instead|before|by|but"
+    r"|so|must|should|shall|agents?|let)\s+(?:\w+ly\s+)?)"
+)
+_NEGATED = re.compile(
+    r"(?:\b(?:never|not|avoid\w*|without|cannot|nobody|refus\w*|prevent\w*|forbid\w*|reject\w*|instead of|rather than"
+    r"|wrong to|attempts? to|tr(?:y|ies|ied) to|no)\b|n['’]t\b)[^,:;]*$",
+    re.I,
+)
+_STRANGER_URL = (
+    r"\b(?:(?:https?|ftp)://(?!(?:[^\s/@]+@)?(?:{known}))|(?!{known})(?<![/@.\w-])(?:[\w-]+\.)+"
+    r"(?:com|net|org|io|dev|app|top|cc|xyz|ru|site|online|club)(?:/|\b(?![\w.(-])))[^\s\"'`)]*"
+)
+_PROGRAM = r"(?:sudo\s+)?(?:(?:ba|z|da)?sh|python3?|perl|node|ruby)\b"
+
+
+class _Meaning(Struct, frozen=True):
+    """One rule of `guard_words.toml`: classes of words that make an order where one sentence holds them all."""
+
+    says: str
+    act: str
+    needs: tuple[str, ...]
+    unless: str
+    wide: bool
+
+
+@lru_cache(maxsize=1)
+def _meanings() -> tuple[tuple[_Meaning, ...], dict[str, re.Pattern[str]]]:
+    """The rules, and every class of words as a pattern; read when a text is first looked at."""
+    import tomllib  # here, because most commands screen nothing
+
+    said = tomllib.loads(Path(__file__).with_name("guard_words.toml").read_text("utf-8"))
+    stranger = _STRANGER_URL.format(known="|".join(said["known"]["hosts"]))
+    fixed = {
+        "stranger": stranger + r"|\b[\w.+-]+@(?!example\.)[\w-]+\.(?:com|net|org|io|dev|ru)\b",
+        "carries": stranger + r"\$[({]|" + stranger + r"\$\((?:cat|env|base64|whoami|git|printenv)",
+        "piped": rf"\b(?:curl|wget)\b[^|;]{{1,200}}\|\s*{_PROGRAM}|<\(\s*(?:curl|wget)\b",
+    }
+    acts = {rule["act"] for rule in said["rules"] if "act" in rule}
+    classes = {name: re.compile(pattern, re.I) for name, pattern in fixed.items()}
+    for name, words in said["words"].items():
+        every = "|".join(words).replace(" ", r"\s+")
+        classes[name] = re.compile(
+            rf"{_LEAD}(?P<act>(?:{every})\b)" if name in acts else rf"(?<![\w])(?:{every})(?!\w)", re.I
+        )
+    rules = tuple(
+        _Meaning(r["says"], r.get("act", ""), tuple(r["needs"]), r.get("unless", ""), r.get("wide", False))
+        for r in said["rules"]
+    )
+    return rules, classes
+
+
+def meant(text: str) -> Iterator[tuple[str, int, int]]:
+    """(rule, start, end) of sentences that order the agent to do harm, by what they say and not in which words."""
+    rules, classes = _meanings()
+    sentences = [(each.start(), each[0]) for each in _SENTENCE.finditer(text)]
+    for place, (start, sentence) in enumerate(sentences):
+        after = sentences[place + 1][1] if place + 1 < len(sentences) else ""
+        for rule in rules:
+            around = f"{sentence} {after}" if rule.wide else sentence
+            if all(classes[name].search(around) for name in rule.needs):
+                at = _ordered(rule, sentence, classes)
+                if at is not None:
+                    yield rule.says, start + at[0], start + at[1]
+
+
+def _ordered(rule: _Meaning, sentence: str, classes: dict[str, re.Pattern[str]]) -> tuple[int, int] | None:
+    """Where a sentence orders what a rule is about, if nothing there makes it careful."""
+    if rule.unless and classes[rule.unless].search(sentence):
+        return None
+    if not rule.act:
+        found = classes[rule.needs[0]].search(sentence)
+        return found.span() if found else None
+    for found in classes[rule.act].finditer(sentence):
+        if not _NEGATED.search(sentence[: found.start("act")]):
+            return found.span("act")
+    return None
+
+
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 
 _LOOK_ALIKES = str.maketrans(
@@ -513,6 +592,7 @@ def orders(text: str) -> Iterator[tuple[str, int, int]]:
     for rule, pattern in _SAYS_TO_AGENT:
         for match in pattern.finditer(text):
             yield rule, match.start(), match.end()
+    yield from meant(text)
 
 
 def undisguised(text: str) -> str:
