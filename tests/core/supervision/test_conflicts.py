@@ -23,6 +23,31 @@ from helix_tui.core.supervision.signals.document_conflicts import (
 @pytest.mark.parametrize(
     ("one", "other", "cannot"),
     [
+        ("The client must retry at most 5 times", "The client must retry at least 10 times", True),
+        ("The request timeout is 30 s", "The request timeout is 60 s", True),
+        ("A batch holds at most 100 rows", "A batch holds at least 50 rows", False),
+        ("Passwords have at least 12 characters", "User names have at most 8 characters", False),
+        ("A change needs more than 5 votes", "A change needs no more than 5 votes", True),
+        ("A change needs fewer than 6 votes", "A change needs at least 6 votes", True),
+        ("An export must not exceed 50 rows", "An export is at least 100 rows", True),
+        ("Retries are at most 3 for reads", "Retries are at least 5 for writes", False),
+    ],
+)
+def test_bounds_of_the_same_number_contradict(one: str, other: str, cannot: bool) -> None:
+    assert contradict(one, other) is cannot
+    assert contradict(other, one) is cannot
+
+
+def test_every_pair_that_excludes_itself_is_looked_at() -> None:
+    one = "The cache is case-sensitive and the nightly export of invoices is synchronous"
+    other = "The nightly export of invoices is asynchronous; file names of users are case-insensitive"
+    assert contradict(one, other)
+    assert not contradict("The cache is case-sensitive", "File names of users are case-insensitive")
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "cannot"),
+    [
         ("The service must use Redis for sessions", "The service must not use Redis for sessions", True),
         ("Updates are delivered in real-time", "Processing is batch-only", True),
         ("Works offline-only", "It requires a network", True),

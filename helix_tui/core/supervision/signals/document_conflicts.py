@@ -81,7 +81,7 @@ class _Doing(Struct, frozen=True):
 
 
 class _Lasting(Struct, frozen=True):
-    """How long something lasts, from and to, in seconds; the same ``about`` is the same thing."""
+    """How long something lasts in seconds, or how many there are: from and to; the same ``about`` is the same thing."""
 
     about: tuple[str, frozenset[str], frozenset[str]]
     least: float
@@ -96,6 +96,7 @@ class Demand(Struct, frozen=True):
     exclusive: tuple[_Demanded, ...]
     doing: _Doing | None
     lasting: _Lasting | None
+    counted: _Lasting | None
 
     @property
     def special(self) -> bool:
@@ -107,19 +108,21 @@ class Demand(Struct, frozen=True):
 def read_demand(text: str) -> Demand:
     """What a sentence demands."""
     exclusive = tuple(_exclusive(text)) if _ANY_EXCLUSIVE.search(text) else ()
-    return Demand(words_of(text), _denied(text), exclusive, _doing(text), _lasting(text))
+    return Demand(words_of(text), _denied(text), exclusive, _doing(text), _lasting(text), _counted(text))
 
 
 def contradict(one: str, other: str) -> bool:
     """Whether two demands cannot both hold."""
     first, second = read_demand(one), read_demand(other)
-    for left in first.exclusive:
-        for right in second.exclusive:
-            if left.pair == right.pair and left.side != right.side:
-                return _about_the_same(left.about, right.about)
     return (
-        _negated(first, second)
+        any(
+            left.pair == right.pair and left.side != right.side and _about_the_same(left.about, right.about)
+            for left in first.exclusive
+            for right in second.exclusive
+        )
+        or _negated(first, second)
         or (first.lasting is not None and second.lasting is not None and _differ(first.lasting, second.lasting))
+        or (first.counted is not None and second.counted is not None and _differ(first.counted, second.counted))
         or (first.doing is not None and second.doing is not None and _forbids(first.doing, second.doing))
     )
 
@@ -273,7 +276,12 @@ _PASSIVE, _ACTIVE = (
     for being in (_BEING, _BEING + "?")
 )
 _REASON = re.compile(r"\b(?:by|because|so that|since|as required|in order)\b.*$", re.I)
-_AT_LEAST = frozenset(("at least", "no less than", "a minimum of", "more than", "over"))
+_AT_LEAST = frozenset(
+    (
+        "at least", "no less than", "no fewer than", "not less than", "not fewer than", "a minimum of",
+        "more than", "over",
+    )
+)  # fmt: skip
 
 
 def _lasting(text: str) -> _Lasting | None:
@@ -290,6 +298,35 @@ def _lasting(text: str) -> _Lasting | None:
     about = words_of(text[: lengths[0].start()] + " " + text[lengths[0].end() :]) - {"every"}
     bare = about - _COMMON
     return _Lasting(("", about, frozenset()), *_bounds(lengths[0])) if len(bare) >= 2 else None
+
+
+_AMOUNT = re.compile(
+    r"\b(?P<bound>at least|(?:no|not) (?:less|fewer) than|a minimum of|at most|(?:no|not) more than"
+    r"|up to|a maximum of|less than|fewer than|more than|over|exactly)\s+"
+    rf"(?P<number>\d[\d,]*(?:\.\d+)?|{'|'.join(_NUMBERS)})\b(?!\s*(?:{'|'.join(_SECONDS)})s?\b)",
+    re.I,
+)
+_EXCEED = re.compile(r"\b(?:(?:must|may|shall|should|can) ?not|never|does not|do not) exceed\b", re.I)
+
+
+def _counted(text: str) -> _Lasting | None:
+    """How many of something there are, where a demand bounds one number and names no other."""
+    said = _EXCEED.sub("is at most", text)
+    found = _AMOUNT.search(said)
+    if found is None or len(re.findall(r"(?<![\w.-])\d[\d,.]*", said)) > found["number"][0].isdigit():
+        return None
+    about = words_of(said[: found.start()] + " " + said[found.end() :])
+    if _NOT.search(said[: found.start()]) or len(about - _COMMON) < 2:
+        return None
+    number = float(_NUMBERS.get(found["number"].lower()) or found["number"].replace(",", ""))
+    bound = " ".join(found["bound"].lower().split())
+    # "more than 5" and "fewer than 6" leave room for neither end
+    least, most = {"exactly": (number, number), "more than": (math.nextafter(number, math.inf), math.inf)}.get(
+        bound, (number, math.inf) if bound in _AT_LEAST else (0.0, number)
+    )
+    if bound in ("less than", "fewer than"):
+        most = math.nextafter(number, -math.inf)
+    return _Lasting(("number", about, frozenset()), least, most)
 
 
 def _retention(kept: re.Match[str], lengths: Sequence[re.Match[str]], forever: bool) -> _Lasting | None:
