@@ -95,6 +95,8 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self.kind: ViewKind = "dag"
         self.filter = parse_query("")
         self.folding = Folding()
+        # what no fold may take away; the feed's thread sets it, so it is not a part of what keys fold
+        self._kept: frozenset[str] = frozenset()
         self.world = RowContext(classify({}, now=0), {}, 0)
         self.lanes = LaneList(id="queue")
         self.list: RowList = self.lanes
@@ -203,12 +205,12 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         elsewhere.
         """
         key = self.list.held_key
-        self.folding = replace(self.folding, keep=frozenset((key,)) if key else frozenset())
+        self._kept = frozenset((key,)) if key else frozenset()
         self._build(snapshot.queue)
 
     def _build(self, queue: Queue) -> QueueView:
         """The rows as they are wanted now; built once for each queue and way of looking at it."""
-        wanted = (queue, self.kind, self.filter, self.folding)
+        wanted = (queue, self.kind, self.filter, replace(self.folding, keep=self._kept))
         built_for, view = self._built
         if built_for != wanted:
             view = build_view(*wanted)

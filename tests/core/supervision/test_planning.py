@@ -14,7 +14,8 @@ from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, RowGate
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.plan.planner import Plan, plan
+from helix_tui.core.editing.plan.planner import PLANNERS, Plan, plan
+from helix_tui.core.editing.steps import OperationRefused, PlanBuilder
 from tests.core.supervision.conftest import NOW, queue_of, row
 
 ROWS = [
@@ -330,3 +331,17 @@ def test_what_would_shut_the_tracker_is_refused(operation: Operation) -> None:
     assert "`ddx bead migrate --lifecycle --apply`" in made.refusals[0].why
     assert planned(operation, dialect=APRIL).refusals == ()
     assert planned(op.label("a", add=["needs-human"]), dialect=replace(AUGUST, gates=GATES)).steps
+
+
+def test_nothing_is_left_of_an_operation_that_was_refused_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    closing = PLANNERS["close"]
+
+    def half_way(writing: PlanBuilder, operation: Operation) -> None:
+        closing(writing, operation)
+        if operation.bead_id == "b":
+            raise OperationRefused("not this one")
+
+    monkeypatch.setitem(PLANNERS, "close", half_way)
+    made = planned(op.close("a"), op.close("b"), dialect=APRIL, busy=("a", "b"))
+    assert [step.args[2] for step in made.steps] == ["a"]
+    assert made.notes == ("a live worker is on a and will continue",)

@@ -345,12 +345,13 @@ def plan(
     writing = PlanBuilder(Overlay(queue), dialect, busy, refused=shut(queue.beads, dialect))
     refusals = []
     for operation in wanted:
-        mark = len(writing.steps)
+        mark, told = len(writing.steps), len(writing.notes)
         try:
             PLANNERS[operation.kind](writing, operation)
         except OperationRefused as error:
             refusals.append(Refusal(operation, str(error)))
             # nothing is left of an operation that was refused half-way
+            del writing.notes[told:]
             if len(writing.steps) > mark:
                 writing = _up_to(writing, queue, mark)
     steps = tuple(writing.steps)
@@ -418,7 +419,7 @@ def touched_by(steps: Iterable[CommandStep]) -> dict[str, tuple[str, ...]]:
 
 def _up_to(writing: PlanBuilder, queue: Queue, mark: int) -> PlanBuilder:
     """The plan without the steps of an operation that was refused half-way."""
-    shorter = PlanBuilder(Overlay(queue), writing.dialect, writing.busy)
+    shorter = PlanBuilder(Overlay(queue), writing.dialect, writing.busy, refused=writing.refused)
     shorter.notes = writing.notes
     shorter.steps = writing.steps[:mark]
     for step in shorter.steps:
