@@ -6,9 +6,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
-from helix_tui.cli.call import Call
+from helix_tui.cli.call import ROLES, Call
 from helix_tui.cli.loading import Present
-from helix_tui.cli.paint import ROLES
 from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.graph import circles
 from helix_tui.core.beads.readiness import NOT_ELIGIBLE, STATES, Queue, Standing

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.call import Call, CliError, columns
 from helix_tui.cli.loading import judge, locate
-from helix_tui.cli.paint import columns
 from helix_tui.cli.search_hint import hint_once
 from helix_tui.core.ask.answer.model import ask_model
 from helix_tui.core.ask.corpus.listing import NothingToAsk, Source, read_file

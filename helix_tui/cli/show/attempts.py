@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Iterable
 from typing import Any
 
-from helix_tui.cli.call import Call
+from helix_tui.cli.call import Call, columns
 from helix_tui.cli.loading import Present, add_since, archived_bead, began_since, find_bead, load, since_of
-from helix_tui.cli.paint import columns
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.attempt import Attempt, count_headings, count_outcomes
 from helix_tui.core.ddx.attempts.evidence import interpret

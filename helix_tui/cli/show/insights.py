@@ -9,9 +9,8 @@ import argparse
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.call import Call, CliError, columns
 from helix_tui.cli.loading import add_since, began_since, load, since_of
-from helix_tui.cli.paint import columns
 from helix_tui.cli.show.attempts import read_book
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.tracker import only_archived, read_archive

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from helix_tui.core.ddx.attempts.loop_log import LoopReport, MalformedReport, parse_report
+from helix_tui.core.ddx.attempts.from_logs import LoopReport, MalformedReport, parse_report
 from helix_tui.core.ground.errors import UNROUTED, WHO, HelixError
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_line

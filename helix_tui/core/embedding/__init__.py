@@ -16,8 +16,7 @@ installed, else light), ``light``, ``sentence-transformers``, ``off``. ``HELIX_M
 the weights.
 """
 
-from helix_tui.core.embedding.loading import load_encoder
-from helix_tui.core.embedding.minilm import DIMENSIONS, MODEL_ID, Encoder, Loaded
+from helix_tui.core.embedding.minilm import DIMENSIONS, MODEL_ID, Encoder, Loaded, load_encoder
 from helix_tui.core.embedding.weights import WEIGHTS_SHA256, Search, Weights, find_weights, use_one_thread
 
 __all__ = [

@@ -28,9 +28,8 @@ from msgspec import Struct
 from helix_tui.core.memory import ranking
 from helix_tui.core.memory.records import Memory, MemoryOutcome, Verdict
 from helix_tui.core.memory.reports import FeedbackReport
-from helix_tui.core.memory.store import counts as counting
 from helix_tui.core.memory.store import revisions, rows
-from helix_tui.core.memory.store.database import Base
+from helix_tui.core.memory.store.database import Base, add_evidence, credit
 
 PARTIAL = 0.3
 """How much of a success a partial outcome is (the plugin's latest release)."""
@@ -274,7 +273,7 @@ def _apply(base: Base, said: Round, sides: _Sides, changes: dict[int, tuple[floa
         memory = sides.injected[each]
         # only help is a use: a memory claimed before a failed check must not look fresh
         used_at = now if helped > 0 else None
-        counting.credit(base, memory, helped=helped, failed=failed, used_at=used_at)
+        credit(base, memory, helped=helped, failed=failed, used_at=used_at)
         connection.execute(
             "INSERT INTO outcome (attempt, memory_id, name, at, verdict, claimed, helped, failed, bead,"
             " trial, residual, passed, revision) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -295,7 +294,7 @@ def _apply(base: Base, said: Round, sides: _Sides, changes: dict[int, tuple[floa
             ),
         )
         if verified:
-            counting.add_evidence(
+            add_evidence(
                 base,
                 memory,
                 helped=helped,
@@ -347,9 +346,9 @@ def _take_back(base: Base, attempt: str) -> None:
         memory = _as_shown(base, {memory_id: revision}).get(memory_id)
         if memory is None:
             continue  # it has been removed since
-        counting.credit(base, memory, helped=-helped, failed=-failed, used_at=None)
+        credit(base, memory, helped=-helped, failed=-failed, used_at=None)
         if verdict is not None:
-            counting.add_evidence(
+            add_evidence(
                 base,
                 memory,
                 helped=-helped,

@@ -24,9 +24,8 @@ from helix_tui.core.memory import recall as recalling
 from helix_tui.core.memory.guard import outward
 from helix_tui.core.memory.injection import Screen
 from helix_tui.core.memory.records import Correction, DatabaseReadOnly, MemoryEdit, MemoryFault
-from helix_tui.core.memory.store import counts as counting
 from helix_tui.core.memory.store import indexing, revisions, rows
-from helix_tui.core.memory.store.database import BUSY_SECONDS, Base, empty_database, guarded, open_database
+from helix_tui.core.memory.store.database import BUSY_SECONDS, Base, discredit, empty_database, guarded, open_database
 from helix_tui.core.memory.store.database import window_days as set_window
 from helix_tui.core.memory.store.index import MemoryIndex
 from helix_tui.core.memory.write import alike, corrections, storing, upkeep
@@ -191,7 +190,7 @@ class MemoryStore:
     def discredit(self, memory_id: int, revision: int, last_used: str | None) -> None:
         """Take one helped from a revision, and give it its last use back."""
         with self._changing(), self._base.writing():
-            counting.discredit(self._base, memory_id, revision, last_used)
+            discredit(self._base, memory_id, revision, last_used)
 
     # What is found
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ddx.attempts.loop_log import LoopLogs, MalformedReport, parse_entry, parse_report
+from helix_tui.core.ddx.attempts.from_logs import LoopLogs, MalformedReport, parse_entry, parse_report
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, Ddx, DdxError
 from helix_tui.core.ddx.dialect import flags_in
 from helix_tui.core.ddx.probe import dialect_of

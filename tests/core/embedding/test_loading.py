@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from helix_tui.core.embedding import DIMENSIONS, MODEL_ID, Encoder, find_weights, load_encoder, loading, minilm
+from helix_tui.core.embedding import DIMENSIONS, MODEL_ID, Encoder, find_weights, load_encoder, minilm
 from helix_tui.core.embedding.minilm import IdleModel, MiniLM, SentenceTransformers
 from helix_tui.core.embedding.weights import MappedTensors, Weights
 
@@ -149,16 +149,16 @@ def test_auto_takes_the_embedder_of_record_where_it_is_installed(
     weights: Weights, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     env = {"HOME": ""}
-    monkeypatch.setattr(loading, "_encoder", loading._encoder)
+    monkeypatch.setattr(minilm, "_encoder", minilm._encoder)
     assert isinstance(load_encoder(folder=weights.folder, env=env).encoder, MiniLM)
-    monkeypatch.setattr(loading, "find_spec", lambda name: object())
+    monkeypatch.setattr(minilm, "find_spec", lambda name: object())
     monkeypatch.setattr(minilm, "SentenceTransformers", Record)
     auto = load_encoder(folder=weights.folder, env=env)
     assert isinstance(auto.encoder, Record)
     assert auto.encoder.folder == weights.folder
     assert isinstance(load_encoder("light", folder=weights.folder, env=env).encoder, MiniLM)
     monkeypatch.setattr(Record, "broken", True)
-    monkeypatch.setattr(loading, "_encoder", None)
+    monkeypatch.setattr(minilm, "_encoder", None)
     instead = load_encoder(folder=weights.folder, env=env)
     assert isinstance(instead.encoder, MiniLM)
     assert "sentence-transformers does not load the model: no such model in its cache" in instead.detail

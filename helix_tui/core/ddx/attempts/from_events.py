@@ -16,7 +16,7 @@ from msgspec import Struct
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.attempt import Piece, RowFacts
 from helix_tui.core.ddx.attempts.bundles import began_at
-from helix_tui.core.ddx.attempts.loop_log import LoopEntry
+from helix_tui.core.ddx.attempts.from_logs import LoopEntry
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.files import Stamp, decode_object, read_bytes, stamp_of
 from helix_tui.core.ddx.names import ATTEMPT_ID, instant, money, text, whole

@@ -46,8 +46,7 @@ from helix_tui.core.ddx.attempts.from_events import (
     worktree_piece,
 )
 from helix_tui.core.ddx.attempts.from_events import loop_piece as _loop_piece
-from helix_tui.core.ddx.attempts.from_logs import MetricsFile, RunStates, Spent, metric_piece
-from helix_tui.core.ddx.attempts.loop_log import LoopLogs
+from helix_tui.core.ddx.attempts.from_logs import LoopLogs, MetricsFile, RunStates, Spent, metric_piece
 from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.files import Stamp, stamp_of

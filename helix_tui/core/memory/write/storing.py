@@ -20,9 +20,8 @@ from helix_tui.core.ground.time import NS, format_instant
 from helix_tui.core.memory import guard as marks
 from helix_tui.core.memory.ranking import key, slug
 from helix_tui.core.memory.records import TYPES, Memory, Stored
-from helix_tui.core.memory.store import counts as counting
 from helix_tui.core.memory.store import indexing, revisions, rows
-from helix_tui.core.memory.store.database import Base, Vector
+from helix_tui.core.memory.store.database import Base, Vector, credit
 from helix_tui.core.memory.store.index import MemoryIndex
 from helix_tui.core.memory.store.indexing import Draft
 from helix_tui.core.memory.write import alike
@@ -82,7 +81,7 @@ def chunk(base: Base, task: str, outcome: str, approach: str, source: str) -> St
         if known is None or known.differs:
             return _store(base, index, draft, trigger, whole)
         shown = known.says_so
-        counting.credit(base, shown, helped=1, failed=0, used_at=rows.as_text(base.now()))
+        credit(base, shown, helped=1, failed=0, used_at=rows.as_text(base.now()))
         return Stored(
             "strengthened",
             known.memory.name,

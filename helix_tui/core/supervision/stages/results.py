@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, merge
-from helix_tui.core.ddx.attempts.loop_log import MalformedReport, parse_report
+from helix_tui.core.ddx.attempts.from_logs import MalformedReport, parse_report
 from helix_tui.core.ddx.client import FAILED, MALFORMED, DdxError, advice_for, last_error
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ddx.names import ATTEMPT_ID, instant, money, text, whole
