@@ -282,13 +282,6 @@ def _sum_of(count: int, values: Sequence[float]) -> Interval | None:
     return Interval(mean * count, sums[round(LOW * (DRAWS - 1))], sums[round(HIGH * (DRAWS - 1))], past)
 
 
-def fits_in(limit: float, attempts: Estimate) -> int:
-    """How many attempts of an estimate a limit in dollars pays for, by the mean; 0 where that is unknown."""
-    if attempts.usd is None or attempts.usd.middle <= 0:
-        return 0
-    return int(limit / (attempts.usd.middle / attempts.attempts))
-
-
 SHARE = 0.8
 """How often what comes should be in the interval."""
 

@@ -8,7 +8,7 @@ import pytest
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
 from helix_tui.core.insights import forecast
-from helix_tui.core.insights.forecast import ENOUGH, estimate, fits_in
+from helix_tui.core.insights.forecast import ENOUGH, estimate
 
 
 def attempt(
@@ -50,7 +50,6 @@ def test_equal_attempts_cost_what_they_cost() -> None:
     assert (found.usd.middle, found.usd.low, found.usd.high) == (2.0, 2.0, 2.0)
     assert found.describe_usd() == "$2.00 ($2.00–$2.00)"
     assert found.describe_time() == "4m 00s (4m 00s–4m 00s)"
-    assert fits_in(1.6, found) == 3
 
 
 def test_the_same_past_says_the_same() -> None:

@@ -153,18 +153,11 @@ class Documents(Struct, frozen=True):
 
     def downstream(self, document_id: str) -> tuple[str, ...]:
         """Every document that depends on one, directly first, each once."""
-        return self._reach(document_id, lambda document: document.dependents)
-
-    def upstream(self, document_id: str) -> tuple[str, ...]:
-        """Every document that one depends on, directly first, each once; ids of missing ones too."""
-        return self._reach(document_id, lambda document: document.depends_on)
-
-    def _reach(self, document_id: str, edges: Any) -> tuple[str, ...]:
         found: dict[str, None] = {}
         ahead = deque([document_id])
         while ahead:
             document = self.all.get(ahead.popleft())
-            for other in edges(document) if document is not None else ():
+            for other in document.dependents if document is not None else ():
                 if other not in found and other != document_id:
                     found[other] = None
                     ahead.append(other)
