@@ -160,7 +160,8 @@ def joined(segments: Sequence[Segment]) -> Segment:
         b"".join(segment.chunks for segment in segments),
         b"".join(segment.lengths for segment in segments),
         b"".join(segment.names for segment in segments),
-        {term: shifted(parts) for term, parts in lists.items()},
+        # most terms stand in one segment, and those of the first one stay as they are
+        {term: parts[0][1] if len(parts) == 1 and not parts[0][0] else shifted(parts) for term, parts in lists.items()},
     )
 
 
