@@ -60,6 +60,19 @@ def test_the_instructions_repeated_are_no_answer() -> None:
     assert len(parse_trailers(echoed, STAGES["backfill"]).problems) == 3
 
 
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        ("fine", "review output missing REVIEW_STATUS trailer"),
+        ("REVIEW_STATUS: CLEAN | ISSUES_FOUND | BLOCKED", "review output missing REVIEW_STATUS trailer"),
+        ("**REVIEW_STATUS:** DANCE", "review output says REVIEW_STATUS: DANCE, which is none of CLEAN, ISSUES_FOUND"),
+    ],
+)
+def test_another_word_than_a_trailer_takes_is_told(answer: str, problem: str) -> None:
+    (said, *_) = parse_trailers(answer, STAGES["review"]).problems
+    assert said.startswith(problem)
+
+
 def test_a_path_and_an_id_end_where_the_agent_goes_on_talking() -> None:
     answer = (
         "**BACKFILL_STATUS:** `guidance needed`\r\n- BACKFILL_REPORT: `docs/r.md`.\r\n"

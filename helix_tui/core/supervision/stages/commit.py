@@ -409,7 +409,12 @@ def parse_trailers(answer: str, stage: Stage) -> Trailers:
         if value:
             values[trailer.name] = clean_line(value, 1000)
         elif trailer.required:
-            problems.append(f"{stage.name} output missing {trailer.name} trailer")
+            other = _another_word(plain, trailer)
+            problems.append(
+                f"{stage.name} output says {trailer.name}: {other}, which is none of {', '.join(trailer.words)}"
+                if other
+                else f"{stage.name} output missing {trailer.name} trailer"
+            )
     return Trailers(values, tuple(problems))
 
 
@@ -428,6 +433,15 @@ def _all(plain: str, trailer: Trailer) -> list[str]:
     if trailer.word:
         values = [value.split()[0].rstrip(".,;") for value in values if value]
     return [value for value in values if value and not _TEMPLATE.match(value)]
+
+
+def _another_word(plain: str, trailer: Trailer) -> str:
+    """What an answer gives a trailer that takes certain words only; nothing where it repeats which those are."""
+    if not trailer.words:
+        return ""
+    said = next(reversed(_all(plain, Trailer(trailer.name))), "")
+    known = re.search(rf"\b({'|'.join(map(re.escape, trailer.words))})\b", said, re.IGNORECASE)
+    return "" if known else clean_line(said, 60)
 
 
 def _find(pattern: str, plain: str) -> list[str]:
