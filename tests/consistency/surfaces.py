@@ -13,6 +13,7 @@ from contextlib import suppress
 from typing import Any
 
 from helix_tui.core.ddx.names import ATTEMPT_ID
+from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.decide.need_view import GROUPS
 from tests.consistency.scene import Scene, Statement, Surface, facts
 from tests.consistency.told import compared, days, documents, listed, notified, served
@@ -41,6 +42,9 @@ def _file(overlay: Scene) -> Iterator[Statement]:
         waits = [edge["depends_on_id"] for edge in row.get("dependencies") or () if edge["type"] == "blocks"]
         unmet = [each for each in waits if rows.get(each, {}).get("status") != "closed"]
         if unmet or row.get("execution-eligible") is False or status not in ("open", "in_progress"):
+            yield ("has a place", name), False
+        later = parse_instant(str(row.get("execute-loop-retry-after") or "")) or 0
+        if later > (parse_instant(overlay.now) or 0):
             yield ("has a place", name), False
         yield from _of_events(row)
         for tree, attempt in _WORKTREE.findall(json.dumps(row.get("events")) + name):
@@ -99,6 +103,9 @@ def _of_queue(document: dict[str, Any]) -> Iterator[Statement]:
     yield ("count", "running"), states.count("running")
     yield ("count", "beads"), len(states)
     yield ("left out", ""), document["left_out"]
+    # what is ready and not for workers has a reason that is named
+    yield ("something is left out", ""), bool(document["left_out"])
+    yield ("something is left out", ""), document["for_workers"] != len(document["ready"])
     yield ("next", ""), next(iter(document["ready"]), None)
     for run in document["running"]:
         yield from _of_run(run)

@@ -352,6 +352,11 @@ def _the_sum_of_the_attempts_leaves_a_call_out(patch: Patch) -> None:
     patch.setattr(evidence, "sum_calls", lambda calls, *rest: sum_calls([*calls][1:], *rest))
 
 
+@mutant
+def _nobody_says_what_is_left_out(patch: Patch) -> None:
+    patch.setattr(QueueCounts, "left_out", property(lambda self: ""))
+
+
 def _stuck_of(stuck: Any, bead: Any, standing: Standing) -> Any:
     return stuck.Stuck(bead.id, bead.title, "not-eligible", standing.state, "decide")
 
