@@ -425,6 +425,7 @@ _HABITS: Mapping[str, tuple[str, ...]] = {
 """What a key does in other programs, and which of our keys do that: lazygit, k9s, vim, gh-dash, editors."""
 
 _PLACES = {
+    "app": "the console, after esc",
     "list": "a list",
     "beads": "the queue",
     "sheet": "a sheet",
@@ -443,8 +444,8 @@ def instead_of(name: str, keymap: Mapping[str, str] | None = None) -> str:
     elsewhere = []
     for key in KEYS:
         if name in names((keymap or {}).get(key.id, key.keys)):
-            scope = key.scope.split(",")[0]
-            elsewhere.append(f"“{key.label}” in {_PLACES.get(scope, scope.capitalize())}")
+            places = [_PLACES.get(scope, scope.capitalize()) for scope in key.scope.split(",")[:2]]
+            elsewhere.append(f"“{key.label}” in {' and '.join(places)}")
     meant = [f"{BY_ID[key_id].label}: {shown(BY_ID[key_id], keymap)}" for key_id in _HABITS.get(name, ())]
     said = f"{pressed} does nothing here."
     if elsewhere:

@@ -202,4 +202,4 @@ def test_an_operation_goes_there_and_back(
                 continue
             assert goal == "history", (key, left)
             assert left <= HISTORY | {"updated_at"}, (key, left)
-            assert any("keeps the reopening" in trace for trace in done["traces"]), done
+            assert any("will still show the reopen" in trace for trace in done["traces"]), done

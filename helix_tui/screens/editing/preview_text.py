@@ -182,7 +182,7 @@ def rendered_way_back(plan: Plan) -> str:
     lines = plan.way_back
     if len(lines) == 1:
         return f": {clean_line(lines[0], 600)}"
-    return f" by {len(lines):,} commands, the first: {clean_line(lines[0], 600)}" if lines else ""
+    return f": {len(lines):,} commands, first {clean_line(lines[0], 600)}" if lines else ""
 
 
 def render_differences(page: Page, found: Iterable[Difference], mine: str = "expected") -> None:

@@ -159,7 +159,7 @@ def _leave_status(
     if reopens:
         add_reopen(writing, bead_id, reason)
     if reopens or (have != "closed" and status == "closed"):
-        findings.traces.append(f"the history of {called(bead_id)} keeps the reopening")
+        findings.traces.append(f"the history of {called(bead_id)} will still show the reopen")
     released = have == "in_progress" and status in ("open", "cancelled") and checked
     gone = [
         name
