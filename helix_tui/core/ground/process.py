@@ -284,6 +284,7 @@ def run(
     timeout: float = 30.0,
     cap: int = 16 << 20,
     stop_at_cap: bool = False,
+    leftovers: bool = False,
     keep: Sequence[int] = (),
     stdin: Path | None = None,
 ) -> Finished:
@@ -291,7 +292,8 @@ def run(
 
     Past ``cap`` bytes of a stream its middle is read and dropped, so that a command that changes something
     is not ended half-way and its last words are kept. ``stop_at_cap`` is for a program that only reads: it is
-    ended there, and `end_reads` ends it too. ``keep`` are file descriptors that the program inherits: a lock
+    ended there, and `end_reads` ends it too. With ``leftovers`` whatever is left of its session once it has
+    ended by itself is ended too. ``keep`` are file descriptors that the program inherits: a lock
     among them stays held until it ends, should we be killed before. ``stdin`` is a file that it reads as its
     input; without one there is none.
 
@@ -318,10 +320,10 @@ def run(
         group = _reads if stop_at_cap else _writes
         group.begin(process)
         try:
-            timed_out = not collected.read(process, started + timeout)
+            timed_out = not collected.read(process, started + timeout, reap=not leftovers)
         finally:
             group.leave(process)
-            _end(process)
+            _end(process, leftovers=leftovers)
     return _logged(
         Finished(
             words,
@@ -487,7 +489,7 @@ class _Collected:
     def truncated(self) -> bool:
         return self.stdout.truncated or self.stderr.truncated
 
-    def read(self, process: subprocess.Popen[bytes], deadline: float) -> bool:
+    def read(self, process: subprocess.Popen[bytes], deadline: float, *, reap: bool = True) -> bool:
         """Collect until both streams end; false when the time is up.
 
         A child that outlives the program and holds its streams open is not waited for.
@@ -503,7 +505,7 @@ class _Collected:
                     return False
                 ready = selector.select(min(left, _LINGER_S))
                 # the program has ended and nothing more comes: whoever still holds its streams is a child
-                if not ready and process.poll() is not None:
+                if not ready and _has_ended(process, 0.0):
                     break
                 for key, _ in ready:
                     data = os.read(key.fd, _CHUNK)
@@ -513,6 +515,8 @@ class _Collected:
                     key.data.take(data)
                     if self.truncated and self._stop_at_cap:
                         return True
+        if not reap:
+            return _has_ended(process, max(0.0, deadline - time.monotonic()))
         try:
             process.wait(max(0.0, deadline - time.monotonic()))
         except subprocess.TimeoutExpired:

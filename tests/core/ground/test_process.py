@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import signal
 import sys
 from pathlib import Path
 
@@ -39,3 +42,15 @@ def test_of_a_flood_the_beginning_and_the_last_words_are_kept(flood: int) -> Non
     assert (len(done.stderr), done.truncated) == (4000, True)
     assert done.err.startswith("first")
     assert done.err.endswith("\nError: last")
+
+
+@pytest.mark.parametrize("leftovers", [True, False])
+def test_what_a_program_left_in_its_session_is_ended_where_that_was_asked(tmp_path: Path, leftovers: bool) -> None:
+    done = run(["sh", "-c", 'sleep 30 >/dev/null 2>&1 & echo "$!"'], leftovers=leftovers)
+    left = int(done.out)
+    try:
+        command = Path(f"/proc/{left}/cmdline")  # of one that nobody has reaped yet it is empty
+        assert (done.rc, command.exists() and bool(command.read_bytes())) == (0, not leftovers)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(left, signal.SIGKILL)

@@ -70,6 +70,7 @@ def ask_model(command: ModelCommand, prompt: str, cwd: Path) -> ModelReply:
                 timeout=command.timeout_s,
                 cap=OUTPUT_CAP,
                 stop_at_cap=True,
+                leftovers=True,  # ddx of August gives up at its own timeout and leaves its agent at work
                 stdin=None if takes_file else file,
             )
         except OSError as error:
