@@ -71,7 +71,7 @@ def test_list_beside_an_agent(snap_compare: Compare, app: Console) -> None:
 
 
 def test_evidence(snap_compare: Compare, app: Console) -> None:
-    assert snap_compare(app, terminal_size=(120, 40), run_before=after(QUESTIONS[0], "o"))
+    assert snap_compare(app, terminal_size=(120, 40), run_before=after(QUESTIONS[0], "O"))
 
 
 def test_clarify(snap_compare: Compare, app: Console) -> None:
