@@ -17,7 +17,7 @@ from msgspec import Struct
 from helix_tui.core.beads.readiness import STATES, Queue
 from helix_tui.core.beads.record import STATUSES, Bead
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.time import NS, parse_instant
+from helix_tui.core.ground.time import NS, bead_instant
 
 URGENCY = {
     state: place
@@ -301,7 +301,7 @@ def _span(value: str) -> float:
 
 def _age(read: Callable[[Bead], str]) -> Callable[[Bead, Queue], float | None]:
     def age(bead: Bead, queue: Queue) -> float | None:
-        instant = parse_instant(read(bead))
+        instant = bead_instant(read(bead))
         return None if instant is None else (queue.as_of - instant) / NS
 
     return age
@@ -403,7 +403,7 @@ class BeadOrder(Struct, frozen=True):
 
 
 def _newest(text: str) -> int:
-    return -(parse_instant(text) or 0)
+    return -(bead_instant(text) or 0)
 
 
 ORDERS: dict[str, BeadOrder] = {

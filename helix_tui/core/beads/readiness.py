@@ -29,7 +29,7 @@ from msgspec import Struct
 from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.record import STATUSES, TERMINAL, Bead
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.time import NEVER, NS, format_instant, format_span, parse_instant
+from helix_tui.core.ground.time import NEVER, NS, bead_instant, format_instant, format_span
 
 Era = Literal["auto", "april", "head"]
 
@@ -335,7 +335,7 @@ class Queue:
         rule = self.engine(bead)
         old = bead.loop_retry_after if bead.loop_retry_after and self._reads_old_keys(rule) else ""
         new = bead.work_retry_after if rule.new_keys else ""
-        end = parse_instant(new or old)
+        end = bead_instant(new or old)
         if end is None or end <= self.as_of:
             return None
         # a cooldown says "not on this commit": main has moved on, so it may be tried again
@@ -404,12 +404,12 @@ def pick_order(rule: Rule) -> Callable[[Bead], tuple[object, ...]]:
 
 def _april_order(bead: Bead) -> tuple[object, ...]:
     # bytes, not characters: Go compares texts byte by byte
-    return bead.priority, parse_instant(bead.created_at) or NEVER, bead.id.encode()
+    return bead.priority, bead_instant(bead.created_at) or NEVER, bead.id.encode()
 
 
 def _head_order(bead: Bead) -> tuple[object, ...]:
     rank = bead.queue_rank
-    return bead.priority, rank is None, rank or 0, parse_instant(bead.created_at) or NEVER, bead.id.encode()
+    return bead.priority, rank is None, rank or 0, bead_instant(bead.created_at) or NEVER, bead.id.encode()
 
 
 # --- the tests, one a reason, in the order in which they decide ------------------------------------------
@@ -442,7 +442,7 @@ def _claimed_april(queue: Queue, bead: Bead, closed: str) -> Reason | None:
 
 
 def _beat(text: str) -> int:
-    instant = parse_instant(text)
+    instant = bead_instant(text)
     return NEVER if instant is None else instant
 
 
@@ -527,11 +527,11 @@ def _cooldown(queue: Queue, bead: Bead, closed: str) -> Reason | None:
 
 
 def _review_blocked(queue: Queue, bead: Bead, closed: str) -> Reason | None:
-    blocked = parse_instant(bead.review_blocked_at) if queue.engine(bead).reviews else None
+    blocked = bead_instant(bead.review_blocked_at) if queue.engine(bead).reviews else None
     if blocked is None:
         return None
     attempt = bead.review_blocked_attempt
-    unblocked = parse_instant(bead.review_unblocked_at)
+    unblocked = bead_instant(bead.review_unblocked_at)
     # a later review may block the same bead again: only a lift after it counts
     lifted = unblocked is not None and unblocked > blocked
     if lifted and attempt and bead.review_unblocked_attempt == attempt:

@@ -22,7 +22,7 @@ from msgspec import Struct
 from helix_tui.core.beads.query import URGENCY, Query, matching, order_key, parse_query
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.ground.time import NEVER, parse_instant
+from helix_tui.core.ground.time import NEVER, bead_instant
 
 MAX_LANES = 6
 
@@ -271,7 +271,7 @@ def urgency(queue: Queue) -> Rank:
 
     def key(bead_id: str) -> tuple[object, ...]:
         bead = beads[bead_id]
-        created = parse_instant(bead.created_at)
+        created = bead_instant(bead.created_at)
         return (
             URGENCY[queue.state(bead_id)],
             position.get(bead_id, 0),
