@@ -32,7 +32,8 @@ _SIGNS: Mapping[Outcome, tuple[str, str]] = {
     "kept_aside": ("◆", "attention"),
     "refused": ("◆", "attention bold"),
     "no_change": ("○", "muted"),
-    "satisfied": ("✓", "muted"),
+    # looks.md: `✓` is for what landed, `○` for an attempt that had nothing to do
+    "satisfied": ("○", "muted"),
     "failed": ("✗", "error"),
     "interrupted": ("✗", "muted"),
     "unknown": ("?", "attention bold"),

@@ -143,14 +143,6 @@ def arranged(attempts: Iterable[Attempt], sort: SortKey, *, turned: bool = False
 # --- groups ----------------------------------------------------------------------------------------------
 
 
-_COUNTED_AS: Mapping[Outcome, Outcome] = {
-    "refused": "kept_aside",
-    "satisfied": "no_change",
-    "interrupted": "failed",
-}
-"""Outcomes that share a glyph where only glyphs have room: ``✓`` counts what landed and nothing else."""
-
-
 class AttemptGroup(Struct, frozen=True, dict=True):
     """Neighbours in an order that belong together."""
 
@@ -194,8 +186,8 @@ class AttemptGroup(Struct, frozen=True, dict=True):
         for outcome, look in LOOKS.items():
             if count := self.counts.get(outcome, 0):
                 words += [(" · " if words else "  ", "muted"), (f"{count:,} {look.word}", look.ink)]
-                as_ = LOOKS[_COUNTED_AS.get(outcome, outcome)]
-                alike[as_.glyph] = (alike.get(as_.glyph, (0, ""))[0] + count, as_.ink)
+                before, ink = alike.get(look.glyph, (0, look.ink))
+                alike[look.glyph] = before + count, ink
         glyphs: list[Span] = [(f" {glyph}{count:,}", ink) for glyph, (count, ink) in alike.items()]
         for spans in (words, glyphs):
             if width_of(spans) <= room:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import Counter
 
 import pytest
 from msgspec.structs import replace
@@ -10,6 +11,7 @@ from msgspec.structs import replace
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
 from helix_tui.core.ddx.attempts.sums import AgentCall, format_sum, sum_calls
 from helix_tui.core.ground.time import NS, parse_now
+from helix_tui.widgets.outcomes import look_of
 from helix_tui.widgets.rows.attempt_table import (
     SORTS,
     AttemptGroup,
@@ -173,3 +175,11 @@ def test_where_only_glyphs_have_room_each_stands_once_and_a_tick_is_what_landed(
     made = [attempt(n, status=status) for n, status in enumerate(("success", "already_satisfied", "no_changes"))]
     line = AttemptGroup("today", made).caption(48)
     assert "✓1 ○2" in "".join(text for text, _ in line)
+
+
+def test_a_glyph_of_the_heading_counts_the_rows_that_begin_with_it() -> None:
+    statuses = ("success", "already_satisfied", "no_changes", "execution_failed", "land_conflict", "review_fixable_gap")
+    made = [attempt(n, status=status) for n, status in enumerate(statuses)]
+    signs = Counter(look_of(one).glyph for one in made)
+    said = "".join(text for text, _ in AttemptGroup("today", made).caption(60))
+    assert {word for word in said.split() if word[1:].isdigit()} == {f"{sign}{n}" for sign, n in signs.items()}
