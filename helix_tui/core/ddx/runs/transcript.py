@@ -108,6 +108,8 @@ _TELLING = (
     "prompt",
     "description",
 )
+# ddx writes `3000tok` in its messages
+_TOKENS = re.compile(r"\b(\d{1,15})tok\b", re.ASCII)
 _PAIR = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
 # some releases keep work trees in a pool, each in a ``slot-N`` below its folder
 _WORKTREE = re.compile(r"[^\s\"'=]*/\.execute-bead-[^\s/\"']+(?:/slot-\d+)?/?")
@@ -154,13 +156,13 @@ def _progress_tool(data: dict[str, Any], state: str) -> dict[str, Any]:
 
 
 def _without_task(data: dict[str, Any]) -> str:
-    """A progress message without the bead id that DDx puts before each."""
+    """A progress message without the bead id that DDx puts before each; tokens as in every line of a transcript."""
     message = data.get("message") or data.get("session_summary") or ""
     task = data.get("task_id")
     if isinstance(message, str) and isinstance(task, str) and task:
         message = message.removeprefix(task).lstrip()
         message = re.sub(r"^#\s*\d+\s+(\+\d+\w+\s+)?", "", message)
-    return message if isinstance(message, str) else ""
+    return _TOKENS.sub(lambda found: f"{int(found[1]):,} tok", message) if isinstance(message, str) else ""
 
 
 def _text_delta(data: dict[str, Any]) -> dict[str, Any]:
@@ -414,6 +416,8 @@ class TranscriptTail:
         self._last_calls: dict[Path, _Call] = {}
         self._work_at: deque[int] = deque(maxlen=MOST_LINES)
         self._last_at: dict[Path, int] = {}
+        self._ended: set[Path] = set()
+        """Files whose last line told of a session's end and its tokens."""
         self.watch(folders, files)
 
     def watch(self, folders: Iterable[Path], files: Iterable[Path] = ()) -> None:
@@ -496,7 +500,13 @@ class TranscriptTail:
         return True
 
     def _finish(self, path: Path, event: Event) -> Event | None:
-        """Join a result to its call; drop a service log's tool line that the agent's stream has told."""
+        """Join a result to its call; drop a line of progress that says what another line has told."""
+        if event.type == "progress" and event.phase == "done" and path in self._ended:
+            return None
+        if event.type in ("session.end", "final") and event.tokens is not None:
+            self._ended.add(path)
+        else:
+            self._ended.discard(path)
         if event.type == "progress" and event.kind in ("tool", "result"):
             if self._told(event):
                 return None

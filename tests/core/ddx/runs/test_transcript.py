@@ -123,6 +123,20 @@ def test_a_service_log_alone_is_shown_whole(tmp_path: Path) -> None:
     assert last_tool(events).startswith("command_execution /bin/zsh")
 
 
+def test_the_end_of_a_session_is_said_once(tmp_path: Path) -> None:
+    file = tmp_path / "svc-1.jsonl"
+    done = {"phase": "response", "state": "complete", "message": "done 3000tok", "total_tokens": 3_000}
+    end = line("session.end", 1, status="success", tokens={"total": 3_000})
+    file.write_text(end + line("progress", 2, **done))
+    again = line("session.start", 3) + line("progress", 4, **done)
+    tail = TranscriptTail([tmp_path])
+    assert [event.summary for event in tail.poll()] == ["session ended: success, 3,000 tok"]
+    with file.open("a") as more:
+        more.write(again + line("session.end", 5, status="success") + line("progress", 6, **done))
+    said = [event.summary for event in tail.poll() if event.phase == "done"]
+    assert said == ["done 3,000 tok", "session ended: success", "done 3,000 tok"], "where nothing else tells the tokens"
+
+
 def test_folders_of_an_attempt_are_the_living_one_first(tmp_path: Path) -> None:
     live, kept = transcript_folders(tmp_path / ".ddx", "a", tmp_path / "clone")
     assert live == tmp_path / "clone" / ".ddx" / "executions" / "a" / "embedded"
@@ -146,6 +160,12 @@ ROUTE = {"phase": "route", "message": "a-1 route x/y", "task_id": "a-1"}
         (line("llm.response", 1, error="no model", latency_ms=9), "error", "", "no model"),
         (line("error", 1, message="boom"), "error", "", "boom"),
         (line("progress", 1, **ROUTE), "route", "", "route x/y"),
+        (
+            line("progress", 1, phase="response", state="complete", message="done 3000tok"),
+            "session",
+            "",
+            "done 3,000 tok",
+        ),
         (line("session.end", 1, status="success", tokens={"total": 0}), "session", "", "session ended: success"),
         (line("final", 1, status="failed", error="\x1b[2Jgone"), "error", "", "session ended: failed, gone"),
     ],
