@@ -28,6 +28,7 @@ from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.preview_sheet import PreviewSheet
 from helix_tui.screens.editing.requests import ChangeRequest, RestoreRequest, UndoRequest
 from helix_tui.screens.filter import FilteringScreen
+from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows
@@ -72,7 +73,7 @@ def facts_of(
         title=clean_line(entry.title, 600),
         state=mark.state,
         why=clean_line(mark.why, 600),
-        when=f"{format_instant(entry.at)}, {format_age((now - entry.at) / NS)} ago",
+        when=f"{figures.moment(entry.at, now)}, {format_age((now - entry.at) / NS)} ago",
         who=_who(entry),
         commands=tuple(_command(words) for words in entry.commands),
         fields=tuple(_fields(entry)),

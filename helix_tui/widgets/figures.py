@@ -66,6 +66,13 @@ def day_or_time(instant: int | None, now: int) -> str:
     return moment.strftime("%m/%Y")[-7:]
 
 
+def moment(instant: int, now: int) -> str:
+    """A local time of the clock, with its day unless that is today: unlike an age it stays true."""
+    day = day_or_time(instant, now).strip()
+    time = clock_time(instant)
+    return time if ":" in day else f"{day} {time}"
+
+
 def since_start(instant: int | None, start: int | None) -> str:
     """How far into its attempt something happened: ``+12s``, ``+4m 02s``; nothing when unknown."""
     if instant is None or start is None or instant < start:

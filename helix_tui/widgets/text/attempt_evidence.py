@@ -16,7 +16,7 @@ from helix_tui.core.ddx.attempts.sums import Sums, format_parts, format_sum, for
 from helix_tui.core.ddx.measures import Ratchet
 from helix_tui.core.ddx.runs.running import Fact, Run
 from helix_tui.core.ground.text import clean_block, clean_line, counted, short_id
-from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
+from helix_tui.core.ground.time import NS, format_age, format_span
 from helix_tui.themes.roles import SIGNS
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, SpanLine, column, cut, width_of, wrap_spans
@@ -101,7 +101,7 @@ def evidence_paras(subject: AttemptSubject) -> Iterator[Para]:
     if subject.trouble:
         yield Para("trouble", (("! ", "error bold"), (clean_line(subject.trouble, 600), "error")))
     yield from _reading(subject)
-    yield from _result(attempt)
+    yield from _result(attempt, subject.now)
     yield from _evidence(subject)
     yield from _commits(subject)
     yield from _changed(subject.diff)
@@ -194,16 +194,9 @@ def _times(subject: AttemptSubject) -> Iterator[Span]:
     none = "no attempt yet" if subject.running else "no attempt was made"
     yield f"attempt {shown}" if shown else none, "muted"
     if started is not None:
-        yield f" · started {_moment(started, subject.now)}", "muted"
+        yield f" · started {figures.moment(started, subject.now)}", "muted"
     if attempt.finished_at is not None:
-        yield f" · ended {_moment(attempt.finished_at, subject.now)}", "muted"
-
-
-def _moment(instant: int, now: int) -> str:
-    """A time of the clock: an age would be wrong a second later."""
-    day = figures.day_or_time(instant, now).strip()
-    time = figures.clock_time(instant)
-    return time if ":" in day else f"{day} {time}"
+        yield f" · ended {figures.moment(attempt.finished_at, subject.now)}", "muted"
 
 
 def _reading(subject: AttemptSubject) -> Iterator[Para]:
@@ -220,7 +213,7 @@ def _reading(subject: AttemptSubject) -> Iterator[Para]:
         yield Para("follow-up", (("next  ", "muted"), (clean_line(reading.follow_up, 400), "text")), hang=6)
 
 
-def _result(attempt: Attempt) -> Iterator[Para]:
+def _result(attempt: Attempt, now: int) -> Iterator[Para]:
     detail, error = clean_block(attempt.detail, 20_000).strip(), clean_block(attempt.error, 20_000).strip()
     rows: list[tuple[str, str, str]] = []
     if detail and detail != attempt.status:
@@ -234,7 +227,7 @@ def _result(attempt: Attempt) -> Iterator[Para]:
     if attempt.outcome and attempt.outcome != attempt.status:
         rows.append(("worker said", clean_line(attempt.outcome, 120), "muted"))
     if attempt.retry_after is not None:
-        rows.append(("not before", format_instant(attempt.retry_after), "waiting"))
+        rows.append(("not before", figures.moment(attempt.retry_after, now), "waiting"))
     if attempt.sources:
         rows.append(("sources", clean_line(", ".join(attempt.sources), 200), "muted"))
     if rows:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
 from textual import on
 
 from helix_tui.core.ddx.attempts.attempt import Review
@@ -16,12 +19,22 @@ from tests.widgets.rows.test_attempts import BEADS, MINUTE, NOW, attempt
 from tests.widgets.text.test_diff import PLAIN
 
 
+@pytest.fixture
+def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
+
+
 def text_of(subject: AttemptSubject) -> str:
     return "\n".join(
         "".join(text for text, _ in (*para.spans, (" ", ""), *para.right)) for para in evidence_paras(subject)
     )
 
 
+@pytest.mark.usefixtures("_utc")
 def test_a_preserved_attempt_says_what_it_is_where_it_is_kept_and_what_to_do() -> None:
     subject = AttemptSubject(
         attempt(
@@ -46,7 +59,7 @@ def test_a_preserved_attempt_says_what_it_is_where_it_is_kept_and_what_to_do() -
         "cost ≥$1.10  work $1.10 · reviews n/a  ≥: the cost of a call is unknown",
         "resolvable",
         "rebase it by hand",
-        "not before  2026-08-21T17:00:00Z",
+        "not before  17:00:00",
         "REQUEST_CHANGES",
         "base        aaaaaaaaaaaa",
         "kept at     refs/ddx/iterations/ddx-1/x",
