@@ -185,6 +185,7 @@ def _of_attempts(rows: list[dict[str, Any]]) -> Iterator[Statement]:
         yield from facts("attempt", name, row, "interpretation", "follow_up", "context", "memories", "sources")
         yield from facts("attempt", name, row["verdict"], "proof", "why")
         yield from facts("attempt", name, row, "outcome", "detail", "candidate_ref")
+        yield from _of_cost(name, row["cost_usd"], row["spent"])
         yield ("landed", name), row["landed"]
         yield ("landed", name), outcome == "landed"
         yield ("kept beside the branch", name), row["preserved"]
@@ -196,6 +197,22 @@ def _of_attempts(rows: list[dict[str, Any]]) -> Iterator[Statement]:
     for outcome in set(outcomes):
         yield ("count of outcome", outcome), outcomes.count(outcome)
     yield ("count", "landed"), outcomes.count("landed")
+
+
+def _of_cost(name: str, cost: float | None, spent: dict[str, Any]) -> Iterator[Statement]:
+    """What an attempt cost is the sum of its parts; its own cost is that of its work, where all of that is known."""
+    parts = spent["parts"].values()
+    for field in ("tokens", "calls"):
+        yield (f"{field} of all parts", name), spent[field] or 0
+        yield (f"{field} of all parts", name), sum(part[field] for part in parts)
+    # each part is rounded to the millionth by itself
+    apart = abs((spent["usd"] or 0.0) - sum(part["usd"] or 0.0 for part in parts))
+    yield ("the cost is that of its parts", name), True
+    yield ("the cost is that of its parts", name), apart < 0.000_01
+    work = spent["parts"].get("work")
+    if work and work["usd"] and not work["without_usd"]:
+        yield ("cost of the work", name), cost
+        yield ("cost of the work", name), work["usd"]
 
 
 def _insights(overlay: Scene) -> Iterator[Statement]:
@@ -415,6 +432,8 @@ def _screen(name: str) -> Surface:
         action = _ACTION.search(top)
         if action:
             yield ("next action", ""), action[1]
+        if action and action[1] == "BUILD":
+            yield ("something is left out", ""), workers is not None
         if "STOP" in top:
             yield ("count", "ready"), 0
         data = document["data"]

@@ -19,7 +19,7 @@ from helix_tui.core.beads.readiness import Queue, Standing
 from helix_tui.core.ddx.attempts import verdict
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.from_events import BeadEvents
-from helix_tui.core.ddx.attempts.sums import sum_calls
+from helix_tui.core.ddx.attempts.sums import Sums, sum_calls
 from helix_tui.core.ground.time import NS, format_day
 from helix_tui.core.insights import cells
 from helix_tui.core.insights.cells import Cell
@@ -350,6 +350,27 @@ def _a_need_waits_since_another_day_by_command(patch: Patch) -> None:
 @mutant
 def _the_sum_of_the_attempts_leaves_a_call_out(patch: Patch) -> None:
     patch.setattr(evidence, "sum_calls", lambda calls, *rest: sum_calls([*calls][1:], *rest))
+
+
+@mutant
+def _line_1_does_not_count_what_waits_for_an_answer(patch: Patch) -> None:
+    patch.setattr(pulse, "beads_in_question", lambda questions: {})
+
+
+@mutant
+def _an_attempt_costs_more_than_its_parts(patch: Patch) -> None:
+    known = Sums.__dict__["usd"]
+    patch.setattr(Sums, "usd", property(lambda sums: (known.__get__(sums, Sums) or 0.0) + 1.0))
+
+
+@mutant
+def _the_work_of_an_attempt_costs_twice_what_it_says(patch: Patch) -> None:
+    made = Attempt.__dict__["spent"]
+
+    def doubled(attempt: Attempt) -> Any:
+        return tuple(replace(call, usd=call.usd and 2 * call.usd) for call in made.__get__(attempt, Attempt))
+
+    patch.setattr(Attempt, "spent", property(doubled))
 
 
 @mutant

@@ -124,7 +124,8 @@ def as_document(attempt: Attempt, now: int, parked: str = "") -> dict[str, Any]:
             "output": tokens.output,
             "total": tokens.total,
         },
-        "cost_usd": attempt.cost_usd,
+        # to the millionth, as the sums beside it are
+        "cost_usd": None if attempt.cost_usd is None else round(attempt.cost_usd, 6),
         "spent": attempt.sums.record(),
         "base_rev": attempt.base_rev or None,
         "result_rev": attempt.result_rev or None,
