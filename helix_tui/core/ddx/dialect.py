@@ -199,6 +199,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """A cancelled child counts as finished there."""
     documents: DocumentRule
     """What its document graph takes in."""
+    commits_staged: bool = False
+    """Closing a bead commits what is staged here, and writes that commit into the row."""
     gates: tuple[RowGate, ...] = ()
     verbs: Mapping[str, DdxVerb] = {}
     """Per action the verb that it answered to, with its flags."""

@@ -79,6 +79,12 @@ def _unfolded_skill(root: Path, path: str) -> bool:
     return staged.startswith("120000") and (root / link).is_dir()
 
 
+def staged_beside_tracker(root: Path) -> bool:
+    """Whether anything but the tracker is staged; not where git does not answer."""
+    tracker = ":(exclude).ddx/beads.jsonl"
+    return bool(git_records(root, ("diff", "--cached", "--name-only", "-z", "--", ".", tracker), 5.0))
+
+
 def git_records(root: Path, words: Sequence[str], timeout: float, cap: int | None = None) -> str | None:
     """What a git that only reads prints of records that end in NUL; None where it does not answer.
 

@@ -340,10 +340,10 @@ def _lease_bases(project: Project, env: Mapping[str, str]) -> list[Path]:
 
 def _exec_roots(project: Project, env: Mapping[str, str]) -> list[Path]:
     """Execution roots that somebody configured: the environment, the project, the user."""
-    texts = [env.get("DDX_EXEC_WT_DIR", ""), _configured_worktree_root(project.ddx_dir / "config.yaml")]
+    texts = [env.get("DDX_EXEC_WT_DIR", ""), ddx_setting(project.ddx_dir / "config.yaml", *_WORKTREES)]
     home = env.get("HOME", "")
     if home:
-        texts.append(_configured_worktree_root(Path(home, ".ddx", "config.yaml")))
+        texts.append(ddx_setting(Path(home, ".ddx", "config.yaml"), *_WORKTREES))
     roots = []
     for text in texts:
         if text.startswith("~/") and home:
@@ -353,14 +353,17 @@ def _exec_roots(project: Project, env: Mapping[str, str]) -> list[Path]:
     return roots
 
 
-def _configured_worktree_root(config: Path) -> str:
-    """``executions.temp_worktree_root`` of a config.yaml: the one plain scalar of it that is needed here."""
-    # by hand: every start asks for this one line, and YAML is slow to load
+_WORKTREES = ("executions", "temp_worktree_root")
+
+
+def ddx_setting(config: Path, section: str, name: str) -> str:
+    """A plain scalar in a section of a config.yaml of ddx; empty where it is not set."""
+    # by hand: every start asks for one such line, and YAML is slow to load
     inside = False
     for line in text_of(config).split("\n"):
         if line[:1] not in ("", " ", "\t", "#"):
-            inside = line.split("#")[0].strip() == "executions:"
-        elif inside and line.strip().startswith("temp_worktree_root:"):
+            inside = line.split("#")[0].strip() == f"{section}:"
+        elif inside and line.strip().startswith(f"{name}:"):
             value = line.split(":", 1)[1].strip()
             if value[:1] in ("'", '"'):
                 return value[1:].partition(value[0])[0]

@@ -1,12 +1,20 @@
-"""What is said where the disk lets nobody take the gate."""
+"""What is said where the disk lets nobody take the gate, and of what ddx commits by itself."""
 
 from __future__ import annotations
 
-import pytest
+import subprocess
+from pathlib import Path
 
-from helix_tui.core.editing.execute.gate import GateBroken, WriteGate
+import pytest
+from msgspec.structs import replace
+
+from helix_tui.core.ddx.dialect import FAMILIES
+from helix_tui.core.editing import operations
+from helix_tui.core.editing.execute.gate import Executable, GateBroken, WriteGate, commits_staged
+from helix_tui.core.editing.plan.planner import plan
 from helix_tui.core.ground.project import find_project
 from tests.conftest import ProjectFactory
+from tests.core.supervision.conftest import queue_of, row
 
 
 def test_a_lock_that_cannot_be_written_says_so_and_what_to_do(project: ProjectFactory) -> None:
@@ -19,3 +27,36 @@ def test_a_lock_that_cannot_be_written_says_so_and_what_to_do(project: ProjectFa
         pytest.fail("nobody holds it")
     assert "Free space" in caught.value.advice
     assert isinstance(caught.value, OSError), "who deals with a disk deals with this"
+
+
+@pytest.mark.parametrize("always", ["always", '"always"', "always  # so we want it"])
+def test_ddx_commits_what_is_staged_beside_the_tracker(tmp_path: Path, always: str) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    ddx = Executable(("ddx",), tmp_path, {})
+    config, tracker = tmp_path / ".ddx" / "config.yaml", tmp_path / ".ddx" / "beads.jsonl"
+    config.parent.mkdir()
+    tracker.write_text("{}\n")
+    (tmp_path / "work.txt").write_text("work\n")
+    config.write_text(f"git:\n  auto_commit: {always}\n")
+    assert not commits_staged(ddx), "nothing is staged"
+    subprocess.run(["git", "-C", str(tmp_path), "add", str(tracker)], check=True)
+    assert not commits_staged(ddx), "the tracker is ddx's own"
+    subprocess.run(["git", "-C", str(tmp_path), "add", "work.txt"], check=True)
+    assert commits_staged(ddx)
+    assert not commits_staged(Executable(ddx.words, tmp_path, {"DDX_BEAD_DIR": str(tmp_path / "elsewhere")}))
+    for other in ("git:\n  auto_commit: never\n", "bead:\n  auto_commit: always\n", ""):
+        config.write_text(other)
+        assert not commits_staged(ddx), other
+
+
+def test_closing_says_what_ddx_commits_and_foretells_its_undo() -> None:
+    queue = queue_of([row("d-1"), row("d-2")])
+    wanted = [operations.close("d-1"), operations.close("d-2")]
+    plain = plan(wanted, queue, FAMILIES["head"])
+    assert plain.notes == ()
+    assert not any("closing_commit_sha" in line for line in plain.way_back)
+    made = plan(wanted, queue, replace(FAMILIES["head"], commits_staged=True))
+    assert made.notes == ("ddx commits what is staged with it: git.auto_commit is always",)
+    unset = [line for line in made.way_back if "closing_commit_sha" in line]
+    assert unset == ["ddx bead update d-1 --unset closing_commit_sha"], "the first takes all that is staged"
+    assert made.steps == plain.steps

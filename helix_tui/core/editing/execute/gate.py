@@ -16,11 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.client import MISSING, QUIET, Ddx, DdxError, advice_for, last_error
 from helix_tui.core.ddx.dialect import FAMILIES, Dialect
+from helix_tui.core.ddx.git_state import staged_beside_tracker
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.editing.journal import JournalHistory
@@ -31,7 +33,7 @@ from helix_tui.core.editing.undo import PlanChanged, differences, rests_on
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import make_folder
 from helix_tui.core.ground.process import Finished, run
-from helix_tui.core.ground.project import Project, find_ddx, find_project
+from helix_tui.core.ground.project import Project, ddx_setting, find_ddx, find_project
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line
 
@@ -301,7 +303,17 @@ def dialect_for(executable: Executable, *, fallback: Era) -> Dialect:
     # nothing is tried of the embedded tracker: what it does is known
     if executable.embedded:
         return FAMILIES["april" if executable.env.get("HELIX_DDX_ERA") == "april" else "head"]
-    return dialect_of(Path(executable.words[0]), executable.root, env=executable.env, fallback=fallback)
+    found = dialect_of(Path(executable.words[0]), executable.root, env=executable.env, fallback=fallback)
+    return replace(found, commits_staged=commits_staged(executable))
+
+
+def commits_staged(executable: Executable) -> bool:
+    """Whether closing a bead now would commit what somebody staged; reads ddx's settings, and may run git."""
+    own = executable.root / ".ddx"
+    # ddx commits a tracker that stands elsewhere in no repository
+    if Path(executable.env.get("DDX_BEAD_DIR") or own) != own:
+        return False
+    return ddx_setting(own / "config.yaml", "git", "auto_commit") == "always" and staged_beside_tracker(executable.root)
 
 
 def insist(made: Plan, shown: Plan | None, queue: Queue) -> None:

@@ -204,6 +204,10 @@ def add_unclaim(writing: PlanBuilder, bead_id: str) -> None:
     writing.add(("bead", "update", bead_id, "--unclaim"), {bead_id: edits}, leases={bead_id: False})
 
 
+CLOSING_COMMIT = "closing_commit_sha"
+"""Where ddx keeps the commit that closed a bead."""
+
+
 def plan_close(writing: PlanBuilder, operation: Operation) -> None:
     """``bead close``, by hand and without evidence."""
     overlay, bead_id = writing.overlay, operation.bead_id
@@ -232,7 +236,10 @@ def add_close(writing: PlanBuilder, bead_id: str) -> None:
     for other, status in falls.items():
         writing.notes.append(f"ddx will make {called(other)} {status} too")
     watched = [(other, field) for other in (bead_id, *falls) for field in BLOCKER_FIELDS]
-    watched.append((bead_id, "closing_commit_sha"))
+    watched.append((bead_id, CLOSING_COMMIT))
+    # the first of several takes all that is staged
+    if writing.dialect.commits_staged and not any(step.args[:2] == ("bead", "close") for step in writing.steps):
+        writing.notes.append("ddx commits what is staged with it: git.auto_commit is always")
     if writing.dialect.lifecycle:
         watched += [(other, "status") for other in near_cascade(overlay, bead_id)]
     writing.add(

@@ -23,6 +23,7 @@ from helix_tui.core.editing.plan import fields as field_planners
 from helix_tui.core.editing.plan import lifecycle
 from helix_tui.core.editing.plan.lifecycle import (
     BLOCKER_FIELDS,
+    CLOSING_COMMIT,
     add_close,
     add_reopen,
     add_status,
@@ -372,6 +373,10 @@ def plan_back(steps: Sequence[CommandStep], queue: Queue, dialect: Dialect) -> W
     for step in steps:
         after.apply(step.edits, step.leases)
         after.apply(step.ripple)
+    commits = [bead_id for step in steps for bead_id, name in step.watched if name == CLOSING_COMMIT]
+    if dialect.commits_staged and commits:
+        # which commit it will be is known afterwards only
+        after.apply({commits[0]: {CLOSING_COMMIT: "a commit to come"}})
     # what is only watched may not change, and then there is nothing to give back
     goal = {bead_id: fields for bead_id, fields in values_before(steps, queue).items() if bead_id in after.edits}
     back = way_back(PlanBuilder(after, dialect), goal)
