@@ -11,7 +11,7 @@ import html
 import re
 import unicodedata
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from msgspec import Struct
@@ -518,30 +518,34 @@ class _Meaning(Struct, frozen=True):
     wide: bool
 
 
+@cache
+def _class(shape: str) -> re.Pattern[str]:
+    """A class of words, compiled when a text first asks for it: all of them at once are a tenth of a hook."""
+    return re.compile(shape, re.I)
+
+
 @lru_cache(maxsize=1)
-def _meanings() -> tuple[tuple[_Meaning, ...], dict[str, re.Pattern[str]]]:
-    """The rules, and every class of words as a pattern; read when a text is first looked at."""
+def _meanings() -> tuple[tuple[_Meaning, ...], dict[str, str]]:
+    """The rules, and every class of words as it is written; read when a text is first looked at."""
     import tomllib  # here, because most commands screen nothing
 
     said = tomllib.loads(Path(__file__).with_name("guard_words.toml").read_text("utf-8"))
     stranger = _STRANGER_URL.format(known="|".join(said["known"]["hosts"]))
-    fixed = {
+    shapes = {
         "stranger": stranger + r"|\b[\w.+-]+@(?!example\.)[\w-]+\.(?:com|net|org|io|dev|ru)\b",
         "carries": stranger + r"\$[({]|" + stranger + r"\$\((?:cat|env|base64|whoami|git|printenv)",
+        "expanded": r"\$[({]",
         "piped": rf"\b(?:curl|wget)\b[^|;]{{1,200}}\|\s*{_PROGRAM}|<\(\s*(?:curl|wget)\b",
     }
     acts = {rule["act"] for rule in said["rules"] if "act" in rule}
-    classes = {name: re.compile(pattern, re.I) for name, pattern in fixed.items()}
     for name, words in said["words"].items():
         every = "|".join(words).replace(" ", r"\s+")
-        classes[name] = re.compile(
-            rf"{_LEAD}(?P<act>(?:{every})\b)" if name in acts else rf"(?<![\w])(?:{every})(?!\w)", re.I
-        )
+        shapes[name] = rf"{_LEAD}(?P<act>(?:{every})\b)" if name in acts else rf"(?<![\w])(?:{every})(?!\w)"
     rules = tuple(
         _Meaning(r["says"], r.get("act", ""), tuple(r["needs"]), r.get("unless", ""), r.get("wide", False))
         for r in said["rules"]
     )
-    return rules, classes
+    return rules, shapes
 
 
 def meant(text: str) -> Iterator[tuple[str, int, int]]:
@@ -551,23 +555,19 @@ def meant(text: str) -> Iterator[tuple[str, int, int]]:
     for place, (start, sentence) in enumerate(sentences):
         after = sentences[place + 1][1] if place + 1 < len(sentences) else ""
         for rule in rules:
+            at = _ordered(rule, sentence, classes)  # first: without an act, the large classes are not compiled
             around = f"{sentence} {after}" if rule.wide else sentence
-            if all(classes[name].search(around) for name in rule.needs):
-                at = _ordered(rule, sentence, classes)
-                if at is not None:
-                    yield rule.says, start + at[0], start + at[1]
+            if at is not None and all(_class(classes[name]).search(around) for name in rule.needs):
+                yield rule.says, start + at[0], start + at[1]
 
 
-def _ordered(rule: _Meaning, sentence: str, classes: dict[str, re.Pattern[str]]) -> tuple[int, int] | None:
+def _ordered(rule: _Meaning, sentence: str, classes: dict[str, str]) -> tuple[int, int] | None:
     """Where a sentence orders what a rule is about, if nothing there makes it careful."""
-    if rule.unless and classes[rule.unless].search(sentence):
-        return None
     if not rule.act:
-        found = classes[rule.needs[0]].search(sentence)
-        return found.span() if found else None
-    for found in classes[rule.act].finditer(sentence):
+        return found.span() if (found := _class(classes[rule.needs[0]]).search(sentence)) else None
+    for found in _class(classes[rule.act]).finditer(sentence):
         if not _NEGATED.search(sentence[: found.start("act")]):
-            return found.span("act")
+            return None if rule.unless and _class(classes[rule.unless]).search(sentence) else found.span("act")
     return None
 
 

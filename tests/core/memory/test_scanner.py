@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from helix_tui.core.memory import guard_rules
 from helix_tui.core.memory.guard import MAX_TEXT, scan
 
 LETTERS = string.ascii_letters + string.digits
@@ -492,3 +493,12 @@ def test_an_order_never_survives_whatever_stands_before_it(before: str) -> None:
 @given(st.text(alphabet="0123456789abcdef", min_size=7, max_size=64))
 def test_hashes_stay(digest: str) -> None:
     assert scan(f"commit {digest} in src/{digest}.py is the fix").clean
+
+
+def test_a_text_without_an_order_compiles_few_classes_of_words() -> None:
+    """A hook is a process of its own, and pays for every class that its first text asks for."""
+    guard_rules._class.cache_clear()
+
+    assert not list(guard_rules.meant("the celery worker hangs in pytest when the broker is away"))
+
+    assert 0 < guard_rules._class.cache_info().currsize < len(guard_rules._meanings()[1]) * 0.7
