@@ -14,6 +14,7 @@ from helix_tui.core.ground.time import NS
 from helix_tui.core.supervision.decide.need_view import grouped
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.screens.needs.need_list import need_rows
+from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.settings import Layout
 from helix_tui.widgets.rows.bead import RowContext
@@ -42,6 +43,18 @@ def test_old_needs_show_as_soon_as_there_is_room_for_them() -> None:
     assert kinds(12).count("fold") == 1, "those that do not fit stay folded"
     assert (kinds(16).count("fold"), len(kinds(16))) == (0, 16)
     assert kinds(99, ("proposals", "stale claims")) == ["group", "group"], "what somebody closed stays so"
+
+
+async def test_old_needs_stay_folded_only_where_no_line_is_left(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("exclamation_mark")
+        screen = cast(NeedsScreen, app.screen)
+        groups = grouped([Need("proposed", f"p-{n}", "why", 0, since=0) for n in range(50)], 40 * 86_400 * NS)
+        rows = screen._arranged(groups)
+        said = max(len(screen._about(row, 118)) for row in rows)
+        assert rows[-1].kind == "fold"
+        assert len(rows) == 40 - 4 - said
 
 
 def test_every_label_shows_and_the_parent_is_said_once() -> None:

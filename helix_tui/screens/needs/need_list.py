@@ -340,7 +340,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         groups = list(grouped(passing, now))
         if away := self._filter.passing(snoozed, queue, now):
             groups.append(NeedGroup(SNOOZED, away, ()))
-        rows = need_rows(groups, self._folded, self._unfolded, lines=self._room())
+        rows = self._arranged(groups)
         was = self.row
         self._rows = {row.key: row for row in rows}
         self._caption(snapshot, len(needs), len(passing), len(snoozed))
@@ -356,10 +356,15 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         self._flag()
         self.say_row()
 
-    def _room(self) -> int:
-        """Lines for rows: without status bar, caption, footer, the second line of the selected row, and its reason."""
-        height = self.app.size.height
-        return height - 4 - max(2, height // REASON_SHARE)
+    def _arranged(self, groups: Sequence[NeedGroup]) -> tuple[NeedRow, ...]:
+        """The rows; old ones too where the bars, the selected row's second line and the longest reason leave room."""
+        size = self.app.size
+        room, most = size.height - 4, max(2, size.height // REASON_SHARE)
+        rows = need_rows(groups, self._folded, self._unfolded, lines=room - most)
+        if len(rows) < room and any(row.kind == "fold" for row in rows):
+            said = min(most, max(len(self._about(row, max(16, size.width - 2))) for row in rows))
+            rows = need_rows(groups, self._folded, self._unfolded, lines=room - said)
+        return rows
 
     def _caption(self, snapshot: Snapshot, all_: int, passing: int, snoozed: int) -> None:
         count = f"{passing:,} of {all_:,}" if self._filter.text else f"{all_:,}" if all_ else ""
@@ -389,14 +394,12 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
             self._placed = after.key
             self.list.select(after.key)
 
-    def show_ages(self) -> None:
-        """The ages in the rows."""
-        self.show_again()
-
     def show_again(self) -> None:
         from helix_tui.core.snapshot.snapshot import Change
 
         self.show_snapshot(self.console.snapshot, Change())
+
+    show_ages = show_again
 
     @property
     def row(self) -> NeedRow | None:
@@ -548,10 +551,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
     def action_unfold(self) -> None:
         """Show the group under the cursor, the old ones too where it is shown already."""
         if (row := self.row) is not None:
-            if row.group in self._folded:
-                self._folded.discard(row.group)
-            else:
-                self._unfolded.add(row.group)
+            (self._folded.discard if row.group in self._folded else self._unfolded.add)(row.group)
             self.show_again()
 
     def action_next_part(self) -> None:
