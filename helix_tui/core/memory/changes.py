@@ -56,10 +56,11 @@ class MemoryChanges:
         """Remove memories with their edges; None where none of them is there."""
         with self._memory.write():
             gone = self._memory.remove(names)
-            count = len(gone.get("memory", ()))
-            if not count:
+            removed = gone.get("memory", ())
+            if not removed:
                 return None
-            what = f"“{shown_name(names[0])[:60]}”" if count == 1 else f"{count} memories"
+            # by the name it has: it may have been asked for by its number, among others that are not there
+            what = f"“{shown_name(removed[0]['name'])[:60]}”" if len(removed) == 1 else f"{len(removed)} memories"
             return self._note(kind, f"{kind} {what}", {"removed": gone})
 
     def edit(self, name: str, change: MemoryEdit) -> tuple[MemoryChange | None, Correction]:

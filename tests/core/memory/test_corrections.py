@@ -329,3 +329,12 @@ def test_a_database_of_an_earlier_release_gets_revisions(opener: Opener) -> None
     memory.store(TRIGGER, RIGHT)
     memory.feedback(utilized=[name], verified="failed", attempt="early")
     assert (_of(memory, name).uses, memory.revisions(name)[0].memory.failed) == (0, 1)
+
+
+def test_a_memory_removed_by_its_number_is_named(opener: Opener, plane: Plane) -> None:
+    memory = opener(plane)
+    name = name_of(memory, TRIGGER, WRONG)
+    (row,) = memory.list()
+    change = MemoryChanges(memory).remove(["none-such", str(row.id)])
+    assert change is not None
+    assert change.title == f"remove “{name}”"
