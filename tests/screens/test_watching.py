@@ -292,7 +292,7 @@ async def test_what_is_new_is_told_once_and_not_in_quiet_hours(
         await at_rest(pilot)
         looked(app)
         await at_rest(pilot)
-        said = "demo: 2 need you: proposals: “Title of a”: no worker picks it until it is accepted"
+        said = "demo: 2 need you: proposal: “Title of a”: no worker picks it until it is accepted"
         assert told == [f"\a\x1b]9;{said}\x1b\\"]
         (document,) = map(json.loads, out.read_text().splitlines())
         assert [need["bead_id"] for need in document["needs"]] == ["a"]
