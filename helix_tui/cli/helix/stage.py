@@ -25,7 +25,7 @@ from helix_tui.core.editing.plan.planner import plan
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.decide.check import Checker, facts_text
 from helix_tui.core.supervision.decide.verdict import decide
-from helix_tui.core.supervision.signals.focus import WORD, missing_bead, read_scope
+from helix_tui.core.supervision.signals.focus import WORD, read_scope
 from helix_tui.core.supervision.signals.responses import Level
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate
 from helix_tui.core.supervision.stages.results import raise_from
@@ -34,6 +34,7 @@ from helix_tui.core.supervision.stages.stage_run import (
     acquire,
     command_of,
     context_text,
+    find_missing,
     hand_back,
     perform,
     plan_governing,
@@ -100,19 +101,22 @@ def run(call: Call) -> int:
 
 
 def _refuse_missing(curator: Curator, stage: Stage, word: str) -> None:
-    """Pay no agent for a look at a bead that does not exist."""
+    """Pay no agent for a look at what is not there."""
     from helix_tui.core.editing.undo import Unreadable
 
     try:
         queue = curator.look().queue
     except Unreadable:  # a repository without a queue can be reviewed too
         return
-    # a file or folder may be called like a bead's id
-    if not (curator.project.root / word).exists() and missing_bead(queue, read_scope(word)):
-        raise CliError(
-            f"cannot {stage.name} {clean_line(word, 120)}: the tracker has no such bead",
-            "`helix-tui queue` lists the beads; without a scope the whole repository is meant.",
-        )
+    missing = find_missing(curator.project, queue, stage, word)
+    if missing is None:
+        return
+    near = ", ".join(clean_line(name, 80) for name in missing.near)
+    raise CliError(
+        f"cannot {stage.name} {clean_line(word, 120)}: {missing.why}",
+        (f"Near it: {near}. " if near else "`helix-tui queue` lists the beads. ")
+        + f"Without a scope {'the last commit' if stage.scope != WORD else 'the whole repository'} is meant.",
+    )
 
 
 def _print_governing(call: Call, curator: Curator, bead_id: str, done: StageOutcome) -> None:

@@ -252,6 +252,28 @@ def test_a_bead_that_does_not_exist_costs_no_call(name: str, helix: Any, stage: 
         assert helix(world, name, word, "--dry-run").code == 0, word
 
 
+@pytest.mark.parametrize("name", ["review", "polish", "align"])
+def test_a_scope_that_names_nothing_costs_no_call(name: str, helix: Any, stage: StageFactory) -> None:
+    world = stage([row("demo-1", title="Take payments", labels=["area:billing"])], git=True)
+    (world.root / "docs").mkdir()
+    (world.root / "docs" / "ledger.md").write_text("---\nddx:\n  id: FEAT-007\n---\n# Rounding of sums\n")
+    (world.root / ".ddx" / "beads-archive.jsonl").write_text(json.dumps(row("demo-9", status="closed")) + "\n")
+    git = ("git", "-C", str(world.root), "-c", "user.name=a", "-c", "user.email=a@b")
+    for words in (("add", "docs"), ("commit", "-qm", "docs")):
+        subprocess.run([*git, *words], check=True)
+    for word, near in (("biling", "billing"), ("ledgre.md", "ledger.md"), ("FEAT-070", "FEAT-007")):
+        for more in ([], ["--dry-run"]):
+            ran = helix(world, name, word, *more)
+            assert ran.code != 0, word
+            assert f"cannot {name} {word}: no bead" in ran.err
+            assert near in ran.err
+    assert not world.calls
+    assert list(world.rows()) == ["demo-1"]
+    there = ("billing", "docs/ledger.md", "docs/*.md", "feat-007", "rounding", "payments", "demo-9", "HEAD", "area:ui")
+    for word in (*there, "the parser of dates"):
+        assert helix(world, name, word, "--dry-run").code == 0, word
+
+
 def test_a_repository_overrides_a_prompt(helix: Any, stage: StageFactory) -> None:
     world = stage([row("a-1")])
     own = world.root / ".helix" / "prompts" / "polish.md"

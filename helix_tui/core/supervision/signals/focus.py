@@ -267,12 +267,16 @@ def named_beads(queue: Queue, scope: Scope) -> tuple[str, ...] | None:
     return named or None
 
 
-def missing_bead(queue: Queue, scope: Scope) -> bool:
-    """Whether a scope is written like an id of this tracker and names no bead, label or document there."""
-    if scope is None or not _ID.fullmatch(scope) or named_beads(queue, scope) is not None:
-        return False
+def written_like_a_bead(queue: Queue, word: str) -> bool:
+    """Whether a word is written like an id of this tracker."""
     prefixes = {bead_id.rpartition("-")[0] for bead_id in queue.beads if "-" in bead_id}
-    return scope.rpartition("-")[0] in prefixes
+    return bool(_ID.fullmatch(word)) and word.rpartition("-")[0] in prefixes
+
+
+def names_of(queue: Queue) -> tuple[str, ...]:
+    """What a scope can be called by this queue: ids, labels, areas without their mark, specifications."""
+    words = (word for bead in queue.beads.values() for word in (bead.id, *bead.labels, bead.spec_id))
+    return tuple(dict.fromkeys(word.removeprefix("area:") for word in words if word))
 
 
 def under(queue: Queue, bead_id: str) -> set[str]:

@@ -15,7 +15,9 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.tracker import read_archive
 from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.documents.source import GoverningDocuments
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator, Result
@@ -24,10 +26,18 @@ from helix_tui.core.editing.steps import called
 from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import replace_file
+from helix_tui.core.ground.git import GitFailed, ask_git, read_git
 from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.supervision.signals.focus import Scope, scope_word
+from helix_tui.core.supervision.signals.focus import (
+    Scope,
+    named_beads,
+    names_of,
+    read_scope,
+    scope_word,
+    written_like_a_bead,
+)
 from helix_tui.core.supervision.signals.orphans import ALIGN, PLANNING, find_orphans, governs_alignment
 from helix_tui.core.supervision.stages.commit import NO_TRAILERS, Trailers, parse_trailers
 from helix_tui.core.supervision.stages.delegate import LOGS, AgentAnswer, AgentChoice, Delegate
@@ -98,6 +108,74 @@ def command_of(project: Project, delegate: Delegate, stage: Stage, agent_choice:
     """
     place = Path(LOGS, f"<time>-{stage.name}.prompt.md")
     return ("ddx", *delegate.question(place, agent_choice_for(stage, agent_choice), writes=stage.writes))
+
+
+class Missing(Struct, frozen=True):
+    """A scope that names nothing."""
+
+    why: str
+    near: tuple[str, ...] = ()
+    """The names most like it."""
+
+
+def find_missing(project: Project, queue: Queue, stage: Stage, word: str) -> Missing | None:
+    """What a scope lacks that names nothing here; None where it names something, or nobody can tell.
+
+    Several words are a description, and the agent's to read.
+    """
+    scope = read_scope(word)
+    if scope is None or scope == stage.scope or len(scope.split()) > 1 or named_beads(queue, scope):
+        return None
+    path = scope.partition("#")[0].partition(":")[0]
+    if path and (project.root / path).exists():  # it may be called like a bead's id
+        return None
+    archive = read_archive(project.archive_file).beads
+    if scope in archive:
+        return None
+    if written_like_a_bead(queue, scope):
+        return Missing("the tracker has no such bead", _near(scope, (*queue.beads, *archive)))
+    if not stage.there or _is_said(project, queue, scope):
+        return None
+    documents = GoverningDocuments(project).get()
+    if documents.search(scope, most=1):
+        return None
+    listed = ask_git(project.root, "ls-files", "-z", cap=_NAMES_CAP)
+    files = listed.out.split("\0") if listed is not None else []
+    stems = (stem for name in files for stem in (name, Path(name).name, Path(name).stem))
+    why = "no bead, label, document, file, commit or word of the repository is called so"
+    return Missing(why, _near(scope, dict.fromkeys((*names_of(queue), *documents.all, *stems, *_AREAS))))
+
+
+def _is_said(project: Project, queue: Queue, word: str) -> bool:
+    """Whether a word is an area, stands in a bead's title or a file, or git knows it as a commit, a range or a pattern
+    of files; also where git does not answer."""
+    if word.removeprefix("area:") in scope_areas(project, None):
+        return True
+    whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
+    if any(whole.search(bead.title) for bead in queue.beads.values()):
+        return True
+    quiet = ("rev-list", "--max-count=1", "--quiet", "--end-of-options", word.removeprefix("commit:"), "--")
+    files = (":(exclude).ddx", ":(exclude).helix")  # beads have been asked; a prompt kept there may quote the word
+    try:
+        return (
+            read_git(project.root, *quiet, check=False).rc == 0
+            or bool(read_git(project.root, "ls-files", "-z", "--", word, cap=1, check=False).out)
+            or read_git(project.root, "grep", "-qiwF", "-e", word, "--", ".", *files, check=False).rc != 1
+        )
+    except GitFailed:
+        return True
+
+
+def _near(word: str, names: Iterable[str]) -> tuple[str, ...]:
+    """The names most like a word; its time grows with the square of their length."""
+    from difflib import get_close_matches
+
+    short = {name[:80].lower(): name for name in names if name}
+    return tuple(short[each] for each in get_close_matches(word[:80].lower(), short, n=3))
+
+
+_NAMES_CAP = 1 << 20
+"""Bytes of file names among which a name that is like a scope is sought."""
 
 
 def _held(project: Project, done: StageOutcome) -> StageOutcome:

@@ -59,6 +59,8 @@ class Stage(Struct, frozen=True):
     """It changes documents or beads, so that its agent needs the permission."""
     scope: str = WORD
     """What it is about where nobody says."""
+    there: bool = False
+    """It looks at what is there: a scope that names nothing is refused before an agent is paid."""
 
     @property
     def stance(self) -> str:
@@ -135,6 +137,7 @@ STAGES = {
                 _count("ISSUES_MODIFIED"),
                 _count("ISSUES_CREATED"),
             ),
+            there=True,
         ),
         Stage(
             "evolve",
@@ -159,6 +162,7 @@ STAGES = {
                 _count("EXECUTION_ISSUES_CREATED"),
             ),
             governed=True,
+            there=True,
         ),
         Stage(
             "backfill",
@@ -182,6 +186,7 @@ STAGES = {
                 _count("FINDINGS_FILED"),
             ),
             scope="last-commit",
+            there=True,
         ),
         Stage(
             "experiment",
