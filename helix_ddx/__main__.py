@@ -16,8 +16,8 @@ _DDX = {"bead": "", "beads": "", "work": "", "version": "", "try": "head", "agen
 """Verbs of DDx's own and the era that has them; their command line reads and complains as DDx's does."""
 
 _VERBS: dict[str, tuple[str, str]] = {
-    "demo-workspace": ("demo.verb", "make a throw-away project with a queue"),
-    "drain": ("demo.verb", "work until nothing is ready that was not tried, then sum up"),
+    "demo-workspace": ("demo.workspace", "make a throw-away project with a queue"),
+    "drain": ("demo.workspace", "work until nothing is ready that was not tried, then sum up"),
 }
 """Verb -> (module with ``add_arguments`` and ``run``, one line of help)."""
 

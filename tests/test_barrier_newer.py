@@ -11,8 +11,7 @@ import pytest
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.supervision.decide.notifications import NewsWatch
 from helix_tui.screens.background import Notifier
-from helix_tui.screens.needs.actions import BesideQueue
-from helix_tui.screens.needs.question import QuestionSheet
+from helix_tui.screens.needs.actions import BesideQueue, QuestionSheet
 from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.screens.tour import Tour, TourCard

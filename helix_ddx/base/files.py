@@ -1,18 +1,23 @@
 """What leaves helix-ddx: every byte that it puts on disk, and every other program that it starts.
 
-Bytes go through a ``Disk``, whose watchers hear of each write, as JSON in Go's spelling. Programs are git, a project's
-hook and another tracker's export.
+Bytes go through a ``Disk``, whose watchers hear of each write, as JSON in Go's spelling; values, times and ids have the
+forms in which Go prints them, and DDx therefore writes them. Programs are git, a project's hook and another tracker's
+export.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+
+from helix_tui.core.ground.time import NEVER, NS, format_instant, parse_instant
 
 Watcher = Callable[[str, Path, str], None]
 """Called with the operation (create, append, replace, delete), the path and the text that was written."""
@@ -135,3 +140,149 @@ def hook(path: Path, record: bytes, *, timeout: float) -> tuple[int, str]:
     """
     code, _, said = ask([os.fspath(path)], Path.cwd(), given=record, timeout=timeout)
     return code, said
+
+
+ZERO_TIME = "0001-01-01T00:00:00Z"
+
+_CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{0,8}[1-9])?Z\Z")
+
+
+class Number(str):
+    """A number as it was written, so that 1.50 stays 1.50 and 1e400 stays what it is."""
+
+
+class Ordered(dict[str, Any]):
+    """An object whose fields keep their order: one that is a struct in DDx, not a map."""
+
+
+def loads(data: bytes | str) -> Any:
+    """Decode JSON; numbers keep their spelling.
+
+    Raises:
+        ValueError: no JSON.
+    """
+    text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    # Python takes NaN and Infinity for numbers, Go does not
+    return json.loads(text, parse_int=Number, parse_float=Number, parse_constant=_refuse)
+
+
+def _refuse(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def pretty(value: Any) -> str:
+    """JSON as Go's encoder prints it with an indent of two; fields of a map sorted."""
+    return "".join(_pretty(value, "\n")) + "\n"
+
+
+def _pretty(value: Any, newline: str) -> Iterator[str]:
+    deeper = newline + "  "
+    if isinstance(value, Number):
+        yield value
+    elif isinstance(value, dict) and value:
+        mark = "{"
+        for key in value if isinstance(value, Ordered) else sorted(value):
+            yield f"{mark}{deeper}{go_json(key)}: "
+            yield from _pretty(value[key], deeper)
+            mark = ","
+        yield newline + "}"
+    elif isinstance(value, list) and value:
+        mark = "["
+        for item in value:
+            yield mark + deeper
+            yield from _pretty(item, deeper)
+            mark = ","
+        yield newline + "]"
+    else:
+        yield go_json(value)
+
+
+def compact(value: Any, *, html: bool = True) -> str:
+    """JSON on one line, fields sorted; without ``html`` the characters ``<>&`` stay as they are."""
+    if isinstance(value, Number):
+        return str(value)
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{_word(key, html)}:{compact(value[key], html=html)}" for key in sorted(value)) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(compact(item, html=html) for item in value) + "]"
+    return _word(value, html)
+
+
+def _word(value: Any, html: bool) -> str:
+    if html:
+        return go_json(value)
+    text = json.dumps(value, ensure_ascii=False)
+    return text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+
+
+def plain(value: Any) -> str:
+    """A decoded value as ``%v`` prints it."""
+    if value is None:
+        return "<nil>"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, dict):
+        return "map[" + " ".join(f"{key}:{plain(value[key])}" for key in sorted(value)) + "]"
+    if isinstance(value, list):
+        return "[" + " ".join(plain(item) for item in value) + "]"
+    if isinstance(value, Number):
+        return _float(value)
+    return str(value)
+
+
+def _float(number: Number) -> str:
+    """A number that went through a 64-bit float, in ``%v``: the shortest form, with an exponent from 1e21."""
+    value = float(number)
+    if value == 0 or 1e-4 <= abs(value) < 1e21:
+        text = f"{value:.0f}" if value.is_integer() else repr(value)
+        return text if "e" not in text else f"{value:f}"
+    mantissa, _, exponent = repr(value).partition("e")
+    if not exponent:
+        return repr(value)
+    return f"{mantissa.removesuffix('.0')}e{exponent[0]}{exponent[1:]:0>2}"
+
+
+def time_text(text: object) -> str:
+    """A time as Go writes it again after reading it: no trailing zeros, its zero time for no time at all."""
+    if isinstance(text, str) and _CANONICAL.match(text):
+        return text
+    instant = parse_instant(text)
+    if instant is None:
+        return ZERO_TIME
+    zone = str(text)[-6:] if str(text)[-1] != "Z" else "Z"
+    whole, _, fraction = str(text).removesuffix(zone).replace(",", ".").partition(".")
+    fraction = fraction[:9].rstrip("0")
+    return f"{whole}.{fraction}{zone}" if fraction else whole + zone
+
+
+def clock_text(text: object) -> str:
+    """A time for people: date and time of day."""
+    return time_text(text)[:19].replace("T", " ")
+
+
+def second_text(text: object) -> str:
+    """A time in RFC 3339 without its fraction."""
+    return re.sub(r"\.\d+", "", time_text(text))
+
+
+def instant_of(text: object) -> int:
+    """An instant; Go's zero time where the text is none."""
+    found = parse_instant(text)
+    return NEVER if found is None else found
+
+
+def stamp(at: int) -> str:
+    """RFC 3339 with up to nine digits, trailing zeros cut, as Go's RFC3339Nano."""
+    fraction = f"{at % NS:09d}".rstrip("0")
+    whole = format_instant(at)
+    return f"{whole[:-1]}.{fraction}Z" if fraction else whole
+
+
+def second(at: int) -> str:
+    """RFC 3339 in whole seconds."""
+    return format_instant(at)
+
+
+def attempt_id(at: int, tail: str) -> str:
+    """``YYYYMMDDTHHMMSS-<8 hex>``: sorts by time."""
+    return f"{datetime.fromtimestamp(at // NS, UTC):%Y%m%dT%H%M%S}-{tail[:8]}"

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from helix_ddx.base.files import go_json
-from helix_ddx.base.go_format import attempt_id, second, stamp
+from helix_ddx.base.files import attempt_id, go_json, second, stamp
 from helix_ddx.simulator import head_records as records
 from helix_ddx.simulator.script import HARNESS
 from helix_ddx.simulator.worker import ClaimRaceError, Json, SimulatedAttempt, Worker, why_nothing

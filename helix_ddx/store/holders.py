@@ -17,12 +17,10 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from helix_ddx.base.files import go_json
+from helix_ddx.base.files import go_json, stamp
 from helix_ddx.base.flags import Refused
-from helix_ddx.base.go_format import stamp
-from helix_ddx.store.lifecycle import check_row
 from helix_ddx.store.places import TrackerRow, lease_folder
-from helix_ddx.store.tracker import Beads
+from helix_ddx.store.tracker import Beads, check_row
 from helix_ddx.store.workspace import VerbCall
 from helix_tui.core.beads.readiness import Claims
 from helix_tui.core.beads.record import Bead, UnreadableLine

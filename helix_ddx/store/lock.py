@@ -18,9 +18,8 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from helix_ddx.base.files import Disk
+from helix_ddx.base.files import Disk, second
 from helix_ddx.base.flags import Refused, parse_duration, parse_float
-from helix_ddx.base.go_format import second
 from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.time import NS, now_ns, parse_instant
 

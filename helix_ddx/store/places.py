@@ -21,8 +21,7 @@ from typing import Any
 
 import msgspec
 
-from helix_ddx.base.files import go_json
-from helix_ddx.base.go_format import Number, loads
+from helix_ddx.base.files import Number, go_json, loads
 from helix_tui.core.beads.record import Bead, UnreadableLine, decode_bead
 
 LEASES = "ddx-claim-heartbeats"

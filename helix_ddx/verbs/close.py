@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from helix_ddx.base.files import instant_of, second
 from helix_ddx.base.flags import Refused
-from helix_ddx.base.go_format import instant_of, second
 from helix_ddx.store import events as history
 from helix_ddx.store.commits import resolve_commit, writing
 from helix_ddx.store.holders import FRESH, change_row, read_lease, remove_lease
-from helix_ddx.store.lifecycle import StatusChange, transition
 from helix_ddx.store.places import TrackerRow
-from helix_ddx.store.tracker import Beads
+from helix_ddx.store.tracker import Beads, StatusChange, transition
 from helix_ddx.store.workspace import VerbCall
 from helix_ddx.verbs.create_update import clear_claim
 from helix_ddx.verbs.edges import open_dependencies, reject_open_dependencies

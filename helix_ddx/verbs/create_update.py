@@ -7,15 +7,13 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from helix_ddx.base.files import go_json
+from helix_ddx.base.files import go_json, instant_of, second, stamp
 from helix_ddx.base.flags import Refused
-from helix_ddx.base.go_format import instant_of, second, stamp
 from helix_ddx.store.commits import resolve_commit, writing
 from helix_ddx.store.events import add_inline, new_event
 from helix_ddx.store.holders import change_row, claims_of, remove_lease, run_hook, write_lease
-from helix_ddx.store.lifecycle import StatusChange, check_row, transition
 from helix_ddx.store.places import KNOWN, TrackerRow
-from helix_ddx.store.tracker import Beads, write_whole
+from helix_ddx.store.tracker import Beads, StatusChange, check_row, transition, write_whole
 from helix_ddx.store.workspace import VerbCall
 from helix_ddx.verbs import edges
 from helix_tui.core.beads.readiness import classify

@@ -9,9 +9,8 @@ import msgspec
 from helix_ddx.base.flags import Refused
 from helix_ddx.store import events as history
 from helix_ddx.store.commits import writing
-from helix_ddx.store.lifecycle import APRIL_STATUSES
 from helix_ddx.store.places import TrackerRow
-from helix_ddx.store.tracker import Beads
+from helix_ddx.store.tracker import APRIL_STATUSES, Beads
 from helix_ddx.store.workspace import VerbCall
 from helix_ddx.verbs.lists import everything
 from helix_tui.core.beads.graph import Graph

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from helix_ddx.base.files import clock_text, loads, plain, second_text
 from helix_ddx.base.flags import Refused
-from helix_ddx.base.go_format import clock_text, loads, plain, second_text
 from helix_ddx.store import events as history
 from helix_ddx.store.holders import read_lease
 from helix_ddx.store.places import KNOWN, TrackerRow

@@ -15,14 +15,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from helix_ddx.base.files import Ordered, instant_of, loads, second, second_text, stamp
 from helix_ddx.base.flags import Refused
-from helix_ddx.base.go_format import Ordered, instant_of, loads, second, second_text, stamp
 from helix_ddx.store import events as history
 from helix_ddx.store.commits import writing
 from helix_ddx.store.holders import ActiveWork, change_row, read_leases, read_run_records, read_workers
-from helix_ddx.store.lifecycle import transition
 from helix_ddx.store.places import TrackerRow
-from helix_ddx.store.tracker import Beads
+from helix_ddx.store.tracker import Beads, transition
 from helix_ddx.store.workspace import VerbCall
 from helix_ddx.verbs.close import close_by_hand, note
 from helix_ddx.verbs.edges import edge

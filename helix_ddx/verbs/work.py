@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from helix_ddx.base.files import ZERO_TIME, instant_of, second, stamp, time_text
 from helix_ddx.base.flags import Refused
-from helix_ddx.base.go_format import ZERO_TIME, instant_of, second, stamp, time_text
 from helix_ddx.store.commits import writing
 from helix_ddx.store.events import add_inline, new_event
 from helix_ddx.store.holders import ActiveWork, change_row, read_run_records, read_workers

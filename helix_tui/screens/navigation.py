@@ -262,7 +262,7 @@ class Traveller(App[int]):
 
     def list_unread(self) -> None:
         """Lay the list of unread lines on the screen."""
-        from helix_tui.screens.queue.unread_lines import UnreadScreen
+        from helix_tui.screens.queue.keys import UnreadScreen
 
         self._lay_on(UnreadScreen)
 

@@ -18,7 +18,7 @@ from helix_tui.widgets import figures
 from helix_tui.widgets.chrome.header import PulseFacts
 
 if TYPE_CHECKING:
-    from helix_tui.core.ddx.attempts.sums import Sums
+    from helix_tui.core.ddx.attempts.attempt import Sums
     from helix_tui.core.snapshot import Snapshot
     from helix_tui.core.supervision.decide.check import StatusSummary
     from helix_tui.core.supervision.decide.needs import Need
@@ -159,7 +159,7 @@ def _spent(
     snapshot: Snapshot, status_summary: StatusSummary | None, now: int, *, running: bool
 ) -> tuple[str, str, bool]:
     """What today cost, in full and as short as can be, and whether a part of the budget is spent."""
-    from helix_tui.core.ddx.attempts.sums import format_sum  # not before an attempt is there
+    from helix_tui.core.ddx.attempts.attempt import format_sum  # not before an attempt is there
     from helix_tui.core.supervision.run_state.budget import SPANS
 
     sums = _sums_since(snapshot.attempts, midnight(now))

@@ -6,7 +6,7 @@ the upper end.
 
 from __future__ import annotations
 
-from helix_tui.core.ddx.attempts.sums import format_usd
+from helix_tui.core.ddx.attempts.attempt import format_usd
 from helix_tui.core.ground.time import NS, format_age, format_span, local_moment
 from helix_tui.widgets.base.line import Span
 

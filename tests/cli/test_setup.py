@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from helix_tui.cli import search_hint
 from helix_tui.cli.setup import weights
+from helix_tui.core import embedding
 from helix_tui.core.embedding import Loaded, Search, Weights
 from tests.cli.conftest import Cli
 
@@ -100,7 +100,7 @@ def test_the_hint_comes_once(cli: Cli, without: list[Loaded], monkeypatch: pytes
     import helix_tui.cli.memory.operations as operations
 
     monkeypatch.setattr(operations, "load_encoder", lambda: NONE)
-    monkeypatch.setattr(search_hint, "load_encoder", lambda: NONE)
+    monkeypatch.setattr(embedding, "load_encoder", lambda: NONE)
     root = project([], git=True)
     hint = "helix-tui setup"
     assert hint in cli("memory", "recall", "auth", "-C", root).err

@@ -17,9 +17,8 @@ from helix_tui.core.beads import counts, readiness
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.readiness import Queue, Standing
 from helix_tui.core.ddx.attempts import verdict
-from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.attempt import Attempt, Sums, sum_calls
 from helix_tui.core.ddx.attempts.from_events import BeadEvents
-from helix_tui.core.ddx.attempts.sums import Sums, sum_calls
 from helix_tui.core.ground.time import NS, format_day
 from helix_tui.core.insights import cells
 from helix_tui.core.insights.cells import Cell

@@ -13,8 +13,8 @@ from typing import Any
 from helix_tui.cli.call import Call
 from helix_tui.cli.helix.needs import NeedsReader
 from helix_tui.cli.show.ask import _work, brief_document
+from helix_tui.core.ddx.attempts.attempt import format_sum, read_sums
 from helix_tui.core.ddx.attempts.evidence import compare
-from helix_tui.core.ddx.attempts.sums import format_sum, read_sums
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.evidence.session import AskSession
 from helix_tui.core.ground.time import format_day, parse_instant

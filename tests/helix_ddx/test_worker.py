@@ -14,8 +14,7 @@ from typing import Any
 
 import pytest
 
-from helix_ddx.demo.verb import drain
-from helix_ddx.demo.workspace import bead_id, build_demo
+from helix_ddx.demo.workspace import bead_id, build_demo, drain
 from helix_ddx.simulator.script import HARNESS
 from helix_ddx.simulator.verb import make_worker
 from helix_ddx.simulator.worker import Orders, SimulatedResult

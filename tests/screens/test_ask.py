@@ -95,7 +95,7 @@ async def test_keys_that_move_are_no_begin_of_a_question(app: Console, monkeypat
         screen = await settled(pilot)
         await pilot.press("j", "j", "k", "h", "f12")
         assert screen.prompt is None
-        monkeypatch.setattr("helix_tui.screens.ask.question_line.TYPED_TOGETHER", -1.0)
+        monkeypatch.setattr("helix_tui.screens.ask.answers.TYPED_TOGETHER", -1.0)
         await pilot.press("h", "e")
         await pilot.pause()
         assert screen.prompt is not None
@@ -180,7 +180,7 @@ async def test_enter_on_a_source_opens_the_editor_at_its_line(app: Console, monk
         opened.append((path, line))
         return ""
 
-    monkeypatch.setattr("helix_tui.screens.ask.question_line.open_at", note)
+    monkeypatch.setattr("helix_tui.screens.ask.answers.open_at", note)
     async with app.run_test(size=(120, 50)) as pilot:
         screen = await asked(pilot, STORM)
         await pilot.press("enter")
@@ -303,7 +303,7 @@ async def test_files_show_as_a_question_is_typed_and_one_can_be_opened(
         opened.append(path)
         return ""
 
-    monkeypatch.setattr("helix_tui.screens.ask.question_line.open_at", note)
+    monkeypatch.setattr("helix_tui.screens.ask.answers.open_at", note)
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await settled(pilot)
         await pilot.press("i", *"restore")

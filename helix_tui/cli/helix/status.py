@@ -10,7 +10,7 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.loading import load, note_unread
 from helix_tui.cli.queue_lines import counts_of, queue_line
 from helix_tui.core.beads.counts import QueueCounts
-from helix_tui.core.ddx.attempts.sums import format_tokens, format_whole, read_sums
+from helix_tui.core.ddx.attempts.attempt import format_tokens, format_whole, read_sums
 from helix_tui.core.ddx.dialect import Shut
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line

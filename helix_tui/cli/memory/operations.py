@@ -16,13 +16,12 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import curator_of, told
-from helix_tui.cli.loading import find_bead, locate
+from helix_tui.cli.loading import find_bead, hint_once, locate
 from helix_tui.cli.memory import lessons
 from helix_tui.cli.memory import plans as planning
 from helix_tui.cli.memory import report as corrections
 from helix_tui.cli.memory import report as telling
 from helix_tui.cli.memory.plans import names
-from helix_tui.cli.search_hint import hint_once
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator

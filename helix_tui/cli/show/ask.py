@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError, columns
-from helix_tui.cli.loading import judge, locate
-from helix_tui.cli.search_hint import hint_once
+from helix_tui.cli.loading import hint_once, judge, locate
 from helix_tui.core.ask.answer.model import ask_model
 from helix_tui.core.ask.corpus.listing import NothingToAsk, Source, read_file
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index

@@ -9,10 +9,17 @@ from typing import Any
 from helix_tui.cli.call import Call, columns
 from helix_tui.cli.loading import Present, add_since, archived_bead, began_since, find_bead, load, since_of
 from helix_tui.core.beads.tracker import Tracker
-from helix_tui.core.ddx.attempts.attempt import Attempt, count_headings, count_outcomes
+from helix_tui.core.ddx.attempts.attempt import (
+    Attempt,
+    Sums,
+    count_headings,
+    count_outcomes,
+    format_sum,
+    format_whole,
+    sum_calls,
+)
 from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
-from helix_tui.core.ddx.attempts.sums import Sums, format_sum, format_whole, sum_calls
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ddx.runs.running import Run, holds

@@ -23,8 +23,9 @@ from helix_tui.core.evidence.session import AskRequest, AskSession, Document, Mo
 from helix_tui.core.evidence.sources import ArchivedAttempts, WorkRecords, read_memories, read_runs
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
-from helix_tui.screens.ask.answers import TABS, AnswerView
-from helix_tui.screens.ask.question_line import (
+from helix_tui.screens.ask.answers import (
+    TABS,
+    AnswerView,
     Drafted,
     IndexStands,
     QuestionLine,

@@ -34,9 +34,8 @@ from helix_tui.screens.editing.requests import DriftRequest, RecoveryRequest, re
 from helix_tui.screens.external_editor import open_first_change
 from helix_tui.screens.memory.changes import MemoryPreviewSheet
 from helix_tui.screens.needs import actions
-from helix_tui.screens.needs.actions import AnswerRequest, LandRequest, ResolvedRequest
+from helix_tui.screens.needs.actions import AnswerRequest, LandRequest, QuestionSheet, ResolvedRequest, answer_choices
 from helix_tui.screens.needs.need_list import KEYS, NeedList, title_of
-from helix_tui.screens.needs.question import QuestionSheet, answer_choices
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 

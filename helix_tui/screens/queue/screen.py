@@ -36,8 +36,7 @@ from helix_tui.screens.editing.keys import MarkKeys
 from helix_tui.screens.external_editor import open_first_change
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.queue.bead_screen import BeadDetails, strip_rows
-from helix_tui.screens.queue.edge_navigation import Along
-from helix_tui.screens.queue.slices import SliceKeys
+from helix_tui.screens.queue.keys import Along, SliceKeys
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows, RowSource
 from helix_tui.widgets.chrome.empty_state import EmptyState, empty_state

@@ -13,8 +13,7 @@ from msgspec import Struct
 from rich.cells import cell_len
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.attempts.attempt import Attempt, count_outcomes
-from helix_tui.core.ddx.attempts.sums import format_sum, sum_calls
+from helix_tui.core.ddx.attempts.attempt import Attempt, count_outcomes, format_sum, sum_calls
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line, short_id

@@ -12,7 +12,7 @@ from helix_tui.core.beads.graph import circle_ahead, circle_of, with_titles
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import describe
-from helix_tui.core.ddx.attempts.sums import format_sum
+from helix_tui.core.ddx.attempts.attempt import format_sum
 from helix_tui.core.ground.text import clean_line, counted, short_id, split_block
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
 from helix_tui.themes.roles import SIGNS, UNKNOWN

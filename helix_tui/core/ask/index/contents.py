@@ -26,13 +26,13 @@ from helix_tui.core.ask.corpus.git import TrackedFile
 from helix_tui.core.ask.corpus.languages import language_of
 from helix_tui.core.ask.corpus.listing import Listing, Source, unfit
 from helix_tui.core.ask.corpus.reader import Pieces, bodies, names, read_pieces
-from helix_tui.core.ask.index import channels, commits
+from helix_tui.core.ask.index import channels
 from helix_tui.core.ask.index.database import Database
 from helix_tui.core.ask.index.question import IndexQuery
 from helix_tui.core.ask.index.ranking import Ranking
 from helix_tui.core.ask.index.segment import Blob, Segment, SegmentBuilder, WordsSaid, joined
 from helix_tui.core.ask.index.trees import may_hold_tree
-from helix_tui.core.ask.index.view import IndexView
+from helix_tui.core.ask.index.view import MOST_COMMITS, CommitHistory, IndexView, packed
 from helix_tui.core.ask.records import Progress, Refreshed, Tree
 from helix_tui.core.ground import log as logs
 
@@ -265,7 +265,7 @@ class Contents:
         self._skipped: list[tuple[str, str]] = []
         self._view = self._first_view()
         self._texts: dict[str, list[str]] = {}
-        self._history = commits.CommitHistory((), {})
+        self._history = CommitHistory((), {})
         self._tree_files: list[str] = []
         self._read_pieces: dict[str, Pieces] = {}
         self._tree: Tree | None = None
@@ -454,16 +454,16 @@ class Contents:
         """Read the messages of past commits that are not known yet."""
         git = self.source.git
         if git is None or listing.commit is None:
-            self._history = commits.CommitHistory((), {})
+            self._history = CommitHistory((), {})
             return
-        shas = git.ancestors(listing.commit, commits.MOST_COMMITS)
+        shas = git.ancestors(listing.commit, MOST_COMMITS)
         known = self._database.past_shas()
         unread = [sha for sha in shas if sha not in known]
         for at in range(0, len(unread), _COMMITS_AT_ONCE):
             report(Progress("history", at, len(unread), time.monotonic() - begun))
             batch = unread[at : at + _COMMITS_AT_ONCE]
-            self._database.add_past(commits.packed(commit) for commit in git.commits(batch))
-        self._history = commits.CommitHistory(shas, self._database.past())
+            self._database.add_past(packed(commit) for commit in git.commits(batch))
+        self._history = CommitHistory(shas, self._database.past())
 
     def _write(self, waiting: list[Segment]) -> None:
         with self._lock:

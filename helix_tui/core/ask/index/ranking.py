@@ -13,9 +13,17 @@ import numpy as np
 from msgspec import Struct
 
 from helix_tui.core.ask import tokens
-from helix_tui.core.ask.index import channels, commits
+from helix_tui.core.ask.index import channels
 from helix_tui.core.ask.index.question import IndexQuery, Shape
-from helix_tui.core.ask.index.view import IndexView
+from helix_tui.core.ask.index.view import (
+    CommitHistory,
+    IndexView,
+    by_module,
+    by_stem,
+    in_traces,
+    mentioned,
+    score_commits,
+)
 from helix_tui.core.ask.records import RankedFile, Role
 
 WEIGHTS: Mapping[str, float] = {
@@ -81,7 +89,7 @@ class RankingSources(Struct, frozen=True):
     """Everything that a ranking rests on beside the question."""
 
     view: IndexView
-    history: commits.CommitHistory
+    history: CommitHistory
     reader: channels.Reader
     meanings: channels.Meanings | None = None
     """None where the encoder is not to be asked."""
@@ -162,13 +170,13 @@ def _by_words(question: IndexQuery, words: channels.Lexical, known: RankingSourc
         "names": words.names,
         "title": _title(question, view),
         "short": channels.shortened(question, view) if weights_for(question)["short"] else np.zeros(len(view)),
-        "stem": commits.by_stem(question, view),
+        "stem": by_stem(question, view),
         "symbol": channels.score_symbols(question, view),
         "fuzzy": channels.score_fuzzy(question, view),
-        "mention": commits.mentioned(question, view),
-        "trace": commits.in_traces(question, view),
-        "module": commits.by_module(question, view),
-        "commits": commits.score(history.similar(question), view.paths),
+        "mention": mentioned(question, view),
+        "trace": in_traces(question, view),
+        "module": by_module(question, view),
+        "commits": score_commits(history.similar(question), view.paths),
         "recent": history.recent(view.paths),
     }
 

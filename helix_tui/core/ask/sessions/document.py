@@ -14,10 +14,9 @@ from typing import Any
 
 import msgspec
 
-from helix_tui.core.ask.answer.answer import Citation, best_evidence, would_decide
+from helix_tui.core.ask.answer.answer import Citation, best_evidence, ranked_by_use, would_decide
 from helix_tui.core.ask.answer.compaction import DroppedSpan, Item, Kept, assembly_hash
 from helix_tui.core.ask.answer.grounding import denies
-from helix_tui.core.ask.answer.model_answer import ranked_by_use
 from helix_tui.core.ask.answer.passages import Passage
 from helix_tui.core.ask.records import Span, item_id, record_place
 from helix_tui.core.ask.retrieval.search import PoolEntry, RetrievalStep

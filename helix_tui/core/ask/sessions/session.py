@@ -16,8 +16,11 @@ from msgspec.structs import replace
 from helix_tui.core.ask.answer.answer import (
     Answer,
     Citation,
+    ModelAnswer,
     ask_which,
     compose,
+    model_items,
+    read_answer,
     say_nothing_found,
     with_sources,
 )
@@ -33,17 +36,15 @@ from helix_tui.core.ask.answer.compaction import (
 )
 from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, judge, tier_of
 from helix_tui.core.ask.answer.model import ModelReply
-from helix_tui.core.ask.answer.model_answer import ModelAnswer, model_items, read_answer
 from helix_tui.core.ask.answer.passages import BRANCH_SAID, AnswerKind, Passage, kind_of_answer, lacking, passages_for
 from helix_tui.core.ask.answer.record_answer import RecordAnswer, answer_records
 from helix_tui.core.ask.records import RankedFile, Span
-from helix_tui.core.ask.retrieval.alignment import Alignment, align
 from helix_tui.core.ask.retrieval.follow_up import kept_evidence, with_earlier
 from helix_tui.core.ask.retrieval.library import Library
 from helix_tui.core.ask.retrieval.question import Question, Slot, hints_of, slots_of, understand
 from helix_tui.core.ask.retrieval.record_question import RecordsAsked, consult, records_asked, with_records
 from helix_tui.core.ask.retrieval.search import Controller, Pool, Retrieval, RetrievalStep, Searcher, Via, cut_to
-from helix_tui.core.ask.retrieval.senses import Ambiguity, concepts_in, prefer, resolve
+from helix_tui.core.ask.retrieval.senses import Alignment, Ambiguity, align, concepts_in, prefer, resolve
 from helix_tui.core.ask.retrieval.subject import QuestionSubject, read_subject
 from helix_tui.core.ask.retrieval.trees import Depth, Policy, WalkNode, place_of, walk
 

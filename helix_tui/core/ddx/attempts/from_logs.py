@@ -20,8 +20,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, Tokens
-from helix_tui.core.ddx.attempts.sums import AgentCall, Part
+from helix_tui.core.ddx.attempts.attempt import AgentCall, Attempt, Part, Piece, Tokens
 from helix_tui.core.ddx.claims import Claim, run_state_claim, run_state_files
 from helix_tui.core.ddx.files import Folder, JsonCache, LineTail, decode_object
 from helix_tui.core.ddx.names import instant, money, text, whole

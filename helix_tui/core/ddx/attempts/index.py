@@ -26,12 +26,15 @@ from msgspec.structs import replace
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import (
     NO_ROW,
+    AgentCall,
     Attempt,
     Piece,
     Review,
     Source,
+    Sums,
     merge,
     revisions,
+    sum_calls,
     with_baselines,
 )
 from helix_tui.core.ddx.attempts.from_bundles import BundleFolders, FoundBundle
@@ -47,7 +50,6 @@ from helix_tui.core.ddx.attempts.from_events import (
 )
 from helix_tui.core.ddx.attempts.from_events import loop_piece as _loop_piece
 from helix_tui.core.ddx.attempts.from_logs import LoopLogs, MetricsFile, RunStates, Spent, metric_piece
-from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, sum_calls
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.files import Stamp, stamp_of
 from helix_tui.core.ground.git import ask_git

@@ -14,10 +14,19 @@ import msgspec
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from helix_tui.core.ddx.attempts.attempt import MEMORY_CLASSES, Attempt, Piece, memory_class
+from helix_tui.core.ddx.attempts.attempt import (
+    MEMORY_CLASSES,
+    AgentCall,
+    Attempt,
+    Piece,
+    Sums,
+    format_sum,
+    format_usd,
+    memory_class,
+    sum_calls,
+)
 from helix_tui.core.ddx.attempts.from_logs import IndexedCall, LoopEntry, LoopLogs, SessionIndex
 from helix_tui.core.ddx.attempts.index import BranchHistory, merge_report
-from helix_tui.core.ddx.attempts.sums import AgentCall, Sums, format_sum, format_usd, sum_calls
 from helix_tui.core.ddx.files import decode_object, read_bytes, stamp_of
 from helix_tui.core.ddx.names import instant, money, text, whole
 from helix_tui.core.ground.files import replace_file

@@ -18,7 +18,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import asdict
 
-from helix_tui.core.ddx.attempts.sums import Sums, read_sums
+from helix_tui.core.ddx.attempts.attempt import Sums, read_sums
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project, being_written

@@ -9,8 +9,16 @@ from typing import Any
 import pytest
 
 from helix_tui.core.beads.record import Bead, decode_bead
+from helix_tui.core.ddx.attempts.attempt import (
+    Amount,
+    Sums,
+    format_sum,
+    format_tokens,
+    format_whole,
+    read_sums,
+    sum_calls,
+)
 from helix_tui.core.ddx.attempts.index import AttemptIndex
-from helix_tui.core.ddx.attempts.sums import Amount, Sums, format_sum, format_tokens, format_whole, read_sums, sum_calls
 
 FIRST = "20260801T100005-aaaaaaaa"
 SECOND = "20260801T110000-bbbbbbbb"

@@ -1,0 +1,295 @@
+"""What keys of the queue do: sort its rows, keep and open saved views, follow edges, list what is no bead.
+
+An edge is followed at once where there is one neighbour; of several one is chosen, and the way back is known. Lines of
+the tracker that are no beads are listed with the reason and how they begin: nothing is dropped silently.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args
+
+from textual.geometry import Size
+
+from helix_tui.core.beads.query import ORDERS, Query, parse_query, with_order
+from helix_tui.core.beads.views import VIEWS, ViewKind
+from helix_tui.core.ground.text import clean_line, short_id
+from helix_tui.core.snapshot.snapshot import Change
+from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
+from helix_tui.screens.filter import FilteringScreen
+from helix_tui.screens.layout import keep
+from helix_tui.screens.sheet import OverlayScreen
+from helix_tui.screens.status_bar_model import notice_forms
+from helix_tui.settings import SavedView
+from helix_tui.widgets.base.line import Span, wrap_spans
+from helix_tui.widgets.base.row_source import Row, Rows
+from helix_tui.widgets.chrome.prompt import Chooser
+from helix_tui.widgets.rows.bead import RowContext, bead_line
+
+if TYPE_CHECKING:
+    from helix_tui.core.beads.tracker import Tracker
+    from helix_tui.core.snapshot import Snapshot
+
+SORT_KEYS = "123456789abcdefghijklmn"
+"""The key of each order in the sheet of orders."""
+
+MAX_NAME = 60
+"""Characters of a view's name."""
+
+
+class SliceKeys(FilteringScreen):
+    """The keys of a screen whose list can be sorted and kept as a view."""
+
+    kind: ViewKind
+    filter: Query
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.saved: SavedView | None = None
+        """The view in force: its columns hold until another filter or view does."""
+
+    def show_view(self, kind: ViewKind) -> None:
+        """Look at the queue another way."""
+        raise NotImplementedError
+
+    @property
+    def chosen_columns(self) -> tuple[str, ...] | None:
+        """Those of the view in force, where it names any; else those that somebody chose."""
+        saved = self.saved
+        return saved.columns if saved is not None and saved.columns is not None else super().chosen_columns
+
+    def choose_columns(self, names: Sequence[str] | None) -> None:
+        """Columns that are chosen by hand hold from then on."""
+        self.saved = None
+        super().choose_columns(names)
+
+    def action_sort(self) -> None:
+        """Choose how the rows are sorted: a term of the filter, so that it can be typed and saved too."""
+        now = self.filter.order
+        choices = [Choice("o", "o", "as it comes", "no order set", partial(self._sort_by, ""))]
+        for place, (name, order) in enumerate(ORDERS.items()):
+            turned = f"-{name}" if now == (name,) else name
+            said = f"{order.help}; now reversed" if now == (f"-{name}",) else order.help
+            key = SORT_KEYS[place]
+            choices.append(Choice(key, key, turned, said, partial(self._sort_by, turned)))
+        self.app.push_screen(ChoiceSheet("sort by", choices))
+
+    def _sort_by(self, order: str) -> None:
+        self.filter_with(with_order(self.filter.text, order))
+
+    # --- saved views --------------------------------------------------------------------------------------
+
+    def show_saved(self, name: str) -> None:
+        """Show the queue as a saved view has it."""
+        view = self.console.view_book.named(name)
+        if view is None:
+            self.console.say(f"no view is called {clean_line(name, 60)}", "warning")
+            return
+        problem = parse_query(view.filter).problem
+        if problem:
+            self.console.say(f"{clean_line(view.name, 60)}: {problem}", "warning")
+        # first: `filter_with` drops the view in force where its filter is another one
+        self.saved = view
+        self.filter_with(view.filter)
+        self.show_view(cast(ViewKind, view.view) if view.view in get_args(ViewKind) else self.kind)
+
+    def action_views(self) -> None:
+        """Every saved view, and what can be done with the present one."""
+        views = self.console.view_book.views
+        choices = []
+        for place, view in enumerate(views):
+            digit = str(place + 1) if place < 9 else ""
+            on_key = f"{view.key}  " if view.key else ""
+            said = f"{on_key}{view.filter or 'every bead'}{f' · {view.view}' if view.view else ''}"
+            choices.append(Choice(digit, digit, view.name, said, partial(self.show_saved, view.name)))
+        choices.append(Choice("S", "S", "save this view", self._described(), self._ask_name))
+        kept = [view for view in views if view.saved]
+        off = "" if kept else "no view was saved here"
+        choices.append(Choice("D", "D", "remove a view", "a view saved here", partial(self._remove, kept), off))
+        self.app.push_screen(ChoiceSheet("views of the queue", choices))
+
+    def _described(self) -> str:
+        columns = self.chosen_columns
+        shown = f" · {', '.join(columns)}" if columns is not None else ""
+        return f"{self.filter.text or 'every bead'} · {self.kind}{shown}"
+
+    def _ask_name(self) -> None:
+        sheet = LineSheet("save this view as", "name", self._save, about=self._described())
+        self.app.push_screen(sheet)
+
+    def _save(self, name: str) -> None:
+        name = clean_line(name, MAX_NAME).strip()
+        if not name:
+            self.console.say("not saved: a view needs a name", "warning")
+            return
+        book = self.console.view_book
+        # a hand-written view of that name would hide it, and it would hide one that is built in
+        if any(view.name == name and not view.saved for view in book.views):
+            self.console.say(f"not saved: {name} is defined by hand or built in", "warning")
+            return
+        view = SavedView(name, self.filter.text, self.kind if self.kind in VIEWS else "", self.chosen_columns)
+        book.keep(view)
+        keep(self, book.write)
+        self.console.say(f"saved: {name}; V shows it")
+
+    def _remove(self, kept: Iterable[SavedView]) -> None:
+        def drop(name: str) -> None:
+            self.console.view_book.drop(name)
+            keep(self, self.console.view_book.write)
+            self.console.say(f"removed: {name}")
+
+        choices = [
+            Choice(str(place), str(place), view.name, view.filter, partial(drop, view.name))
+            for place, view in enumerate(kept, 1)
+        ]
+        self.app.push_screen(ChoiceSheet("remove which view?", choices))
+
+    def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
+        """Saved views by name."""
+        for view in self.console.view_book.views:
+            yield f"view: {view.name}", view.filter or "every bead", partial(self.show_saved, view.name)
+        yield from super().commands()
+
+
+Direction = Literal["dependents", "needed"]
+
+_NOTHING: dict[Direction, str] = {"dependents": "nothing waits on it", "needed": "it waits on nothing"}
+_CAPTIONS: dict[Direction, str] = {"dependents": "{} wait on {}", "needed": "{} that {} waits on"}
+_MOST_STEPS = 200
+
+
+class EdgeScreen(Protocol):
+    """What a screen has on which one goes along edges."""
+
+    list: Any
+
+    @property
+    def app(self) -> Any: ...
+
+    @property
+    def size(self) -> Size: ...
+
+    @property
+    def selected_bead(self) -> str | None: ...
+
+    @property
+    def world(self) -> RowContext: ...
+
+    def go_to(self, bead_id: str) -> bool: ...
+
+    def mount(self, *widgets: Any) -> Any: ...
+
+
+class Along:
+    """Steps along edges on a queue screen. A step the other way leads back to where the last one began."""
+
+    def __init__(self, screen: EdgeScreen) -> None:
+        self._screen = screen
+        self._trail: list[tuple[str, Direction, str]] = []
+        """Steps taken: from, which way, to."""
+        self._choosing: tuple[str, Direction] | None = None
+
+    async def step(self, direction: Direction) -> None:
+        """Go to a neighbour of the bead under the cursor."""
+        here = self._screen.selected_bead
+        if here is None or self._choosing is not None:
+            return
+        back = self._way_back(here, direction)
+        if back is not None:
+            self._trail.pop()
+            self._screen.go_to(back)
+            return
+        ways = neighbours(self._screen.world, here, direction)
+        if not ways:
+            self._screen.app.notify(_NOTHING[direction], timeout=2)
+        elif len(ways) == 1:
+            self._go(here, direction, ways[0])
+        else:
+            await self._offer(here, direction, ways)
+
+    def _way_back(self, here: str, direction: Direction) -> str | None:
+        """Where the last step came from, if it led here and was one the other way."""
+        if not self._trail or self._trail[-1][2] != here:
+            # the cursor was moved otherwise since: the steps no longer lead back from here
+            self._trail.clear()
+            return None
+        came_from, taken, _ = self._trail[-1]
+        return came_from if taken != direction and came_from in self._screen.world.queue.beads else None
+
+    def _go(self, here: str, direction: Direction, there: str) -> None:
+        if self._screen.go_to(there):
+            self._trail = [*self._trail[-_MOST_STEPS:], (here, direction, there)]
+
+    async def _offer(self, here: str, direction: Direction, ways: Sequence[str]) -> None:
+        self._choosing = here, direction
+        world, width = self._screen.world, max(8, self._screen.size.width - 3)
+        rows = [Row(bead_id, tuple(bead_line(world.queue.beads[bead_id], world, width, lead=()))) for bead_id in ways]
+        caption = _CAPTIONS[direction].format(len(ways), short_id(clean_line(here, 60)))
+        await self._screen.mount(Chooser(caption, rows))
+
+    def look(self, bead_id: str) -> None:
+        """Show a way while it is not chosen yet; what a filter or fold hides stays hidden."""
+        self._screen.list.select(bead_id)
+
+    async def done(self, chooser: Chooser, chosen: str | None) -> None:
+        """Go where somebody chose, or back."""
+        choosing, self._choosing = self._choosing, None
+        self._screen.list.focus(scroll_visible=False)
+        await chooser.remove()
+        if choosing is None:
+            return
+        here, direction = choosing
+        if chosen is None:
+            self._screen.go_to(here)
+        else:
+            self._go(here, direction, chosen)
+
+
+def neighbours(world: RowContext, bead_id: str, direction: Direction) -> list[str]:
+    """The beads at the other end of a bead's edges, unfinished ones first."""
+    queue = world.queue
+    edges = queue.graph.dependents if direction == "dependents" else queue.graph.depends_on
+    ids = [other for other in edges.get(bead_id, ()) if other in queue.beads and other != bead_id]
+    return sorted(ids, key=lambda other: queue.beads[other].status == "closed")
+
+
+class UnreadScreen(OverlayScreen):
+    """What the notice line has no room for, what the pulse counts as unread, line by line; and ids that
+    stand on several lines.
+    """
+
+    TITLE_TEXT = "notices · unreadable lines"
+
+    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
+        """Every notice; every line, in the order of the file."""
+        tracker = snapshot.tracker
+        self.caption.show(self.TITLE_TEXT, f"{len(tracker.dropped):,} of {tracker.rows:,} in {tracker.path.name}")
+        rows = [*self._notices(snapshot), *_rows(tracker)]
+        none = Row("none", (("  no notices; every line can be read", "muted"),), selectable=False)
+        self.list.show(Rows(rows or [none]))
+
+    def on_resize(self) -> None:
+        """Another width breaks the notices elsewhere."""
+        self.show_snapshot(self.console.snapshot, Change())
+
+    def _notices(self, snapshot: Snapshot) -> list[Row]:
+        rows = []
+        for number, forms in enumerate(notice_forms(snapshot)):
+            lines = wrap_spans([("! ", "attention bold"), (forms[0], "attention")], self.app.size.width - 4, 2)
+            rows += [Row(f"notice:{number}/{at}", line, selectable=not at) for at, line in enumerate(lines)]
+        return rows
+
+
+def _rows(tracker: Tracker) -> list[Row]:
+    digits = max((len(str(dropped.line)) for dropped in tracker.dropped), default=1)
+    rows = []
+    for dropped in tracker.dropped:
+        number: Span = (f"{dropped.line:>{digits}}  ", "muted")
+        rows.append(Row(f"line:{dropped.line}", (number, (dropped.reason, "error"))))
+        excerpt = (" " * (digits + 2), "text"), (dropped.excerpt or "(nothing readable)", "muted")
+        rows.append(Row(f"line:{dropped.line}/text", excerpt, selectable=False))
+    for bead_id, lines in tracker.folded.items():
+        said = f"{bead_id} is on lines {', '.join(map(str, lines[:8]))}; the last one counts, as in DDx"
+        rows.append(Row(f"folded:{bead_id}", ((said, "text"),)))
+    return rows
