@@ -268,8 +268,9 @@ def summarise(
         f"memory: {memories['injected']} given to beads · {credited} credited · {blamed} blamed"
         f" · {counted(memories['lessons'], 'lesson')}"
     )
-    for name in memories["systemic"]:
-        call.print(call.paint(f"  systemic now (third time): {clean_line(name, 80)}", "attention"))
+    for memory in memories["memories"]:
+        if memory["type"] == "systemic":
+            call.print(call.paint(f"  systemic now (third time): {clean_line(memory['trigger'], 80)}", "attention"))
 
 
 def watch(call: Call, root: Path) -> int:
