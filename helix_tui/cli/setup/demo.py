@@ -270,7 +270,7 @@ def summarise(
     )
     for memory in memories["memories"]:
         if memory["type"] == "systemic":
-            call.print(call.paint(f"  systemic now (third time): {clean_line(memory['trigger'], 80)}", "attention"))
+            call.print(call.paint(f"  systemic now (third time): {clean_line(memory['trigger'], 120)}", "attention"))
 
 
 def watch(call: Call, root: Path) -> int:
