@@ -93,6 +93,8 @@ def test_spellings_of_a_name_meet() -> None:
         (".github/workflows/ci.yml", "config"),
         ("third_party/x/y.c", "vendored"),
         ("data/table.csv", "data"),
+        ("perf-testing/run.js", "test"),
+        ("src/performance/run.js", "source"),
         ("src/latest.py", "source"),
         ("pkg/contest/main.go", "source"),
         ("changelog/1.2/issue-7", "doc"),

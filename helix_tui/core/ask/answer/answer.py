@@ -42,7 +42,7 @@ MOST_ALSO = 3
 """Sentences beside quoted passages."""
 MOST_QUOTES = 4
 _MOST_QUOTES: dict[str, int] = {"usage": 3}
-MOST_QUOTED_LINES = 90
+MOST_QUOTED_LINES = 120
 """Lines of all quotes: more is no answer, but reading."""
 MOST_LINE = 240
 MOST_FURTHER = 8

@@ -57,6 +57,14 @@ def cut_document(lines: Lines, first: int, last: int, most: int = MOST_QUOTED) -
     return start, end
 
 
+def section_around(lines: Lines, first: int, last: int) -> tuple[int, int]:
+    """The section of a document that holds some lines, its heading included; counted from 0, both ends included."""
+    headings = [start for start, end in _blocks(lines) if start == end and _HEADING.match(lines[start])]
+    start = max((at for at in headings if at <= first), default=0)
+    end = min((at for at in headings if at > last), default=len(lines)) - 1
+    return _filled(lines, start, end)
+
+
 def _leads_on(lines: Lines, one: tuple[int, int], other: tuple[int, int]) -> bool:
     """Whether a block reads on in the next one: a heading, a sentence with a colon, a list or code below a sentence."""
     last, following = lines[one[1]].rstrip(), lines[other[0]]
@@ -110,7 +118,7 @@ def cut_code(
     """
     whole = [(start, end) for start, end in around if end - start < most]
     if whole:
-        return _filled(lines, _with_lead(lines, whole[-1][0]), whole[-1][1])
+        return _filled(lines, with_lead(lines, whole[-1][0]), whole[-1][1])
     floor, roof = around[0] if around else (0, len(lines) - 1)
     start, end = max(floor, first), min(roof, last)
     while start > floor and lines[start - 1].strip() and end - start < most - 1:
@@ -119,13 +127,13 @@ def cut_code(
         end += 1
     # near its head the definition's first line is quoted too, for it says what the lines are of
     if around and start - floor <= NEAR_HEAD and end - floor < most:
-        start = _with_lead(lines, floor)
+        start = with_lead(lines, floor)
     while end - start + 1 < LEAST_LINES and end < roof:
         end += 1
     return _filled(lines, start, min(end, start + most - 1))
 
 
-def _with_lead(lines: Lines, start: int) -> int:
+def with_lead(lines: Lines, start: int) -> int:
     """The first line of the comments and decorators right above a line; a comment in bars is taken whole."""
     first = start
     while first > 0 and start - first < MOST_LEAD:

@@ -143,7 +143,7 @@ _VENDORED = re.compile(
 # benchmarks below src/ are what a tool for benchmarks does
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e|testdata|test[-_]data|fixtures?|__mocks__|mocks|__snapshots__|(?<!src/)bench(?:es|marks?)?|fuzz"
-    r"|conformance)/|^t/|(?:^|/)(?:test_[^/]*|conftest)\.py$|_tests?\.(?:py|go|rs|cc?|cpp|rb|exs?)$|[-._](?:test|spec|e2e)"
+    r"|conformance|(?:__)?perf(?:ormance)?[-_]tests?(?:ing)?(?:__)?)/|^t/|(?:^|/)(?:test_[^/]*|conftest)\.py$|_tests?\.(?:py|go|rs|cc?|cpp|rb|exs?)$|[-._](?:test|spec|e2e)"
     r"\.[cm]?[jt]sx?$|(?:^|/)[^/]*(?:Test|Tests|IT|Spec)\.(?:java|kt|scala|cs|swift)$|_spec\.rb$|\.test-d\.ts$",
 )
 _TEST_MARK = re.compile(r"^tests?_|_tests?$|[-_.](?:test|spec|e2e)$|(?:Tests?|IT|Spec)$|^Test(?=[A-Z])|-tests?$")

@@ -51,13 +51,18 @@ _USED = (
 )
 _AGENT = r"(?:i|we|you|one|somebody|someone|a user|users|people|a person|an? \w+)"
 _PART = r"(?:file|module|function|class|method|package|folder|directory|line|test|part|place|component)"
+_DIFFERENT = (
+    r"\bdifferences?\b|\bdiffers?\b|\bdifferent (?:from|than|to)\b|\bhow .*\bdifferent\b|\bwhat(?:'s| is) different\b"
+    r"|\bcompare[ds]?\b|\bcomparison\b|\bversus\b|\bvs\b"
+)
 _PLURAL = r"(?!is\b|was\b|this\b|does\b|has\b|process\b|class\b|status\b)\w+[^s\W]s\b"
 
 _FRAMES: tuple[tuple[Asks, str], ...] = (
     ("who uses", rf"\b(?:who|what|which (?!\w*s? (?:is|are))\w+)(?: \w+)? {_USED}\b(?! (?:to|for)\b)"),
     ("who uses", r"\bwhere (?:is|are|does|do|was) .{1,60} (?:called|used|imported|invoked|referenced)\b"),
     ("who uses", r"\b(?:callers?|usages?|uses|call sites?) of\b"),
-    ("compare", r"\bdifferen(?:ce|ces|t)\b|\bdiffers?\b|\bcompare[ds]?\b|\bcomparison\b|\bversus\b|\bvs\b"),
+    # a place, a reason or a branch may well be that of a difference
+    ("compare", rf"^(?!.*\b(?:where|why|what happens)\b).*(?:{_DIFFERENT})"),
     ("how to", rf"\bhow (?:do|can|could|should|would|might|must|may|shall) {_AGENT}\b|\bhow to\b|\bsteps to\b"),
     ("how to", rf"\bis there (?:a|any) way\b|^can {_AGENT}\b|\bhow (?:can|could|should|must) .{{1,60}} be \w+"),
     ("how to", r"\bwhat do i (?:have to|need to|do)\b"),
@@ -70,7 +75,8 @@ _FRAMES: tuple[tuple[Asks, str], ...] = (
     ("value", r"\bat (?:most|least)\b"),
     ("what happens", r"\bwhat (?:is|are) .{1,60}\b(?:when|if|after|while)\b"),
     ("list", rf"\b(?:which|what) {_PART}s? names\b|\b(?:which|what) methods\b"),
-    ("where", rf"\bwhere\b|\b(?:which|what) {_PART}s?\b|^(?:find|locate)\b|\bhow is .{{1,60}} recogni[sz]ed\b"),
+    ("where", rf"\bwhere\b|\b(?:which|what) (?!parts\b|components\b){_PART}s?\b|^(?:find|locate)\b"),
+    ("where", r"\bhow is .{1,60} recogni[sz]ed\b"),
     ("value", r"\bby default\b"),
     ("list", rf"\b(?:which|what) (?:\w+ ){{0,2}}{_PLURAL}|\blist\b|\bname (?:all|the)\b|\benumerate\b"),
     ("list", r"\b(?:to|from|by|in|with|under|for) wh(?:at|ich) \w+s\b|\bwhat (?:can|may|could|else)\b|\bfrom where\b"),
@@ -88,7 +94,8 @@ explain describe show tell find list give help understand know want wants need n
 happens happened becomes become exactly possible repo repository codebase project kind kinds sort sorts type types
 level levels way ways reason reasons difference differences differ differs different compare compared versus vs there
 somebody someone anybody nobody something anything everything everybody thing things stuff place places purpose
-question answer actually currently really even else several certain various unless otherwise told given said asked
+question answer actually currently really even else several certain various unless otherwise told given said ask
+asks asked
 """
 _FRAME_WORDS = frozenset(_ASKING_ONLY.split())
 """Words that only ask. One of them is part of the subject where it is written as code, or where nothing else is left.
@@ -234,7 +241,8 @@ def _pieces(head: str) -> list[str]:
     """Lower-case words in their order; an identifier and a word with a dash as their parts."""
     found: list[str] = []
     for word in re.findall(r"[\w'’+#-]+", head):
-        word = word.removesuffix("'s").removesuffix("’s").strip("'’-")
+        # "don't" is "don", "user's" is "user"
+        word = re.split("['’]", word.strip("'’-"))[0]
         pieces = parts(word) if re.search(r"[_A-Z]", word[1:]) or "_" in word else word.lower().split("-")
         found += [piece for piece in pieces if len(piece) > 1]
     return found

@@ -26,6 +26,10 @@ from tests.core.ask.sessions.solar import document, run_of, write
         ("Which kinds of files are searched?", "list", ["searched"]),
         ("How long may a lease last?", "value", ["lease"]),
         ("What is the difference between a bead and a task?", "compare", ["bead", "task"]),
+        ("Where is the difference between two beads shown?", "where", ["two", "beads", "shown"]),
+        ("What happens if I ask for a different queue?", "what happens", ["queue"]),
+        ("Which parts must be switched on?", "list", ["switched"]),
+        ("How many beads are there if I don't ask?", "value", ["beads"]),
         ("What is an attempt?", "what is", ["attempt"]),
         ("How does the queue work?", "how it works", ["queue"]),
     ],
@@ -136,6 +140,22 @@ def test_how_to_is_answered_by_instructions_with_their_code(parcel: Path) -> Non
     found = document(parcel, "How do I change the colours?")
     assert "    export PARCEL_COLOURS=dark" in found["answer"]
     assert found["answer"].startswith("`README.md:5-11` `Parcel > Colours` [1]\n    ")
+
+
+def test_a_section_and_a_definition_are_quoted_whole_with_their_beginning(tmp_path: Path) -> None:
+    reefing = "## Reefing\n\nOnly in a storm.\n\nReef the sail by the lower rope.\n\nThen tie the knot.\n"
+    files = {
+        "docs/sail.md": f"# Sail\n\n## Hoisting\n\nUp.\n\n{reefing}\n## Furling\n\nDown.\n",
+        "src/sail.py": "def furl(boat):\n    boat.stop()\n"
+        + "".join(f"    boat.lay({n})\n\n" for n in range(18))
+        + "    canvas = boat.canvas\n    canvas.roll()\n",
+    }
+    root = write(tmp_path, files)
+    quote = "".join(f"    {line}".rstrip() + "\n" for line in reefing.splitlines())
+    found = document(root, "How do I reef the sail by a rope?")
+    assert quote in found["answer"]
+    assert "    Up." not in found["answer"].split("Also:")[0].split("See also:")[0]
+    assert "    def furl(boat):" in document(root, "Where is the canvas of a boat rolled?")["answer"]
 
 
 def test_how_much_is_answered_by_the_line_with_the_number(parcel: Path) -> None:
