@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -69,14 +70,14 @@ def test_a_day_is_told_by_its_attempts_and_its_run(
     root: Path, question: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = _ask(root, question, capsys)
-    assert found["answer"].startswith(f"2026-08-01 (UTC), 1 attempt: 1 failed:\n- `{ATTEMPT}` at `fy-1a2b`")
+    assert found["answer"].startswith(f"2026-08-01, 1 attempt: 1 failed:\n- `{ATTEMPT}` at `fy-1a2b`")
     assert "the budget of tokens is reached" in found["answer"]
     assert [one["source"]["id"] for one in found["citations"]] == [ATTEMPT, "helix-20260801.log"]
     assert found["tier"] == "answered"
 
 
 def test_a_day_without_records_is_told_so(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "Nothing is recorded of 2026-08-05 (UTC)" in _ask(root, "what happened on 2026-08-05?", capsys)["answer"]
+    assert "Nothing is recorded of 2026-08-05" in _ask(root, "what happened on 2026-08-05?", capsys)["answer"]
 
 
 def test_an_account_tells_of_the_last_attempt_and_its_review(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -104,3 +105,17 @@ def test_code_is_asked_as_before(root: Path, capsys: pytest.CaptureFixture[str])
     found = _ask(root, "Where is the timetable parsed?", capsys)
     assert found["citations"][0]["file"] == "ferry/timetable.py"
     assert not any(step["action"] == "search_records" for step in found["controller_steps"])
+
+
+@pytest.mark.parametrize(("zone", "day"), [("UTC", "2026-08-01"), ("Pacific/Kiritimati", "2026-08-02")])
+def test_the_day_of_an_attempt_is_the_one_under_which_the_loop_has_it(
+    root: Path, zone: str, day: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        found = _ask(root, f"what happened on {day}?", capsys)
+        assert found["answer"].startswith(f"{day}, 1 attempt: 1 failed:\n- `{ATTEMPT}`")
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()

@@ -22,7 +22,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.text import clean_block, clean_line, split_block
-from helix_tui.core.ground.time import format_instant
+from helix_tui.core.ground.time import format_day
 
 if TYPE_CHECKING:  # the room of memories brings its database, which few questions need
     from helix_tui.core.memory.records import Memory
@@ -153,7 +153,7 @@ def _attempt_parts(attempts: Sequence[Attempt]) -> Iterator[str]:
 def attempt_lines(attempt: Attempt) -> Iterator[str]:
     """What came of an attempt and why, a sentence a line."""
     when = attempt.at
-    at = f" on {format_instant(when)[:10]}" if when and when > 0 else ""
+    at = f" on {format_day(when)}" if when and when > 0 else ""
     who = " by " + "/".join(filter(None, (attempt.harness, attempt.model))) if attempt.harness or attempt.model else ""
     yield clean_line(f"It {_OUTCOME[attempt.verdict.outcome]}{at}{who}: {attempt.verdict.why}.", 600)
     for label, said in (

@@ -42,7 +42,7 @@ from helix_tui.core.evidence.records import (
     run_record,
 )
 from helix_tui.core.ground.project import Project, read_end
-from helix_tui.core.ground.time import format_instant, now_ns
+from helix_tui.core.ground.time import NS, format_day, midnight, now_ns, parse_instant
 from helix_tui.core.supervision.run_state.status import said_lines
 from helix_tui.core.supervision.stages.delegate import LOGS
 
@@ -351,19 +351,20 @@ class ProjectRecords:
         return sorted(found, key=_last, reverse=True)
 
     def of_day(self, day: str) -> DayOfWork:
-        """What is recorded of a day: its attempts, counted as the command ``attempts`` does, and its runs' logs."""
-        every = self.work.every()
-        runs = {name: found[0] for name, _ in self.work.runs if (found := _STAMP.search(name))}
-        # names of logs and ids of attempts begin with the instant of their beginning, in UTC
-        days = {*runs.values(), *(one.attempt_id[:8] for one in every if _STAMP.match(one.attempt_id))}
-        wanted = _day_named(day, days, max(runs.values(), default=""))
-        begun = sorted((one for one in every if one.attempt_id[:8] == wanted), key=lambda one: one.attempt_id)
-        ends = sorted(count_outcomes(begun).items(), key=lambda end: -end[1])
-        told = (self._section_of(one) for one in begun)
+        """What is recorded of a local day: its attempts, counted as ``attempts`` does, and its runs' logs."""
+        # the day under which the Loop and Insights have an attempt
+        attempts = [(format_day(one.at), one) for one in self.work.every()]
+        runs = {name: found for name, _ in self.work.runs if (found := _day_of_log(name))}
+        wanted = _day_named(day, {*runs.values(), *(on for on, _ in attempts if on)}, max(runs.values(), default=""))
+        ended = sorted((one for on, one in attempts if on == wanted), key=lambda one: one.attempt_id)
+        ends = sorted(count_outcomes(ended).items(), key=lambda end: -end[1])
+        told = (self._section_of(one) for one in ended)
         logs = [span for name in sorted(runs) if runs[name] == wanted for span in self._passages(f"run/{name}.md")]
-        named = f"{wanted[:4]}-{wanted[4:6]}-{wanted[6:]}" if len(wanted) == len("20261030") else wanted
         return DayOfWork(
-            named, {OUTCOME_WORDS[outcome]: n for outcome, n in ends}, [span for span in told if span is not None], logs
+            wanted,
+            {OUTCOME_WORDS[outcome]: n for outcome, n in ends},
+            [span for span in told if span is not None],
+            logs,
         )
 
     def _path_of(self, word: str) -> str | None:
@@ -397,18 +398,28 @@ class ProjectRecords:
         return self._stand
 
 
-_STAMP = re.compile(r"\d{8}(?!\d)")
-_BEFORE_NOW = {"today": 0, "yesterday": 1}
-_DAY_NS = 24 * 3_600 * 1_000_000_000
+_STAMP = re.compile(r"(\d{4})(\d\d)(\d\d)(?:-(\d\d)(\d\d)(\d\d))?(?!\d)")
+
+
+def _day_of_log(name: str) -> str:
+    """The local day in the name of a run's log, which has UTC: ``helix-20261030-231500.log``; empty for none."""
+    found = _STAMP.search(name)
+    if found is None:
+        return ""
+    day = "-".join(found.group(1, 2, 3))
+    began = parse_instant(f"{day}T{':'.join(found.group(4, 5, 6))}Z") if found[4] else None
+    return day if began is None else format_day(began)
 
 
 def _day_named(day: str, known: Iterable[str], last_run: str) -> str:
-    """A day that is asked for as ``20261030``; as it was asked for where that says none."""
+    """The day that is asked for, as ``2026-10-30``; as it was asked for where that says none."""
     days = sorted(known)
     if day == "last":
         return last_run or (days[-1] if days else "")
-    if day in _BEFORE_NOW:
-        return format_instant(now_ns() - _BEFORE_NOW[day] * _DAY_NS)[:10].replace("-", "")
+    if day == "today":
+        return format_day(now_ns())
+    if day == "yesterday":
+        return format_day(midnight(now_ns()) - NS)
     # a day without its year is the newest one that is recorded
     return max((one for one in days if one.endswith(day)), default=day)
 

@@ -315,7 +315,7 @@ def describe_day(told: DayOfWork, *, title: Callable[[str], str]) -> RecordAnswe
         lines = tuple(
             f"{_attempt_line(span, title(span.file))} {cited.cite(span)}" for span in told.attempts[:MAX_LISTED]
         )
-        sections.append(Section(f"{told.day} (UTC), {counted(count, 'attempt')}: {ends}", lines))
+        sections.append(Section(f"{told.day}, {counted(count, 'attempt')}: {ends}", lines))
     left = count - min(len(told.attempts), MAX_LISTED)
     if told.attempts and left > 0:
         sections.append(Section("Not listed", (f"searched: {left} more, further down",)))
@@ -328,7 +328,7 @@ def describe_day(told: DayOfWork, *, title: Callable[[str], str]) -> RecordAnswe
 
 
 def _no_day(day: str) -> str:
-    return f"Nothing is recorded of {day} (UTC): no attempt began, no run was logged." if day else "No run is recorded."
+    return f"Nothing is recorded of {day}: no attempt ended, no run was logged." if day else "No run is recorded."
 
 
 # --- accounts ---------------------------------------------------------------------------------------------

@@ -21,12 +21,12 @@ class SearchResult(Protocol):
 
 
 class DayOfWork(Struct, frozen=True):
-    """What is recorded of one day, by UTC."""
+    """What is recorded of one day, in the zone of whoever asks."""
 
     day: str
     """``2026-10-30``; as it was asked for where nothing has it."""
     ends: Mapping[str, int] = {}
-    """How many attempts that began then ended how, in people's words; the commonest first."""
+    """How many attempts of that day ended how, in people's words; the commonest first."""
     attempts: Sequence[Span] = ()
     """The passages that tell of them, in the order in which they began."""
     runs: Sequence[Span] = ()
@@ -61,7 +61,7 @@ class Records(Protocol):
         ...
 
     def of_day(self, day: str) -> DayOfWork:
-        """What is recorded of a day: ``20261030``, ``1030`` in the newest year that has it, ``today``, ``yesterday``,
+        """What is recorded of a day: ``x in the newest year that has it, ``today``, ``yesterday``,
         or ``last`` for that of the last run."""
         ...
 

@@ -244,7 +244,7 @@ def _day_asked(head: str) -> str:
         if found is not None:
             named = found.groupdict()
             month = named.get("m") or f"{_MONTHS.index(named['month'][:3].lower()) + 1:02}"
-            return f"{named['year'] or ''}{month}{int(named['d']):02}"
+            return "-".join(filter(None, (named["year"], month, f"{int(named['d']):02}")))
         near = _NEAR_DAY.search(head)
         if near is not None:
             return near["near"].lower()
