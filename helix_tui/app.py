@@ -29,8 +29,7 @@ from helix_tui.core.ground.process import allow_reads, end_reads, end_writes
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.snapshot.snapshot import Change, Snapshot, merge_changes
-from helix_tui.core.supervision.decide.need_view import SplitNeeds, read_snoozes, split_snoozed
-from helix_tui.core.supervision.decide.needs import Need, asked_of, needs_of
+from helix_tui.core.supervision.decide.needs import Need, SplitNeeds, asked_of, needs_of, read_snoozes, split_snoozed
 from helix_tui.garbage import GarbageCollection, set_thresholds, settle_memory
 from helix_tui.keymap import bindings, checked_keymap
 from helix_tui.screens import MODES, SCREENS, SHEETS

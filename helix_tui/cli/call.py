@@ -1,4 +1,4 @@
-"""One call of the program: its global options, and the only ways by which a command writes anything.
+"""One call of the program: its global options and its project, and the only ways by which a command writes anything.
 
 Colour and columns for people are made here too, without a library: a queue on stdout must not import one.
 """
@@ -11,16 +11,21 @@ import select
 import shutil
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from helix_tui.core.ground.errors import HelixError, ReaderGone
+from helix_tui.core.ground.project import Project, find_project, user_cache_dirs
 from helix_tui.core.ground.text import cell_width, clean_block, clean_line, fit
 from helix_tui.core.ground.time import now_ns, parse_now
+
+if TYPE_CHECKING:
+    from helix_tui.core.embedding import Loaded
 
 _CODES = {
     "success": "32",
@@ -211,3 +216,39 @@ def _here() -> Path:
         return Path.cwd()
     except FileNotFoundError:
         return Path(os.environ.get("PWD") or "/")
+
+
+def locate(call: Call) -> Project:
+    """The project of this call: the folder that ``-C`` names where it has a ``.ddx``, else its git root."""
+    if not call.directory.is_dir():
+        raise CliError(f"{clean_line(str(call.directory))} is not a folder", "Name the project with -C DIR.")
+    project = find_project(call.directory)
+    named = call.options.directory
+    # as ddx does, DDX_BEAD_DIR outranks the folder
+    if named is not None and not os.environ.get("DDX_BEAD_DIR"):
+        here = named.absolute()
+        if here != project.root and (here / ".ddx").is_dir():
+            return replace(project, root=here, ddx_dir=here / ".ddx")
+    return project
+
+
+_HINT = "weights-hint"
+
+
+def hint_once(call: Call, loaded: Loaded | None = None) -> None:
+    """Say once a person that search goes by words, and what to do about it."""
+    if os.environ.get("HELIX_EMBEDDER") == "off":
+        return
+    folder = next(iter(user_cache_dirs(os.environ)), None)
+    # the mark first: to load the encoder takes a third of a second
+    if folder is None or (folder / "helix-tui" / _HINT).exists():
+        return
+    from helix_tui.core.embedding import load_encoder
+
+    if (loaded or load_encoder()).encoder is not None:
+        return
+    call.note("helix: searching by words only; helix-tui setup fetches the weights for search by meaning")
+    mark = folder / "helix-tui" / _HINT
+    with suppress(OSError):  # told again the next time
+        mark.parent.mkdir(parents=True, exist_ok=True)
+        mark.touch()

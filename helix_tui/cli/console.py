@@ -14,8 +14,7 @@ from collections.abc import Callable
 
 from helix_tui.cli import programs
 from helix_tui.cli.app_factory import OnChange, add_arguments, clock_of, make_app
-from helix_tui.cli.call import Call
-from helix_tui.cli.loading import locate
+from helix_tui.cli.call import Call, locate
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.process import allow_reads
 from helix_tui.core.ground.project import Project
@@ -127,6 +126,7 @@ class EarlyFeed:
             if self._kept is not None:
                 self._tell(*self._kept)
                 self._kept = None
+            self._live.on_change = self._on_change
 
     def painted(self) -> None:
         """The queue is on screen: the rest may be read, and garbage looked for."""
@@ -138,6 +138,7 @@ class EarlyFeed:
         self._live.stop()
 
     def _hear(self, snapshot: Snapshot, change: Change) -> None:
+        """What the feed says until the app runs."""
         with self._lock:
             if self._tell is not None:
                 self._tell(snapshot, change)

@@ -2,36 +2,30 @@
 
 `core.snapshot.take_snapshot` reads more than a queue needs; what one cold process pays counts here. A bead may be named
 by the beginning or the end of its id; ``--since`` means attempts that began at or after an instant.
-
-Said here too, once a person: that search by meaning lacks its weights.
 """
 
 from __future__ import annotations
 
 import argparse
-import os
 import re
 from collections.abc import Collection, Iterable
-from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, describe, only_archived, read_archive, read_tracker
 from helix_tui.core.ddx.dialect import Dialect, Shut, remarks, rule_for, shut
 from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
-from helix_tui.core.ground.project import Project, find_project, user_cache_dirs
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_now
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt
-    from helix_tui.core.embedding import Loaded
 
 
 class UnknownBead(CliError):
@@ -77,20 +71,6 @@ class Present(Struct, frozen=True):
     def remarks(self) -> tuple[str, ...]:
         """What must be known of the installed ddx before the queue is believed."""
         return tuple(remark.text for remark in remarks(self.tracker.beads, self.dialect))
-
-
-def locate(call: Call) -> Project:
-    """The project of this call: the folder that ``-C`` names where it has a ``.ddx``, else its git root."""
-    if not call.directory.is_dir():
-        raise CliError(f"{clean_line(str(call.directory))} is not a folder", "Name the project with -C DIR.")
-    project = find_project(call.directory)
-    named = call.options.directory
-    # as ddx does, DDX_BEAD_DIR outranks the folder
-    if named is not None and not os.environ.get("DDX_BEAD_DIR"):
-        here = named.absolute()
-        if here != project.root and (here / ".ddx").is_dir():
-            return replace(project, root=here, ddx_dir=here / ".ddx")
-    return project
 
 
 def load(call: Call, *, era: Era = "auto", digest: bool = False) -> Present:
@@ -239,25 +219,3 @@ def since_of(call: Call) -> int | None:
 def began_since(attempt: Attempt, since: int | None) -> bool:
     """Whether an attempt began at or after ``since``; one of which no time is known counts as old."""
     return since is None or (attempt.started_at or attempt.finished_at or 0) >= since
-
-
-_HINT = "weights-hint"
-
-
-def hint_once(call: Call, loaded: Loaded | None = None) -> None:
-    """Say once a person that search goes by words, and what to do about it."""
-    if os.environ.get("HELIX_EMBEDDER") == "off":
-        return
-    folder = next(iter(user_cache_dirs(os.environ)), None)
-    # the mark first: to load the encoder takes a third of a second
-    if folder is None or (folder / "helix-tui" / _HINT).exists():
-        return
-    from helix_tui.core.embedding import load_encoder
-
-    if (loaded or load_encoder()).encoder is not None:
-        return
-    call.note("helix: searching by words only; helix-tui setup fetches the weights for search by meaning")
-    mark = folder / "helix-tui" / _HINT
-    with suppress(OSError):  # told again the next time
-        mark.parent.mkdir(parents=True, exist_ok=True)
-        mark.touch()

@@ -36,7 +36,7 @@ from helix_tui.core.supervision.decide.notifications import (
 from helix_tui.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from helix_tui.core.supervision.decide.need_view import SplitNeeds
+    from helix_tui.core.supervision.decide.needs import SplitNeeds
 
 
 class ConsoleMonitor:

@@ -24,11 +24,10 @@ from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 from helix_tui.screens.layout import PanedScreen, keep
-from helix_tui.widgets.base.line import SpanLine, fit, packed, to_strip, wrap_spans
+from helix_tui.widgets.base.line import SpanLine, ascii_only, fit, packed, palette_of, to_strip, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.empty_state import EmptyState, empty_state
 from helix_tui.widgets.chrome.header import Caption, PaneTabs
-from helix_tui.widgets.outcomes import ascii_only, palette_of
 from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, Board
 from helix_tui.widgets.rows.cost_tables import ORDERS, TABLES, CellOrder, sortable, table_of, totals
 

@@ -25,7 +25,7 @@ from helix_tui.core.ground.time import NS, format_age, format_instant
 from helix_tui.keymap import bindings
 from helix_tui.screens.background import Jobs
 from helix_tui.screens.base import NARROW
-from helix_tui.screens.editing.preview_sheet import PreviewSheet
+from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.editing.requests import ChangeRequest, RestoreRequest, UndoRequest
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.widgets import figures

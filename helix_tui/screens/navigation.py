@@ -35,8 +35,7 @@ from helix_tui.widgets.chrome.header import StatusBar, Tabs
 if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
     from helix_tui.core.snapshot import Change, Snapshot
-    from helix_tui.core.supervision.decide.need_view import SplitNeeds
-    from helix_tui.core.supervision.decide.needs import Need
+    from helix_tui.core.supervision.decide.needs import Need, SplitNeeds
     from helix_tui.screens.tour import Tour
     from helix_tui.settings import Layout, ViewBook
     from helix_tui.widgets.chrome.prompt import Prompt

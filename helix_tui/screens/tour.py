@@ -18,8 +18,7 @@ from textual.widget import Widget
 from helix_tui.keymap import BY_ID, names, shown
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.sheet import Sheet
-from helix_tui.widgets.base.line import Line, rule, to_strip, wrap_spans
-from helix_tui.widgets.outcomes import ascii_only, palette_of
+from helix_tui.widgets.base.line import Line, ascii_only, palette_of, rule, to_strip, wrap_spans
 
 LEAST = Size(60, 20)
 """Below this there is no room for the card."""

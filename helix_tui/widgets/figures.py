@@ -1,12 +1,20 @@
-"""Figures short enough for a column: tokens, money, times, shares as bars, the sign of an answer.
+"""Figures and signs short enough for a column: tokens, money, times, shares as bars, the outcome of an attempt.
 
 What is unknown says so. A bar is solid up to the lower end of a share's interval, dark up to the share, light up to
-the upper end.
+the upper end. An outcome has one glyph, one ink and one word, wherever it is shown.
 """
 
 from __future__ import annotations
 
-from helix_tui.core.ddx.attempts.attempt import format_usd
+from collections.abc import Mapping
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from helix_tui.core.ddx.attempts.attempt import Attempt, format_usd
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
+from helix_tui.core.ddx.names import Outcome
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_age, format_span, local_moment
 from helix_tui.widgets.base.line import Span
 
@@ -117,3 +125,37 @@ RESULTS = {
 def result_ink(result: str) -> tuple[str, str]:
     """Glyph and role of what came of a question; an unknown word is shown as such."""
     return RESULTS.get(result, ("○", "muted"))
+
+
+class Look(Struct, frozen=True):
+    """How an outcome looks: glyph, ink and word."""
+
+    glyph: str
+    ink: str
+    word: str
+
+
+_SIGNS: Mapping[Outcome, tuple[str, str]] = {
+    "landed": ("✓", "success"),
+    "kept_aside": ("◆", "attention"),
+    "refused": ("◆", "attention bold"),
+    "no_change": ("○", "muted"),
+    # looks.md: `✓` is for what landed, `○` for an attempt that had nothing to do
+    "satisfied": ("○", "muted"),
+    "failed": ("✗", "error"),
+    "interrupted": ("✗", "muted"),
+    "unknown": ("?", "attention bold"),
+    "unfinished": ("…", "waiting"),
+}
+
+LOOKS: Mapping[Outcome, Look] = {outcome: Look(*sign, OUTCOME_WORDS[outcome]) for outcome, sign in _SIGNS.items()}
+"""One look an outcome; the order is that of summaries."""
+
+
+def look_of(attempt: Attempt) -> Look:
+    """The look of an attempt's outcome. A status that nobody knows is shown as it is."""
+    look = LOOKS[attempt.verdict.outcome]
+    word = attempt.word
+    if word == "unknown":
+        word = clean_line(attempt.status, 40)
+    return look if word == look.word else replace(look, word=word)

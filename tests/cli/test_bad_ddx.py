@@ -18,8 +18,7 @@ import pytest
 
 from helix_tui.core.editing.execute import gate as executable
 from helix_tui.core.editing.execute.gate import EMBEDDED
-from helix_tui.screens.editing.preview_sheet import PreviewSheet
-from helix_tui.screens.editing.preview_text import HalfWaySheet, TroubleSheet
+from helix_tui.screens.editing.preview import HalfWaySheet, PreviewSheet, TroubleSheet
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import ERAS, go_line, row

@@ -30,7 +30,7 @@ from helix_tui.core.supervision.decide import verdict as check_verdict
 from helix_tui.core.supervision.decide.stuck import SinceLanding
 from helix_tui.core.supervision.run_state import status as run_status
 from helix_tui.screens import status_bar_model as pulse
-from helix_tui.widgets.outcomes import LOOKS
+from helix_tui.widgets.figures import LOOKS
 from helix_tui.widgets.rows import attempt_table
 from helix_tui.widgets.text import attempt_evidence as comparison
 from tests.consistency.scene import Scene

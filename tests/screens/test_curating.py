@@ -17,8 +17,7 @@ from textual.pilot import Pilot
 from helix_tui.core.editing import operations
 from helix_tui.screens.editing.choices import ChoiceSheet, LineSheet, PickSheet
 from helix_tui.screens.editing.forms import FormSheet
-from helix_tui.screens.editing.preview_sheet import PreviewSheet
-from helix_tui.screens.editing.preview_text import HalfWaySheet, TroubleSheet
+from helix_tui.screens.editing.preview import HalfWaySheet, PreviewSheet, TroubleSheet
 from helix_tui.screens.loop.screen import LoopScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen
 from helix_tui.screens.queue.screen import QueueScreen

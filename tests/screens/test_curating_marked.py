@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from helix_tui.screens.editing.preview_sheet import PreviewSheet
+from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.queue.screen import QueueScreen
 from tests.core.supervision.conftest import ERAS
 from tests.screens.conftest import MakeConsole

@@ -13,8 +13,8 @@ import pytest
 from textual.pilot import Pilot
 
 from helix_tui.core.ddx.client import DdxError
-from helix_tui.core.editing.undo import Conflict, Difference
-from helix_tui.screens.editing.preview_text import TroubleSheet
+from helix_tui.core.editing.steps import Conflict, Difference
+from helix_tui.screens.editing.preview import TroubleSheet
 from helix_tui.screens.editing.requests import UndoRequest
 from helix_tui.screens.queue.screen import QueueScreen
 from tests.screens.conftest import Console, MakeConsole

@@ -45,7 +45,7 @@ async def test_a_filter_without_a_match_gives_the_bead_back_too(console: MakeCon
         await type_text(pilot, "zzz")
         await pilot.press("enter", "escape")
         await pilot.pause()
-        assert not queue(app).filter
+        assert not queue(app).filter.tests
         assert queue(app).selected_bead == "demo-00000008"
 
 
@@ -67,7 +67,7 @@ async def test_a_wrong_term_keeps_the_last_good_result(console: MakeConsole, wro
         await pilot.press("escape")
         await pilot.pause()
         assert screen.prompt is None
-        assert not screen.filter
+        assert not screen.filter.tests
 
 
 async def test_the_loop_says_of_a_field_that_it_has_none(console: MakeConsole) -> None:

@@ -14,8 +14,7 @@ from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.ground.project import find_project
-from helix_tui.screens.editing.preview_sheet import PreviewSheet
-from helix_tui.screens.editing.preview_text import HalfWaySheet
+from helix_tui.screens.editing.preview import HalfWaySheet, PreviewSheet
 from helix_tui.screens.journal import JournalScreen
 from helix_tui.widgets.chrome import header as pulse
 from tests.screens.conftest import Console, MakeConsole

@@ -138,7 +138,7 @@ async def test_a_filter_is_live_completed_kept_and_cleared(console: MakeConsole)
         assert app.focused is queue(app).list
         await pilot.press("escape")
         await pilot.pause()
-        assert not queue(app).filter
+        assert not queue(app).filter.tests
         assert queue(app).selected_bead == "demo-0000000d"
 
 

@@ -24,7 +24,7 @@ from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.decide.notifications import claimed
 from helix_tui.core.supervision.signals.focus import plan_focus
 from helix_tui.core.supervision.signals.questions import Tried, bead_fingerprint
-from helix_tui.screens.editing.preview_sheet import PreviewSheet
+from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.needs.actions import BesideQueue
 from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.settings import Settings, parse_quiet

@@ -15,8 +15,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.loading import NO_TRACKER, UnknownBead, find_bead, known_as, locate
+from helix_tui.cli.call import Call, CliError, locate
+from helix_tui.cli.loading import NO_TRACKER, UnknownBead, find_bead, known_as
 from helix_tui.cli.programs import tidy_when_killed
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.names import Era
@@ -27,8 +27,8 @@ from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan.planner import Plan, plan, values_before
 from helix_tui.core.editing.preview import Consequences, foresee
-from helix_tui.core.editing.steps import CommandStep, Edits, Overlay, PlanBuilder
-from helix_tui.core.editing.undo import Conflict, NotUndoable, Unreadable
+from helix_tui.core.editing.steps import CommandStep, Conflict, Edits, Overlay, PlanBuilder
+from helix_tui.core.editing.undo import NotUndoable, Unreadable
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import now_ns

@@ -13,9 +13,8 @@ import sys
 from pathlib import Path
 
 import helix_tui
-from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.editing.change import told
-from helix_tui.cli.loading import locate
 from helix_tui.core.ddx.git_state import uncommitted
 from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.project import Project

@@ -15,16 +15,8 @@ from helix_tui.cli.editing.change import add_dry_run, consequence_lines, curator
 from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.preview import foresee
-from helix_tui.core.editing.steps import apart
-from helix_tui.core.editing.undo import (
-    Appraiser,
-    Conflict,
-    Difference,
-    Mark,
-    NotUndoable,
-    UndoStep,
-    Unreadable,
-)
+from helix_tui.core.editing.steps import Conflict, Difference, apart
+from helix_tui.core.editing.undo import Appraiser, Mark, NotUndoable, UndoStep, Unreadable
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, format_age, format_instant, now_ns
 from helix_tui.core.supervision.signals.questions import follow_undo

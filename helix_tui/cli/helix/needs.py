@@ -22,17 +22,15 @@ from helix_tui.core.supervision.decide.background_monitor import BackgroundMonit
 from helix_tui.core.supervision.decide.need_actions import LANDING, actions_of, senseless
 from helix_tui.core.supervision.decide.need_view import (
     NeedFilter,
-    SplitNeeds,
     bring_back,
     group_of,
     grouped,
     next_morning,
     put_off,
-    read_snoozes,
     span_seconds,
     stake,
 )
-from helix_tui.core.supervision.decide.needs import Need
+from helix_tui.core.supervision.decide.needs import Need, SplitNeeds, read_snoozes
 
 MOST_LINES = 8
 """Needs of one group that people get to see."""

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from helix_tui.cli import programs
-from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.helix.shared import (
     add_agent_options,
     add_autonomy,
@@ -29,7 +29,6 @@ from helix_tui.cli.helix.shared import (
     refuse_shut,
     show_dry_run,
 )
-from helix_tui.cli.loading import locate
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.errors import ReaderGone
 from helix_tui.core.ground.text import clean_block, clean_line

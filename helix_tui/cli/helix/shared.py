@@ -8,9 +8,8 @@ import shlex
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.editing.change import curator_of, told
-from helix_tui.cli.loading import locate
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.signals.questions import OpenQuestions

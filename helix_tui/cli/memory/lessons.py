@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 from typing import Any
 
-from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.loading import add_since, locate, since_of
+from helix_tui.cli.call import Call, CliError, locate
+from helix_tui.cli.loading import add_since, since_of
 from helix_tui.cli.show.attempts import read_attempts
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.runs.running import find_running

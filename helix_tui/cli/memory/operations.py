@@ -14,9 +14,9 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.call import Call, CliError, hint_once, locate
 from helix_tui.cli.editing.change import curator_of, told
-from helix_tui.cli.loading import find_bead, hint_once, locate
+from helix_tui.cli.loading import find_bead
 from helix_tui.cli.memory import lessons
 from helix_tui.cli.memory import plans as planning
 from helix_tui.cli.memory import report as corrections

@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.editing.change import curator_of, told
-from helix_tui.cli.loading import locate
 from helix_tui.core.editing.preview import foresee
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.memory import MemoryStore

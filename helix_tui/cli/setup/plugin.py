@@ -14,8 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.loading import locate
+from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.core.ddx.client import MISSING
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.process import run as run_program

@@ -8,8 +8,7 @@ import shlex
 import shutil
 
 from helix_tui.cli import programs
-from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.loading import locate
+from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.core.ground import process
 from helix_tui.core.ground.text import clean_block, clean_line
 

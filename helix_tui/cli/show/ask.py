@@ -13,12 +13,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from helix_tui.cli.call import Call, CliError, columns
-from helix_tui.cli.loading import hint_once, judge, locate
+from helix_tui.cli.call import Call, CliError, columns, hint_once, locate
+from helix_tui.cli.loading import judge
 from helix_tui.core.ask.answer.model import ask_model
 from helix_tui.core.ask.corpus.listing import NothingToAsk, Source, read_file
+from helix_tui.core.ask.index.contents import may_hold_tree
 from helix_tui.core.ask.index.index import RepositoryIndex, open_index
-from helix_tui.core.ask.index.trees import MAX_TREE_BYTES, TreeProblem, check_tree, may_hold_tree
+from helix_tui.core.ask.index.trees import MAX_TREE_BYTES, TreeProblem, check_tree
 from helix_tui.core.ask.records import Progress, field_lines
 from helix_tui.core.ask.retrieval.trees import DEPTHS, BudgetError, with_budgets
 from helix_tui.core.ask.sessions.document import document_of, write_trace

@@ -9,8 +9,7 @@ import argparse
 from collections.abc import Iterable
 from typing import Any
 
-from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.loading import locate
+from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.program import add_shared
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.client import Ddx

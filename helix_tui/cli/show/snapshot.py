@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from helix_tui.cli.app_factory import OnChange, make_app
 from helix_tui.cli.app_factory import add_arguments as add_app_arguments
-from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.editing.journal import entry_document
-from helix_tui.cli.loading import Present, locate
+from helix_tui.cli.loading import Present
 from helix_tui.cli.show import attempts as evidence
 from helix_tui.cli.show import queue as queue_command
 from helix_tui.core.ground import log as logs

@@ -56,15 +56,13 @@ class Query(Struct, frozen=True):
 
     text: str
     tests: tuple[_Test, ...] = ()
+    """One a term; none: every bead passes, and nothing is filtered."""
     problem: str = ""
     """What was not understood and what would be, in one sentence; empty when all is well."""
     words: tuple[str, ...] = ()
     """Plain words looked for, lower case: what a list may highlight."""
     order: tuple[str, ...] = ()
     """Names of `ORDERS` to sort by, the first one first; ``-`` before a name turns it round."""
-
-    def __bool__(self) -> bool:
-        return bool(self.tests)
 
     def matches(self, bead: Bead, queue: Queue) -> bool:
         """Whether every term holds for this bead."""

@@ -253,12 +253,12 @@ def build_view(
     """
     parsed = parse_query(query) if isinstance(query, str) else query
     beads = queue.beads
-    shown = matching(parsed, queue) if parsed else list(beads)
+    shown = matching(parsed, queue) if parsed.tests else list(beads)
     # these two have an order of their own: asked for another one, they are a list
     if parsed.order and kind in ("dag", "order"):
         kind = "list"
     build = {"dag": _dag, "tree": _tree, "lanes": _lanes, "order": _order, "list": _sorted}[kind]
-    rows = tuple(build(queue, shown, bool(parsed), folding, ranked(parsed, queue)))
+    rows = tuple(build(queue, shown, bool(parsed.tests), folding, ranked(parsed, queue)))
     return QueueView(kind, rows, len(shown), len(beads))
 
 
@@ -285,8 +285,11 @@ def urgency(queue: Queue) -> Rank:
 
 def ranked(query: Query, queue: Queue) -> Rank:
     """A sort key over ids: the order that a filter asks for, and among equals what needs eyes first."""
-    first, then = order_key(query, queue), urgency(queue)
-    return (lambda bead_id: (*first(bead_id), *then(bead_id))) if query.order else then
+    then = urgency(queue)
+    if not query.order:
+        return then
+    first = order_key(query, queue)
+    return lambda bead_id: (*first(bead_id), *then(bead_id))
 
 
 def _row(queue: Queue, bead_id: str, **more: object) -> ViewRow:

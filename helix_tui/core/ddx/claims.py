@@ -14,8 +14,7 @@ from msgspec import Struct
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.dialect import FRESH, HELD
-from helix_tui.core.ddx.files import Folder, JsonCache
-from helix_tui.core.ddx.names import instant
+from helix_tui.core.ddx.files import Folder, JsonCache, instant
 from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project, lease_roots, machine_name
 from helix_tui.core.ground.text import clean_line

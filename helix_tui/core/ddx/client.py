@@ -189,22 +189,6 @@ def _hook_words(lines: Sequence[str]) -> str:
     return "; ".join([lines[starts[-1]].removeprefix("Error:").strip(), *lines[starts[-1] + 1 :]])
 
 
-def hook_warnings(finished: Finished) -> tuple[str, ...]:
-    """What a hook warned of while the command went through, each with all its lines."""
-    found: list[str] = []
-    for line in (line.strip() for line in finished.err.split("\n")):
-        if _WARNING.match(line):
-            found.append(line.removeprefix("bead: "))
-        elif found and line and not _NOT_A_HOOKS.match(line):
-            found[-1] += f"; {line}"
-    return tuple(clean_line(each, 1_000) for each in found)
-
-
-_WARNING = re.compile(r"bead: hook \S+ warning: |\[triage\] warn")
-_NOT_A_HOOKS = re.compile(r"bead: |Error:|Usage:|Flags:")
-"""How a line begins that ddx says itself."""
-
-
 def _refusal_in(finished: Finished) -> str:
     """The reason in a status object on stdout: what a ``--json`` command says where it refuses a tracker."""
     try:

@@ -1,13 +1,15 @@
 """Reading files that another program keeps rewriting, appending to, moving and deleting.
 
 Nothing here raises for what stands on disk: a file that is gone, half-written or no JSON is a *problem*,
-kept with its path, and reads as absent. What did not change is not read again.
+kept with its path, and reads as absent. What did not change is not read again. Fields of a JSON object are read each by
+itself: one of a wrong type is an absent one.
 """
 
 from __future__ import annotations
 
 import os
 import stat
+import sys
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -17,6 +19,7 @@ import msgspec
 
 from helix_tui.core.ground.project import open_nonblocking
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NEVER, parse_instant
 
 Stamp = tuple[int, int, int]
 """What tells one state of a file from the next: modification time, size, inode."""
@@ -273,3 +276,36 @@ def _reader(fd: int, offset: int) -> Callable[[int], bytes]:
         return part
 
     return read
+
+
+def text(document: Mapping[str, Any] | None, key: str) -> str:
+    """A text field, or nothing."""
+    value = document.get(key) if document is not None else None
+    return value if isinstance(value, str) else ""
+
+
+def word(document: Mapping[str, Any] | None, key: str) -> str:
+    """A text field that says the same in many documents (a status, a model): one object for all of them."""
+    return sys.intern(text(document, key))
+
+
+def instant(value: object) -> int | None:
+    """An instant; None for an absent one and for Go's zero time."""
+    found = parse_instant(value)
+    return found if found is not None and found > NEVER else None
+
+
+def whole(value: object, low: int = 0) -> int | None:
+    """A whole number not below ``low``."""
+    # a truth is a number to Python, and NaN is unequal to itself
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        return None
+    # a hostile figure is an unknown one: it would spoil every sum and share
+    return int(value) if low <= value < 1e15 else None
+
+
+def money(value: object) -> float | None:
+    """A cost that is known: DDx writes 0 or -1 where it does not know (docs/formats/ddx.md §5)."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if 0 < value < 1e9 else None

@@ -2,19 +2,14 @@
 
 Sources: docs/formats/ddx.md §0, §4, §5. A new release with a new word costs a row here and nothing else; a
 word that has no row is shown as it is and never counts as success (docs/decisions/0002).
-Fields of a JSON object are read each by itself: a wrong type is an absent field.
 """
 
 from __future__ import annotations
 
 import re
-import sys
-from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from msgspec import Struct
-
-from helix_tui.core.ground.time import NEVER, parse_instant
 
 Era = Literal["april", "head"]
 Outcome = Literal[
@@ -139,36 +134,3 @@ def status_of(word: str) -> Status:
     if known is not None:
         return known
     return Status(word, "unknown", "nothing", "a status that helix-tui does not know", known=False)
-
-
-def text(document: Mapping[str, Any] | None, key: str) -> str:
-    """A text field, or nothing."""
-    value = document.get(key) if document is not None else None
-    return value if isinstance(value, str) else ""
-
-
-def word(document: Mapping[str, Any] | None, key: str) -> str:
-    """A text field that says the same in many documents (a status, a model): one object for all of them."""
-    return sys.intern(text(document, key))
-
-
-def instant(value: object) -> int | None:
-    """An instant; None for an absent one and for Go's zero time."""
-    found = parse_instant(value)
-    return found if found is not None and found > NEVER else None
-
-
-def whole(value: object, low: int = 0) -> int | None:
-    """A whole number not below ``low``."""
-    # a truth is a number to Python, and NaN is unequal to itself
-    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
-        return None
-    # a hostile figure is an unknown one: it would spoil every sum and share
-    return int(value) if low <= value < 1e15 else None
-
-
-def money(value: object) -> float | None:
-    """A cost that is known: DDx writes 0 or -1 where it does not know (docs/formats/ddx.md §5)."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return float(value) if 0 < value < 1e9 else None

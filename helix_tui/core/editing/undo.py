@@ -7,7 +7,7 @@ changed in the meantime is shown with both versions (`Difference`), never writte
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -20,13 +20,12 @@ from helix_tui.core.editing.operations import VALUES, Operation
 from helix_tui.core.editing.plan.planner import PLANNERS, way_back
 from helix_tui.core.editing.steps import (
     CommandStep,
-    Edits,
+    Difference,
     OperationRefused,
     Overlay,
     PlanBuilder,
-    apart,
-    called,
     canonical_absent,
+    differences_in,
     same,
 )
 from helix_tui.core.ground.errors import HelixError
@@ -42,81 +41,6 @@ class NotUndoable(HelixError):
     def __init__(self, entry: JournalEntry, why: str) -> None:
         super().__init__(why)
         self.entry = entry
-
-
-class Difference(Struct, frozen=True):
-    """A field that somebody changed: what was expected there, and what stands there now."""
-
-    bead_id: str
-    field: str
-    ours: Any
-    theirs: Any
-
-    def __str__(self) -> str:
-        name = f"{called(self.bead_id)}: {called(self.field)}"
-        ours, theirs = apart(self.field, self.ours, self.theirs)
-        return f"{name} was {ours} and is {theirs} now"
-
-
-class Conflict(HelixError):
-    """Somebody changed since what is about to be changed; nothing was written over it.
-
-    Attributes:
-        differences: both versions, field by field.
-        entry: the change that was to be taken back or done again, if it was one.
-        ran: how many commands of the change had run before, and stay done.
-        of: how many it has.
-    """
-
-    def __init__(
-        self, differences: Sequence[Difference], entry: JournalEntry | None = None, *, ran: int = 0, of: int = 0
-    ) -> None:
-        super().__init__("; ".join(map(str, differences[:5])) or "the queue has changed")
-        self.differences = tuple(differences)
-        self.entry = entry
-        self.ran, self.of = ran, of
-
-
-class PlanChanged(Conflict):
-    """What would run by now is not what was shown; nothing ran. The plan is to be shown again."""
-
-
-def differences(
-    expected: Edits | Mapping[str, Mapping[str, Any] | None], beads: Mapping[str, Bead]
-) -> list[Difference]:
-    """Where rows differ from what is expected of them; a bead that is gone differs in every field."""
-    found = []
-    for bead_id, fields in expected.items():
-        bead = beads.get(bead_id)
-        row = bead.document() if bead is not None else {}
-        for name, value in (fields or {}).items():
-            now = canonical_absent(name, row.get(name))
-            if bead is None or not same(name, now, value):
-                found.append(Difference(bead_id, name, value, now))
-    return found
-
-
-def differences_in(expected: Edits | Mapping[str, Mapping[str, Any] | None], overlay: Overlay) -> list[Difference]:
-    """The same against rows as planned changes leave them."""
-    return [
-        Difference(bead_id, name, value, overlay.value(bead_id, name))
-        for bead_id, fields in expected.items()
-        for name, value in (fields or {}).items()
-        if bead_id not in overlay or not same(name, overlay.value(bead_id, name), value)
-    ]
-
-
-def rests_on(steps: Sequence[CommandStep]) -> dict[str, dict[str, Any]]:
-    """What rows must hold before the first of these steps for all of them to be right."""
-    first: dict[str, dict[str, Any]] = {}
-    for step in steps:
-        for bead_id, fields in step.before.items():
-            kept = first.setdefault(bead_id, {})
-            for name, value in fields.items():
-                # what a later step rests on may be an earlier step's doing: the first value counts
-                kept.setdefault(name, value)
-    made = {step.creates for step in steps if step.creates}
-    return {bead_id: fields for bead_id, fields in first.items() if bead_id not in made}
 
 
 UNREADABLE = "the journal's record of it cannot be read by this release"

@@ -11,7 +11,7 @@ import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -101,11 +101,23 @@ class WorkReader:
         """``look`` judges a tracker: its queue, and who holds which bead; None knows of neither."""
         self._project = project
         self._look = look
-        # kept between questions: reading the same files again took 360 ms of CPU, looking for changes takes 30
-        self._tracker = TrackerReader(project.beads_file)
-        # two indexes: a bead's account has attempts at archived beads, a count has none of them, as `attempts`
-        self._attempts = AttemptIndex.of(project)
-        self._counted = AttemptIndex.of(project)
+
+    # kept between questions: reading the same files again took 360 ms of CPU, looking for changes takes 30; made when a
+    # question first needs one: most are about files
+
+    @cached_property
+    def _tracker(self) -> TrackerReader:
+        return TrackerReader(self._project.beads_file)
+
+    @cached_property
+    def _attempts(self) -> AttemptIndex:
+        """For a bead's account, which has attempts at archived beads too."""
+        return AttemptIndex.of(self._project)
+
+    @cached_property
+    def _counted(self) -> AttemptIndex:
+        """For counts, which have none of them, as ``attempts``."""
+        return AttemptIndex.of(self._project)
 
     def __call__(self) -> WorkRecords:
         """What is known now."""

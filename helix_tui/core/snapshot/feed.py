@@ -370,7 +370,7 @@ class Live:
         ddx: str | None = None,
     ) -> None:
         self._gatherer = Gatherer(project, era=era, clock=clock, env=env, stall_after_s=stall_after_s, ddx=ddx)
-        self._on_change = on_change
+        self.on_change = on_change
         self._patience = patience
         self._painted = threading.Event()
         self._stop = threading.Event()
@@ -475,7 +475,7 @@ class Live:
         news = bool(change) or old.condition == "loading"
         if news:
             _log_change(new, change, changed)
-            self._on_change(new, change)
+            self.on_change(new, change)
         if attempts:
             self._gatherer.rest()
         return news

@@ -54,6 +54,11 @@ class Snapshot(Struct, frozen=True):
     """What the installed ddx does, whose rule judged the queue if it is proven; None where there is none."""
 
     @property
+    def has_queue(self) -> bool:
+        """Whether there are beads to show, if only those that were read before the tracker became unreadable."""
+        return bool(self.tracker.beads) and self.condition in ("live", "unreadable")
+
+    @property
     def shut(self) -> Shut | None:
         """Why the installed ddx would refuse every command here; None where it would not."""
         return shut(self.tracker.beads, self.dialect)

@@ -23,8 +23,8 @@ from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden, find_
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.plan.planner import Plan
 from helix_tui.core.editing.preview import Consequences, foresee
-from helix_tui.core.editing.steps import OperationRefused
-from helix_tui.core.editing.undo import Conflict, NotUndoable, Unreadable
+from helix_tui.core.editing.steps import Conflict, OperationRefused
+from helix_tui.core.editing.undo import NotUndoable, Unreadable
 from helix_tui.core.snapshot import Snapshot
 from helix_tui.screens.editing.requests import ChangeRequest
 

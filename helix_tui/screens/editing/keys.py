@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
     from helix_tui.core.beads.record import Bead
     from helix_tui.core.snapshot import Change, Snapshot
-    from helix_tui.screens.editing.preview_text import Ended
+    from helix_tui.screens.editing.preview import Ended
     from helix_tui.screens.editing.requests import ChangeRequest
 
 
@@ -91,7 +91,7 @@ class TargetScreen(HelixScreen):
 
     def look_ahead(self, request: ChangeRequest, ended: Ended | None = None) -> None:
         """Show what a request would do; enter does it."""
-        from helix_tui.screens.editing.preview_sheet import PreviewSheet
+        from helix_tui.screens.editing.preview import PreviewSheet
 
         self.console.push_screen(PreviewSheet(request, ended))
 
@@ -170,22 +170,22 @@ class BeadKeys(TargetScreen):
 
     def action_edit(self) -> None:
         """Title and texts in the user's own editor."""
-        from helix_tui.screens.editing import preview_text as editing
+        from helix_tui.screens.editing import forms
 
-        editing.edit(self, self.targets())
+        forms.edit_in_editor(self, self.targets())
 
     def action_edit_form(self) -> None:
         """Title and texts in a form."""
-        from helix_tui.screens.editing import forms as drafts
+        from helix_tui.screens.editing import forms
 
-        drafts.edit(self, self.targets())
+        forms.edit(self, self.targets())
 
     def action_new_bead(self) -> None:
         """A form for a new bead."""
-        from helix_tui.screens.editing import forms as drafts
+        from helix_tui.screens.editing import forms
 
         if self.may_change():
-            drafts.create(self)
+            forms.create(self)
 
     def action_focus_epic(self) -> None:
         """Focus on the epic under the cursor, or end the focus."""

@@ -19,8 +19,8 @@ from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan.planner import Plan, describe, plan
-from helix_tui.core.editing.steps import Overlay, PlanBuilder, called, named
-from helix_tui.core.editing.undo import Conflict, Difference, NotUndoable, UndoStep, foretell
+from helix_tui.core.editing.steps import Conflict, Difference, Overlay, PlanBuilder, called, named
+from helix_tui.core.editing.undo import NotUndoable, UndoStep, foretell
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
 from helix_tui.core.supervision.signals.hold import drifted, plan_drifted

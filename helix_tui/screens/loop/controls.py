@@ -19,8 +19,8 @@ from helix_tui.core.ddx.dialect import Dialect, dialect_or_family
 from helix_tui.core.ddx.runs.stopping import GIVEN_BACK, LEFT_CLAIMED, StopMeans
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden, find_executable
-from helix_tui.core.editing.steps import OperationRefused
-from helix_tui.core.editing.undo import Conflict, Unreadable
+from helix_tui.core.editing.steps import Conflict, OperationRefused
+from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process as session
 from helix_tui.core.ground.text import clean_line

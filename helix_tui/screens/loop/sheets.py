@@ -36,7 +36,7 @@ from helix_tui.core.supervision.signals.responses import DEFAULT, SHORT, level_o
 from helix_tui.core.supervision.stages.commands import ONE_TEXT, ROWS
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
-from helix_tui.screens.editing.preview_sheet import PreviewSheet
+from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.editing.requests import carry_through, kept_changes, request_for
 from helix_tui.screens.loop.controls import READ_ONLY, LoopControls
 from helix_tui.screens.sheet import Sheet

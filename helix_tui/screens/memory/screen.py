@@ -21,7 +21,7 @@ from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_
 from helix_tui.keymap import bindings
 from helix_tui.screens.background import Jobs
 from helix_tui.screens.base import NARROW
-from helix_tui.screens.editing.preview_sheet import PreviewSheet
+from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.editing.requests import request_for
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.memory import changes as corrections

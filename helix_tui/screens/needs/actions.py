@@ -26,8 +26,8 @@ from helix_tui.core.editing.plan.planner import PLANNERS, Plan
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder
 from helix_tui.core.ground.text import clean_line, counted, short_id
 from helix_tui.core.ground.time import NS
-from helix_tui.core.supervision.decide.need_view import HOUR_S, MORNING, Snooze, Snoozes, next_morning, set_snoozes
-from helix_tui.core.supervision.decide.needs import Need
+from helix_tui.core.supervision.decide.need_view import HOUR_S, MORNING, Snoozes, next_morning, set_snoozes
+from helix_tui.core.supervision.decide.needs import Need, Snooze
 from helix_tui.core.supervision.signals.hold import plan_undecided, undecided
 from helix_tui.core.supervision.signals.questions import Kept, OpenQuestions, answering, deciding
 from helix_tui.core.supervision.stages.commit import closing
@@ -42,7 +42,7 @@ from helix_tui.core.supervision.stages.landing import (
     merge_words,
 )
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
-from helix_tui.screens.editing.preview_text import NoEditor, editor_words
+from helix_tui.screens.editing.forms import NoEditor, editor_words
 from helix_tui.screens.editing.requests import ChangeRequest, carry_through, kept_changes
 from helix_tui.screens.external_editor import run_editor
 from helix_tui.widgets.base.line import Line

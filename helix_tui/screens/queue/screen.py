@@ -132,7 +132,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """Rows, detail, or the words in their place."""
-        said = empty_state(snapshot)
+        said = None if snapshot.has_queue else empty_state(snapshot)
         self.set_class(said is not None, self.BARE_CLASS)
         if said is not None:
             self.empty_state.show(said)
@@ -183,7 +183,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         if not view.rows:
             return Rows([Row("none", (("  no bead matches; esc shows all", "muted"),), selectable=False)])
         # who filters wants the beads that match, not the digest
-        if self.breakpoint == "strip" and not self.filter and self.prompt is None:
+        if self.breakpoint == "strip" and not self.filter.tests and self.prompt is None:
             return strip_rows(self.world, self.console.needs, max(1, self.size.width - 2))
         return QueueRows(
             view,
@@ -222,12 +222,12 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self.list.show(self._rows(), changed=changed)
         archived = len(self.console.snapshot.archive)
         total = f"{view.total:,} · {archived:,} archived" if archived else f"{view.total:,}"
-        count = self.filter_count() if self.filter else total
+        count = self.filter_count() if self.filter.tests else total
         said = f"{view.kind} by {', '.join(self.filter.order)} ·" if self.filter.order else view.kind
         self.list_caption.show(f"{said} {self.marking} · {count}" if self.marking else f"{said} {count}")
         self._show_heads()
         text = clean_line(self.filter.text, 200)
-        self.tabs.show(filter_text=text, count=count if self.filter else "")
+        self.tabs.show(filter_text=text, count=count if self.filter.tests else "")
         if self.prompt is None:
             narrow = f"-{self.breakpoint}" in NARROW
             keys = self.MARKED_FOOTER if self.marked else self.FOOTER
@@ -314,7 +314,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         opened = {FOLD_DONE, FOLD_LOOSE, FOLD_REST, f"done:{self.world.queue.beads[bead_id].parent}"}
         self.folding = replace(self.folding, unfolded=self.folding.unfolded | opened, collapsed=frozenset())
         self._show_rows()
-        if not self.list.select(bead_id) and self.filter:
+        if not self.list.select(bead_id) and self.filter.tests:
             self.filter = parse_query("")
             self._show_rows()
         return self.list.select(bead_id)
@@ -462,7 +462,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
     def filter_count(self) -> str:
         """Beads that match, of all."""
         count = f"{self._view.matching:,} of {self._view.total:,}"
-        away = self._archived_matching() if self.filter else 0
+        away = self._archived_matching() if self.filter.tests else 0
         return f"{count}, {away:,} archived (: goes there)" if away else count
 
     def _archived_matching(self) -> int:

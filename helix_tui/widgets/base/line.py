@@ -3,7 +3,8 @@
 A span is ``(text, ink)``; an ink is a role and attributes (``themes.roles``). Text that comes from outside
 has passed ``core.ground.text`` before it becomes a span; nothing here parses markup. Widths are Rich's,
 since Rich cuts the line that reaches the terminal. `SpanLine` is a widget of one such line: status bar, tabs, footer
-and captions are made of it.
+and captions are made of it. `palette_of` is the palette of the theme in force, `ascii_only` whether ``--ascii`` is
+asked for.
 
 `Titles` cuts titles where they are alike, never where they differ. Thirteen beads that all begin
 ``attempt-backend: verify combined reusable`` look alike once each is cut at its end: here the words at which a title
@@ -15,18 +16,19 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, insort
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.segment import Segment
 from rich.style import Style
+from textual.app import App
 from textual.strip import Strip
 from textual.widget import Widget
 
+from helix_tui.themes import NIGHT, PREFIX, make_theme
 from helix_tui.themes.roles import Palette, to_ascii
-from helix_tui.widgets.outcomes import ascii_only, palette_of
 
 Span = tuple[str, str]
 """A piece of text and its ink."""
@@ -381,3 +383,28 @@ def _joined(title: str, kept: list[tuple[int, int]]) -> str:
     for (_, end), (begin, last) in pairwise(kept):
         parts += [_GAP if begin > end + 1 else " ", title[begin:last]]
     return "".join(parts) + ("…" if kept[-1][1] < len(title) else "")
+
+
+_palettes: dict[tuple[str, bool], Palette] = {}
+"""By theme, with colours or without: as many as there are themes."""
+
+
+def palette_of(widget: Widget) -> Palette:
+    """The palette of the theme in force; the default one's under a theme without our roles."""
+    app = widget.app
+    wanted = app.theme, app.no_color
+    found = _palettes.get(wanted)
+    if found is None:
+        found = _palettes[wanted] = Palette(_colours(app), no_colour=app.no_color)
+    return found
+
+
+def _colours(app: App[object]) -> Mapping[str, str]:
+    own = app.current_theme.variables
+    # the settings may name one of Textual's own themes, which know no roles of ours
+    return own if PREFIX + "ground" in own else make_theme("", NIGHT, dark=True).variables
+
+
+def ascii_only(widget: Widget) -> bool:
+    """Whether the user asked for the ASCII column of the alphabet."""
+    return bool(getattr(widget.app, "ascii_only", False))

@@ -20,8 +20,19 @@ from textual.widget import Widget
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.themes.roles import Palette
-from helix_tui.widgets.base.line import Line, Span, cut, fit, spread, to_strip, width_of, with_label, wrap_spans
-from helix_tui.widgets.outcomes import ascii_only, palette_of
+from helix_tui.widgets.base.line import (
+    Line,
+    Span,
+    ascii_only,
+    cut,
+    fit,
+    palette_of,
+    spread,
+    to_strip,
+    width_of,
+    with_label,
+    wrap_spans,
+)
 
 LEAST_UNFOLDED = 16
 """Cells below which a row is not continued on a second line."""

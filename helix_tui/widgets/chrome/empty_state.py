@@ -15,8 +15,7 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from helix_tui.core.ground.text import clean_line
-from helix_tui.widgets.base.line import Line, to_strip, width_of, wrap_spans
-from helix_tui.widgets.outcomes import ascii_only, palette_of
+from helix_tui.widgets.base.line import Line, ascii_only, palette_of, to_strip, width_of, wrap_spans
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
@@ -106,6 +105,8 @@ class DrawGuard:
 
 def empty_state(snapshot: Snapshot) -> list[Line] | None:
     """The paragraphs for a state without a queue; None where there is one."""
+    if snapshot.has_queue:
+        return None
     project, tracker = snapshot.project, snapshot.tracker
     file = clean_line(str(project.beads_file), 300)
     if snapshot.condition == "loading":
@@ -132,23 +133,21 @@ def empty_state(snapshot: Snapshot) -> list[Line] | None:
             ],
             [("Everything returns when the file does.", "muted")],
         ]
-    if snapshot.condition == "unreadable" and not tracker.beads:
+    if snapshot.condition == "unreadable":
         return [
             [("The tracker cannot be read.", "error bold")],
             [],
             [(clean_line(tracker.problem, 300), "text")],
             [(file, "muted")],
         ]
-    if snapshot.condition == "empty" or not tracker.beads:
-        lines: list[Line] = [[("The queue is empty.", "text bold")], [], [(file, "muted")], []]
-        if tracker.dropped:
-            count = len(tracker.dropped)
-            lines[0] = [(f"None of the {count:,} lines of the tracker can be read.", "error bold")]
-            lines.append([("!", "running"), ("  lists them with the reason for each", "muted")])
-        lines += [
-            [("N", "running"), ("  creates the first bead, checked as you type", "muted")],
-            [("i", "running"), ("  asks the repository", "muted")],
-            [("?", "running"), ("  every key", "muted")],
-        ]
-        return lines
-    return None
+    lines: list[Line] = [[("The queue is empty.", "text bold")], [], [(file, "muted")], []]
+    if tracker.dropped:
+        count = len(tracker.dropped)
+        lines[0] = [(f"None of the {count:,} lines of the tracker can be read.", "error bold")]
+        lines.append([("!", "running"), ("  lists them with the reason for each", "muted")])
+    lines += [
+        [("N", "running"), ("  creates the first bead, checked as you type", "muted")],
+        [("i", "running"), ("  asks the repository", "muted")],
+        [("?", "running"), ("  every key", "muted")],
+    ]
+    return lines

@@ -18,9 +18,20 @@ from textual.widget import Widget
 from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import format_age
 from helix_tui.themes.roles import ASCII_SPINNER, SPINNER
-from helix_tui.widgets.base.line import Line, Span, SpanLine, cut, fit, rule, spread, to_strip, width_of
+from helix_tui.widgets.base.line import (
+    Line,
+    Span,
+    SpanLine,
+    ascii_only,
+    cut,
+    fit,
+    palette_of,
+    rule,
+    spread,
+    to_strip,
+    width_of,
+)
 from helix_tui.widgets.base.row_source import Gesture
-from helix_tui.widgets.outcomes import ascii_only, palette_of
 
 FRAME_SECONDS = 0.2
 

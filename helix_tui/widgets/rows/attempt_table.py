@@ -21,7 +21,7 @@ from helix_tui.core.ground.time import NS, format_span, local_moment, midnight
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, cut, fit, width_of
 from helix_tui.widgets.base.row_source import Column, fitting
-from helix_tui.widgets.outcomes import LOOKS, look_of
+from helix_tui.widgets.figures import LOOKS, look_of
 
 ENDING_CELLS = 14
 MODEL_CELLS = 12

@@ -26,7 +26,7 @@ from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Column, Gesture, RowSource
 from helix_tui.widgets.chrome.actions import Action, outcome
 from helix_tui.widgets.chrome.header import Caption
-from helix_tui.widgets.outcomes import look_of
+from helix_tui.widgets.figures import look_of
 from helix_tui.widgets.rows.attempt_table import (
     ENDING_CELLS,
     MEASURED,

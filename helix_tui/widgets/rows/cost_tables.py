@@ -16,8 +16,7 @@ from helix_tui.core.insights.report import Measure, ModelComparison, Report, Tri
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span
 from helix_tui.widgets.base.row_source import Column, Figured, FiguredRows, cell
-from helix_tui.widgets.figures import BAR_LEGEND, CELLS, share_bar
-from helix_tui.widgets.outcomes import Look, look_of
+from helix_tui.widgets.figures import BAR_LEGEND, CELLS, Look, look_of, share_bar
 
 BY_CELL = (
     Column("landed", 4),

@@ -20,7 +20,7 @@ from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, packed, rule, spread, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Gesture, Row, Rows
-from helix_tui.widgets.outcomes import look_of
+from helix_tui.widgets.figures import look_of
 from helix_tui.widgets.rows.bead import RowContext, age_of, note_of, sign_of
 from helix_tui.widgets.text.pane import prose, verbatim
 

@@ -63,8 +63,8 @@ def test_a_filter_with_an_order_shows_what_matches_and_is_one_term_of_the_line()
     queue = queue_of(*CHAIN)
     assert keys(queue, "dag", "status:closed order:age") == ["z"]
     query = parse_query("order:holds p<=2")
-    assert (query.order, bool(query), query.problem) == (("holds",), True, "")
-    assert not parse_query("order:holds")
+    assert (query.order, bool(query.tests), query.problem) == (("holds",), True, "")
+    assert not parse_query("order:holds").tests
     assert with_order("p<=1 order:age two", "-holds") == "p<=1 two order:-holds"
     assert with_order("order:age", "") == ""
 

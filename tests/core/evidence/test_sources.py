@@ -9,7 +9,7 @@ import pytest
 
 from helix_tui.core.ask.corpus.git import Git
 from helix_tui.core.ask.records import Span, item_id
-from helix_tui.core.ask.retrieval.follow_up import kept_evidence
+from helix_tui.core.ask.sessions.session import kept_evidence
 from helix_tui.core.evidence.session import AskSession, item_of
 from helix_tui.core.evidence.sources import ProjectRecords, WorkReader
 from helix_tui.core.ground.project import Project

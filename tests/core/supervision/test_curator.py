@@ -20,7 +20,8 @@ from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import Executable, GateBusy, WriteGate, WritesForbidden
 from helix_tui.core.editing.journal import Journal
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.undo import Appraiser, Conflict, NotUndoable, Unreadable
+from helix_tui.core.editing.steps import Conflict
+from helix_tui.core.editing.undo import Appraiser, NotUndoable, Unreadable
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import find_project
 from tests.core.supervision.conftest import ERAS, WorldFactory, make_curator, row

@@ -10,7 +10,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.widgets.chrome.actions import Action
-from helix_tui.widgets.outcomes import look_of
+from helix_tui.widgets.figures import look_of
 from helix_tui.widgets.rows.attempt_table import AttemptFilter
 from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, AttemptRows, Board, RunView, paint_attempt
 from tests.widgets.host import Host

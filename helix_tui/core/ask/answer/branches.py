@@ -15,7 +15,7 @@ from msgspec import Struct
 
 from helix_tui.core.ask.records import Definition, Span
 from helix_tui.core.ask.retrieval.library import Library
-from helix_tui.core.ask.retrieval.wording import Wording, union
+from helix_tui.core.ask.retrieval.subject import Wording, union
 
 MOST_FILES = 24
 """Files that are read for branches: those that the search brings first."""

@@ -22,8 +22,7 @@ from helix_tui.core.ask.answer.sentences import cut_code, cut_document, section_
 from helix_tui.core.ask.corpus.listing import completes_for_a_shell
 from helix_tui.core.ask.records import Span, text_hash
 from helix_tui.core.ask.retrieval.library import Library
-from helix_tui.core.ask.retrieval.subject import Asks, QuestionSubject
-from helix_tui.core.ask.retrieval.wording import Wording, union
+from helix_tui.core.ask.retrieval.subject import Asks, QuestionSubject, Wording, union
 from helix_tui.core.ask.tokens import parts
 
 WINDOW = 8

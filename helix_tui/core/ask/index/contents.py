@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import sqlite3
 import subprocess
 import sys
@@ -31,7 +32,6 @@ from helix_tui.core.ask.index.database import Database
 from helix_tui.core.ask.index.question import IndexQuery
 from helix_tui.core.ask.index.ranking import Ranking
 from helix_tui.core.ask.index.segment import Blob, Segment, SegmentBuilder, WordsSaid, joined
-from helix_tui.core.ask.index.trees import may_hold_tree
 from helix_tui.core.ask.index.view import MOST_COMMITS, CommitHistory, IndexView, packed
 from helix_tui.core.ask.records import Progress, Refreshed, Tree
 from helix_tui.core.ground import log as logs
@@ -502,3 +502,11 @@ def _open_database(path: Path | None) -> Database:
         return Database(path)
     except (OSError, sqlite3.OperationalError):
         return Database(None)
+
+
+def may_hold_tree(path: str) -> bool:
+    """Whether a file's name says that it holds a tree: ``*-tree.json``, ``dag*.json``."""
+    return _TREE_FILE.search(path) is not None
+
+
+_TREE_FILE = re.compile(r"(?:^|/)(?:[^/]*[-_.])?(?:tree|dag)[^/]*\.json$", re.IGNORECASE)

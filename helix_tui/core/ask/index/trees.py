@@ -19,7 +19,6 @@ from helix_tui.core.ask.records import Definition, Document, Heading, NodeEviden
 
 MAX_NODES = 5_000
 MAX_TREE_BYTES = 8 << 20
-_TREE_FILE = re.compile(r"(?:^|/)(?:[^/]*[-_.])?(?:tree|dag)[^/]*\.json$", re.IGNORECASE)
 EVIDENCE = ("doc", "code", "test", "telemetry")
 RECOMMENDED = (
     "inputs", "outputs", "assumptions", "validity", "deterministic", "tolerance", "environment", "dependencies",
@@ -28,11 +27,6 @@ RECOMMENDED = (
 """Fields of a node that make it reproducible (docs/knowledge/dag-node-schema.md)."""
 MAX_FIELD_BYTES = 4_000
 _TOP = ("class", "type", "function", "module")
-
-
-def may_hold_tree(path: str) -> bool:
-    """Whether a file's name says that it holds a tree: ``*-tree.json``, ``dag*.json``."""
-    return _TREE_FILE.search(path) is not None
 
 
 def read_tree(path: str, data: bytes) -> Tree | None:

@@ -31,8 +31,9 @@ from helix_tui.core.ddx.attempts.verdict import (
     found_after_landing,
 )
 from helix_tui.core.ddx.claims import Hold
+from helix_tui.core.ddx.files import money, whole
 from helix_tui.core.ddx.measures import Ratchet
-from helix_tui.core.ddx.names import Outcome, money, status_of, whole
+from helix_tui.core.ddx.names import Outcome, status_of
 
 Part = Literal["work", "reviews", "checks", "triage", "other"]
 

@@ -17,8 +17,8 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.files import decode_object, read_bytes, stamp_of
-from helix_tui.core.ddx.names import status_of, text, whole
+from helix_tui.core.ddx.files import decode_object, read_bytes, stamp_of, text, whole
+from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ground.errors import UNROUTED, WHO
 from helix_tui.core.ground.git import GitFailed, ask_git, read_git
 from helix_tui.core.ground.project import files_below

@@ -22,8 +22,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import AgentCall, Attempt, Part, Piece, Tokens
 from helix_tui.core.ddx.claims import Claim, run_state_claim, run_state_files
-from helix_tui.core.ddx.files import Folder, JsonCache, LineTail, decode_object
-from helix_tui.core.ddx.names import instant, money, text, whole
+from helix_tui.core.ddx.files import Folder, JsonCache, LineTail, decode_object, instant, money, text, whole
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_instant

@@ -20,8 +20,7 @@ from typing import Any
 from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.from_logs import LoopEntry, parse_entry
-from helix_tui.core.ddx.files import Folder, LineTail, Stamp, decode_object, read_bytes, stamp_of
-from helix_tui.core.ddx.names import instant, text, whole
+from helix_tui.core.ddx.files import Folder, LineTail, Stamp, decode_object, instant, read_bytes, stamp_of, text, whole
 from helix_tui.core.ddx.runs.transcript import Event, TranscriptTail, last_tool, read_event
 from helix_tui.core.ground.project import read_end
 from helix_tui.core.ground.text import clean_line

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Claims, Era, Queue, Rule, classify, tracker_era
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
-from helix_tui.core.ddx.client import Ddx, DdxError, hook_warnings, last_error
+from helix_tui.core.ddx.client import Ddx, DdxError, last_error
 from helix_tui.core.ddx.dialect import Dialect, Remark, Shut, difference, rule_for, shut
 from helix_tui.core.ddx.names import Era as Vocabulary
 from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
@@ -23,6 +23,7 @@ from helix_tui.core.editing.execute.gate import (
     Executable,
     WriteGate,
     dialect_for,
+    hook_warnings,
     insist,
     interrupted,
     mentioned,
@@ -45,19 +46,19 @@ from helix_tui.core.editing.execute.reconciliation import (
 from helix_tui.core.editing.journal import Journal, JournalEntry, JournalHistory, Values, Who, edits_of
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan.planner import Plan, agree, plan, plan_back, values_before, way_back
-from helix_tui.core.editing.steps import CommandStep, OperationRefused, Overlay, PlanBuilder, called
-from helix_tui.core.editing.undo import (
+from helix_tui.core.editing.steps import (
+    CommandStep,
     Conflict,
     Difference,
-    NotUndoable,
+    OperationRefused,
+    Overlay,
+    PlanBuilder,
     PlanChanged,
-    UndoPlan,
-    Unreadable,
+    called,
     differences,
-    foretell,
-    operations_of,
     rests_on,
 )
+from helix_tui.core.editing.undo import NotUndoable, UndoPlan, Unreadable, foretell, operations_of
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line

@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
+import re
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -28,8 +29,7 @@ from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.editing.journal import JournalHistory
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan.planner import Plan
-from helix_tui.core.editing.steps import CommandStep
-from helix_tui.core.editing.undo import PlanChanged, differences, rests_on
+from helix_tui.core.editing.steps import CommandStep, PlanChanged, differences, rests_on
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import make_folder
 from helix_tui.core.ground.process import Finished, run
@@ -362,3 +362,19 @@ def _reached(before: Queue, after: Queue, steps: Iterable[CommandStep]) -> set[s
 def operation_record(operation: Operation) -> dict[str, Any]:
     """An operation as the journal keeps it."""
     return {"kind": operation.kind, "bead_id": operation.bead_id, "values": operation.values}
+
+
+def hook_warnings(finished: Finished) -> tuple[str, ...]:
+    """What a hook warned of while the command went through, each with all its lines."""
+    found: list[str] = []
+    for line in (line.strip() for line in finished.err.split("\n")):
+        if _WARNING.match(line):
+            found.append(line.removeprefix("bead: "))
+        elif found and line and not _NOT_A_HOOKS.match(line):
+            found[-1] += f"; {line}"
+    return tuple(clean_line(each, 1_000) for each in found)
+
+
+_WARNING = re.compile(r"bead: hook \S+ warning: |\[triage\] warn")
+_NOT_A_HOOKS = re.compile(r"bead: |Error:|Usage:|Flags:")
+"""How a line begins that ddx says itself."""

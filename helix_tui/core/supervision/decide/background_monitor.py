@@ -23,14 +23,21 @@ from helix_tui.core.ddx.files import Folder, stamp_of
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WriteGate, WritesForbidden
 from helix_tui.core.editing.journal import JournalHistory
-from helix_tui.core.editing.steps import OperationRefused, Overlay, PlanBuilder, called
-from helix_tui.core.editing.undo import Conflict, Unreadable
+from helix_tui.core.editing.steps import Conflict, OperationRefused, Overlay, PlanBuilder, called
+from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.threads import keep_at
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.decide.check import DocumentFacts, StatusSummary, take_status_summary
-from helix_tui.core.supervision.decide.need_view import Snooze, SplitNeeds, read_snoozes, split_snoozed
-from helix_tui.core.supervision.decide.needs import asked_of, needs_of, waiting_lessons
+from helix_tui.core.supervision.decide.needs import (
+    Snooze,
+    SplitNeeds,
+    asked_of,
+    needs_of,
+    read_snoozes,
+    split_snoozed,
+    waiting_lessons,
+)
 from helix_tui.core.supervision.run_state.budget import NO_BUDGET, Budget
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import Focus, plan_upkeep, read_focus

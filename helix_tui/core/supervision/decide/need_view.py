@@ -1,27 +1,24 @@
 """Needs as somebody looks at them: grouped by kind, the old ones folded, filtered, and put off for a while.
 
-A need is put off by its key in ``.helix/snoozed.json``, until an instant or until what it rests on changes;
-whoever lists needs takes those out, counts them, and can bring them back.
+What is put off is kept in ``.helix/snoozed.json`` (`needs.read_snoozes`); here it is written.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
 from helix_tui.core.beads.query import Completion, Query, complete, parse_query
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.time import NS, format_instant, parse_instant
-from helix_tui.core.supervision.decide.needs import Need
+from helix_tui.core.ground.time import NS, format_instant
+from helix_tui.core.supervision.decide.needs import Need, Snooze, read_snoozes, snooze_file
 
 if TYPE_CHECKING:
     from helix_tui.core.editing.execute.gate import WriteGate
@@ -57,7 +54,6 @@ SHOWN_AT_LEAST = 3
 """Needs of a group that are shown whatever their age."""
 
 HOUR_S, MORNING = 3600, 8
-MAX_FILE = 1 << 20
 
 
 def group_of(need: Need) -> str:
@@ -273,74 +269,6 @@ def filter_ways(text: str, cursor: int, needs: Iterable[Need], queue: Queue) -> 
 
 
 # --- put off ----------------------------------------------------------------------------------------------
-
-
-class Snooze(Struct, frozen=True):
-    """One need that somebody has put off."""
-
-    key: str
-    until: str = ""
-    """The instant at which it comes back; empty: when what it rests on has changed."""
-    mark: str = ""
-    """What it rested on then."""
-    by: str = ""
-    at: str = ""
-
-    def holds(self, need: Need, now: int) -> bool:
-        """Whether the need is still put off."""
-        if self.until:
-            end = parse_instant(self.until)
-            # an end that cannot be read puts nothing off
-            return end is not None and now < end
-        return need.mark == self.mark
-
-
-def snooze_file(project: Project) -> Path:
-    """Where it is kept what is put off."""
-    return project.helix_dir / "snoozed.json"
-
-
-def read_snoozes(project: Project) -> dict[str, Snooze]:
-    """What is put off, by the key of the need; what cannot be read counts as nothing."""
-    raw = read_bytes(snooze_file(project), MAX_FILE)
-    try:
-        document = msgspec.json.decode(raw) if raw else None
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return {}
-    rows = document.get("snoozed") if isinstance(document, dict) else None
-    found = [each for row in rows or () if (each := _snooze(row)) is not None] if isinstance(rows, list) else []
-    return {each.key: each for each in found}
-
-
-def _snooze(row: Any) -> Snooze | None:
-    try:
-        return msgspec.convert(row, Snooze)
-    except msgspec.ValidationError:
-        return None
-
-
-class SplitNeeds(Struct, frozen=True):
-    """What waits on a person now, and what is put off."""
-
-    active: tuple[Need, ...] = ()
-    snoozed: tuple[Need, ...] = ()
-    wakes_at: int = 0
-    """The instant at which the first of what is put off comes back by itself; 0 where none does."""
-
-
-def split_snoozed(needs: Iterable[Need], snoozes: Mapping[str, Snooze], now: int) -> SplitNeeds:
-    """Take out what is put off."""
-    active: list[Need] = []
-    away: list[Need] = []
-    ends: list[int] = []
-    for need in needs:
-        snooze = snoozes.get(need.key)
-        if snooze is None or not snooze.holds(need, now):
-            active.append(need)
-            continue
-        away.append(need)
-        ends += [end for end in (parse_instant(snooze.until),) if end is not None]
-    return SplitNeeds(tuple(active), tuple(away), min(ends, default=0))
 
 
 def next_morning(now: int) -> int:

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -22,7 +24,8 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Archived, Tracker
 from helix_tui.core.ddx.attempts.from_events import was_rejected
 from helix_tui.core.ddx.attempts.index import AttemptBook
-from helix_tui.core.ddx.names import About, status_of, text
+from helix_tui.core.ddx.files import read_bytes, text
+from helix_tui.core.ddx.names import About, status_of
 from helix_tui.core.ddx.runs.running import Run, gone
 from helix_tui.core.editing.operations import DROPPED
 from helix_tui.core.ground.project import Project
@@ -490,3 +493,74 @@ def _waiting(queue: Queue, bead_id: str) -> int:
                 seen.add(other)
                 stack.append(other)
     return len(seen)
+
+
+class Snooze(Struct, frozen=True):
+    """One need that somebody has put off."""
+
+    key: str
+    until: str = ""
+    """The instant at which it comes back; empty: when what it rests on has changed."""
+    mark: str = ""
+    """What it rested on then."""
+    by: str = ""
+    at: str = ""
+
+    def holds(self, need: Need, now: int) -> bool:
+        """Whether the need is still put off."""
+        if self.until:
+            end = parse_instant(self.until)
+            # an end that cannot be read puts nothing off
+            return end is not None and now < end
+        return need.mark == self.mark
+
+
+def snooze_file(project: Project) -> Path:
+    """Where it is kept what is put off."""
+    return project.helix_dir / "snoozed.json"
+
+
+def read_snoozes(project: Project) -> dict[str, Snooze]:
+    """What is put off, by the key of the need; what cannot be read counts as nothing."""
+    raw = read_bytes(snooze_file(project), MAX_FILE)
+    try:
+        document = msgspec.json.decode(raw) if raw else None
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return {}
+    rows = document.get("snoozed") if isinstance(document, dict) else None
+    found = [each for row in rows or () if (each := _snooze(row)) is not None] if isinstance(rows, list) else []
+    return {each.key: each for each in found}
+
+
+def _snooze(row: Any) -> Snooze | None:
+    try:
+        return msgspec.convert(row, Snooze)
+    except msgspec.ValidationError:
+        return None
+
+
+class SplitNeeds(Struct, frozen=True):
+    """What waits on a person now, and what is put off."""
+
+    active: tuple[Need, ...] = ()
+    snoozed: tuple[Need, ...] = ()
+    wakes_at: int = 0
+    """The instant at which the first of what is put off comes back by itself; 0 where none does."""
+
+
+def split_snoozed(needs: Iterable[Need], snoozes: Mapping[str, Snooze], now: int) -> SplitNeeds:
+    """Take out what is put off."""
+    active: list[Need] = []
+    away: list[Need] = []
+    ends: list[int] = []
+    for need in needs:
+        snooze = snoozes.get(need.key)
+        if snooze is None or not snooze.holds(need, now):
+            active.append(need)
+            continue
+        away.append(need)
+        ends += [end for end in (parse_instant(snooze.until),) if end is not None]
+    return SplitNeeds(tuple(active), tuple(away), min(ends, default=0))
+
+
+MAX_FILE = 1 << 20

@@ -15,8 +15,8 @@ from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.journal import PASSING
-from helix_tui.core.editing.steps import OperationRefused, Overlay, called, named
-from helix_tui.core.editing.undo import Conflict, Unreadable
+from helix_tui.core.editing.steps import Conflict, OperationRefused, Overlay, called, named
+from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.text import CONTEXT_BEGIN, with_context
 from helix_tui.core.supervision.loop.work import LoopWork
 from helix_tui.core.supervision.signals.focus import (

@@ -15,8 +15,8 @@ from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, DdxError
 from helix_tui.core.ddx.runs.running import holds
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.steps import PlanBuilder
-from helix_tui.core.editing.undo import Conflict, Unreadable
+from helix_tui.core.editing.steps import Conflict, PlanBuilder
+from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, midnight, now_ns
 from helix_tui.core.supervision.decide.check import Checker

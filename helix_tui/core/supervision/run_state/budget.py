@@ -27,8 +27,7 @@ from helix_tui.core.ddx.attempts.attempt import (
 )
 from helix_tui.core.ddx.attempts.from_logs import IndexedCall, LoopEntry, LoopLogs, SessionIndex
 from helix_tui.core.ddx.attempts.index import BranchHistory, merge_report
-from helix_tui.core.ddx.files import decode_object, read_bytes, stamp_of
-from helix_tui.core.ddx.names import instant, money, text, whole
+from helix_tui.core.ddx.files import decode_object, instant, money, read_bytes, stamp_of, text, whole
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted

@@ -24,7 +24,8 @@ from helix_tui.core.ddx.attempts.from_logs import MalformedReport, parse_report
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.client import last_error
 from helix_tui.core.ddx.dialect import Dialect
-from helix_tui.core.ddx.names import status_of, text
+from helix_tui.core.ddx.files import text
+from helix_tui.core.ddx.names import status_of
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project

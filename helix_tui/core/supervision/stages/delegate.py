@@ -22,7 +22,8 @@ from msgspec import Struct, field
 from helix_tui.core.ddx.attempts.from_logs import MalformedReport, parse_report
 from helix_tui.core.ddx.client import MISSING, QUIET, TOO_OLD, Ddx, DdxError, last_error
 from helix_tui.core.ddx.dialect import DdxVerb, Dialect
-from helix_tui.core.ddx.names import BARE, money, whole
+from helix_tui.core.ddx.files import money, whole
+from helix_tui.core.ddx.names import BARE
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ground.errors import with_who
 from helix_tui.core.ground.files import make_folder, replace_file

@@ -21,8 +21,8 @@ from msgspec.structs import replace
 from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, merge
 from helix_tui.core.ddx.attempts.from_logs import MalformedReport, parse_report
 from helix_tui.core.ddx.client import FAILED, MALFORMED, DdxError, advice_for, last_error
-from helix_tui.core.ddx.files import read_bytes
-from helix_tui.core.ddx.names import ATTEMPT_ID, instant, money, text, whole
+from helix_tui.core.ddx.files import instant, money, read_bytes, text, whole
+from helix_tui.core.ddx.names import ATTEMPT_ID
 from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project

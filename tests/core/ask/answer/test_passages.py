@@ -9,8 +9,7 @@ import pytest
 from helix_tui.core.ask.answer.passages import Passage, kind_of_answer
 from helix_tui.core.ask.answer.sentences import MOST_QUOTED, cut_code, cut_document
 from helix_tui.core.ask.records import Span
-from helix_tui.core.ask.retrieval.subject import read_subject
-from helix_tui.core.ask.retrieval.wording import Wording, may_have
+from helix_tui.core.ask.retrieval.subject import Wording, may_have, read_subject
 from helix_tui.core.ask.tokens import make_terms
 from tests.core.ask.sessions.solar import document, run_of, write
 

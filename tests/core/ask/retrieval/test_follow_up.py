@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.ask.retrieval.follow_up import with_earlier
 from helix_tui.core.ask.retrieval.question import understand
 from helix_tui.core.ask.retrieval.subject import LIGHT, read_subject
+from helix_tui.core.ask.sessions.session import with_earlier
 from tests.core.ask.sessions.solar import QUESTIONS, document, write
 
 BEFORE = {"question": "How are leases renewed?"}

@@ -1,23 +1,18 @@
-"""A change in words, before and after it runs: its commands, what follows, the way back, what came of it.
+"""A change before and after it runs: a sheet with its commands, what follows and the way back; what came of it.
 
-What went well is told in one notice; what did not has a sheet with the exact state. Title and texts of a bead can be
-changed in the user's own editor: they are one file, read back when the editor ends.
+Enter on the sheet runs exactly the commands that stand there. What went well is told in one notice; what did not has a
+sheet with the exact state.
 """
 
 from __future__ import annotations
 
-import os
-import re
-import shlex
-import shutil
-import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual.app import SuspendNotSupported
+from textual import events, on
 from textual.binding import BindingType
 
+from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import Result
@@ -25,20 +20,19 @@ from helix_tui.core.editing.execute.gate import WritesForbidden
 from helix_tui.core.editing.execute.reconciliation import unread_warning
 from helix_tui.core.editing.plan.planner import Plan
 from helix_tui.core.editing.preview import Consequences
-from helix_tui.core.editing.steps import shown
-from helix_tui.core.editing.undo import Conflict, Difference, NotUndoable, PlanChanged
+from helix_tui.core.editing.steps import Conflict, Difference, PlanChanged, shown
+from helix_tui.core.editing.undo import NotUndoable
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_block, clean_line, counted, short_id
-from helix_tui.keymap import bindings
+from helix_tui.keymap import bindings, id_of
 from helix_tui.screens.editing.change_runner import Preview, Trouble
-from helix_tui.screens.editing.requests import ChangeRequest, EditConflict, text_edit
-from helix_tui.screens.external_editor import run_editor
+from helix_tui.screens.editing.requests import ChangeRequest, EditConflict, UndoRequest
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.line import Line, Span
+from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.form import Page
 
 if TYPE_CHECKING:
-    from helix_tui.core.beads.record import Bead
     from helix_tui.screens.base import Console
 
 WHOLE = 6
@@ -384,137 +378,111 @@ class HalfWaySheet(Sheet):
 _STOPPED = "stopped on request"
 
 
-TEXTS = ("title", "acceptance", "description", "notes")
-"""What can be edited, in the order of the file."""
+class PreviewSheet(Sheet):
+    """Shown before every change. Enter runs exactly the commands that stand here."""
 
-MAX_FILE = 4 << 20
-"""Bytes of an edited file that are read back."""
+    FOOTER = ("go.open=run", "copy.id=copy commands", "go.back=cancel")
 
+    def __init__(
+        self,
+        request: ChangeRequest,
+        ended: Ended | None = None,
+        *,
+        changed: PlanChanged | None = None,
+    ) -> None:
+        """Make a sheet.
 
-class NoEditor(HelixError):
-    """There is nothing to edit with; the message says what to do."""
+        Args:
+            request: what may be done.
+            ended: told when it was done, or why it was not; never told when it was left.
+            changed: it was shown before, and the queue has changed since, so that other commands would run.
+        """
+        super().__init__(clean_line(request.title, 200))
+        self.request = request
+        self.outlook: Preview | None = None
+        self._ended = ended
+        self._changed = changed
 
+    def on_mount(self) -> None:
+        """Begin to look ahead."""
+        super().on_mount()
+        self._look(self.request)
 
-def editor_words(env: Mapping[str, str]) -> list[str]:
-    """The command that $VISUAL or $EDITOR names.
+    def _look(self, request: ChangeRequest) -> None:
+        self.request, self.outlook = request, None
+        self.caption.show(clean_line(request.title, 200))
 
-    Raises:
-        NoEditor: neither names a program that is there.
-    """
-    name = next((name for name in ("VISUAL", "EDITOR") if env.get(name, "").strip()), "")
-    instead = "or edit it here: a, then “edit in a form”"
-    if not name:
-        raise NoEditor(f"no editor: set EDITOR, for example EDITOR=nano; {instead}")
-    try:
-        words = shlex.split(env[name])
-    except ValueError as error:
-        raise NoEditor(f"{name} cannot be read as a command: {error}; {instead}") from None
-    if not words or shutil.which(words[0], path=env.get("PATH")) is None:
-        raise NoEditor(f"{name} names {clean_line(env[name], 100)}, which does not exist; {instead}")
-    return words
+        def arrived(outlook: Preview) -> None:
+            # a key may have turned it into another request meanwhile
+            if self.request is request and not self.has_left:
+                self.outlook = outlook
+                self.caption.show(clean_line(with_titles(outlook.plan.title, outlook.queue_state.queue.beads), 200))
+                self.footer.show(self.FOOTER if outlook.plan.steps else ("go.back",))
+                self.rewrite()
 
+        def failed(error: Trouble) -> None:
+            if self.request is request and not self.has_left:
+                self.dismiss()
+                render_trouble(self.console, request, error)
+                if self._ended is not None:
+                    self._ended(error)
 
-def texts_of(bead: Bead) -> dict[str, str]:
-    """The texts of a bead, empty where it has none."""
-    row = bead.document()
-    return {name: str(row.get(name) or "") for name in TEXTS}
+        self.console.change_runner.foresee(request, arrived, failed)
 
+    def write(self, page: Page) -> None:
+        """The outlook, once it is there."""
+        if self.outlook is None:
+            page.line([("… working out the effect", "waiting")])
+            return
+        if self._changed is not None:
+            why = "The queue changed since this was shown. Nothing ran. This is the plan now:"
+            page.paragraph([("◆ ", "attention bold"), (why, "attention")], 2)
+            render_differences(page, self._changed.differences)
+            page.blank()
+        render_outlook(page, self.outlook, self.request.already)
 
-def as_file(bead_id: str, texts: Mapping[str, str]) -> str:
-    """The texts as one file to edit, each under a line of its own."""
-    mark = _mark(texts.values())
-    parts = [f"{mark} {name} · {clean_line(bead_id, 60)} {mark}\n{text}\n" for name, text in texts.items()]
-    return "".join(parts)
+    def on_key(self, event: events.Key) -> None:
+        """A key of the operation itself turns it into another one."""
+        key_id = id_of(event.key, "beads", self.console.keymap)
+        other = self.request.turned(key_id) if key_id else None
+        if other is not None:
+            event.stop()
+            self._look(other)
 
+    @on(RowList.Opened)
+    def run_it(self, event: RowList.Opened) -> None:
+        """Run what is shown."""
+        event.stop()
+        if self.outlook is None:
+            return
+        self.dismiss()
+        if self.outlook.plan.steps:
+            run_request(
+                self.console,
+                self.request,
+                self.outlook.plan,
+                self._take_back,
+                self._ended,
+                again=self._show_again,
+            )
 
-def from_file(edited: str, base: Mapping[str, str]) -> dict[str, str]:
-    """The texts that differ from those the file was made of; a text whose line is gone stays as it was."""
-    mark = re.escape(_mark(base.values()))
-    # what stands before the first of these lines belongs to no text, and is left out
-    pieces = re.split(rf"^{mark} (\w+) · .*{mark}[ \t]*\n?", edited, flags=re.MULTILINE)
-    changed = {}
-    for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
-        if name in base and text.rstrip("\n") != base[name].rstrip("\n"):
-            changed[name] = _framed(text, base[name]) if name != "title" else " ".join(text.split())
-    return changed
+    def _show_again(self, error: PlanChanged) -> None:
+        """Nothing ran: the queue is another one, and so is the plan."""
+        self.console.push_screen(PreviewSheet(self.request, self._ended, changed=error))
 
+    def _take_back(self) -> None:
+        self.console.push_screen(PreviewSheet(UndoRequest("undo")))
 
-def _mark(texts: object) -> str:
-    """A line of dashes that stands in none of the texts."""
-    mark = "────"
-    while any(mark in text for text in texts):  # type: ignore[attr-defined]
-        mark += "──"
-    return mark
+    async def action_back(self) -> None:
+        """Leave it; a text that was written for it is not lost."""
+        await super().action_back()
+        if self.request.draft_file:
+            kept = clean_line(self.request.draft_file, 400)
+            self.console.say(f"nothing was changed; your text is kept in {kept}")
 
-
-class ChangingScreen(Protocol):
-    """What a screen has from which the texts of a bead are edited."""
-
-    @property
-    def app(self) -> Any: ...
-
-    @property
-    def console(self) -> Console: ...
-
-    def look_ahead(self, request: ChangeRequest, ended: Ended | None = None) -> None: ...
-
-
-def edit(screen: ChangingScreen, beads: Sequence[Bead]) -> None:
-    """Let the editor have the screen, then show what its changes would do."""
-    if not beads:
-        return
-    say = screen.console.say
-    if len(beads) > 1:
-        say("only one bead can be edited at a time; unmark the others", "warning")
-        return
-    bead = beads[0]
-    try:
-        words = editor_words(os.environ)
-    except NoEditor as error:
-        say(str(error), "warning")
-        return
-    base = texts_of(bead)
-    folder = Path(tempfile.mkdtemp(prefix="helix-edit-"))
-    path = folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', bead.id)[:80]}.md"
-    try:
-        # bytes that are no UTF-8 come back from the editor as they were
-        path.write_text(as_file(bead.id, base), encoding="utf-8", errors="surrogateescape")
-        with screen.app.suspend():
-            code = run_editor([*words, os.fspath(path)])
-        changed = _read_back(path, base) if code == 0 else {}
-    except SuspendNotSupported:
-        shutil.rmtree(folder, ignore_errors=True)
-        say("this terminal cannot be given to an editor; use a, then “edit in a form”", "warning")
-        return
-    except (OSError, ValueError) as error:
-        say(f"not edited: {clean_line(str(error), 200)}; the file is {path}", "error")
-        return
-    if not changed:
-        shutil.rmtree(folder, ignore_errors=True)
-        say(f"the editor ended with {code}, so nothing is changed" if code else "nothing was edited")
-        return
-
-    def ended(error: Trouble | None) -> None:
-        if error is None:
-            # only now: until the change is made the file is all that there is of what was typed
-            shutil.rmtree(folder, ignore_errors=True)
-
-    screen.look_ahead(text_edit(bead.id, base, changed, os.fspath(path)), ended=ended)
-
-
-def _read_back(path: Path, base: Mapping[str, str]) -> dict[str, str]:
-    with path.open("rb") as file:
-        data = file.read(MAX_FILE + 1)
-    if len(data) > MAX_FILE:
-        raise ValueError(f"the edited text is larger than {MAX_FILE >> 20} MiB")
-    return from_file(data.decode("utf-8", "surrogateescape"), base)
-
-
-def _framed(text: str, base: str) -> str:
-    """An edited text between the empty lines that the old one began and ended with."""
-    inner = text.strip("\n")
-    bare = base.strip("\n")
-    if not inner or not bare:
-        return inner
-    start = base.index(bare)
-    return base[:start] + inner + base[start + len(bare) :]
+    def action_copy_id(self) -> None:
+        """The commands, to the clipboard."""
+        if self.outlook is not None and self.outlook.plan.lines:
+            lines = self.outlook.plan.lines
+            what = "the command" if len(lines) == 1 else f"{len(lines):,} commands"
+            self.console.copy("\n".join(clean_block(line) for line in lines), what)
