@@ -6,8 +6,10 @@ status bar, caption, one list.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
@@ -16,6 +18,7 @@ from textual.widget import Widget
 
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import NARROW, HelixScreen, TooSmall
+from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Rows
 from helix_tui.widgets.chrome.header import Caption
@@ -86,6 +89,30 @@ class Sheet(HelixScreen, ModalScreen[Any]):
             unfolds = any(rows.paint_more(index, self.app.size.width - 2) for index in range(len(rows)))
             self.list.styles.height = max(1, min(len(rows) + unfolds, most))
         self.list.show(rows)
+
+
+class LinesSheet(Sheet):
+    """What would happen beside the queue, in lines; enter does it, esc leaves it."""
+
+    FOOTER = ("go.open=do it", "go.back=leave it")
+
+    def __init__(self, title: str, lines: Sequence[Line], note: str) -> None:
+        super().__init__(title)
+        self.lines = tuple(lines)
+        self.note = note
+
+    def write(self, page: Page) -> None:
+        """The lines, then how to undo it."""
+        for line in self.lines:
+            page.line(line)
+        page.blank()
+        page.paragraph([(self.note, "muted")])
+
+    @on(RowList.Opened)
+    def do_it(self, event: RowList.Opened) -> None:
+        """Yes."""
+        event.stop()
+        self.dismiss(True)
 
 
 class OverlayScreen(HelixScreen):

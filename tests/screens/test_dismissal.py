@@ -22,12 +22,13 @@ from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.help import HelpScreen
 from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.loop.sheets import LoopSheet, NextSheet
-from helix_tui.screens.memory.changes import MemoryAction, MemoryActionSheet, MemoryPreviewSheet
+from helix_tui.screens.memory.changes import MemoryAction, MemoryActionSheet
 from helix_tui.screens.navigation import Command
 from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen
 from helix_tui.screens.queue.keys import UnreadScreen
 from helix_tui.screens.queue.screen import QueueScreen
+from helix_tui.screens.sheet import LinesSheet
 from helix_tui.widgets.chrome.header import Tabs
 from helix_tui.widgets.chrome.prompt import Prompt
 from tests.screens.conftest import Console, MakeConsole
@@ -64,7 +65,7 @@ SHEETS: dict[str, Callable[[], Screen[Any]]] = {
     "pick": lambda: PickSheet("t", offered, nothing),
     "line": lambda: LineSheet("t", "lead", nothing),
     "memory choice": lambda: MemoryActionSheet("t", [MemoryAction("a", "do it")]),
-    "preview": lambda: MemoryPreviewSheet("t", [], "note"),
+    "preview": lambda: LinesSheet("t", [], "note"),
     "next": NextSheet,
     "loop": lambda: LoopSheet(""),
     "help": HelpScreen,

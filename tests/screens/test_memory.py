@@ -10,8 +10,9 @@ from textual import events
 from textual.widgets import TextArea
 
 from helix_tui.core.memory import open_memory
-from helix_tui.screens.memory.changes import CorrectionForm, MemoryActionSheet, MemoryPreviewSheet
+from helix_tui.screens.memory.changes import CorrectionForm, MemoryActionSheet
 from helix_tui.screens.memory.screen import MemoryScreen
+from helix_tui.screens.sheet import LinesSheet
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.memory_host import GATE, IDENTITY, LOCK, PUSH, memory_of, remember, settled
 
@@ -157,7 +158,7 @@ async def test_a_lesson_is_accepted_and_taken_back(app: Console) -> None:
         assert isinstance(app.screen, MemoryActionSheet)
         await pilot.press("enter")
         await pilot.pause()
-        assert isinstance(app.screen, MemoryPreviewSheet)
+        assert isinstance(app.screen, LinesSheet)
         await pilot.press("enter")
         await settled(pilot)
         await settled(pilot)
@@ -293,7 +294,7 @@ async def test_a_memory_is_edited_in_a_form_shown_first_and_taken_back(app: Cons
         form.query_one("#field-resolution", TextArea).text = "use the tracker's own command"
         await pilot.press("ctrl+o")
         await settled(pilot)
-        assert isinstance(app.screen, MemoryPreviewSheet)
+        assert isinstance(app.screen, LinesSheet)
         assert app.sees("revision 1 stays in its history with its 14 helped / 2 failed")
         await pilot.press("enter")
         await settled(pilot)
@@ -363,7 +364,7 @@ async def test_a_memory_is_removed_and_another_one_takes_its_place(app: Console)
         assert isinstance(app.screen, MemoryActionSheet)
         await pilot.press("enter")
         await settled(pilot)
-        assert isinstance(app.screen, MemoryPreviewSheet)
+        assert isinstance(app.screen, LinesSheet)
         await pilot.press("enter")
         await settled(pilot)
         assert PUSH not in memory_of(app).memory_view.names

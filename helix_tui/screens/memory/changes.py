@@ -23,7 +23,7 @@ from helix_tui.screens.base import Console
 from helix_tui.screens.editing.forms import FormSheet
 from helix_tui.screens.memory.memory_session import MemorySession, MemoryViewState
 from helix_tui.screens.memory.view_state import prune_lines
-from helix_tui.screens.sheet import Sheet
+from helix_tui.screens.sheet import LinesSheet, Sheet
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.form import FormField, Page
@@ -60,30 +60,6 @@ class MemoryActionSheet(Sheet):
         chosen = next((choice for choice in self.choices if choice.key == event.key), None)
         if chosen is not None and not chosen.why_not:
             self.dismiss(chosen.key)
-
-
-class MemoryPreviewSheet(Sheet):
-    """What would happen; enter does it, esc leaves it."""
-
-    FOOTER = ("go.open=do it", "go.back=leave it")
-
-    def __init__(self, title: str, lines: Sequence[Line], note: str) -> None:
-        super().__init__(title)
-        self.lines = tuple(lines)
-        self.note = note
-
-    def write(self, page: Page) -> None:
-        """The lines, then how to undo it."""
-        for line in self.lines:
-            page.line(line)
-        page.blank()
-        page.paragraph([(self.note, "muted")])
-
-    @on(RowList.Opened)
-    def do_it(self, event: RowList.Opened) -> None:
-        """Yes."""
-        event.stop()
-        self.dismiss(True)
 
 
 Work = Callable[[MemoryStore], str]
@@ -304,9 +280,7 @@ def foresee_correction(
             screen.console.say("nothing was changed")
             done()
             return
-        sheet = MemoryPreviewSheet(
-            f"{correction.kind}: {clean_line(correction.before.name, 80)}", lines(correction), UNDOABLE
-        )
+        sheet = LinesSheet(f"{correction.kind}: {clean_line(correction.before.name, 80)}", lines(correction), UNDOABLE)
         screen.app.push_screen(sheet, lambda yes: start() if yes else None)
 
     def start() -> None:

@@ -27,9 +27,10 @@ from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.memory import changes as corrections
 from helix_tui.screens.memory import changes as doing
 from helix_tui.screens.memory import view_state as shelving
-from helix_tui.screens.memory.changes import MemoryActionSheet, MemoryPreviewSheet
+from helix_tui.screens.memory.changes import MemoryActionSheet
 from helix_tui.screens.memory.memory_session import MemorySession, MemoryViewState
 from helix_tui.screens.memory.view_state import page_of
+from helix_tui.screens.sheet import LinesSheet
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Rows
 from helix_tui.widgets.chrome.empty_state import EmptyState
@@ -435,7 +436,7 @@ class MemoryScreen(FilteringScreen):
         plan = doing.foresee(self.memory_view, key, choice)
         if plan is None:
             return
-        sheet = MemoryPreviewSheet(plan.title, plan.lines, plan.note)
+        sheet = LinesSheet(plan.title, plan.lines, plan.note)
         self.app.push_screen(sheet, lambda yes: self.change(plan.work) if yes else None)
 
     def _make_beads(self, key: str) -> None:

@@ -32,10 +32,10 @@ from helix_tui.keymap import BY_ID, bindings, names, shown
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.requests import DriftRequest, RecoveryRequest, request_for, upkeep
 from helix_tui.screens.external_editor import open_first_change
-from helix_tui.screens.memory.changes import MemoryPreviewSheet
 from helix_tui.screens.needs import actions
 from helix_tui.screens.needs.actions import AnswerRequest, LandRequest, QuestionSheet, ResolvedRequest, answer_choices
 from helix_tui.screens.needs.need_list import KEYS, NeedList, title_of
+from helix_tui.screens.sheet import LinesSheet
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 
@@ -114,7 +114,7 @@ class NeedsScreen(NeedList):
     def _lessons(self, needs: Sequence[Need], yes: bool) -> None:
         count = counted(len(needs), "lesson")
         lines: list[Line] = [[(clean_line(need.reason, 600), "text")] for need in needs]
-        sheet = MemoryPreviewSheet(f"{'accept' if yes else 'decline'} {count}", lines, "u undoes it.")
+        sheet = LinesSheet(f"{'accept' if yes else 'decline'} {count}", lines, "u undoes it.")
 
         def decided(do_it: bool | None) -> None:
             if do_it:
