@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import sys
 import weakref
 from importlib import import_module
 from pathlib import Path
@@ -11,13 +12,14 @@ from typing import cast
 
 import pytest
 from rich.color import Color
+from textual.css.stylesheet import Stylesheet
 
 from helix_tui.core.beads.query import fields
 from helix_tui.core.snapshot import merge_changes
 from helix_tui.core.snapshot.snapshot import Change
 from helix_tui.garbage import DEEP_AT_LEAST, DEEP_EVERY, SETTLE_EVERY, YOUNG_BUSY, collect_all
 from helix_tui.keymap import BY_ID, KEYS, bindings, checked_keymap, keys_of, names, shown
-from helix_tui.screens import SCREENS
+from helix_tui.screens import AHEAD, NUMERIC, SCREENS, to_import_ahead
 from helix_tui.screens.help import places
 from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.settings import Settings, load_settings, settings_file
@@ -451,6 +453,65 @@ async def test_old_garbage_goes_when_code_was_imported(
         app._keys = 1
         app._tick()
         assert gone() is None
+
+
+async def test_what_is_frozen_is_not_looked_through_because_code_was_imported(
+    console: MakeConsole, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "first_shown_later.py").write_text("")
+    monkeypatch.syspath_prepend(tmp_path)
+    app = console()
+    async with app.run_test():
+        app._tick()
+        held = _Ring()
+        try:
+            gc.freeze()
+            gone = weakref.ref(held)
+            del held
+            import_module("first_shown_later")
+            app._tick()
+            assert gone() is not None
+        finally:
+            gc.unfreeze()
+
+
+async def test_a_screen_shown_for_the_first_time_has_no_stylesheet_parsed_again(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = console()
+    async with app.run_test(size=(120, 30)) as pilot:
+        await pilot.pause()
+        parsed: list[Stylesheet] = []
+        whole = Stylesheet.reparse
+
+        def reparse(sheet: Stylesheet) -> None:
+            parsed.append(sheet)
+            whole(sheet)
+
+        monkeypatch.setattr(Stylesheet, "reparse", reparse)
+        for key in "261":
+            await pilot.press(key)
+            await pilot.pause()
+        assert not parsed
+        app.action_use_theme("helix-paper")
+        await pilot.pause()
+        assert len(parsed) == 1
+        paper = app.screen.styles.background
+        # one that was shown before follows when it is gone to, and so does one that was not
+        for key in "23":
+            await pilot.press(key)
+            await pilot.pause()
+            assert app.screen.styles.background == paper
+
+
+def test_what_brings_numpy_is_imported_ahead_for_who_goes_to_other_screens(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*AHEAD, *NUMERIC, "numpy"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    assert to_import_ahead(travelled=False) == AHEAD
+    assert to_import_ahead(travelled=True) == (*AHEAD, *NUMERIC)
+    monkeypatch.setitem(sys.modules, AHEAD[0], sys)
+    monkeypatch.setitem(sys.modules, "numpy", sys)
+    assert to_import_ahead(travelled=False) == (*AHEAD[1:], *NUMERIC)
 
 
 async def test_much_young_garbage_goes_in_a_second_with_keys(console: MakeConsole) -> None:

@@ -126,8 +126,8 @@ def test_queue_as_json_loads_only_what_it_needs(project: ProjectFactory) -> None
     assert not _heavy(loaded, HEAVY)
 
 
-def test_the_queue_on_screen_does_not_load_the_memory() -> None:
-    loaded = _loaded("-c", "import helix_tui.app, helix_tui.screens.queue.screen")
+def test_what_the_console_opens_on_and_imports_ahead_does_not_load_the_memory() -> None:
+    loaded = _loaded("-c", "from helix_tui import app, screens; [app.import_module(name) for name in screens.AHEAD]")
     assert "helix_tui.widgets.text.bead" in loaded
     assert not _heavy(loaded, ("numpy", "sqlite_utils", "snowballstemmer", "tokenizers"))
 

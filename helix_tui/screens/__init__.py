@@ -1,10 +1,12 @@
 """One file a screen: arranges widgets, turns keys into calls to core, holds no rule of the field.
 
-A new screen is one file and one line here; its module is imported when somebody first goes there.
+A new screen is one file and one line here; its module is imported when somebody first goes there, or before that in a
+second in which nobody presses a key.
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
@@ -60,3 +62,19 @@ SHEETS: Mapping[str, str] = {
 """What a key of the app lays on a screen, by name, and the action that does."""
 
 TABS = tuple((entry.key, entry.name, entry.title) for entry in SCREENS.values())
+
+AHEAD = (
+    *("helix_tui.screens.queue.screen", "helix_tui.screens.needs.screen", "helix_tui.screens.loop.screen"),
+    *("helix_tui.screens.insights", "helix_tui.screens.journal", "helix_tui.screens.help"),
+    *("helix_tui.screens.loop.sheets", "helix_tui.screens.editing.choices"),
+)
+"""What is imported ahead of its first use: 5 MB together."""
+
+NUMERIC = ("helix_tui.screens.memory.screen", "helix_tui.screens.ask.screen")
+"""What brings numpy along, 20 MB: imported ahead for who goes to other screens, or where it is loaded anyway."""
+
+
+def to_import_ahead(*, travelled: bool) -> tuple[str, ...]:
+    """What of the screens is not imported yet and should be, in this order."""
+    wanted = (*AHEAD, *NUMERIC) if travelled or "numpy" in sys.modules else AHEAD
+    return tuple(name for name in wanted if name not in sys.modules)

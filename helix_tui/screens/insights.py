@@ -34,6 +34,7 @@ from helix_tui.widgets.rows.cost_tables import ORDERS, TABLES, CellOrder, sortab
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
     from helix_tui.widgets.base.line import Line
+    from helix_tui.widgets.base.row_source import FiguredRows
 
 MAX_TOTALS = 3
 """Lines that what was spent lately takes at most."""
@@ -135,7 +136,10 @@ class InsightsScreen(PanedScreen):
             self.run_worker(partial(self._read, read), thread=True, group="insights", exclusive=True)
 
     def _read(self, read: Callable[[], Report]) -> None:
-        self.app.call_from_thread(self._take, read())
+        report = read()
+        # what a row says is worked out when it is first asked for: here, not while a key waits
+        self._rows_of(report)
+        self.app.call_from_thread(self._take, report)
 
     def _take(self, report: Report) -> None:
         self.report = report
@@ -153,13 +157,16 @@ class InsightsScreen(PanedScreen):
     def _show_table(self) -> None:
         if self.report is None:
             return
-        order, turned = self.console.kept.order(self.NAME)
-        rows = table_of(self.table, self.report, order, turned=turned)
+        rows = self._rows_of(self.report)
         self.list.show(rows)
         self.views.show(self.table, f"{len(rows.rows):,}")
         self.totals.show(totals(self.report))
         self.drained.show([[(self.report.forecast.describe(), "muted")]])
         self._show_behind()
+
+    def _rows_of(self, report: Report) -> FiguredRows:
+        order, turned = self.console.kept.order(self.NAME)
+        return table_of(self.table, report, order, turned=turned)
 
     @on(RowList.Selected, "#insights")
     def follow_with_attempts(self) -> None:

@@ -1,7 +1,6 @@
 """Going places: to a screen, to a bead or an attempt on it, to a sheet that lies on whatever is shown.
 
-Screens and sheets are imported when somebody first goes there. ``:`` leads to beads by id or title, to screens and
-to commands; the palette offers the same commands.
+``:`` leads to beads by id or title, to screens and to commands; the palette offers the same commands.
 """
 
 from __future__ import annotations
@@ -154,6 +153,8 @@ class Traveller(App[int]):
     kept: Layout
     is_demo = False
     """Whether the project is the throw-away one of the demo."""
+    travelled = False
+    """Whether somebody went to another screen by its name."""
     tour: Tour | None = None
     tour_wanted = False
     """Whether somebody left to take the tour on the demo, and comes back after it."""
@@ -219,6 +220,7 @@ class Traveller(App[int]):
         Runs in the app's own loop, like all that goes somewhere, one after the other: cancelled halfway, as a
         worker can be, it takes the loops of the app and of the screen that leaves with it.
         """
+        self.travelled = True
         while len(self.screen_stack) > 1:
             self.pop_screen()  # the app waits for its end after this
         await self.switch_mode(name)

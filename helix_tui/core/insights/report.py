@@ -385,7 +385,11 @@ class Report(Struct, frozen=True):
         found |= {key_of(cell): cell.attempts for cell in self.burn.days}
         found |= {key_of(each.cell): each.cell.attempts for each in self.failing}
         found |= {key_of(each): (*each.cheaper.attempts, *each.dearer.attempts) for each in self.models}
-        by_id = {each.attempt_id: each for cells in self.tables.values() for cell in cells for each in cell.attempts}
+        by_id: dict[str, Attempt] = {}
+        if self.measures:  # few projects measure, and many have 20,000 attempts
+            by_id = {
+                each.attempt_id: each for cells in self.tables.values() for cell in cells for each in cell.attempts
+            }
         for measure in self.measures:
             taken = (by_id.get(sample.attempt) for sample in reversed(measure.samples))
             found[f"measure:{measure.name}"] = tuple(each for each in taken if each is not None)

@@ -248,7 +248,8 @@ class AttemptStream(RunningPanel):
         # sorting all titles is worth it once for an order, not for every tick
         if self._titled != (id(self.order), id(beads)):
             self._titled = (id(self.order), id(beads))
-            self._titles = Titles({title_of(attempt.bead_id, beads)[0] for attempt in self.order.attempts})
+            tried = {attempt.bead_id for attempt in self.order.attempts}
+            self._titles = Titles(title_of(bead_id, beads)[0] for bead_id in tried)
         board = Board(runs, self.order, beads, now, self._hidden, older, titles=self._titles)
         self.show_board(board, changed=changed)
         self.caption.show_heads(self._heads)

@@ -27,7 +27,7 @@ from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import with_relative_times
 from helix_tui.core.insights.forecast import Estimate, estimate
 from helix_tui.core.supervision.decide.check import StatusSummary
-from helix_tui.core.supervision.decide.stuck import explain_landings, since_landing
+from helix_tui.core.supervision.decide.stuck import SinceLanding, explain_landings, since_landing
 from helix_tui.core.supervision.decide.verdict import VerdictReason
 from helix_tui.core.supervision.run_state.budget import BudgetSpan, Limits, parse_limits
 from helix_tui.core.supervision.run_state.status import said_lines
@@ -82,6 +82,8 @@ class NextSheet(Sheet):
     def __init__(self) -> None:
         super().__init__("next action")
         self.status_summary = StatusSummary()
+        self._since: tuple[AttemptBook | None, SinceLanding] = (None, SinceLanding())
+        """The attempts that were looked through last, and what was found: 20,000 are not looked through each second."""
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """The newest answer."""
@@ -129,7 +131,9 @@ class NextSheet(Sheet):
         snapshot = self.console.snapshot
         if not len(snapshot.attempts):
             return
-        found = since_landing(snapshot.attempts)
+        if self._since[0] is not snapshot.attempts:
+            self._since = (snapshot.attempts, since_landing(snapshot.attempts))
+        found = self._since[1]
         bead = snapshot.queue.beads.get(found.landed.bead_id) if found.landed is not None else None
         page.caption("since the last landing")
         for name, words in explain_landings(

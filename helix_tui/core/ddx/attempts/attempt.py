@@ -144,20 +144,25 @@ class Sums(Struct, frozen=True):
         }
 
 
+_NOTHING = (0.0, 0, 0, 0, 0)
+
+
 def sum_calls(calls: Iterable[AgentCall], since: int | None = None, until: int | None = None) -> Sums:
     """The sum of some calls; those that ended before ``since`` or after ``until`` (ns) are left out."""
-    parts: dict[Part, Amount] = {}
+    # plain numbers: a record for each of 20,000 calls took five times as long
+    found: dict[Part, tuple[float, int, int, int, int]] = {}
     for call in calls:
         if (since is not None and call.at < since) or (until is not None and call.at > until):
             continue
-        parts[call.part] = parts.get(call.part, Amount()) + Amount(
-            call.usd or 0.0,
-            call.tokens or 0,
-            int(call.made),
-            int(call.made and call.usd is None),
-            int(call.made and call.tokens is None),
+        usd, tokens, made, without_usd, without_tokens = found.get(call.part, _NOTHING)
+        found[call.part] = (
+            usd + (call.usd or 0.0),
+            tokens + (call.tokens or 0),
+            made + call.made,
+            without_usd + (call.made and call.usd is None),
+            without_tokens + (call.made and call.tokens is None),
         )
-    return Sums(parts)
+    return Sums({part: Amount(*amounts) for part, amounts in found.items()})
 
 
 def read_sums(document: object) -> Sums:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -264,7 +265,7 @@ Told = tuple[str, str]
 """A caption and what stands behind it."""
 
 
-class SinceLanding(Struct, frozen=True):
+class SinceLanding(Struct, frozen=True, dict=True):
     """The last attempt that landed, and those that ended after it."""
 
     landed: Attempt | None = None
@@ -277,7 +278,7 @@ class SinceLanding(Struct, frozen=True):
         """When it landed, in ns."""
         return self.landed.counted_at if self.landed is not None else None
 
-    @property
+    @cached_property
     def sums(self) -> Sums:
         """What those after it cost."""
         return sum_calls(spent for attempt in self.attempts for spent in attempt.spent)
