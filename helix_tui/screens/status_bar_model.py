@@ -115,6 +115,7 @@ def _because(status_summary: StatusSummary | None, counts: QueueCounts) -> str:
 _REASONS = {
     "not_looked": "documents not checked",
     "dangling_dependency": "a dependency is missing",
+    "cancelled_dependency": "a dependency is cancelled",
     "vague_acceptance": "acceptance too vague",
     "only_epics": "only epics are open",
     "dead_claim": "stale claims",

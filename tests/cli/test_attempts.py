@@ -89,3 +89,19 @@ def test_people_read_na_for_an_unknown_cost(cli: Cli, root: Path) -> None:
 def test_no_evidence_is_no_error(cli: Cli, project: ProjectFactory) -> None:
     ran = cli("attempts", "-C", project([bead("demo-a1")]))
     assert (ran.code, ran.out) == (0, "no attempts yet\n")
+
+
+def test_ends_that_ddx_recorded_without_an_id_are_counted(cli: Cli, project: ProjectFactory) -> None:
+    at = "2026-08-01T{:02}:00:00Z".format
+    ends = [
+        {"kind": "execute-bead", "summary": "execution_failed", "body": "staging tracker", "created_at": at(hour)}
+        for hour in (8, 9)
+    ]
+    root = project([{**bead("demo-a1"), "events": ends}, bead("demo-b2")])
+    document = cli("attempts", "--json", "-C", root, "--now", NOW).document
+    assert (document["attempts"], document["without_id"]) == ([], {"execution_failed": 2})
+    shown = cli("attempts", "--bead", "demo-a1", "-C", root, "--now", NOW).out
+    assert "2 ends that ddx recorded without an attempt id: 2 execution_failed" in shown
+    assert "not listed" not in cli("attempts", "--bead", "demo-b2", "-C", root, "--now", NOW).out
+    late = cli("attempts", "--since", at(9), "--json", "-C", root, "--now", NOW).document
+    assert late["without_id"] == {"execution_failed": 1}

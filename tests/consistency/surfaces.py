@@ -155,6 +155,8 @@ def _attempts(overlay: Scene) -> Iterator[Statement]:
     yield ("count", "attempts"), len(document["attempts"])
     yield ("count", "landed"), document["counts"]["landed"]
     yield ("count", "attempts"), sum(document["counts"].values())
+    yield ("count of outcome", "failed"), document["counts"]["failed"]
+    yield ("count of outcome", "failed"), document["outcomes"].get("failed", 0)
     yield ("count", "preserved"), document["counts"]["preserved"]
     yield ("count", "preserved"), sum(row["preserved"] for row in document["attempts"])
     yield ("calls of agents", ""), document["spent"]["calls"]

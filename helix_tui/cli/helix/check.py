@@ -162,7 +162,10 @@ def document(facts: Facts, verdict: NextVerdict) -> dict[str, Any]:
         "orphans": [{"bead_id": each.bead_id, "pid": each.pid, "age_s": each.age_s} for each in facts.orphans],
         "stalls": [{"bead_id": run.bead_id, "why": run.why} for run in facts.stalls],
         "cooldowns": [{"bead_id": bead_id, "until_ns": until} for bead_id, until in facts.cooling],
-        "dangling": [{"bead_id": bead_id, "missing": target} for bead_id, target in facts.dangling],
+        "dangling": [{"bead_id": bead_id, "missing": target} for bead_id, target in facts.missing],
+        "waits_on_cancelled": [
+            {"bead_id": bead_id, "cancelled": target} for bead_id, target in facts.waits_on_cancelled
+        ],
         "vague": facts.vague,
         "missing_acceptance": facts.unaccepted,
         "missing_authority": facts.ungoverned,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from helix_tui.cli.call import Call, columns
@@ -19,7 +20,7 @@ from helix_tui.core.ddx.attempts.attempt import (
     sum_calls,
 )
 from helix_tui.core.ddx.attempts.evidence import interpret
-from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
+from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex, NamelessEnd
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ddx.runs.running import Run, holds
@@ -63,6 +64,11 @@ def run(call: Call) -> int:
     # of all of them: the last landing may be older than what is asked for
     last = since_landing(known)
     other = [each for each in book.other_calls if wanted is None or each.bead_id == wanted]
+    nameless = [
+        end
+        for end in book.nameless
+        if (wanted is None or end.bead_id == wanted) and (since is None or (end.at or 0) >= since)
+    ]
     # with the calls that belong to no attempt: reviews, checks and triage cost, too
     sums = sum_calls(spent for attempt in attempts for spent in attempt.spent) + sum_calls(other, since)
     if call.json:
@@ -72,6 +78,7 @@ def run(call: Call) -> int:
                 "attempts": rows,
                 "counts": count_headings(attempts),
                 "outcomes": count_outcomes(attempts),
+                "without_id": Counter(end.status for end in nameless),
                 "spent": sums.record(),
                 "since_landing": last.record(),
             }
@@ -82,7 +89,7 @@ def run(call: Call) -> int:
         for attempt in known
         if attempt.bead_id in present.queue.beads
     }
-    for line in listing(call, attempts, titles, sums, last):
+    for line in (*listing(call, attempts, titles, sums, last), *describe_nameless(nameless)):
         call.print(line)
     return 0
 
@@ -95,7 +102,7 @@ def read_book(project: Project, tracker: Tracker, runs: Iterable[Run]) -> Attemp
     """
     index = AttemptIndex.of(project)
     index.refresh(tracker.beads, holds=holds(runs))
-    return AttemptBook(index.attempts, index.other_calls)
+    return AttemptBook(index.attempts, index.other_calls, index.nameless)
 
 
 def read_attempts(project: Project, tracker: Tracker, runs: Iterable[Run]) -> tuple[Attempt, ...]:
@@ -176,6 +183,15 @@ def listing(call: Call, attempts: list[Attempt], titles: dict[str, str], sums: S
     return [*out, "", *_last_landing(call, last, titles), _sums(attempts, sums)]
 
 
+def describe_nameless(ends: Sequence[NamelessEnd]) -> list[str]:
+    """How many ends are in no list of attempts, and what they were; empty where there are none."""
+    if not ends:
+        return []
+    statuses = Counter(end.status for end in ends)
+    told = ", ".join(f"{number:,} {status or 'no status'}" for status, number in statuses.most_common())
+    return [f"not listed: {counted(len(ends), 'end')} that ddx recorded without an attempt id: {told}"]
+
+
 def _last_landing(call: Call, found: SinceLanding, titles: dict[str, str]) -> list[str]:
     """How long ago one landed, and how those after it ended, where there are any."""
     if not found.attempts:
@@ -199,5 +215,5 @@ def _cells(call: Call, attempt: Attempt) -> list[str]:
 
 
 def _sums(attempts: list[Attempt], sums: Sums) -> str:
-    said = ", ".join(f"{number} {OUTCOME_WORDS[outcome]}" for outcome, number in count_outcomes(attempts).items())
+    said = ", ".join(f"{number:,} {OUTCOME_WORDS[outcome]}" for outcome, number in count_outcomes(attempts).items())
     return f"{counted(len(attempts), 'attempt')}: {said} · {format_whole(sums)}"

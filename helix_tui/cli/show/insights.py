@@ -146,6 +146,8 @@ def run(call: Call) -> int:
             {
                 "by": by,
                 "attempts": len(attempts),
+                # a table of ends holds none of them
+                "without_result": sum(not attempt.finished for attempt in attempts),
                 "rows": [cell_document(cell) for cell in cells],
                 "burn": burn_document(spent),
                 "forecast": drained.record(),

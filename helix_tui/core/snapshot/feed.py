@@ -290,7 +290,7 @@ class Gatherer:
         paths = None if changed is None else [Path(path) for path in changed]
         if not self._attempts.refresh(tracker.beads, paths, holds=holds(runs)):
             return last.attempts
-        return AttemptBook(self._attempts.attempts, self._attempts.other_calls)
+        return AttemptBook(self._attempts.attempts, self._attempts.other_calls, self._attempts.nameless)
 
     def _condition(self, tracker: Tracker) -> Condition:
         if tracker.missing:

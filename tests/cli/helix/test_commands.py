@@ -96,6 +96,16 @@ def test_dangling_dependencies_are_polish(helix: Any, stage: StageFactory) -> No
     document = helix(stage([row("a-1", "gone-1")]), "check", "--json").document
     assert document["next_action"] == "POLISH"
     assert document["dangling"] == [{"bead_id": "a-1", "missing": "gone-1"}]
+    assert document["waits_on_cancelled"] == []
+
+
+def test_a_cancelled_dependency_is_not_called_missing(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", "b-1"), row("b-1", status="cancelled"), row("c-1")])
+    document = helix(world, "check", "--json").document
+    assert (document["dangling"], document["waits_on_cancelled"]) == ([], [{"bead_id": "a-1", "cancelled": "b-1"}])
+    (reason,) = [each for each in document["reasons"] if each["refs"] == ["a-1", "b-1"]]
+    assert reason["code"] == "cancelled_dependency"
+    assert reason["detail"].endswith("which is cancelled")
 
 
 def test_vague_acceptance_of_all_that_is_ready_is_polish(helix: Any, stage: StageFactory) -> None:

@@ -54,6 +54,7 @@ from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.files import Stamp, stamp_of
 from helix_tui.core.ground.git import ask_git
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
 
 _FULL = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
@@ -171,11 +172,20 @@ MAX_LOOP_RESULTS = 40_000
 _Pieces = dict[str, dict[Source, Piece]]
 
 
+class NamelessEnd(Struct, frozen=True):
+    """The end of an attempt that nothing gives an id: ddx failed before it had one, or is of early April."""
+
+    bead_id: str
+    status: str
+    at: int | None
+
+
 class _Gathered(Struct, frozen=True):
     """What the sources say of one bead's attempts."""
 
     pieces: _Pieces
     reviews: dict[str, list[Review]]
+    nameless: tuple[NamelessEnd, ...]
 
 
 def _deciding(made: Sequence[Attempt]) -> Attempt | None:
@@ -203,6 +213,7 @@ class AttemptIndex:
         self._told: dict[tuple[str, str], None] = {}
         """Bead and key of every loop's result, in the order in which they were told."""
         self._by_bead: dict[str, tuple[Attempt, ...]] = {}
+        self._nameless: dict[str, tuple[NamelessEnd, ...]] = {}
         self._all: tuple[Attempt, ...] | None = ()
 
     @classmethod
@@ -294,6 +305,11 @@ class AttemptIndex:
         return self._spent.other
 
     @property
+    def nameless(self) -> tuple[NamelessEnd, ...]:
+        """Ends that beads tell of and that belong to no attempt that is known."""
+        return tuple(end for ends in self._nameless.values() for end in ends)
+
+    @property
     def problems(self) -> Mapping[Path, str]:
         """Evidence files that could not be read, and why."""
         return self._bundles.problems
@@ -369,14 +385,15 @@ class AttemptIndex:
             pieces[attempt_id].setdefault("name", worktree_piece(attempt_id, bead_id))
         for piece in self._run_states.of(bead_id):
             pieces[piece.attempt_id]["run-state"] = piece
-        _add_events(pieces, self._events.of(bead_id), bead_id)
+        nameless = _add_events(pieces, self._events.of(bead_id), bead_id)
         _add_loop_results(pieces, self._loop_results.get(bead_id, {}).values())
         reviews = _assign_reviews(pieces, [one for one in found if one.review is not None])
-        return _Gathered(pieces, reviews)
+        return _Gathered(pieces, reviews, nameless)
 
     def _merge(self, dirty: set[str], gathered: Mapping[str, _Gathered]) -> None:
         for bead_id in dirty:
             merged = self._spent.share(bead_id, self._merge_bead(bead_id, gathered[bead_id]))
+            self._nameless[bead_id] = gathered[bead_id].nameless
             if merged:
                 self._by_bead[bead_id] = merged
             else:
@@ -412,8 +429,9 @@ def _group(found: Mapping[str, FoundBundle], dirty: set[str]) -> dict[str, list[
     return groups
 
 
-def _add_events(pieces: _Pieces, events: Iterable[EventRow], bead_id: str) -> None:
-    """Give each event to its attempt, in the order in which the bead's story was written."""
+def _add_events(pieces: _Pieces, events: Iterable[EventRow], bead_id: str) -> tuple[NamelessEnd, ...]:
+    """Give each event to its attempt, in the order in which the bead's story was written; the ends left over."""
+    nameless = []
     last_named = ""
     for event in events:
         if event.kind == "cost":
@@ -428,12 +446,15 @@ def _add_events(pieces: _Pieces, events: Iterable[EventRow], bead_id: str) -> No
             last_named = ""
             if attempt_id:
                 pieces[attempt_id]["event"] = event_piece(event, attempt_id, bead_id)
+            else:
+                nameless.append(NamelessEnd(bead_id, clean_line(event.summary.strip(), 80), event.at))
         elif event.kind in RECOVERIES:
             attempt_id = attempt_named(event.body, bead_id, pieces)
             if attempt_id:
                 pieces[attempt_id]["recovery"] = recovery_piece(event, attempt_id, bead_id)
         else:
             last_named = attempt_named(event.body, known=pieces) or last_named
+    return tuple(nameless)
 
 
 def _by_commits_or_time(pieces: _Pieces, event: EventRow) -> str:
@@ -524,9 +545,15 @@ LONGEST_DAY = 86_400 * NS
 class AttemptBook:
     """Every known attempt of a project at one moment."""
 
-    def __init__(self, attempts: Iterable[Attempt] = (), other_calls: tuple[AgentCall, ...] = ()) -> None:
-        """Take attempts, newest first, and the calls of agents that belong to none."""
+    def __init__(
+        self,
+        attempts: Iterable[Attempt] = (),
+        other_calls: tuple[AgentCall, ...] = (),
+        nameless: tuple[NamelessEnd, ...] = (),
+    ) -> None:
+        """Take attempts, newest first, and the calls of agents and the ends that belong to none."""
         self.other_calls = other_calls
+        self.nameless = nameless
         self._by_id: Mapping[str, Attempt] = {attempt.attempt_id: attempt for attempt in attempts}
 
     def __len__(self) -> int:

@@ -39,7 +39,6 @@ _HEADINGS: dict[Outcome, StatusClass] = {
     "no_change": "no_changes",
     "satisfied": "no_changes",
     "failed": "failed",
-    "interrupted": "failed",
 }
 
 
@@ -63,8 +62,8 @@ class AttemptVerdict(Struct, frozen=True):
 
     @property
     def heading(self) -> StatusClass:
-        """The heading under which documents count it."""
-        return "other" if self.proof in ("worker", "nothing") else _HEADINGS.get(self.outcome, "other")
+        """The heading under which documents count it: what was interrupted has not failed."""
+        return _HEADINGS.get(self.outcome, "other")
 
 
 UNDECIDED = AttemptVerdict("unknown", "nothing", "")

@@ -59,7 +59,7 @@ class Facts(Struct, frozen=True):
     dead: tuple[Orphan, ...] = ()
     """Claims of dead processes that ddx still honours."""
     drift: tuple[Drift, ...] = ()
-    dangling: tuple[tuple[str, str], ...] = ()
+    never_met: tuple[tuple[str, str], ...] = ()
     """(bead, what it waits for and the tracker lacks or has cancelled)."""
     cycles: tuple[tuple[str, ...], ...] = ()
     vague: tuple[str, ...] = ()
@@ -101,6 +101,16 @@ class Facts(Struct, frozen=True):
     """The numbers of the scope, as every place prints them."""
     unread: str = ""
     """Which lines of the tracker are no beads, in one sentence; empty where all are."""
+
+    @property
+    def missing(self) -> tuple[tuple[str, str], ...]:
+        """(bead, what it waits for and the tracker lacks)."""
+        return tuple(each for each in self.never_met if each[1] not in self.queue.beads)
+
+    @property
+    def waits_on_cancelled(self) -> tuple[tuple[str, str], ...]:
+        """(bead, what it waits for and is cancelled, which never closes)."""
+        return tuple(each for each in self.never_met if each[1] in self.queue.beads)
 
     @property
     def next_eligible(self) -> str:
@@ -169,7 +179,7 @@ def gather_facts(
         ),
         # without a field the bead is gone, so that no scope can name it
         drift=tuple(each for each in drift if each.bead_id in chosen or not each.field),
-        dangling=tuple(_dangling(queue, left)),
+        never_met=tuple(_never_met(queue, left)),
         cycles=tuple(cycle for cycle in queue.graph.cycles if _turns(queue, cycle, chosen)),
         vague=tuple(bead_id for bead_id, text in acceptance.items() if text.strip() and not deterministic(text)),
         unaccepted=tuple(bead_id for bead_id, text in acceptance.items() if not text.strip()),
@@ -230,7 +240,7 @@ def _inside(changes: Iterable[DocumentChange], chosen: frozenset[str], *, whole:
             yield replace(change, beads=beads)
 
 
-def _dangling(queue: Queue, left: list[Bead]) -> Iterable[tuple[str, str]]:
+def _never_met(queue: Queue, left: list[Bead]) -> Iterable[tuple[str, str]]:
     for bead in left:
         if queue.state(bead.id) != "waiting_dependencies":
             continue

@@ -258,16 +258,26 @@ def _for_answers(asked: Iterable[OpenQuestion]) -> NextVerdict:
     return NextVerdict("GUIDANCE", reasons, would_change_if="a person answers: helix-tui input --questions")
 
 
+def _gone(facts: Facts, target: str) -> str:
+    """Why a dependency is never met as it stands."""
+    if target in facts.queue.beads:
+        return "cancelled"
+    return (
+        f"{facts.archived[target].words}, where ddx does not look" if target in facts.archived else "not in the tracker"
+    )
+
+
+def _code(facts: Facts, target: str) -> str:
+    return "cancelled_dependency" if target in facts.queue.beads else "dangling_dependency"
+
+
 def _mendable(facts: Facts) -> Iterable[VerdictReason]:
-    for bead_id, target in facts.dangling:
-        gone = "is cancelled" if target in facts.queue.beads else "is not in the tracker"
+    for bead_id, target in facts.never_met:
+        gone = _gone(facts, target)
         if target in facts.archived:
-            away = facts.archived[target].words
-            gone = f"is {away}, where ddx does not look: helix-tui dep remove {called(bead_id)} {called(target)}"
+            gone += f": helix-tui dep remove {called(bead_id)} {called(target)}"
         yield VerdictReason(
-            "dangling_dependency",
-            f"{called(bead_id)} waits on {called(target)}, which {gone}",
-            (bead_id, target),
+            _code(facts, target), f"{called(bead_id)} waits on {called(target)}, which is {gone}", (bead_id, target)
         )
     for cycle in facts.cycles:
         yield VerdictReason(
@@ -317,10 +327,13 @@ def _notes(facts: Facts) -> Iterable[VerdictReason]:
         yield VerdictReason("stall", f"{called(run.bead_id or '')}: {run.why}", (run.bead_id or "",))
     yield from (VerdictReason("drift", f"{each}: {each.meaning}", (each.bead_id,)) for each in facts.drift)
     yield from _changed_documents(facts.changes)
-    for bead_id in dict.fromkeys(bead_id for bead_id, _ in facts.dangling):
-        gone = [target for waiter, target in facts.dangling if waiter == bead_id]
-        detail = f"{called(bead_id)} waits on {', '.join(map(called, gone))}"
-        yield VerdictReason("dangling_dependency", detail, (bead_id, *gone))
+    for bead_id in dict.fromkeys(bead_id for bead_id, _ in facts.never_met):
+        gone = [target for waiter, target in facts.never_met if waiter == bead_id]
+        why: dict[str, list[str]] = {}
+        for target in gone:
+            why.setdefault(_gone(facts, target), []).append(called(target))
+        told = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in why.items())
+        yield VerdictReason(_code(facts, gone[0]), f"{called(bead_id)} waits on {told}", (bead_id, *gone))
     for code, ids, what in (
         ("vague_acceptance", facts.vague, "acceptance that no machine can check"),
         ("missing_acceptance", facts.unaccepted, "no acceptance"),
