@@ -97,12 +97,13 @@ class Graph:
 
     @cached_property
     def cycles(self) -> tuple[tuple[str, ...], ...]:
-        """Every group of beads that wait on each other in a circle, each sorted, the list sorted.
+        """Every group of unfinished beads that wait on each other in a circle, each sorted, the list sorted.
 
-        A bead that waits on itself is a circle of one.
+        A bead that waits on itself is a circle of one. What is closed or cancelled waits on nothing any more.
         """
-        groups = [tuple(sorted(group)) for group in components(self.depends_on)]
-        return tuple(sorted(group for group in groups if len(group) > 1 or group[0] in self.depends_on[group[0]]))
+        edges = {bead_id: on for bead_id, on in self.depends_on.items() if self.beads[bead_id].status not in TERMINAL}
+        groups = [tuple(sorted(group)) for group in components(edges)]
+        return tuple(sorted(group for group in groups if len(group) > 1 or group[0] in edges[group[0]]))
 
     @cached_property
     def chains(self) -> Chains:
@@ -116,7 +117,7 @@ class Graph:
         return sum(child.status == "closed" for child in counted), len(counted)
 
 
-_OF_EDGES_ALONE = ("depends_on", "dependents", "children", "cycles")
+_OF_EDGES_ALONE = ("depends_on", "dependents", "children")
 """What a graph works out that rests on nothing but ids, dependencies and parents."""
 
 

@@ -273,7 +273,7 @@ class Queue:
             other
             for other in self.graph.dependents.get(bead_id, ())
             if other != bead_id
-            and self._standings[other].state == "waiting_dependencies"
+            and self.state(other) == "waiting_dependencies"
             and self._judge(self.beads[other], closed=bead_id) is _READY
         ]
         order = pick_order(self.rule)
@@ -287,7 +287,9 @@ class Queue:
         """
         freed: Counter[str] = Counter()
         for bead_id in self.beads:
-            why = self.standing(bead_id).reasons
+            if bead_id in self.claims.running:
+                continue  # it is picked already
+            why = self._standings[bead_id].reasons
             if len(why) == 1 and why[0].kind == "waiting_dependencies" and len(why[0].refs) == 1:
                 # a bead that waits on itself is not freed by its own end
                 freed[why[0].refs[0]] += why[0].refs[0] != bead_id

@@ -313,7 +313,8 @@ def _component(overlay: Overlay, bead_id: str) -> tuple[str, ...]:
     while stack:
         here = stack.pop()
         if here not in waits_for:
-            waits_for[here] = overlay.depends_on(here)
+            # as `Graph.cycles`: what is closed or cancelled waits on nothing any more
+            waits_for[here] = () if overlay.status(here) in TERMINAL else overlay.depends_on(here)
             stack.extend(waits_for[here])
     waiting: dict[str, list[str]] = {}
     for other, ends in waits_for.items():

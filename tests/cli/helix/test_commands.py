@@ -105,7 +105,7 @@ def test_a_cancelled_dependency_is_not_called_missing(helix: Any, stage: StageFa
     assert (document["dangling"], document["waits_on_cancelled"]) == ([], [{"bead_id": "a-1", "cancelled": "b-1"}])
     (reason,) = [each for each in document["reasons"] if each["refs"] == ["a-1", "b-1"]]
     assert reason["code"] == "cancelled_dependency"
-    assert reason["detail"].endswith("which is cancelled")
+    assert reason["detail"].endswith("waits on b-1 (cancelled)")
 
 
 def test_vague_acceptance_of_all_that_is_ready_is_polish(helix: Any, stage: StageFactory) -> None:

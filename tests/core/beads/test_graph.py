@@ -30,6 +30,11 @@ def test_cycles_are_named_once_and_sorted() -> None:
     assert graph.cycles == (("a", "b", "c"), ("e",), ("f", "g"))
 
 
+def test_a_circle_through_a_finished_bead_holds_nobody() -> None:
+    edges = {"a": ["b"], "b": ["a"], "c": ["c"], "d": ["e"], "e": ["d"]}
+    assert graph_of(edges, b="closed", c="cancelled").cycles == (("d", "e"),)
+
+
 EDGES = st.dictionaries(
     st.sampled_from("abcdef"), st.lists(st.sampled_from("abcdefg"), max_size=3, unique=True), max_size=6
 )

@@ -104,8 +104,9 @@ class Facts(Struct, frozen=True):
 
     @property
     def missing(self) -> tuple[tuple[str, str], ...]:
-        """(bead, what it waits for and the tracker lacks)."""
-        return tuple(each for each in self.never_met if each[1] not in self.queue.beads)
+        """(bead, what it names as a dependency and the tracker lacks), whatever else holds it."""
+        chosen = frozenset(self.left)
+        return tuple((edge.bead_id, edge.missing) for edge in self.queue.graph.dangling if edge.bead_id in chosen)
 
     @property
     def waits_on_cancelled(self) -> tuple[tuple[str, str], ...]:
@@ -180,7 +181,7 @@ def gather_facts(
         # without a field the bead is gone, so that no scope can name it
         drift=tuple(each for each in drift if each.bead_id in chosen or not each.field),
         never_met=tuple(_never_met(queue, left)),
-        cycles=tuple(cycle for cycle in queue.graph.cycles if _turns(queue, cycle, chosen)),
+        cycles=tuple(cycle for cycle in queue.graph.cycles if chosen.intersection(cycle)),
         vague=tuple(bead_id for bead_id, text in acceptance.items() if text.strip() and not deterministic(text)),
         unaccepted=tuple(bead_id for bead_id, text in acceptance.items() if not text.strip()),
         ungoverned=tuple(bead.id for bead in judged if governing is not None and governing.lacks(bead.spec_id)),
@@ -248,10 +249,6 @@ def _never_met(queue: Queue, left: list[Bead]) -> Iterable[tuple[str, str]]:
             other = queue.beads.get(target)
             if other is None or other.status == "cancelled":
                 yield bead.id, target
-
-
-def _turns(queue: Queue, cycle: tuple[str, ...], chosen: frozenset[str]) -> bool:
-    return any(bead_id in chosen and queue.beads[bead_id].status not in TERMINAL for bead_id in cycle)
 
 
 def _all_closed(queue: Queue, epic: str) -> bool:
