@@ -127,7 +127,7 @@ def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> Non
 def _stuck(call: Call) -> int:
     from helix_tui.cli.helix.shared import curator_of, explained, note_difference
     from helix_tui.core.editing.steps import Overlay
-    from helix_tui.core.supervision.decide.stuck import find_stuck
+    from helix_tui.core.supervision.decide.stuck import find_stuck, mend_words
     from helix_tui.core.supervision.run_state.state import load_state
     from helix_tui.core.supervision.signals.drift import DriftWatch
     from helix_tui.core.supervision.signals.focus import read_focus
@@ -173,7 +173,7 @@ def _stuck(call: Call) -> int:
     for each in stuck:
         call.print(f"{call.paint(clean_line(each.name), 'bold')}  {each.reason}: {clean_line(each.detail, 300)}")
         about = f"{clean_line(each.title, 120)} · " if each.title else ""
-        call.print(f"    {about}could: {each.suggested_action}")
+        call.print(f"    {about}could: {clean_line(mend_words(each, curator.at_hand), 400)}")
     return 0
 
 

@@ -623,6 +623,9 @@ def test_stuck_tells_reason_and_what_one_could_do(helix: Any, stage: StageFactor
     )
     assert found["c-1"]["blocking_deps"] == ["a-2"]
     assert found["e-1"]["reason"] == "epic-stalled"
+    said = helix(world, "stuck").out
+    assert "could: leave it until then, or to have it tried now: `helix-tui tracker cooldown clear a-2`" in said
+    assert "could: look, and decide: `helix-tui why e-1`" in said
 
 
 def test_experiment_requires_a_clean_worktree(helix: Any, stage: StageFactory) -> None:

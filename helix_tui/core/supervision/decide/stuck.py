@@ -30,6 +30,7 @@ from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, ca
 from helix_tui.core.supervision.signals.stoppage import Stoppage
 
 if TYPE_CHECKING:
+    from helix_tui.core.ddx.dialect import Dialect
     from helix_tui.core.supervision.decide.check import StatusSummary
     from helix_tui.core.supervision.decide.needs import Need
 
@@ -144,6 +145,26 @@ def _explained(stuck: Stuck, away: Mapping[str, Archived]) -> Stuck:
     said = "; ".join(f"{each.bead_id} is {each.words}" for each in gone)
     words = "; ".join(f"helix-tui dep remove {stuck.bead_id} {each.bead_id}" for each in gone)
     return replace(stuck, detail=f"{said}, where ddx does not look: {words}", suggested_action="remove the dependency")
+
+
+_LOOK = "look, and decide: `helix-tui why {0}`"
+_MENDS = {
+    "defer": "leave it until then",
+    "unclaim": "`helix-tui stuck --recover {0}`",
+    "escalate": _LOOK,
+    "decide": _LOOK,
+    "close": "`helix-tui close {0}`",
+    "polish": "`helix-tui polish {0}`",
+    "look at its attempt": "`helix-tui attempts --bead {0}`",
+}
+
+
+def mend_words(stuck: Stuck, dialect: Dialect | None) -> str:
+    """What one could do about it, as a person can type it; HELIX's own word for it where there is no command."""
+    words = _MENDS.get(stuck.suggested_action, stuck.suggested_action) if stuck.bead_id else stuck.suggested_action
+    if stuck.reason == "retry-parked" and dialect is not None and "cooldown" in dialect.verbs:
+        words += ", or to have it tried now: `helix-tui tracker cooldown clear {0}`"
+    return words.replace("{0}", stuck.bead_id)
 
 
 def retry_delay(attempt: int, env: Mapping[str, str] | None = None) -> float:
