@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -39,6 +40,16 @@ _GIT = {
     "GIT_COMMITTER_EMAIL": "tester@example.com",
 }
 """The git of tests: nobody's settings, and a name to commit under, which a fresh machine lacks."""
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _one_zone() -> Iterator[None]:
+    """What a face says of an hour or a day is the same wherever the suite runs."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("TZ", "UTC")
+        time.tzset()
+        yield
+    time.tzset()
 
 
 @pytest.fixture(autouse=True, scope="session")

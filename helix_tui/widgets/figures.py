@@ -15,7 +15,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt, format_usd
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.time import NS, format_age, format_span, local_moment
+from helix_tui.core.ground.time import NS, clock_time, format_age, format_span, local_moment
 from helix_tui.widgets.base.line import Span
 
 UNKNOWN = "n/a"
@@ -50,12 +50,6 @@ def took(milliseconds: int | None) -> str:
 def short_span(milliseconds: int | None) -> str:
     """How long an attempt took, in at most four characters; ``n/a`` when unknown."""
     return UNKNOWN if milliseconds is None or milliseconds < 0 else format_age(milliseconds / 1_000)
-
-
-def clock_time(instant: int | None) -> str:
-    """The local time of day with seconds; blanks of the same width where there is none."""
-    moment = local_moment(instant)
-    return " " * 8 if moment is None else moment.strftime("%H:%M:%S")
 
 
 def day_or_time(instant: int | None, now: int) -> str:

@@ -111,11 +111,9 @@ def test_code_is_asked_as_before(root: Path, capsys: pytest.CaptureFixture[str])
 def test_the_day_of_an_attempt_is_the_one_under_which_the_loop_has_it(
     root: Path, zone: str, day: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("TZ", zone)
-    time.tzset()
-    try:
-        found = _ask(root, f"what happened on {day}?", capsys)
-        assert found["answer"].startswith(f"{day}, 1 attempt: 1 failed:\n- `{ATTEMPT}`")
-    finally:
-        monkeypatch.delenv("TZ")
+    with monkeypatch.context() as patch:
+        patch.setenv("TZ", zone)
         time.tzset()
+        found = _ask(root, f"what happened on {day}?", capsys)
+    time.tzset()
+    assert found["answer"].startswith(f"{day}, 1 attempt: 1 failed:\n- `{ATTEMPT}`")

@@ -6,8 +6,7 @@ every picture that changed.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 
 import pytest
@@ -27,17 +26,12 @@ WIDTHS = [(48, 30), (80, 40), (120, 44), (160, 46)]
 
 
 @pytest.fixture(autouse=True)
-def _still(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """One time zone, no motion, no time spent."""
-    monkeypatch.setenv("TZ", "UTC")
+def _still(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No motion, no time spent."""
     monkeypatch.setattr(pulse, "FRAME_SECONDS", 3_600.0)
     monkeypatch.setattr(IndexKeeper, "_follow", lambda self, index: None)
     still = SimpleNamespace(perf_counter=lambda: 0.0, thread_time=lambda: 0.0)
     monkeypatch.setattr("helix_tui.core.ask.sessions.session.time", still)
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 @pytest.fixture

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -28,16 +27,11 @@ WIDTHS = [(32, 20), (40, 26), (48, 30), (60, 34), (80, 36), (120, 36), (160, 40)
 
 
 @pytest.fixture(autouse=True)
-def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """One time zone, no motion, no ddx but the embedded one."""
+def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No motion, no ddx but the embedded one."""
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
-    monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     monkeypatch.setattr(pulse, "FRAME_SECONDS", 3_600.0)
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 @pytest.fixture

@@ -6,8 +6,7 @@ every picture that changed.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -26,15 +25,10 @@ WORKING = "20260821T215620-bbbb0001"
 
 
 @pytest.fixture(autouse=True)
-def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """One time zone, no motion."""
+def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No motion."""
     monkeypatch.setenv("TEXTUAL_ANIMATIONS", "none")
-    monkeypatch.setenv("TZ", "UTC")
     monkeypatch.setattr(pulse, "FRAME_SECONDS", 3_600.0)
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 @pytest.fixture

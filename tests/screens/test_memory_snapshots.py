@@ -5,8 +5,7 @@ After a change that is meant: run it with ``--snapshot-update``, then look at ev
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from textual.pilot import Pilot
@@ -20,14 +19,9 @@ WIDTHS = [(32, 20), (40, 24), (48, 26), (60, 30), (80, 34), (120, 36), (160, 36)
 
 
 @pytest.fixture(autouse=True)
-def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """One time zone, no weights."""
+def _same_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No weights."""
     monkeypatch.setenv("HELIX_EMBEDDER", "off")
-    monkeypatch.setenv("TZ", "UTC")
-    time.tzset()
-    yield
-    monkeypatch.undo()
-    time.tzset()
 
 
 @pytest.fixture

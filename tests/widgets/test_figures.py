@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.ground.time import midnight, parse_now
+from helix_tui.core.ground.time import clock_time, midnight, parse_now
 from helix_tui.widgets import figures
 
 
@@ -56,7 +56,7 @@ def test_when_is_a_time_today_and_a_day_before_that() -> None:
 
 
 def test_a_time_that_no_calendar_holds_is_none() -> None:
-    assert figures.clock_time(10**30).strip() == ""
+    assert clock_time(10**30).strip() == ""
     assert figures.day_or_time(10**30, 0) == "—"
 
 

@@ -89,6 +89,12 @@ def local_moment(instant: int | None) -> datetime | None:
         return None
 
 
+def clock_time(instant: int | None) -> str:
+    """The local time of day with seconds; blanks of the same width where there is none."""
+    moment = local_moment(instant)
+    return " " * 8 if moment is None else moment.strftime("%H:%M:%S")
+
+
 def midnight(now: int) -> int:
     """The instant at which the local day of ``now`` began."""
     moment = local_moment(now)

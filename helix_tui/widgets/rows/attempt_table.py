@@ -17,7 +17,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt, count_outcomes, format_
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line, short_id
-from helix_tui.core.ground.time import NS, format_span, local_moment, midnight
+from helix_tui.core.ground.time import NS, clock_time, format_span, local_moment, midnight
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, cut, fit, width_of
 from helix_tui.widgets.base.row_source import Column, fitting
@@ -314,7 +314,7 @@ class Cells(Struct, frozen=True):
         """One cell; empty where nobody recorded it."""
         if column == "ended":
             at = attempt.finished_at or attempt.started_at
-            return figures.clock_time(at)[:5] if self.by_day and at else figures.day_or_time(at, self.now)
+            return clock_time(at)[:5] if self.by_day and at else figures.day_or_time(at, self.now)
         if column == "took":
             return figures.short_span(attempt.duration_ms) if attempt.duration_ms else ""
         if column == "tokens":

@@ -17,7 +17,7 @@ from rich.cells import cell_len, set_cell_size
 
 from helix_tui.core.ddx.attempts.evidence import EvidenceFile
 from helix_tui.core.ddx.runs.transcript import Event
-from helix_tui.widgets import figures
+from helix_tui.core.ground.time import clock_time
 from helix_tui.widgets.base.line import Line, Span, cut, spread, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Gesture, RowSource
@@ -168,7 +168,7 @@ def paint_event(script: Script, place: int, width: int, said: str | None = None)
     """One event as a line: when, what with, on what, and how it went; ``said``: what of its text stands there."""
     event = script.events[place]
     wide = width >= NARROW
-    time = figures.clock_time(event.at)
+    time = clock_time(event.at)
     when: Span = ((time if wide else time[:5]) + " ", "muted")
     column = _column(width)
     if event.kind == "tool":

@@ -14,7 +14,7 @@ from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.execute.gate import WritesForbidden
 from helix_tui.core.editing.undo import NotUndoable
 from helix_tui.core.ground.project import find_project, lease_roots, machine_name
-from helix_tui.core.ground.time import NS, format_instant, now_ns
+from helix_tui.core.ground.time import NS, clock_time, format_instant, now_ns
 from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.needs import needs_of
 from helix_tui.core.supervision.decide.stuck import find_stuck
@@ -146,7 +146,7 @@ def test_a_dead_claim_that_ddx_still_honours_says_until_when(world: WorldFactory
     queue_state = here.curator.look()
     (claim,) = find_dead_claims(queue_state, here.curator.project)
     assert 60 * NS < claim.freed_at - now_ns() < 72 * NS
-    assert f"ddx gives it out again at {format_instant(claim.freed_at)[11:]}" in str(claim)
+    assert f"ddx gives it out again at {clock_time(claim.freed_at)}" in str(claim)
     (stuck,) = find_stuck(queue_state.queue, orphans=[claim])
     assert (stuck.reason, stuck.next_eligible_at) == ("dead-claim", format_instant(claim.freed_at))
     verdict = decide(gather_facts(queue_state, dead=[claim]))

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
 from textual import on
 
 from helix_tui.core.ddx.attempts.attempt import Review
@@ -19,22 +16,12 @@ from tests.widgets.rows.test_attempts import BEADS, MINUTE, NOW, attempt
 from tests.widgets.text.test_diff import PLAIN
 
 
-@pytest.fixture
-def _utc(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    with monkeypatch.context() as patch:
-        patch.setenv("TZ", "UTC")
-        time.tzset()
-        yield
-    time.tzset()
-
-
 def text_of(subject: AttemptSubject) -> str:
     return "\n".join(
         "".join(text for text, _ in (*para.spans, (" ", ""), *para.right)) for para in evidence_paras(subject)
     )
 
 
-@pytest.mark.usefixtures("_utc")
 def test_a_preserved_attempt_says_what_it_is_where_it_is_kept_and_what_to_do() -> None:
     subject = AttemptSubject(
         attempt(

@@ -31,7 +31,7 @@ from helix_tui.core.ddx.runs.endings import Activities, Doing, Session, Sessions
 from helix_tui.core.ddx.runs.transcript import transcript_folders
 from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project, worktree_roots
-from helix_tui.core.ground.time import NS, format_age, format_instant
+from helix_tui.core.ground.time import NS, clock_time, format_age, format_instant
 
 __all__ = ["Fact", "Run", "RunReader", "Verdict", "find_running", "fresh_claims"]
 
@@ -361,11 +361,11 @@ def lost(claims: Sequence[Claim], now: int, *, here: str) -> str:
     if pids and not any(pid_alive(pid) for pid in pids):
         what = f"its worker is gone (process {pids[0]})"
     elif seen is not None:
-        what = f"no sign of its worker since {format_instant(seen)[11:]}"
+        what = f"no sign of its worker since {clock_time(seen)}"
     else:
         what = "no sign of its worker"
     again = given_out_again(claims, now)
-    return f"{what}; ddx gives the bead out again at {format_instant(again)[11:]}" if again else what
+    return f"{what}; ddx gives the bead out again at {clock_time(again)}" if again else what
 
 
 def _vouched_until(claim: Claim, now: int, here: str) -> int | None:

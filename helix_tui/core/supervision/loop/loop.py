@@ -23,7 +23,7 @@ from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
 from helix_tui.core.editing.steps import OperationRefused, called, named
 from helix_tui.core.ground.process import Finished, born_at
-from helix_tui.core.ground.time import format_instant
+from helix_tui.core.ground.time import clock_time, format_instant
 from helix_tui.core.supervision.decide.stuck import find_stuck, report_lines
 from helix_tui.core.supervision.decide.verdict import NextVerdict, decide
 from helix_tui.core.supervision.loop.booking import Booking, TrackerCommit, take_over
@@ -212,8 +212,10 @@ class Loop:
             queue_state.queue.ready[0],
             f"let ddx execute one bead (the next would be {called(queue_state.queue.ready[0])})?",
         )
-        work.teller.verbose(f"[{work.now[11:19]}] ready={len(queue_state.queue.ready)}, cycle={number}")
-        work.teller.brief(f"[{work.now[11:19]}] cycle {number}: dispatching ({len(queue_state.queue.ready)} ready)")
+        work.teller.verbose(f"[{clock_time(work.clock())}] ready={len(queue_state.queue.ready)}, cycle={number}")
+        work.teller.brief(
+            f"[{clock_time(work.clock())}] cycle {number}: dispatching ({len(queue_state.queue.ready)} ready)"
+        )
         # ddx prints into a file of its own: a run that takes this one over reads the report there
         turn_out = work.teller.path.with_name(
             f"{work.state.run_id}-turn{len(work.state.cycles) + 1}-{work.clock()}.out"

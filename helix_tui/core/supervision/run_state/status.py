@@ -25,7 +25,7 @@ from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project, read_end
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.ground.time import NS, format_instant, parse_instant
+from helix_tui.core.ground.time import NS, clock_time, format_instant, parse_instant
 from helix_tui.core.supervision.run_state.mutex import Holder, read_holder
 from helix_tui.core.supervision.run_state.state import (
     PHASES,
@@ -275,8 +275,7 @@ class Teller:
     def block(self, title: str, finished: Finished, at: int) -> tuple[int, int]:
         """Put a program's output into the log; the lines that it takes there, from and to."""
         first = self._lines
-        clock = format_instant(at)[11:19]
-        self._log(f"--- {title} [{clock}] rc={finished.rc} elapsed={finished.seconds:.0f}s ---")
+        self._log(f"--- {title} [{clock_time(at)}] rc={finished.rc} elapsed={finished.seconds:.0f}s ---")
         for text in (finished.out, finished.err):
             if text.strip():
                 self._log(_clipped(text).rstrip("\r\n"))

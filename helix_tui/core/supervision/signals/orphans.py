@@ -24,7 +24,7 @@ from helix_tui.core.editing.plan.lifecycle import add_unclaim
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
 from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.time import NS, format_instant, format_span
+from helix_tui.core.ground.time import NS, clock_time, format_span
 
 THRESHOLD_S = 7200
 AT_ONCE = 2 * NS
@@ -47,7 +47,7 @@ class Orphan(Struct, frozen=True):
 
     def __str__(self) -> str:
         who = f" by {called(self.owner)}" if self.owner else ""
-        again = f"; ddx gives it out again at {format_instant(self.freed_at)[11:]}" if self.freed_at else ""
+        again = f"; ddx gives it out again at {clock_time(self.freed_at)}" if self.freed_at else ""
         return (
             f"{called(self.bead_id)} was taken{who} {format_span(self.age_s)} ago, "
             f"and process {self.pid} is dead{again}"

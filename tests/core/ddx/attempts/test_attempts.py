@@ -392,7 +392,7 @@ def test_of_a_worker_that_was_killed_the_run_record_tells(place: Place) -> None:
     place.index.refresh(place.beads, holds={"b-1": Hold(parse_instant("2026-08-01T10:00:00Z"))})
     (attempt,) = place.index.attempts
     assert (attempt.verdict.outcome, attempt.harness) == ("unfinished", "claude")
-    gone = "its worker is gone (process 7); ddx gives the bead out again at 10:01:50Z"
+    gone = "its worker is gone (process 7); ddx gives the bead out again at 10:01:50"
     holds = {"b-1": Hold(parse_instant("2026-08-01T10:00:00Z"), gone)}
     assert place.index.refresh(place.beads, holds=holds) == {"b-1"}
     (attempt,) = place.index.attempts
