@@ -18,6 +18,9 @@ from types import TracebackType
 
 COLUMNS, ROWS = 160, 48
 
+FRAME_BYTES = 2_000
+"""More than an answer to a key short of a whole screen."""
+
 EMPTY_APP = """
 from textual.app import App
 from textual.widgets import Static
@@ -95,6 +98,24 @@ class Terminal:
             if line.startswith("VmRSS:"):
                 return int(line.split()[1]) * 1024 / 1e6
         return 0.0
+
+    def loop_cpu(self) -> float:
+        """Seconds of the processor that the program's first thread has taken: in a console, the event loop's."""
+        return int(Path(f"/proc/{self.pid}/task/{self.pid}/schedstat").read_text().split()[0]) / 1e9
+
+    def cpu_to_frame(self, key: str, *, quiet: float = 0.8, timeout: float = 20.0) -> float:
+        """Seconds of the processor that the event loop takes from a key to the last byte of what it draws."""
+        begun = taken = self.loop_cpu()
+        os.write(self.fd, key.encode())
+        deadline, drawn = time.perf_counter() + timeout, 0
+        while time.perf_counter() < deadline:
+            chunk = self._read(quiet)
+            drawn += len(chunk)
+            if chunk:
+                taken = self.loop_cpu()
+            elif drawn > FRAME_BYTES:
+                return taken - begun
+        raise TimeoutError(f"nothing was drawn for {key!r} within {timeout} s")
 
     def close(self) -> None:
         """End the program, if it still runs, and give the terminal back."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 ROW_BYTES = 7_000
@@ -63,3 +64,26 @@ def touch_row(path: Path, bead_id: str, title: str) -> None:
     temporary = path.with_name("beads.jsonl.tmp-bench")
     temporary.write_bytes(b"\n".join(lines))
     temporary.rename(path)
+
+
+def write_attempts(path: Path, bead_ids: list[str], rows: int, seed: int = 1) -> None:
+    """Write ``rows`` attempts into ddx's file of metrics, one every ten minutes of a few months."""
+    rng = random.Random(seed)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", encoding="utf-8") as file:
+        for place in range(rows):
+            began = datetime(2026, 4, 1, tzinfo=UTC) + timedelta(minutes=10 * place)
+            took = rng.randint(60, 1_500)
+            row = {
+                "attempt_id": f"{began:%Y%m%dT%H%M%S}-{place:08x}",
+                "bead_id": bead_ids[place % len(bead_ids)],
+                "harness": "codex",
+                "model": rng.choice(["small", "middle", "large"]),
+                "ts_start": f"{began:%Y-%m-%dT%H:%M:%SZ}",
+                "ts_end": f"{began + timedelta(seconds=took):%Y-%m-%dT%H:%M:%SZ}",
+                "duration_ms": took * 1_000,
+                "outcome": rng.choice(["merged", "merged", "preserved", "no_changes", "error"]),
+                "total_tokens": rng.randint(10_000, 900_000),
+                "cost_usd": rng.choice([None, 0.2, 1.4]),
+            }
+            file.write(json.dumps(row) + "\n")
