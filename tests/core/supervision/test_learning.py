@@ -219,6 +219,15 @@ def test_failures_and_what_landed_afterwards_become_lessons_that_wait(world: Wor
     assert world.learn() == []
 
 
+def test_a_failure_that_has_an_exit_code_only_is_told_in_its_agents_last_words(world: World) -> None:
+    bare = {"status": "execution_failed", "outcome": "task_failed", "detail": "exit status 1", "error": "exit status 1"}
+    world.attempt(1, "x-1", said="API Error: Unable to connect", **bare)
+    world.bead("x-2", "Sort fares")
+    world.attempt(2, "x-2", **bare)
+    said = {each.attempt.bead_id: each.proposal.resolution for each in world.learn() if each.proposal}
+    assert said == {"x-1": "API Error: Unable to connect", "x-2": "exit status 1"}
+
+
 def test_a_lesson_is_remembered_when_it_is_accepted_and_forgotten_when_that_is_undone(world: World) -> None:
     world.attempt(1, "x-1", **FAILED)
     world.learn()

@@ -20,7 +20,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import AttemptEvidence, read_evidence
 from helix_tui.core.ddx.names import status_of
-from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folders
+from helix_tui.core.ddx.runs.transcript import Event, TranscriptTail, transcript_folders
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_instant
@@ -165,6 +165,9 @@ def draw_lesson(
     return Lesson("failure", f"{title}: {meaning}", cause, f"attempt {attempt.attempt_id}: {judged.why}")
 
 
+_BARE = re.compile(r"\s*exit (?:status|code) \d+\s*")
+
+
 def _cause(attempt: Attempt, evidence: AttemptEvidence) -> str:
     """Why it failed, by whoever said most: a check, the reviewer, the agent, the harness."""
     broken = [check for check in evidence.checks if not check.passed]
@@ -275,7 +278,7 @@ class Learner:
             lesson = None
             if not known:
                 failed = sum(not other.landed and _older(other, attempt) for other in by_bead[attempt.bead_id])
-                lesson = draw_lesson(attempt, beads.get(attempt.bead_id), evidence, judged, failed)
+                lesson = draw_lesson(self._explained(attempt), beads.get(attempt.bead_id), evidence, judged, failed)
             if lesson is None and (not told or judged.verdict in (None, before)):
                 continue
             bead = beads.get(attempt.bead_id)
@@ -297,10 +300,19 @@ class Learner:
                 tuple(line.id for line in told if line.attempt != attempt.attempt_id),
             )
 
+    def _explained(self, attempt: Attempt) -> Attempt:
+        """The attempt with what its agent said last, where its result has an exit code and no reason."""
+        if not _BARE.fullmatch(attempt.error or attempt.detail):
+            return attempt
+        said = [event.detail for event in self._transcript(attempt) if event.kind in ("text", "error") and event.detail]
+        return replace(attempt, error=said[-1]) if said else attempt
+
+    def _transcript(self, attempt: Attempt) -> list[Event]:
+        return TranscriptTail(transcript_folders(self._project.ddx_dir, attempt.attempt_id, None)).poll()
+
     def _claims(self, attempt: Attempt) -> tuple[str, ...]:
         """What the attempt's agent says it used: from ddx's transcript, else from the agent's own record."""
-        folders = transcript_folders(self._project.ddx_dir, attempt.attempt_id, None)
-        said = [event.detail or event.summary for event in TranscriptTail(folders).poll() if event.kind == "text"]
+        said = [event.detail or event.summary for event in self._transcript(attempt) if event.kind == "text"]
         if said:
             return claim_of(HookMessage(message="\n".join(said))).utilized
         records = session_records(attempt.attempt_id, os.environ)
