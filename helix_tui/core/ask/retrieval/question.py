@@ -33,6 +33,17 @@ MOST_CHARS = 20_000
 FOLLOWS = "\n\nAfter: "
 """What stands between a question that refers back and the one before it; none of its words is searched for."""
 
+_ONLY_ASKS = """
+explain describe show tell find list give help understand know want wants need needs please mean means meant happen
+happens happened becomes become exactly possible repo repository codebase project kind kinds sort sorts type types
+level levels way ways reason reasons difference differences differ differs different compare compared versus vs there
+somebody someone anybody nobody something anything everything everybody thing things stuff place places purpose
+question answer actually currently really even else several certain various unless otherwise told given said asked
+"""
+ASKING_ONLY = frozenset(_ONLY_ASKS.split())
+"""Words that only ask. One of them is part of the subject where it is written as code, or where nothing else is left.
+"""
+
 _HOW_TO_ANSWER = """
 explain describe define definition mean means meaning meant show tell find list give help understand know
 want need work works working happen happens happening handle handles look looks see done called call calls
@@ -42,7 +53,7 @@ purpose difference kind sort type overview summary summarise summarize detail de
 question answer inside currently actually possible used use uses using user make makes made does come comes
 get taken
 """
-_ASKING = frozenset(_HOW_TO_ANSWER.split())
+_ASKING = frozenset(_HOW_TO_ANSWER.split()) | ASKING_ONLY
 """Words that say how to answer, not about what; a name written as code is never one of them."""
 
 _QUOTED = re.compile(r"`([^`\n]{2,80})`|\"([^\"\n]{2,80})\"|“([^”\n]{2,80})”|‘([^’\n]{2,80})’")

@@ -398,7 +398,7 @@ class _Asking:
             anything_covered=(anything or told is not None) and bool(compaction.kept),
             split=split,
         )
-        called: AnswerKind = "not found" if unsaid else self._called(tier, passages, told)
+        called: AnswerKind = "not found" if unsaid else self._called(tier, grounding, passages, told, missing)
         self._tell(News("answer", f"without a model, {said_of_gate(grounding)}: {tier}"))
         self._timed("answer")
         return AskRun(
@@ -428,7 +428,14 @@ class _Asking:
             kept_of_earlier=self._kept,
         )
 
-    def _called(self, tier: Tier, passages: Sequence[Passage], records: RecordAnswer | None) -> AnswerKind:
+    def _called(
+        self,
+        tier: Tier,
+        grounding: Grounding,
+        passages: Sequence[Passage],
+        records: RecordAnswer | None,
+        missing: Sequence[Slot],
+    ) -> AnswerKind:
         """How the answer is called: by its passages, and never better than the gate allows."""
         subject = self._subject
         by_passages = kind_of_answer(subject.asks, passages, two_things=subject.two_things, turned_by=subject.turned_by)
@@ -436,7 +443,10 @@ class _Asking:
             return "not found"
         if records is not None or not passages:
             return "answered" if tier == "Grounded" else "evidence found"
-        return by_passages if tier == "Grounded" and by_passages == "answered" else "evidence found"
+        # a word of little meaning, or of the frame, that stands nowhere leaves nothing open
+        things = {one.term for one in subject.words if one.weight == 1}
+        whole = grounding.passes and all(things.isdisjoint(slot.terms) for slot in missing)
+        return by_passages if tier == "Grounded" or whole else "evidence found"
 
 
 # --- the one call -----------------------------------------------------------------------------------------

@@ -5,7 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from helix_tui.core.ask.answer.branches import Branch
 from helix_tui.core.ask.answer.passages import Passage, kind_of_answer
 from helix_tui.core.ask.answer.sentences import MOST_QUOTED, cut_code, cut_document
 from helix_tui.core.ask.records import Span
@@ -28,7 +30,8 @@ from tests.core.ask.sessions.solar import document, run_of, write
         ("Where is the difference between two beads shown?", "where", ["two", "beads", "shown"]),
         ("What happens if I ask for a different queue?", "what happens", ["queue"]),
         ("Which parts must be switched on?", "list", ["switched"]),
-        ("How many beads are there if I don't ask?", "value", ["beads"]),
+        ("How many beads are there if I don't ask a worker for more?", "value", ["beads", "worker"]),
+        ("How do I ask the user?", "how to", ["ask"]),
         ("What is an attempt?", "what is", ["attempt"]),
         ("How does the queue work?", "how it works", ["queue"]),
     ],
@@ -185,6 +188,8 @@ def test_quoted_lines_claim_nothing_and_cite_nothing(tmp_path: Path) -> None:
     [
         ("How do I change the colours?", "answered"),
         ("How much may a parcel weigh at most?", "answered"),
+        ("How can I change the colours for somebody?", "answered"),  # "somebody" stands nowhere
+        ("How can I change the colours for kings?", "not found"),
         ("What happens when a heavy parcel is posted?", "evidence found"),
         ("What happens when a heavy parcel is sent by rocket?", "not found"),
         ("Where is the xylophone tuned?", "not found"),
@@ -247,6 +252,16 @@ def test_a_reason_is_answered_by_a_place_of_which_one_line_says_it() -> None:
     apart = [_passage(score=1.2, line=0.4), _passage(score=1.2, together=0.5)]
     assert kind_of_answer("why", apart) == "evidence found"
     assert kind_of_answer("how to", apart) == "answered"
+
+
+@pytest.mark.parametrize(
+    ("one", "beside", "called"), [(0.5, 0.9, "answered"), (0.8, 0.1, "answered"), (0.5, 0.8, "evidence found")]
+)
+def test_a_branch_answers_where_it_or_another_quoted_place_says_the_subject(
+    one: float, beside: float, called: str
+) -> None:
+    branch = replace(_passage(together=one), branch=Branch("a.py", 1, 2, 2, 2, 1.0, 1.0))
+    assert kind_of_answer("what happens", [branch, _passage(together=beside)]) == called
 
 
 def test_a_word_that_turns_the_question_stands_in_what_is_quoted() -> None:
