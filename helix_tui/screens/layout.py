@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import ClassVar
 
 from textual import on
@@ -128,7 +129,7 @@ class PanedScreen(HelixScreen):
 
     # --- columns ------------------------------------------------------------------------------------------
 
-    @property
+    @cached_property
     def chosen_columns(self) -> tuple[str, ...] | None:
         """Names of the columns that somebody chose for the list; None where the width decides."""
         return self.console.kept.columns(self.NAME)
@@ -147,6 +148,7 @@ class PanedScreen(HelixScreen):
     def choose_columns(self, names: Sequence[str] | None) -> None:
         """Show these columns; None lets the width decide."""
         self.console.kept.choose_columns(self.NAME, names)
+        self.chosen_columns = None if names is None else tuple(names)
         self.columns_changed()
 
 

@@ -44,7 +44,7 @@ async def test_the_present_view_is_saved_under_a_name_and_is_there_at_the_next_s
     app = console(view_book=ViewBook(path=file))
     async with app.run_test(size=(120, 40)) as pilot:
         queue(app).filter_with('type:task "two words" order:-age')
-        app.kept.choose_columns("queue", ["labels"])
+        queue(app).choose_columns(["labels"])
         await pilot.press("V", "S")
         await typed(pilot, "my old ones")
         await pilot.press("enter")

@@ -38,7 +38,9 @@ def dialect_of(path: Path, root: Path, *, env: Mapping[str, str] | None = None, 
     """
     env = os.environ if env is None else env
     key = _key(path, env, fallback)
-    found = _seen.get(key) or _kept(path, env)
+    if key in _seen:
+        return _seen[key]
+    found = _kept(path, env)
     if found is None:
         from helix_tui.core.ddx.trial import examine
 

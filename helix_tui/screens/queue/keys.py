@@ -53,11 +53,11 @@ class SliceKeys(FilteringScreen):
         """Look at the queue another way."""
         raise NotImplementedError
 
-    @property
-    def chosen_columns(self) -> tuple[str, ...] | None:
-        """Those of the view in force, where it names any; else those that somebody chose."""
-        saved = self.saved
-        return saved.columns if saved is not None and saved.columns is not None else super().chosen_columns
+    def hold_view(self, view: SavedView | None) -> None:
+        """This view is in force from now on, with the columns that it names; else those that somebody chose."""
+        self.saved = view
+        named = view.columns if view is not None else None
+        self.chosen_columns = named if named is not None else self.console.kept.columns(self.NAME)
 
     def choose_columns(self, names: Sequence[str] | None) -> None:
         """Columns that are chosen by hand hold from then on."""
@@ -90,7 +90,7 @@ class SliceKeys(FilteringScreen):
         if problem:
             self.console.say(f"{clean_line(view.name, 60)}: {problem}", "warning")
         # first: `filter_with` drops the view in force where its filter is another one
-        self.saved = view
+        self.hold_view(view)
         self.filter_with(view.filter)
         self.show_view(cast(ViewKind, view.view) if view.view in get_args(ViewKind) else self.kind)
 

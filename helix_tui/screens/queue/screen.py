@@ -450,7 +450,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
     def filter_with(self, text: str) -> None:
         """Show what matches."""
         if self.saved is not None and self.saved.filter != text.strip():
-            self.saved = None
+            self.hold_view(None)
         self.filter = parse_query(text.strip())
         self._show_rows()
         self.list.mark_matches(_pattern(self.filter))

@@ -34,12 +34,11 @@ from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import make_folder
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.project import Project, ddx_setting, find_ddx, find_project
-from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line
 
 POLL_S = 0.02
 
-_last_held: Recent[str, float] = Recent(64)
+_last_held: dict[str, float] = {}
 """Per lock file when this process last held it (monotonic seconds); a process has one or two of them."""
 
 
