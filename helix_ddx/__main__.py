@@ -35,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     asked = _asked(words)
     try:
         if _DDX.get(asked) in ("", era):
-            from helix_ddx.cli.program import main as answer
+            from helix_ddx.program import main as answer
 
             return answer(words, era)
         return _run_own(words, asked)
@@ -59,7 +59,7 @@ def _asked(words: Sequence[str]) -> str:
 
 def _run_own(words: list[str], asked: str) -> int:
     if asked and asked not in _VERBS:
-        from helix_ddx.cli.program import complain_of_all
+        from helix_ddx.program import complain_of_all
 
         return complain_of_all(f'unknown command "{asked}" for "ddx"')
     import argparse  # slow to load, and DDx's own verbs have no use for it

@@ -34,9 +34,8 @@ from helix_tui.core.supervision.decide.needs import Need, SplitNeeds, asked_of, 
 from helix_tui.garbage import GarbageCollection, set_thresholds, settle_memory
 from helix_tui.keymap import bindings, checked_keymap
 from helix_tui.screens import MODES, SCREENS, SHEETS, to_import_ahead
-from helix_tui.screens.background import Workers
+from helix_tui.screens.background import Closed, LoopCloser, Workers
 from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
-from helix_tui.screens.memory.loop_closer import Closed, LoopCloser
 from helix_tui.screens.navigation import Traveller
 from helix_tui.settings import Layout, Settings, ViewBook
 from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES

@@ -26,7 +26,7 @@ NOT_FOR_PEOPLE = {
     "helix_tui/core/ask/answer/compaction.py",  # what a model is told
     "helix_tui/core/memory/recall.py",
     "helix_ddx/__main__.py",
-    "helix_ddx/cli/program.py",  # "stand-in"
+    "helix_ddx/program.py",  # "stand-in"
 }
 _SQL = re.compile(r"\b(?:SELECT|INSERT|CREATE|UPDATE|DELETE)\b")
 

@@ -23,7 +23,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from helix_ddx.base.files import Disk, attempt_id, go_json, second, stamp
+from helix_ddx.files import Disk, attempt_id, go_json, second, stamp
 from helix_ddx.simulator import evidence
 from helix_ddx.simulator.script import HARNESS, ScriptError
 from helix_ddx.simulator.verb import cancel_on_signals, find_root, make_worker

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 
-from helix_ddx.base.files import attempt_id, second, stamp
+from helix_ddx.files import attempt_id, second, stamp
 from helix_ddx.simulator import april_records as records
 from helix_ddx.simulator import evidence
 from helix_ddx.simulator.script import HARNESS, SAY

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from helix_ddx.base.files import stamp
+from helix_ddx.files import stamp
 from helix_ddx.simulator import evidence
 from helix_ddx.simulator.script import HARNESS
 from helix_ddx.simulator.worker import Json, SimulatedAttempt

@@ -7,7 +7,7 @@ import json
 import re
 from typing import Any
 
-from helix_ddx.base.files import second, stamp
+from helix_ddx.files import second, stamp
 from helix_ddx.simulator.script import Act
 from helix_ddx.store.tracker import event
 

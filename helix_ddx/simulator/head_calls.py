@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from helix_ddx.base.files import attempt_id, stamp
+from helix_ddx.files import attempt_id, stamp
 from helix_ddx.simulator import evidence
 from helix_ddx.simulator import head_records as records
 from helix_ddx.simulator.head_loop import HeadLoop

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from helix_ddx.base.files import go_json, second, stamp
+from helix_ddx.files import go_json, second, stamp
 from helix_ddx.simulator import evidence
 from helix_ddx.simulator import head_records as records
 from helix_ddx.simulator.head_calls import HeadCalls

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from helix_ddx.base.files import attempt_id, go_json, second, stamp
+from helix_ddx.files import attempt_id, go_json, second, stamp
 from helix_ddx.simulator import head_records as records
 from helix_ddx.simulator.script import HARNESS
 from helix_ddx.simulator.worker import ClaimRaceError, Json, SimulatedAttempt, Worker, why_nothing

@@ -15,7 +15,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from helix_ddx.base.files import Disk, go_json, stamp
+from helix_ddx.files import Disk, go_json, stamp
 from helix_ddx.simulator.script import HARNESS, Act, FileEdit, ToolCall
 from helix_ddx.store.git import GitError, alone, commit, git, head
 from helix_tui.core.ground.time import NS

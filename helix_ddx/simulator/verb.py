@@ -9,7 +9,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from helix_ddx.base.flags import parse_float
+from helix_ddx.flags import parse_float
 from helix_ddx.simulator.script import ScriptError, read_plan
 from helix_ddx.simulator.worker import HUMAN_PACE_S, Orders, Worker
 from helix_ddx.store.git import GitError

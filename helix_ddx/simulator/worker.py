@@ -21,7 +21,7 @@ from typing import Any, TextIO
 
 from msgspec import Struct
 
-from helix_ddx.base.files import Disk, attempt_id, go_json, second, stamp
+from helix_ddx.files import Disk, attempt_id, go_json, second, stamp
 from helix_ddx.simulator.script import HARNESS, Act, act_for
 from helix_ddx.simulator.streams import Copy, apply_edit
 from helix_ddx.store import places

@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from helix_ddx.base.flags import Refused
+from helix_ddx.flags import Refused
 from helix_ddx.store.lock import FolderLock, held
 from helix_ddx.store.tracker import Beads
 from helix_ddx.store.workspace import VerbCall
@@ -57,7 +57,7 @@ def commit(call: VerbCall, subject: str) -> None:
     prefix = call.workspace.setting("git", "commit_prefix") or "docs"
     ddx = call.workspace.ddx
     paths = [path for path in (ddx / "beads.jsonl", ddx / "lifecycle-schema.json") if path.exists()]
-    from helix_ddx.base.files import OtherError, git  # only where commits are wanted
+    from helix_ddx.files import OtherError, git  # only where commits are wanted
 
     try:
         git(ddx, "add", "--", *map(os.fspath, paths))
@@ -79,7 +79,7 @@ def resolve_commit(call: VerbCall, name: str) -> str:
     full = len(name) == 40 and all(letter in "0123456789abcdefABCDEF" for letter in name)
     if full and call.workspace.project.git_dir is None:
         return name
-    from helix_ddx.base.files import OtherError, ask  # only where a commit is named
+    from helix_ddx.files import OtherError, ask  # only where a commit is named
 
     try:
         argv = ["git", "rev-parse", "--verify", f"{name}^{{commit}}"]

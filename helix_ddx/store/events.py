@@ -9,8 +9,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from helix_ddx.base.files import compact, go_json, loads, stamp, time_text
-from helix_ddx.base.flags import Refused
+from helix_ddx.files import compact, go_json, loads, stamp, time_text
+from helix_ddx.flags import Refused
 from helix_ddx.store.places import TrackerRow
 from helix_ddx.store.tracker import write_whole
 from helix_tui.core.beads.record import UnreadableLine

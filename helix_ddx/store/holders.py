@@ -17,16 +17,16 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct
 
-from helix_ddx.base.files import go_json, stamp
-from helix_ddx.base.flags import Refused
+from helix_ddx.files import go_json, stamp
+from helix_ddx.flags import Refused
 from helix_ddx.store.places import TrackerRow, lease_folder
 from helix_ddx.store.tracker import Beads, check_row
 from helix_ddx.store.workspace import VerbCall
 from helix_tui.core.beads.readiness import Claims
 from helix_tui.core.beads.record import Bead, UnreadableLine
-from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project, lease_roots, machine_name
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NS, parse_instant
 
 TIMEOUT_S = 60
@@ -47,7 +47,7 @@ def run_hook(call: VerbCall, name: str, record: bytes) -> None:
         raise Refused(f"bead: hook stat: {error}") from None
     if stat.S_ISDIR(mode) or not mode & 0o111:
         return
-    from helix_ddx.base.files import OtherError, hook  # only where there is a hook
+    from helix_ddx.files import OtherError, hook  # only where there is a hook
 
     try:
         code, said = hook(path, record, timeout=TIMEOUT_S)

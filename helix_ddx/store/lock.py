@@ -18,9 +18,9 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from helix_ddx.base.files import Disk, second
-from helix_ddx.base.flags import Refused, parse_duration, parse_float
-from helix_tui.core.ground.pids import pid_alive
+from helix_ddx.files import Disk, second
+from helix_ddx.flags import Refused, parse_duration, parse_float
+from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NS, now_ns, parse_instant
 
 RETRY_S = 0.05

@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 
-from helix_ddx.base.files import Number, go_json, loads
+from helix_ddx.files import Number, go_json, loads
 from helix_tui.core.beads.record import Bead, UnreadableLine, decode_bead
 
 LEASES = "ddx-claim-heartbeats"

@@ -23,8 +23,8 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from helix_ddx.base.files import Disk, go_json, stamp
-from helix_ddx.base.flags import Refused
+from helix_ddx.files import Disk, go_json, stamp
+from helix_ddx.flags import Refused
 from helix_ddx.store.lock import FolderLock, held
 from helix_ddx.store.lock import LockTimeout as LockTimeout
 from helix_ddx.store.lock import process_lives as process_lives

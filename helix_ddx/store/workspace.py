@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct, field
 
-from helix_ddx.base.files import pretty
-from helix_ddx.base.flags import GivenFlags
+from helix_ddx.files import pretty
+from helix_ddx.flags import GivenFlags
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.time import now_ns
 

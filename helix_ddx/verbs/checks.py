@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from helix_ddx.base.flags import Refused
+from helix_ddx.flags import Refused
 from helix_ddx.store import events as history
 from helix_ddx.store.places import TrackerRow
 from helix_ddx.store.workspace import VerbCall

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from helix_ddx.base.files import instant_of, second
-from helix_ddx.base.flags import Refused
+from helix_ddx.files import instant_of, second
+from helix_ddx.flags import Refused
 from helix_ddx.store import events as history
 from helix_ddx.store.commits import resolve_commit, writing
 from helix_ddx.store.holders import FRESH, change_row, read_lease, remove_lease

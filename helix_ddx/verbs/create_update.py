@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import Literal
 
-from helix_ddx.base.files import go_json, instant_of, second, stamp
-from helix_ddx.base.flags import Refused
+from helix_ddx.files import go_json, instant_of, second, stamp
+from helix_ddx.flags import Refused
 from helix_ddx.store.commits import resolve_commit, writing
 from helix_ddx.store.events import add_inline, new_event
 from helix_ddx.store.holders import change_row, claims_of, remove_lease, run_hook, write_lease

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from helix_ddx.base.files import go_json, loads, second, stamp
-from helix_ddx.base.flags import Refused
+from helix_ddx.files import go_json, loads, second, stamp
+from helix_ddx.flags import Refused
 from helix_ddx.store.commits import writing
 from helix_ddx.store.holders import change_row
 from helix_ddx.store.places import TrackerRow

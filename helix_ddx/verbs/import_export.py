@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from helix_ddx.base.flags import Refused
+from helix_ddx.flags import Refused
 from helix_ddx.store import events as history
 from helix_ddx.store.commits import writing
 from helix_ddx.store.places import TrackerRow
@@ -95,7 +95,7 @@ def _from_anywhere(call: VerbCall, path: Path | None) -> int:
 
 
 def _from_tool(call: VerbCall, tool: str) -> int:
-    from helix_ddx.base.files import OtherError, ask  # only where another tool is asked
+    from helix_ddx.files import OtherError, ask  # only where another tool is asked
 
     try:
         code, out, _ = ask([tool, "list", "--json"], call.here, timeout=TIMEOUT_S)

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from helix_ddx.base.files import ZERO_TIME, Number, instant_of, loads, plain, second, time_text
+from helix_ddx.files import ZERO_TIME, Number, instant_of, loads, plain, second, time_text
 from helix_ddx.store.workspace import VerbCall
 from helix_tui.core.beads.readiness import Queue, Standing, classify
 from helix_tui.core.beads.record import Bead

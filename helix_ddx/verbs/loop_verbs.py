@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from helix_ddx.base.flags import APRIL, HEAD, Flag, Kind, Verb, refused
+from helix_ddx.flags import APRIL, HEAD, Flag, Kind, Verb, refused
 
 _SIMULATION = "helix_ddx.simulator.verb:run"
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from helix_ddx.base.files import ZERO_TIME, instant_of, second, stamp, time_text
-from helix_ddx.base.flags import Refused
+from helix_ddx.files import ZERO_TIME, instant_of, second, stamp, time_text
+from helix_ddx.flags import Refused
 from helix_ddx.store.commits import writing
 from helix_ddx.store.events import add_inline, new_event
 from helix_ddx.store.holders import ActiveWork, change_row, read_run_records, read_workers
@@ -19,7 +19,7 @@ from helix_ddx.verbs.lists import queue_of, say_ordered
 from helix_ddx.verbs.status import active_work
 from helix_tui.core.beads.readiness import HEAD, Queue, pick_order
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ground.pids import pid_alive
+from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import format_age
 
 _KINDS = {

@@ -252,3 +252,12 @@ def hint_once(call: Call, loaded: Loaded | None = None) -> None:
     with suppress(OSError):  # told again the next time
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
+
+
+class DoctorCheck(Struct, frozen=True):
+    """One thing that was looked at; ``ok`` is None where there is nothing to judge."""
+
+    name: str
+    ok: bool | None
+    detail: str
+    fix: str = ""

@@ -1,7 +1,11 @@
-"""What goes on beside the screens: the monitor of one console, jobs in threads, notifications.
+"""What goes on beside the screens: the monitor of one console, jobs in threads, notifications, outcomes of memories.
 
-The monitor looks for drift, orphaned claims and an unminded focus. Somebody who looks elsewhere is told by the
-terminal's bell and notes and by the user's own command; what is told is decided in `decide/notifications`.
+The monitor looks for drift, orphaned claims and an unminded focus. Somebody who looks elsewhere is notified by the
+terminal's bell and notes and by the user's own command; of what, `decide/background_monitor` decides.
+
+As attempts end, their outcomes settle the memories that they were given. That happens in a thread of its own, imports
+too: the memory's libraries are not loaded where there is no memory. With --read-only outcomes are left for somebody
+else to take in; the words for the status bar come anyway.
 """
 
 from __future__ import annotations
@@ -10,6 +14,7 @@ import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 from textual.dom import DOMNode
 from textual.worker import Worker, WorkerState
@@ -20,22 +25,27 @@ from helix_tui.core.editing.execute.gate import WriteGate, find_executable
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.time import NS
 from helix_tui.core.snapshot import Snapshot
-from helix_tui.core.supervision.decide.background_monitor import BackgroundMonitor, Concerns, needs_now
-from helix_tui.core.supervision.decide.check import StatusSummary
-from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.core.supervision.decide.notifications import (
+from helix_tui.core.supervision.decide.background_monitor import (
+    BackgroundMonitor,
+    Concerns,
     NewsWatch,
     Notification,
     claimed,
     forget,
+    needs_now,
     run_command,
     sequences,
     terminal_ways,
 )
+from helix_tui.core.supervision.decide.check import StatusSummary
+from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.settings import Settings, load_settings
 
 if TYPE_CHECKING:
+    from textual.app import App
+
     from helix_tui.core.supervision.decide.needs import SplitNeeds
 
 
@@ -256,3 +266,70 @@ class Notifier:
         if problem and not self._complained:
             self._complained = True
             self._host.call_from_thread(self._host.say, f"nobody was told: {problem}", "warning")
+
+
+DAY = 86_400 * NS
+
+
+class Closed(Struct, frozen=True):
+    """What one look taught."""
+
+    health: str = ""
+    """The memory's health for the pulse."""
+    said: str = ""
+    """What was credited, blamed and proposed; empty where nothing was."""
+
+
+class LoopCloser:
+    """Learns for one app. A look that is asked for while one is under way follows it."""
+
+    def __init__(self, app: App[int], *, read_only: bool, tell: Callable[[Closed], None]) -> None:
+        self._app = app
+        self._read_only = read_only
+        self._tell = tell
+        self._busy = False
+        self._again: Snapshot | None = None
+
+    def settle_ended(self, snapshot: Snapshot) -> None:
+        """Learn from a snapshot's attempts, if there is a memory."""
+        if not snapshot.project.helix_dir.joinpath("helix.db").exists():
+            return
+        if self._busy:
+            # the newest alone: it holds every attempt of those before
+            self._again = snapshot
+            return
+        self._busy = True
+        self._app.run_worker(lambda: self._work(snapshot), group="learn", thread=True)
+
+    def _work(self, snapshot: Snapshot) -> None:
+        try:
+            closed = close_loop(snapshot, read_only=self._read_only)
+        finally:
+            # also after a defect, else nothing would be learned any more
+            self._app.call_from_thread(self._free)
+        if closed is not None:
+            self._app.call_from_thread(self._tell, closed)
+
+    def _free(self) -> None:
+        self._busy = False
+        again, self._again = self._again, None
+        if again is not None:
+            self.settle_ended(again)
+
+
+def close_loop(snapshot: Snapshot, *, read_only: bool) -> Closed | None:
+    """Take in what attempts have taught; None where the memory cannot be opened now."""
+    from helix_tui.core.memory import MemoryFault, database_path, open_memory
+    from helix_tui.core.supervision.agents.learning import Learner, summed
+
+    try:
+        path = database_path(snapshot.project)
+        with open_memory(path, read_only=read_only, busy_seconds=2.0) as memory:
+            said = ""
+            if not read_only:
+                learner = Learner(snapshot.project, memory)
+                since = snapshot.taken_at - DAY
+                said = summed(learner.learn(snapshot.queue.beads, tuple(snapshot.attempts), since=since))
+            return Closed(memory.health().words, said)
+    except MemoryFault:
+        return None

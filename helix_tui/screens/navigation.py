@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
     from helix_tui.core.snapshot import Change, Snapshot
     from helix_tui.core.supervision.decide.needs import Need, SplitNeeds
-    from helix_tui.screens.tour import Tour
+    from helix_tui.screens.help import Tour
     from helix_tui.settings import Layout, ViewBook
     from helix_tui.widgets.chrome.prompt import Prompt
 
@@ -481,8 +481,8 @@ class Traveller(App[int]):
 
     def offer_tour(self) -> None:
         """At the first start: say that there is a tour, where there is room; no start after it does."""
+        from helix_tui.screens.help import LEAST
         from helix_tui.screens.layout import keep
-        from helix_tui.screens.tour import LEAST
 
         room = self.size.width >= LEAST.width and self.size.height >= LEAST.height
         if room and self.kept.first_start and isinstance(self.screen, HelixScreen):
@@ -492,7 +492,7 @@ class Traveller(App[int]):
 
     def begin_tour(self, *, offer: bool = False) -> None:
         """Show the first step, or the offer."""
-        from helix_tui.screens.tour import Tour
+        from helix_tui.screens.help import Tour
 
         self.tour = Tour(self, offer=offer)
         for screen in self.screen_stack:

@@ -19,7 +19,7 @@ from typing import Any
 def serve() -> None:
     """Answer requests until there are no more."""
     program = importlib.import_module("helix_ddx.__main__")
-    package = importlib.import_module("helix_ddx.cli")
+    package = importlib.import_module("helix_ddx.verbs")
     for module in pkgutil.iter_modules(package.__path__):
         importlib.import_module(f"{package.__name__}.{module.name}")
     for line in sys.stdin:

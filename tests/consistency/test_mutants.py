@@ -23,9 +23,8 @@ from helix_tui.core.ground.time import NS, format_day
 from helix_tui.core.insights import cells
 from helix_tui.core.insights.cells import Cell
 from helix_tui.core.supervision.agents import learning
+from helix_tui.core.supervision.decide import background_monitor, facts, needs
 from helix_tui.core.supervision.decide import check as status_summary
-from helix_tui.core.supervision.decide import facts, needs
-from helix_tui.core.supervision.decide import notifications as notify
 from helix_tui.core.supervision.decide import verdict as check_verdict
 from helix_tui.core.supervision.decide.stuck import SinceLanding
 from helix_tui.core.supervision.run_state import status as run_status
@@ -273,13 +272,13 @@ def _line_1_counts_what_was_spent_on_other_days(patch: Patch) -> None:
 
 @mutant
 def _a_notification_says_how_many_are_new(patch: Patch) -> None:
-    made = notify._of_needs
-    patch.setattr(notify, "_of_needs", lambda fresh, waiting, beads: made(fresh, waiting - 1, beads))
+    made = background_monitor._of_needs
+    patch.setattr(background_monitor, "_of_needs", lambda fresh, waiting, beads: made(fresh, waiting - 1, beads))
 
 
 @mutant
 def _the_end_of_a_run_takes_every_end_for_a_landing(patch: Patch) -> None:
-    patch.setattr(notify, "count_outcomes", lambda attempts: {"landed": len(attempts)})
+    patch.setattr(background_monitor, "count_outcomes", lambda attempts: {"landed": len(attempts)})
 
 
 @mutant

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from helix_ddx.base.files import Disk, go_json
+from helix_ddx.files import Disk, go_json
 from helix_ddx.store import places
 from helix_tui.core.ground.time import NS, format_instant, now_ns, parse_instant
 

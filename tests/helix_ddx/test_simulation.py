@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from helix_ddx.base.files import Disk
+from helix_ddx.files import Disk
 from helix_ddx.simulator.verb import make_worker
 from helix_ddx.simulator.worker import Orders, Worker
 from helix_ddx.store import places

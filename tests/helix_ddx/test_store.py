@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helix_ddx.base.files import Disk, go_json
+from helix_ddx.files import Disk, go_json
 from helix_ddx.store.tracker import LockTimeout, Store
 from helix_tui.core.ground.time import NS
 

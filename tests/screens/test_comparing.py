@@ -12,7 +12,7 @@ import pytest
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import compare, previous_attempt, touched
 from helix_tui.widgets.text.attempt_evidence import MOST_COMPARED, ComparisonFacts, _files
-from helix_tui.widgets.text.patch import DiffFacts, FileDiff
+from helix_tui.widgets.text.diff import DiffFacts, FileDiff
 from tests.screens.loop_host import Attempts, open_loop, settled
 
 

@@ -266,7 +266,7 @@ async def test_no_database_is_made_by_looking(console: MakeConsole) -> None:
 
 
 async def test_a_locked_database_is_told_and_comes_back(app: Console, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("helix_tui.screens.memory.memory_session.BUSY_SECONDS", 0.05)
+    monkeypatch.setattr("helix_tui.screens.memory.view_state.BUSY_SECONDS", 0.05)
     path = app.root / ".helix" / "helix.db"
     holder = sqlite3.connect(path, isolation_level=None)
     holder.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -51,7 +51,7 @@ def _status(call: Call) -> int:
 
 
 def _forget_dead(call: Call, project: Project) -> None:
-    from helix_tui.core.supervision.run_state.mutex import forget_dead
+    from helix_tui.core.supervision.run_state.state import forget_dead
 
     # a folder that cannot be written is no reason for no answer
     with suppress(OSError):

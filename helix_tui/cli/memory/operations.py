@@ -17,7 +17,7 @@ from typing import Any
 from helix_tui.cli.call import Call, CliError, hint_once, locate
 from helix_tui.cli.editing.change import curator_of, told
 from helix_tui.cli.loading import find_bead
-from helix_tui.cli.memory import lessons
+from helix_tui.cli.memory import plans
 from helix_tui.cli.memory import plans as planning
 from helix_tui.cli.memory import report as corrections
 from helix_tui.cli.memory import report as telling
@@ -419,9 +419,9 @@ _OPERATIONS: dict[str, Callable[[Call, MemoryStore], dict[str, Any]]] = {
     "decay": _decay,
     "prune": _prune,
     "consolidate": _consolidate,
-    "learn": lessons.learn,
-    "proposals": lessons.proposals,
-    "undo": lessons.undo,
+    "learn": plans.learn,
+    "proposals": plans.proposals,
+    "undo": plans.undo,
     "plan": planning.plan,
     "exploration": planning.exploration,
     "workspace": planning.workspace,

@@ -201,13 +201,13 @@ def _embed(parser: argparse.ArgumentParser) -> None:
 
 
 def _learn(parser: argparse.ArgumentParser) -> None:
-    from helix_tui.cli.memory.lessons import learn_arguments
+    from helix_tui.cli.memory.plans import learn_arguments
 
     learn_arguments(parser)
 
 
 def _proposals(parser: argparse.ArgumentParser) -> None:
-    from helix_tui.cli.memory.lessons import proposals_arguments
+    from helix_tui.cli.memory.plans import proposals_arguments
 
     proposals_arguments(parser)
 

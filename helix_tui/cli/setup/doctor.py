@@ -21,8 +21,7 @@ from typing import Any
 import msgspec
 
 from helix_tui import __version__
-from helix_tui.cli.call import Call, CliError, locate
-from helix_tui.cli.doctor_check import DoctorCheck
+from helix_tui.cli.call import Call, CliError, DoctorCheck, locate
 from helix_tui.cli.loading import NO_TRACKER, Present, judge
 from helix_tui.cli.memory.report import examine_memory
 from helix_tui.cli.queue_lines import claims_left, counts_of

@@ -28,7 +28,7 @@ from helix_tui.core.memory.store import indexing, revisions, rows
 from helix_tui.core.memory.store.database import BUSY_SECONDS, Base, discredit, empty_database, guarded, open_database
 from helix_tui.core.memory.store.database import window_days as set_window
 from helix_tui.core.memory.store.index import MemoryIndex
-from helix_tui.core.memory.write import alike, corrections, storing, upkeep
+from helix_tui.core.memory.write import alike, storing, upkeep
 
 CATCH_UP = 16
 """Memories without a vector that a call gives one on the way; `embed` does all."""
@@ -169,18 +169,18 @@ class MemoryStore:
     def edit(self, name_or_id: str | int, change: MemoryEdit, *, apply: bool = True) -> Correction:
         """Correct a memory; not applied, only say what that would do."""
         with self._maybe_changing(apply):
-            return corrections.edit(self._base, name_or_id, change, apply=apply)
+            return storing.edit(self._base, name_or_id, change, apply=apply)
 
     @outward
     def supersede(self, name_or_id: str | int, by: str | int, *, apply: bool = True) -> Correction:
         """Let one memory stand in place of another; not applied, only say what that would do."""
         with self._maybe_changing(apply):
-            return corrections.supersede(self._base, name_or_id, by, apply=apply)
+            return storing.supersede(self._base, name_or_id, by, apply=apply)
 
     def take_back(self, way: dict[str, Any]) -> None:
         """Undo a correction by its way back."""
         with self._changing(), self._base.writing():
-            corrections.take_back(self._base, way)
+            storing.take_back(self._base, way)
 
     def forget_variant(self, memory_id: int, trigger: str, source: str) -> None:
         """Forget what was merged into a memory in these words: they find it no longer."""

@@ -40,8 +40,17 @@ from helix_tui.screens.layout import PanedScreen
 from helix_tui.settings import load_settings
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.header import Caption
-from helix_tui.widgets.rows.questions import READY, RUNNING, RunRow, RunRows
-from helix_tui.widgets.text.answer import doing_paras, doing_words, record_of, sense_of, target_of
+from helix_tui.widgets.text.answer import (
+    READY,
+    RUNNING,
+    RunRow,
+    RunRows,
+    doing_paras,
+    doing_words,
+    record_of,
+    sense_of,
+    target_of,
+)
 from helix_tui.widgets.text.pane import TextPane
 
 if TYPE_CHECKING:

@@ -44,9 +44,8 @@ from helix_tui.widgets.text.attempt_evidence import (
     SubjectLine,
     short_name,
 )
-from helix_tui.widgets.text.diff import DiffFiles, DiffPane
+from helix_tui.widgets.text.diff import DiffFacts, DiffFiles, DiffPane, painted, parse_diff
 from helix_tui.widgets.text.pane import Para, TextPane
-from helix_tui.widgets.text.patch import DiffFacts, painted, parse_diff
 from helix_tui.widgets.text.prompt import PromptPane
 from helix_tui.widgets.text.transcript import RawPane, Script, TranscriptPane, size_of
 

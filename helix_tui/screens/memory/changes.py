@@ -21,8 +21,7 @@ from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.write.storing import MIN_TRIGGER
 from helix_tui.screens.base import Console
 from helix_tui.screens.editing.forms import FormSheet
-from helix_tui.screens.memory.memory_session import MemorySession, MemoryViewState
-from helix_tui.screens.memory.view_state import prune_lines
+from helix_tui.screens.memory.view_state import MemorySession, MemoryViewState, prune_lines
 from helix_tui.screens.sheet import LinesSheet, Sheet
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList

@@ -28,8 +28,7 @@ from helix_tui.screens.memory import changes as corrections
 from helix_tui.screens.memory import changes as doing
 from helix_tui.screens.memory import view_state as shelving
 from helix_tui.screens.memory.changes import MemoryActionSheet
-from helix_tui.screens.memory.memory_session import MemorySession, MemoryViewState
-from helix_tui.screens.memory.view_state import page_of
+from helix_tui.screens.memory.view_state import MemorySession, MemoryViewState, page_of
 from helix_tui.screens.sheet import LinesSheet
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Rows

@@ -1,5 +1,5 @@
 """A run of Ask as paragraphs: its answer, its sources with their lines, what was not found, its evidence, its steps;
-two runs compared.
+two runs compared; and questions as rows: what runs, what was asked before, what could be asked.
 """
 
 from __future__ import annotations
@@ -8,10 +8,14 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from helix_tui.core.ask.records import field_lines, record_place
 from helix_tui.core.ask.sessions.envelope import answer_blocks, not_found_of, result_of, seconds_of, sources_of
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.widgets.base.line import Span
+from helix_tui.core.ground.time import NS, format_age
+from helix_tui.widgets.base.line import Line, Span, rule, spread
+from helix_tui.widgets.base.row_source import RowSource
 from helix_tui.widgets.figures import result_ink
 from helix_tui.widgets.text.pane import Para, Wrap, highlighted, section
 
@@ -482,3 +486,72 @@ def doing_words(stage: str, text: str, action: str = "") -> str:
 def doing_paras(lines: Sequence[str]) -> list[Para]:
     """What was done so far, a line each."""
     return [Para(f"doing {number}", (("✓ ", "success"), (line, "text")), hang=2) for number, line in enumerate(lines)]
+
+
+READY = "ready "
+"""Begins the key of a question that nobody has asked yet."""
+
+RUNNING = "running"
+"""The key of the question that is being answered."""
+
+_WIDE = 56
+
+
+class RunRow(Struct, frozen=True):
+    """One row; a caption where it has no question."""
+
+    key: str
+    question: str = ""
+    result: str = ""
+    """What came of it, in words."""
+    seconds: float = 0.0
+    asked_at: int = 0
+    note: str = ""
+    """What is being done, or the caption's words."""
+    marked: bool = False
+
+
+class RunRows(RowSource):
+    """Rows of questions."""
+
+    def __init__(self, rows: Sequence[RunRow], now: int) -> None:
+        self.rows = tuple(rows)
+        self._now = now
+        self._places = {row.key: place for place, row in enumerate(self.rows)}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def key(self, index: int) -> str:
+        return self.rows[index].key
+
+    def index(self, key: str) -> int | None:
+        return self._places.get(key)
+
+    def selectable(self, index: int) -> bool:
+        return bool(self.rows[index].question)
+
+    def text(self, index: int) -> str:
+        return self.rows[index].question
+
+    def paint(self, index: int, width: int) -> Line:
+        row = self.rows[index]
+        if not row.question:
+            return rule(row.note, width)
+        question = clean_line(row.question, 300)
+        if row.key == RUNNING:
+            return spread([("◉ ", "running bold"), (question, "text")], [(row.note, "running")], width)
+        if row.key.startswith(READY):
+            return [("○ ", "muted"), (question, "text")]
+        glyph, ink = result_ink(row.result)
+        mark: list[Span] = [("┃", "attention bold")] if row.marked else [(" ", "text")]
+        age = format_age((self._now - row.asked_at) / NS) if row.asked_at else ""
+        right = f"{row.result}  {age}" if width >= _WIDE else age
+        return spread([*mark, (f"{glyph} ", ink), (question, "text")], [(right, "muted")], width)
+
+    def paint_more(self, index: int, width: int) -> Line | None:
+        row = self.rows[index]
+        if not row.result or width >= _WIDE:
+            return None
+        said = f"   {row.result} · {row.seconds:.2f} s"
+        return [(said, "muted")]

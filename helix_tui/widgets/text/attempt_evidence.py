@@ -22,9 +22,8 @@ from helix_tui.widgets.base.line import Line, Span, SpanLine, column, cut, width
 from helix_tui.widgets.base.row_source import Gesture
 from helix_tui.widgets.figures import look_of
 from helix_tui.widgets.rows.attempts import Board, RunView, paint_attempt, paint_run, title_of
-from helix_tui.widgets.text.diff import DiffPane, counts_of
+from helix_tui.widgets.text.diff import DiffFacts, DiffPane, FileDiff, counts_of
 from helix_tui.widgets.text.pane import Para, TextPane, block, section
-from helix_tui.widgets.text.patch import DiffFacts, FileDiff
 
 MOST_LINES = 400
 """Lines of one text that are shown here; the raw tab has the rest."""

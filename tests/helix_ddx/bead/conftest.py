@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from helix_ddx.cli.program import main as track
+from helix_ddx.program import main as track
 from tests.conftest import ProjectFactory, Row
 
 

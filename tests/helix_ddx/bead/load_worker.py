@@ -15,7 +15,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from helix_ddx.cli.program import main as track
+from helix_ddx.program import main as track
 
 
 class Worker:

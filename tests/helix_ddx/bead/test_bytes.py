@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from helix_ddx.base.files import loads, pretty, time_text
+from helix_ddx.files import loads, pretty, time_text
 from helix_ddx.store.places import TrackerRow
 from tests.helix_ddx.bead.conftest import MakeDesk
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_ddx.base.flags import GivenFlags
+from helix_ddx.flags import GivenFlags
 from helix_ddx.store.workspace import VerbCall
 from helix_ddx.verbs import edges, status
 from helix_ddx.verbs import lists as listing

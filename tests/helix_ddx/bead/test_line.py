@@ -7,8 +7,8 @@ import re
 import pytest
 
 from helix_ddx.__main__ import main
-from helix_ddx.base.flags import parse_duration
-from helix_ddx.cli.program import help_text, verbs_of
+from helix_ddx.flags import parse_duration
+from helix_ddx.program import help_text, verbs_of
 from tests.helix_ddx.bead.conftest import MakeDesk
 
 

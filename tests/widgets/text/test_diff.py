@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.widgets.text.diff import HUGE_FILE, LONG_LINE, DiffPane
-from helix_tui.widgets.text.patch import DiffFacts, painted, parse_diff
+from helix_tui.widgets.text.diff import HUGE_FILE, LONG_LINE, DiffFacts, DiffPane, painted, parse_diff
 from tests.widgets.host import Host
 
 PLAIN = """\

@@ -29,8 +29,8 @@ from helix_tui.core.ddx.claims import (
 from helix_tui.core.ddx.dialect import FRESH, HELD
 from helix_tui.core.ddx.runs.endings import Activities, Doing, Session, Sessions
 from helix_tui.core.ddx.runs.transcript import transcript_folders
-from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project, worktree_roots
+from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NS, clock_time, format_age, format_instant
 
 __all__ = ["Fact", "Run", "RunReader", "Verdict", "find_running", "fresh_claims"]

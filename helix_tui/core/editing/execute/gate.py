@@ -161,7 +161,7 @@ def _holder(written: bytes) -> str:
         pid = int(written.split()[0])
     except (ValueError, IndexError):
         return "another process"
-    from helix_tui.core.ground.pids import pid_alive  # only who waits long needs it
+    from helix_tui.core.ground.threads import pid_alive  # only who waits long needs it
 
     if not pid_alive(pid):
         return f"a ddx that process {pid} started before it died"

@@ -20,8 +20,15 @@ from helix_tui.core.supervision.loop.loop import Loop
 from helix_tui.core.supervision.loop.work import LoopWork, RunOptions, Stop
 from helix_tui.core.supervision.run_state.budget import Account
 from helix_tui.core.supervision.run_state.control import Control, request
-from helix_tui.core.supervision.run_state.mutex import AlreadyRunning, sole_run
-from helix_tui.core.supervision.run_state.state import DENIED, RunState, denied_runs, fresh_state, load_state
+from helix_tui.core.supervision.run_state.state import (
+    DENIED,
+    AlreadyRunning,
+    RunState,
+    denied_runs,
+    fresh_state,
+    load_state,
+    sole_run,
+)
 from helix_tui.core.supervision.run_state.status import Teller
 from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.signals.responses import Autonomy

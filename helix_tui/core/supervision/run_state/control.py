@@ -25,14 +25,15 @@ from helix_tui.core.ground import process as session
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project, read_end
 from helix_tui.core.ground.time import format_instant, now_ns
-from helix_tui.core.supervision.run_state.mutex import (
+from helix_tui.core.supervision.run_state.state import (
     Holder,
+    ddx_lives,
     forget_dead,
+    load_state,
     pid_path,
     process_lives,
     read_holder,
 )
-from helix_tui.core.supervision.run_state.state import ddx_lives, load_state
 from helix_tui.core.supervision.stages.delegate import logs_folder
 
 LoopRequest = Literal["", "stop", "pause"]

@@ -26,14 +26,15 @@ from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project, read_end
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, clock_time, format_instant, parse_instant
-from helix_tui.core.supervision.run_state.mutex import Holder, read_holder
 from helix_tui.core.supervision.run_state.state import (
     PHASES,
     REASONS,
+    Holder,
     RunState,
     ddx_lives,
     denied_runs,
     load_state,
+    read_holder,
     state_path,
 )
 from helix_tui.core.supervision.signals.orphans import governs_alignment, injected_record, injected_type

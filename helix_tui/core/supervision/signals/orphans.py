@@ -22,8 +22,8 @@ from helix_tui.core.ddx.dialect import FRESH
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.plan.lifecycle import add_unclaim
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
-from helix_tui.core.ground.pids import pid_alive
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NS, clock_time, format_span
 
 THRESHOLD_S = 7200

@@ -10,7 +10,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 
-from helix_ddx.base.flags import HEAD, MANY, REFUSED, Flag, GivenFlags, Refused, UsageError, Verb, parse, refused
+from helix_ddx.flags import HEAD, MANY, REFUSED, Flag, GivenFlags, Refused, UsageError, Verb, parse, refused
 from helix_ddx.store.workspace import VerbCall
 from helix_ddx.verbs.loop_verbs import LOOP_VERBS
 from helix_tui import __version__
@@ -48,7 +48,7 @@ VERBS = (
             SET,
         ),
     ),
-    Verb(("bead", "show"), "Everything about one bead", "verbs.show:show", "<id>", 1, 1, (JSON,)),
+    Verb(("bead", "show"), "Everything about one bead", "verbs.status:show", "<id>", 1, 1, (JSON,)),
     Verb(
         ("bead", "update"),
         "Change fields of a bead",
@@ -272,7 +272,7 @@ VERBS = (
     Verb(("bead", "review"), "Needs ddx itself", REFUSED, "<id>", 1, MANY),
     Verb(("bead", "routing"), "Needs ddx itself", REFUSED, "<id>", 1, 1, (JSON,)),
     Verb(("bead", "validate-ready"), "Needs ddx itself", REFUSED, eras=HEAD, quiet=True),
-    Verb(("version",), "Which helix-ddx this is", "cli.program:tell"),
+    Verb(("version",), "Which helix-ddx this is", "program:tell"),
     *LOOP_VERBS,
 )
 

@@ -235,7 +235,7 @@ APRIL, HEAD = ("april",), ("head",)
 
 MANY = 1 << 30
 
-REFUSED = "cli.program:refuse"
+REFUSED = "program:refuse"
 """Where verbs lead that need ddx itself: they are known, so that nobody gets another verb's help for them."""
 
 

@@ -1,1 +1,0 @@
-"""What the rest is built from: flags, refusals, files, formats."""

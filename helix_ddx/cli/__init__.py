@@ -1,1 +1,0 @@
-"""The embedded tracker: ``ddx bead …`` on the same files, for machines without a ddx."""
