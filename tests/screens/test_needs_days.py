@@ -15,20 +15,25 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from textual.pilot import Pilot
 
+from helix_tui.core.ddx.attempts.attempt import Attempt, Review
 from helix_tui.core.editing.execute.gate import WriteGate
+from helix_tui.core.editing.plan.planner import Plan, WayBack
+from helix_tui.core.editing.steps import CommandStep
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.memory import database_path, open_memory
 from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.reports import Proposal
+from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.questions import OpenQuestions, read_questions
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.screens.editing.choices import ChoiceSheet
 from helix_tui.screens.loop.screen import LoopScreen
+from helix_tui.screens.needs.actions import LandRequest
 from helix_tui.screens.needs.screen import NeedsScreen
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.journal_host import at_rest
@@ -699,3 +704,18 @@ async def test_a_lesson_stands_once_in_its_row_beside_the_title_of_its_bead(days
 def _rows_of(app: Console) -> list[Any]:
     assert isinstance(app.screen, NeedsScreen)
     return list(app.screen._rows.values())
+
+
+@pytest.mark.parametrize("lost", [(), ("k-1 was proposed, and no command parks a bead again",)])
+def test_a_landing_says_what_review_refused_and_promises_no_undo_that_there_is_not(lost: tuple[str, ...]) -> None:
+    class Planner:
+        def plan(self, operations: object) -> Plan:
+            return Plan("close", "close", steps=(CommandStep(("bead", "close", "k-1")),), back=WayBack(lost=lost))
+
+    refused = Attempt("a", "k-1", status="repair-cycle-exhausted", review=Review("BLOCK", "one word too many"))
+    need = Need("kept_aside", "k-1", "", 0)
+    for attempt in (refused, Attempt("a", "k-1", status="preserved_needs_review")):
+        notes = " ".join(LandRequest((need,), (attempt,)).plan(cast("Any", Planner()), cast("Any", None)).notes)
+        assert ("review refused this change of k-1 (BLOCK: one word too many)" in notes) == (attempt is refused)
+        assert ("undo reopens the bead" in notes) == (not lost)
+        assert ("git revert -m 1" in notes) == bool(lost)

@@ -331,9 +331,13 @@ class LandRequest(ChangeRequest):
             f"before that, in the work tree: {shlex.join(('git', *merge_words(bead_id, kept_ref(attempt))))}"
             for bead_id, attempt in zip(self.beads, self.attempts, strict=True)
         ]
-        after = "a merge that conflicts is aborted and nothing changes; undo reopens the bead, and takes the merge "
-        after += "out of the branch as long as nothing else has it"
-        return replace(made, kind="land", title=self.title, notes=(*first, *made.notes, after))
+        after = "a merge that conflicts is aborted and nothing changes; "
+        if made.undoable:
+            after += "undo reopens the bead, and takes the merge out of the branch as long as nothing else has it"
+        else:
+            after += "once it has landed, `git revert -m 1` of the merge takes its changes out of the branch"
+        refused = [words for attempt in self.attempts if (words := _refusal(attempt))]
+        return replace(made, kind="land", title=self.title, notes=(*refused, *first, *made.notes, after))
 
     def run(self, curator: Curator, shown: Plan) -> Result | None:
         done: Result | None = None
@@ -346,6 +350,15 @@ class LandRequest(ChangeRequest):
             if done.error is not None:
                 break
         return done
+
+
+def _refusal(attempt: Attempt) -> str:
+    """What a person should know of a change before landing it: that a review refused it, and why."""
+    if attempt.verdict.outcome != "refused":
+        return ""
+    review = attempt.review
+    said = ": ".join(text for text in (review.verdict, review.rationale) if text) if review is not None else ""
+    return clean_line(f"review refused this change of {attempt.bead_id}{f' ({said})' if said else ''}", 300)
 
 
 def close_landed(curator: Curator, need: Need, sha: str) -> Result:
