@@ -373,7 +373,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         # the news was taken by an earlier message, or the console leaves
         if news is None or not self.screen_stack:
             return
-        told = self.snapshot.notices
+        notices_before = self.snapshot.notices
         self.snapshot, change, needs = news
         # the first snapshot that was read, not the one that the app was made with
         begins = not self._begun and self.snapshot.condition != "loading"
@@ -383,7 +383,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         if looked and self._look_out == "live":  # what is there at the first look is no news
             self.notifier.see(self.snapshot, self.needs)
         for notice in self.snapshot.notices:
-            if notice.kind == "watch" and notice not in told:
+            if notice.kind == "watch" and notice not in notices_before:
                 self.say(notice.text, "warning")
         screen = self.screen
         log = logs.logger("app")
@@ -486,12 +486,12 @@ class HelixApp(Traveller, barrier.GuardedApp):
     def _settle_journal(self) -> None:
         """Settle what a program that died left in the journal, where there is one."""
 
-        def told(settled: tuple[JournalEntry, ...]) -> None:
+        def settled_now(settled: tuple[JournalEntry, ...]) -> None:
             for entry in settled:
                 self.say(f"settled an interrupted change: {clean_line(entry.title, 120)} ({entry.result})")
 
         if self.snapshot.project.helix_dir.joinpath("journal.jsonl").exists():
-            self.change_runner.recover(told, lambda error: self.say(clean_line(str(error), 300), "warning"))
+            self.change_runner.recover(settled_now, lambda error: self.say(clean_line(str(error), 300), "warning"))
 
     def show_pending(self) -> None:
         """Mark what is being changed, on every screen."""

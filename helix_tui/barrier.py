@@ -91,7 +91,7 @@ class Barrier:
         self._app = app
         self._failures: WeakKeyDictionary[Screen[Any], deque[float]] = WeakKeyDictionary()
         self._guards: WeakKeyDictionary[Widget, DrawGuard] = WeakKeyDictionary()
-        self._told: Recent[str, tuple[float, int]] = Recent(200)
+        self._logged_lately: Recent[str, tuple[float, int]] = Recent(200)
         """When each failure was last logged, by its place; one put out is logged in full again."""
         self._without_notice = 0
         """How often even the notice of a failed screen could not be laid out."""
@@ -163,7 +163,7 @@ class Barrier:
     def try_again(self) -> None:
         """Forget all failures and show every part again."""
         self._failures.clear()
-        self._told.clear()
+        self._logged_lately.clear()
         self._without_notice = 0
         for widget, guard in list(self._guards.items()):
             guard.failures = 0
@@ -266,17 +266,17 @@ class Barrier:
         # an interval that fails fails each time: the same trace would fill the log and cover the screen with notices
         key = f"{type(error).__name__} {source.place} {type(source.screen).__name__}"
         now = time.monotonic()
-        since, left_out = self._told.get(key, (-QUIET_S, 0))
+        since, left_out = self._logged_lately.get(key, (-QUIET_S, 0))
         quiet = now - since < QUIET_S
         log = logs.logger("barrier")
         if quiet:
             log.debug("%s, once more", what)
-            self._told[key] = (since, left_out + 1)
+            self._logged_lately[key] = (since, left_out + 1)
             return True
         more = f" (and {left_out:,} times since it was last logged)" if left_out else ""
         log.error("%s%s", what, more, exc_info=error)
         RECENT.append("".join(format_exception(error)))
-        self._told[key] = (now, 0)
+        self._logged_lately[key] = (now, 0)
         return False
 
 

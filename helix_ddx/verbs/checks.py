@@ -148,9 +148,9 @@ def lint(call: VerbCall) -> None:
     call.say(f"bead lint for {call.id}")
     call.say(f"score: {score:.2f} ({checkable}/{len(items)} verifiable)  {verdict} threshold {THRESHOLD:.2f}\n")
     for number, text, kind in items:
-        told = "prose" if kind == "prose" else "verifiable"
+        word = "prose" if kind == "prose" else "verifiable"
         shown = text if len(text) <= 80 else text[:79] + "…"
-        call.say(f"AC #{number}  [{kind:<13}]  {told:<10}  {shown}")
+        call.say(f"AC #{number}  [{kind:<13}]  {word:<10}  {shown}")
 
 
 def _items(acceptance: str) -> list[str]:

@@ -218,14 +218,14 @@ def _release_row(bead_id: str, event: history.Event) -> dict[str, Any]:
         body = loads(str(event.get("body", "")))
     except (ValueError, RecursionError):
         body = None
-    told = {name: text for name, text in body.items() if isinstance(text, str)} if isinstance(body, dict) else {}
+    texts = {name: text for name, text in body.items() if isinstance(text, str)} if isinstance(body, dict) else {}
     created = parse_instant(event.get("created_at"))
     row = {
-        "bead_id": told.get("bead_id") or bead_id,
-        "attempt_id": told.get("attempt_id", ""),
-        "last_activity_at": told.get("last_activity_at", ""),
+        "bead_id": texts.get("bead_id") or bead_id,
+        "attempt_id": texts.get("attempt_id", ""),
+        "last_activity_at": texts.get("last_activity_at", ""),
         "reason": str(event.get("summary", "")),
-        "diagnosis": told.get("diagnosis", ""),
+        "diagnosis": texts.get("diagnosis", ""),
         "created_at": second(created) if created is not None else "",
     }
     return {name: text for name, text in row.items() if text or name in ("bead_id", "reason")}

@@ -57,11 +57,11 @@ def _proposed(beads: Mapping[str, Bead]) -> list[dict[str, Any]]:
     found = []
     for bead in sorted((bead for bead in beads.values() if bead.status == "proposed"), key=order):
         row = TrackerRow.to_read(bead)
-        told = {
+        proposal = {
             "reason": row.text("needs-human-reason") or row.text("needs-human-summary"),
             "suggested_action": row.text("needs-human-suggested-action"),
         }
-        found.append({"id": bead.id, "title": bead.title} | {name: text for name, text in told.items() if text})
+        found.append({"id": bead.id, "title": bead.title} | {name: text for name, text in proposal.items() if text})
     return found
 
 
@@ -97,8 +97,8 @@ def _depth(count: int) -> str:
 def _worker(record: Mapping[str, Any]) -> dict[str, Any]:
     names = {"worker_id": "worker_id", "current_bead": "bead_id", "attempt_id": "attempt_id"}
     names |= {"phase": "phase", "last_activity_at": "last_activity_at"}
-    told = {name: record.get(source, "") for name, source in names.items()}
-    return {name: text for name, text in told.items() if text or name == "worker_id"}
+    row = {name: record.get(source, "") for name, source in names.items()}
+    return {name: text for name, text in row.items() if text or name == "worker_id"}
 
 
 def _advice(ready: int, active: int) -> str:
@@ -207,13 +207,13 @@ def _workers(call: VerbCall) -> list[dict[str, Any]]:
             age = (now - claim.started_at) // 1_000_000_000
             worker |= {"started_at": stamp(claim.started_at), "age_seconds": age}
         worker["project_root"] = str(call.workspace.root)
-        told = {
+        row = {
             "bead_id": claim.bead_id,
             "attempt_id": claim.attempt_id,
             "phase": claim.phase,
             "message": claim.message,
         }
-        worker |= {name: text for name, text in told.items() if text}
+        worker |= {name: text for name, text in row.items() if text}
         found.append(worker | {"last_activity_at": stamp(claim.at or 0)})
     return found
 
@@ -230,8 +230,8 @@ def workers(call: VerbCall) -> None:
     if not rows:
         call.say("no active workers")
     for row in rows:
-        told = (row["state"], row["bead_id"], row.get("bead_title", "-"), row.get("harness", "-"))
-        call.say("  ".join((*told, row.get("model", "-"), format_age(row.get("elapsed_ms", 0) / 1000))))
+        cells = (row["state"], row["bead_id"], row.get("bead_title", "-"), row.get("harness", "-"))
+        call.say("  ".join((*cells, row.get("model", "-"), format_age(row.get("elapsed_ms", 0) / 1000))))
 
 
 def _is_live(record: ActiveWork, now: int) -> bool:
@@ -244,9 +244,9 @@ def _is_live(record: ActiveWork, now: int) -> bool:
 def _at_work(call: VerbCall, record: ActiveWork, beads: Mapping[str, Bead]) -> dict[str, Any]:
     row: dict[str, Any] = {"id": f"local-{record.attempt_id}", "kind": "local", "state": "running"}
     bead = beads.get(record.bead_id)
-    told = {"bead_id": record.bead_id, "bead_title": bead.title if bead else ""}
-    told |= {"harness": record.harness, "model": record.model}
-    row |= {name: text for name, text in told.items() if text}
+    worker = {"bead_id": record.bead_id, "bead_title": bead.title if bead else ""}
+    worker |= {"harness": record.harness, "model": record.model}
+    row |= {name: text for name, text in worker.items() if text}
     row["started_at"] = stamp(record.started_at) if record.started_at is not None else ZERO_TIME
     age_ms = (call.clock() - record.started_at) // 1_000_000 if record.started_at is not None else 0
     row |= {"elapsed_ms": age_ms} if age_ms > 0 else {}

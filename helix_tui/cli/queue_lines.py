@@ -58,9 +58,9 @@ def _by_state(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
     for run in present.runs:
         runs.setdefault(run.bead_id or "", []).append(run)
     states = {bead_id: queue.state(bead_id) for bead_id in shown}
-    told = [state for state in STATES if state != "running" and (call.options.filter or state not in TERMINAL)]
+    shown_states = [state for state in STATES if state != "running" and (call.options.filter or state not in TERMINAL)]
     lines: list[str] = []
-    for state in ("running", *told):
+    for state in ("running", *shown_states):
         group = [bead_id for bead_id in shown if states[bead_id] == state]
         if state != "ready":
             # ready beads come in the order in which ddx picks them, which is not by priority alone

@@ -254,8 +254,8 @@ class Notifier:
                 self._say(snapshot, note)
 
     def _say(self, snapshot: Snapshot, note: Notification) -> None:
-        told = replace(note, title=f"{snapshot.project.name}: {note.title}")
-        text = sequences(self._ways, told, tmux="TMUX" in os.environ)
+        titled = replace(note, title=f"{snapshot.project.name}: {note.title}")
+        text = sequences(self._ways, titled, tmux="TMUX" in os.environ)
         self._host.call_from_thread(self._host.write_terminal, text)
         if not self._settings.notify:
             return

@@ -67,7 +67,7 @@ def facts_of(
 ) -> ChangeFacts:
     """Everything that is shown of an entry."""
     born = tuple(clean_line(bead_id, 80) for bead_id, fields in entry.before.items() if fields is None)
-    told = {*entry.before, *entry.after}
+    values = {*entry.before, *entry.after}
     return ChangeFacts(
         key=entry.id,
         title=clean_line(entry.title, 600),
@@ -77,7 +77,7 @@ def facts_of(
         who=_who(entry),
         commands=tuple(_command(words) for words in entry.commands),
         fields=tuple(_fields(entry)),
-        titles=tuple((bead_id, clean_line(beads[bead_id].title, 200)) for bead_id in told if bead_id in beads),
+        titles=tuple((bead_id, clean_line(beads[bead_id].title, 200)) for bead_id in values if bead_id in beads),
         back=_back(entry, history),
         traces=tuple(clean_line(trace, 300) for trace in entry.traces),
         since=tuple(

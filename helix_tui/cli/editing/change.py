@@ -72,7 +72,7 @@ def curator_of(call: Call, *, who: str = "cli") -> Curator:
 
 
 @contextmanager
-def told() -> Iterator[None]:
+def clear_errors() -> Iterator[None]:
     """Turn what can go wrong in curation, a polite kill too, into a message and an exit code."""
     try:
         with tidy_when_killed():
@@ -119,7 +119,7 @@ def change(
     telling: Callable[[Call, Result, Curator], int] | None = None,
 ) -> int:
     """Plan operations, show or run them, and tell what came of it, by ``telling`` where it is given."""
-    with told():
+    with clear_errors():
         curator = curator_of(call)
         queue_state = curator.look()
         try:
@@ -140,7 +140,7 @@ def change_steps(
     call: Call, curator: Curator, kind: str, title: str, make: Callable[[PlanBuilder, QueueState], None]
 ) -> int:
     """The same for steps that are planned on what the queue then holds."""
-    with told():
+    with clear_errors():
         queue_state = curator.look()
         if call.options.dry_run:
             planned = curator.plan_steps(kind, title, make)

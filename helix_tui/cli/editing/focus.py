@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.editing.change import add_dry_run, change_steps, curator_of, some, told
+from helix_tui.cli.editing.change import add_dry_run, change_steps, clear_errors, curator_of, some
 from helix_tui.cli.loading import find_bead
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.editing.steps import Overlay
@@ -32,7 +32,7 @@ def run(call: Call) -> int:
         raise CliError("name an epic, or pass --off or --reconcile: one of them", exit_code=2)
     curator = curator_of(call)
     if options.id:
-        with told():
+        with clear_errors():
             epic = find_bead(curator.look().queue, options.id)
         return change_steps(
             call,
@@ -49,7 +49,7 @@ def run(call: Call) -> int:
 
 
 def _show(call: Call, curator: Curator) -> int:
-    with told():
+    with clear_errors():
         queue_state: QueueState = curator.look()
     focus = read_focus(Overlay(queue_state.queue))
     if call.json:

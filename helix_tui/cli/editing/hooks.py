@@ -14,7 +14,7 @@ from pathlib import Path
 
 import helix_tui
 from helix_tui.cli.call import Call, CliError, locate
-from helix_tui.cli.editing.change import told
+from helix_tui.cli.editing.change import clear_errors
 from helix_tui.core.ddx.git_state import uncommitted
 from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.project import Project
@@ -79,7 +79,7 @@ def run(call: Call) -> int:
         return _foretell(call, project)
     gate = WriteGate(project, call.read_only)
     try:
-        with told():
+        with clear_errors():
             installed = remove(project, gate) if options.remove else install(project, gate)
     except ForeignHook as error:
         raise CliError(clean_line(str(error), 400), f"Look at it: {clean_line(str(hook_path(project)))}") from None
@@ -93,7 +93,7 @@ def _claude(call: Call, project: Project) -> int:
     """Merge our hooks into Claude Code's settings of this project, or take them out."""
     gate = WriteGate(project, call.read_only)
     try:
-        with told():
+        with clear_errors():
             merged = merge(
                 project,
                 gate,

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.editing.change import add_dry_run, consequence_lines, curator_of, how_far, some, told
+from helix_tui.cli.editing.change import add_dry_run, clear_errors, consequence_lines, curator_of, how_far, some
 from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.preview import foresee
@@ -89,14 +89,14 @@ def run(call: Call) -> int:
     curator = curator_of(call)
     if call.options.dry_run:
         return _foretell(call, curator)
-    with told():
+    with clear_errors():
         # refused before the first of several is undone
         curator.gate.check()
     done: list[Result] = []
     stopped: CliError | None = None
     conflict: Conflict | None = None
     try:
-        with told():
+        with clear_errors():
             try:
                 _go(call, curator, done)
             except Conflict as error:
@@ -169,7 +169,7 @@ def _check_direction(call: Call, chosen: list[JournalEntry]) -> None:
 
 def _foretell(call: Call, curator: Curator) -> int:
     """What would run, entry by entry, one on top of the other, and what would follow."""
-    with told():
+    with clear_errors():
         chosen = _chosen(call, curator)
         history = curator.history()
         if chosen is None:
@@ -284,7 +284,7 @@ _WORDS = {"undone": "undone", "partial": "half-way", "final": "done", "failed": 
 
 
 def _journal(call: Call) -> int:
-    with told():
+    with clear_errors():
         curator = curator_of(call)
         history = curator.history()
         marks = _marks(curator)

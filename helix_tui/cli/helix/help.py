@@ -310,8 +310,8 @@ def _reference() -> Iterator[str]:
 
 
 def _options(actions: Iterable[argparse.Action]) -> Iterator[str]:
-    told = [action for action in actions if action.help != argparse.SUPPRESS]
-    for action in told:
+    visible = [action for action in actions if action.help != argparse.SUPPRESS]
+    for action in visible:
         if isinstance(action, argparse._SubParsersAction):
             for verb in action._choices_actions:
                 yield f"- `{verb.dest}`: {verb.help}"
@@ -321,5 +321,5 @@ def _options(actions: Iterable[argparse.Action]) -> Iterator[str]:
         name = ", ".join(action.option_strings)
         shown = name if action.nargs == 0 else f"{name} {value}".strip()
         yield f"- `{shown}`: {(action.help or '').replace('%%', '%')}"
-    if told:
+    if visible:
         yield ""

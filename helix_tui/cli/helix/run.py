@@ -126,10 +126,12 @@ def _run(call: Call) -> int:
             words = ("ddx", *delegate.drain(wanted.agent_choice))
             queue = curator.look().queue
             bead = queue.beads[queue.ready[0]] if queue.ready and wanted.context else None
-            told = agent_context(curator.project, queue, bead) if bead is not None else ""
-            if told and not call.json and bead is not None:
-                call.note(clean_block(f"added to {bead.id} while its agent works, and removed afterwards:\n{told}\n"))
-            return show_dry_run(call, [words], ready=list(queue.ready), context=told)
+            context = agent_context(curator.project, queue, bead) if bead is not None else ""
+            if context and not call.json and bead is not None:
+                call.note(
+                    clean_block(f"added to {bead.id} while its agent works, and removed afterwards:\n{context}\n")
+                )
+            return show_dry_run(call, [words], ready=list(queue.ready), context=context)
         outcome = supervised(call, curator, delegate, wanted, summary=call.options.summary)
     learned = learn(call, outcome)
     if call.json:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from helix_tui.cli.call import Call, CliError, locate
-from helix_tui.cli.editing.change import curator_of, told
+from helix_tui.cli.editing.change import clear_errors, curator_of
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.signals.questions import OpenQuestions
@@ -18,7 +18,7 @@ from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, ch
 from helix_tui.core.supervision.stages.stage_run import AlignmentActive
 from helix_tui.settings import load_settings
 
-__all__ = ["curator_of", "told"]
+__all__ = ["clear_errors", "curator_of"]
 
 
 def add_agent_options(parser: argparse.ArgumentParser, *, dry_run: bool = True) -> None:
@@ -178,7 +178,7 @@ def show_dry_run(call: Call, commands: Sequence[Sequence[str]], *, prompt: str =
 @contextmanager
 def explained() -> Iterator[None]:
     """Turn what can go wrong in supervision into a message and an exit code."""
-    with told():
+    with clear_errors():
         try:
             yield
         except AlignmentActive as error:

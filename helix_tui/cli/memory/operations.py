@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError, hint_once, locate
-from helix_tui.cli.editing.change import curator_of, told
+from helix_tui.cli.editing.change import clear_errors, curator_of
 from helix_tui.cli.loading import find_bead
 from helix_tui.cli.memory import plans
 from helix_tui.cli.memory import plans as planning
@@ -51,7 +51,7 @@ def inject(call: Call, memory: MemoryStore) -> dict[str, Any]:
             raise CliError("say what to do", "`helix-tui memory inject --objective TEXT`, or --bead ID", 2)
         record = not (options.dry_run or call.read_only)
         return _choose(call, memory, options.objective, record=record).document()
-    with told():
+    with clear_errors():
         curator = curator_of(call)
         queue = curator.look().queue
         bead = queue.beads[find_bead(queue, options.bead)]

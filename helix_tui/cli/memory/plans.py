@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError, locate
-from helix_tui.cli.editing.change import curator_of, told
+from helix_tui.cli.editing.change import clear_errors, curator_of
 from helix_tui.cli.loading import add_since, since_of
 from helix_tui.cli.show.attempts import read_attempts
 from helix_tui.core.beads.tracker import read_tracker
@@ -143,7 +143,7 @@ def _tasks(call: Call, plans: Plans, found: MemoryPlan) -> dict[str, Any]:
 
 def _apply(call: Call, found: MemoryPlan) -> dict[str, Any]:
     options = call.options
-    with told():
+    with clear_errors():
         curator = curator_of(call)
         queue_state = curator.look()
         wanted = bead_operations(

@@ -123,12 +123,12 @@ def _cached() -> Path:
 
 def _print_python() -> list[Path]:
     """Write beside the copy which Python has helix-tui, for shells in which it is not on PATH."""
-    told: list[Path] = []
+    reported: list[Path] = []
     for door in _cached().glob("*/*/bin/helix"):
         path = door.parents[1] / ".python"
         replace_file(path, f"{sys.executable}\n".encode())
-        told.append(path)
-    return told
+        reported.append(path)
+    return reported
 
 
 def _sweep(call: Call) -> list[Path]:

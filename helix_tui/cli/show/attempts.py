@@ -188,8 +188,8 @@ def describe_nameless(ends: Sequence[NamelessEnd]) -> list[str]:
     if not ends:
         return []
     statuses = Counter(end.status for end in ends)
-    told = ", ".join(f"{number:,} {status or 'no status'}" for status, number in statuses.most_common())
-    return [f"not listed: {counted(len(ends), 'end')} that ddx recorded without an attempt id: {told}"]
+    counts = ", ".join(f"{number:,} {status or 'no status'}" for status, number in statuses.most_common())
+    return [f"not listed: {counted(len(ends), 'end')} that ddx recorded without an attempt id: {counts}"]
 
 
 def _last_landing(call: Call, found: SinceLanding, titles: dict[str, str]) -> list[str]:

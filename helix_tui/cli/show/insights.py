@@ -39,7 +39,7 @@ def trial_document(trial: Trial, state: str) -> dict[str, Any]:
     Args:
         state: of its bead in the queue.
     """
-    told, cell = trial.shown, trial.cell
+    shown, cell = trial.shown, trial.cell
     texts = ("status", "harness", "model", "provider", "base_rev", "result_rev", "preserve_ref")
     return {
         "bead_id": trial.bead.id,
@@ -52,11 +52,11 @@ def trial_document(trial: Trial, state: str) -> dict[str, Any]:
         "cost_complete": cell.cost_complete,
         "tokens_total": cell.tokens_total,
         "duration_ms": cell.duration_ms,
-        **{name: (getattr(told, name) or None) if told else None for name in texts},
-        "attempt_id": (told.attempt_id or None) if told else None,
-        "session_id": (told.session_id or None) if told else None,
+        **{name: (getattr(shown, name) or None) if shown else None for name in texts},
+        "attempt_id": (shown.attempt_id or None) if shown else None,
+        "session_id": (shown.session_id or None) if shown else None,
         "why": trial.why or None,
-        "ratchets": [each.document() for each in told.ratchets] if told else [],
+        "ratchets": [each.document() for each in shown.ratchets] if shown else [],
     }
 
 
@@ -68,14 +68,14 @@ def trial_lines(call: Call, trials: Iterable[Trial]) -> list[str]:
 
 
 def _cells(trial: Trial) -> list[str]:
-    told, cell = trial.shown, trial.cell
-    ratchets = told.ratchets if told else ()
+    shown, cell = trial.shown, trial.cell
+    ratchets = shown.ratchets if shown else ()
     return [
         trial.bead.id,
-        told.status if told else trial.outcome,
+        shown.status if shown else trial.outcome,
         "yes" if trial.kept else "no",
         f"{cell.n}×",
-        (told.model or told.harness if told else "") or "n/a",
+        (shown.model or shown.harness if shown else "") or "n/a",
         count(cell.tokens_total),
         dollars(cell),
         span(cell.duration_ms),
@@ -297,9 +297,9 @@ def _listing(
     lines += ["", *_burn_lines(spent), drained.describe()]
     if lost:
         lines += ["", call.paint("keeps failing", "bold"), *_failing_lines(lost)]
-    told = [each for each in models if each.verdict in ("as good", "better") and (each.saved or 0) > 0]
-    if told:
-        lines += ["", call.paint("a cheaper model would have sufficed", "bold"), *map(said, told)]
+    better = [each for each in models if each.verdict in ("as good", "better") and (each.saved or 0) > 0]
+    if better:
+        lines += ["", call.paint("a cheaper model would have sufficed", "bold"), *map(said, better)]
     for batch in tried:
         lines += [
             "",

@@ -548,6 +548,6 @@ def find_archived(path: Path, ids: Collection[str]) -> dict[str, Archived]:
 def describe(bead: Bead) -> Archived:
     """What is said of an archived bead, cleaned."""
     row = bead.document()
-    told = (row.get(name) for name in ("closed_at", "archived_at", "updated_at"))
-    day = next((clean_line(at, 40)[:10] for at in told if isinstance(at, str) and at), "")
+    instants = (row.get(name) for name in ("closed_at", "archived_at", "updated_at"))
+    day = next((clean_line(at, 40)[:10] for at in instants if isinstance(at, str) and at), "")
     return Archived(bead.id, clean_line(bead.title, 300), clean_line(bead.status, 40), day)

@@ -73,9 +73,9 @@ def examine(path: Path, root: Path, env: Mapping[str, str], fallback: Era) -> Di
     with ThreadPoolExecutor(4) as pool:
         helps |= zip(wanted, pool.map(ask, wanted), strict=True)
     verbs = read_verbs(helps.__getitem__)
-    told = "update" in verbs and bool(verbs["update"].flags)
+    update_known = "update" in verbs and bool(verbs["update"].flags)
     newer = "lifecycle status" in (helps["bead", "update"] or "") or "operator_attention" in verbs
-    family: Era = fallback if not told else "head" if newer else "april"
+    family: Era = fallback if not update_known else "head" if newer else "april"
     guess = replace(FAMILIES[family], proven=False)
     found = guess if env.get(NO_TRIAL) == "off" else try_out(path, env, guess)
     return replace(found, verbs=verbs)

@@ -186,12 +186,12 @@ MAX_EVENT = 4_000
 
 def _event_parts(events: Sequence[Any]) -> Iterator[str]:
     """A section for each event that says something about the work, the newest first; the same words once."""
-    told: set[str] = set()
+    seen: set[str] = set()
     rows = [row for row in events if isinstance(row, Mapping) and row.get("kind") in _EVENTS]
     for row in sorted(rows, key=lambda row: str(row.get("created_at", "")), reverse=True)[:MAX_EVENTS]:
         said = _event_words(row)
-        if said and said not in told:
-            told.add(said)
+        if said and said not in seen:
+            seen.add(said)
             yield f"## {_EVENTS[row['kind']]} {clean_line(row.get('created_at'), 40)[:10]}"
             yield said
 

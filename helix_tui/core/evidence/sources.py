@@ -370,12 +370,12 @@ class ProjectRecords:
         wanted = _day_named(day, {*runs.values(), *(on for on, _ in attempts if on)}, max(runs.values(), default=""))
         ended = sorted((one for on, one in attempts if on == wanted), key=lambda one: one.attempt_id)
         ends = sorted(count_outcomes(ended).items(), key=lambda end: -end[1])
-        told = (self._section_of(one) for one in ended)
+        spans = (self._section_of(one) for one in ended)
         logs = [span for name in sorted(runs) if runs[name] == wanted for span in self._passages(f"run/{name}.md")]
         return DayOfWork(
             wanted,
             {OUTCOME_WORDS[outcome]: n for outcome, n in ends},
-            [span for span in told if span is not None],
+            [span for span in spans if span is not None],
             logs,
         )
 

@@ -180,7 +180,7 @@ def _in_prose(secret: str, match: re.Match[str]) -> bool:
     return among and not _CODE.search(word) and _tangled(word, 2.8) and not _is_path(word)
 
 
-def _told(secret: str, match: re.Match[str]) -> bool:
+def _names_a_secret(secret: str, match: re.Match[str]) -> bool:
     """Letters and digits that are the name of no algorithm, or a word in quotes that is no placeholder."""
     word = secret.rstrip(".!?)]")
     if _PLACEHOLDER.match(word) or _ALGORITHM.match(word) or (_CODE.search(word) and not word.isalpha()):
@@ -242,7 +242,7 @@ _NAMED: tuple[tuple[str, re.Pattern[str], Callable[[str, re.Match[str]], bool]],
     ("password", _NETRC, _spelt_out),
     ("cookie", _COOKIE, _in_cookie),
     ("secret in words", _SAID, _in_prose),
-    ("password in words", _WORD_SAID, _told),
+    ("password in words", _WORD_SAID, _names_a_secret),
     ("secret in words", _TOKEN_SAID, _told_token),
     ("password in words", _LOGIN, _login),
     ("random string", _RANDOM, _random),

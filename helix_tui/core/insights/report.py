@@ -208,8 +208,8 @@ class Trial(Struct, frozen=True):
     @property
     def why(self) -> str:
         """What did not work, in the agent's or ddx's words; empty where it was kept or nobody says."""
-        told = None if self.kept else self.shown
-        return "" if told is None else told.no_changes_rationale or told.error or told.detail
+        shown = None if self.kept else self.shown
+        return "" if shown is None else shown.no_changes_rationale or shown.error or shown.detail
 
 
 class Batch(Struct, frozen=True):

@@ -171,24 +171,24 @@ def judge_session(checks: Sequence[SessionCheck], last_change: int | None = None
     """
     last: dict[str, SessionCheck] = {}
     for check in sorted(checks, key=lambda check: check.position):
-        told = checking(check.command)
-        if told and not (_PYTEST.search(told) and check.exit_code == _NOTHING_RAN):
-            last[told] = check
+        command = checking(check.command)
+        if command and not (_PYTEST.search(command) and check.exit_code == _NOTHING_RAN):
+            last[command] = check
     if not last:
         return Judgement(None, "no check ran whose exit code proves anything")
-    current = {told: check for told, check in last.items() if last_change is None or check.position > last_change}
+    current = {command: check for command, check in last.items() if last_change is None or check.position > last_change}
     if not current:
         return Judgement(None, "files were changed after the last check")
-    unknown = [told for told, check in current.items() if check.exit_code is None]
-    failed = [told for told, check in current.items() if check.exit_code]
+    unknown = [command for command, check in current.items() if check.exit_code is None]
+    failed = [command for command, check in current.items() if check.exit_code]
     # one failure is enough, whatever the checks of unknown end came to
     if failed:
         return Judgement("failed", f"`{failed[-1][:120]}` failed")
     if unknown:
         return Judgement(None, f"how `{unknown[-1][:120]}` ended is not known")
-    told = next(reversed(current))
+    command = next(reversed(current))
     more = f" and {len(current) - 1} more" if len(current) > 1 else ""
-    return Judgement("passed", f"`{told[:120]}`{more} passed")
+    return Judgement("passed", f"`{command[:120]}`{more} passed")
 
 
 def checking(command: str) -> str:

@@ -176,7 +176,7 @@ class Plans:
                 (plan.id, task.seq, task.slug, task.objective, format_instant(now_ns())),
             ).lastrowid
         number = int(row_id or 0)
-        told = self._memory.inject(
+        injection = self._memory.inject(
             task.objective,
             files=task.delta,
             # work on a bead is settled by DDx's evidence, under an attempt that has no id yet
@@ -186,7 +186,7 @@ class Plans:
             kind="plan",
             limit=8,
         )
-        known = [memory for line in told.shown if (memory := self._memory.get(line.memory_id)) is not None]
+        known = [memory for line in injection.shown if (memory := self._memory.get(line.memory_id)) is not None]
         found = [memory for memory in known if not memory.withheld]
         data = task.document() | {
             "framework": plan.framework,

@@ -136,10 +136,10 @@ class ChangeRunner:
 
     # --- looking ------------------------------------------------------------------------------------------
 
-    def recover(self, told: Callable[[tuple[JournalEntry, ...]], None], failed: Callable[[Trouble], None]) -> None:
+    def recover(self, settled: Callable[[tuple[JournalEntry, ...]], None], failed: Callable[[Trouble], None]) -> None:
         """Settle what a program that died left in the journal."""
         if not self.curator.gate.read_only:
-            self._changes.send(self.curator.recover, told, failed)
+            self._changes.send(self.curator.recover, settled, failed)
 
     def check(self) -> None:
         """Refuse where nothing may be written, before anybody types anything.

@@ -262,7 +262,7 @@ class LineSheet(Sheet):
         self,
         title: str,
         lead: str,
-        told: Callable[[str], None],
+        written: Callable[[str], None],
         about: str = "",
         *,
         text: str = "",
@@ -278,7 +278,7 @@ class LineSheet(Sheet):
         super().__init__(clean_line(title, 200))
         self._problem = problem
         self.list.can_focus = False
-        self._told = told
+        self._written = written
         self._about = about
         self._lead = _Lead(lead)
         self._warned = text
@@ -309,7 +309,7 @@ class LineSheet(Sheet):
             self.console.say(problem, "warning")
         elif key == "enter":
             self.dismiss()
-            self._told(self.entry.value.strip())
+            self._written(self.entry.value.strip())
         else:
             return False
         return True

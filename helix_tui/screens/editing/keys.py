@@ -417,10 +417,10 @@ def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:
         screen.look_ahead(request_for([operations.cancel(bead.id) for bead in beads]))
 
     def reopen() -> None:
-        def told(reason: str) -> None:
+        def reopen_because(reason: str) -> None:
             screen.look_ahead(request_for([operations.reopen(bead.id, reason) for bead in closed]))
 
-        screen.console.push_screen(LineSheet(f"why reopen {whom(closed)}?", "reason", told))
+        screen.console.push_screen(LineSheet(f"why reopen {whom(closed)}?", "reason", reopen_because))
 
     choices = [
         Choice("x", "x", "close", "mark as done", close, "" if unfinished else "it is already finished"),

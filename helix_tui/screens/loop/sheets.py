@@ -376,10 +376,10 @@ class LoopSheet(ChoiceSheet):
         about = "Write it like $5, 2M tokens, 10 attempts; or none. A run stops after the current bead."
 
         def ask(span: BudgetSpan, limits: Limits) -> None:
-            told = partial(self.loop_controls.set_budget, span)
+            written = partial(self.loop_controls.set_budget, span)
             title = f"what {'a run' if span == 'run' else 'a day, by any worker,'} may cost"
             text = str(limits) if limits else ""
-            console.push_screen(LineSheet(title, "budget", told, about, text=text, problem=_not_a_budget))
+            console.push_screen(LineSheet(title, "budget", written, about, text=text, problem=_not_a_budget))
 
         choices = [
             Choice("r", "r", "of a run", str(budget.run), partial(ask, "run", budget.run)),

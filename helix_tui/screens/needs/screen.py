@@ -336,8 +336,8 @@ class NeedsScreen(NeedList):
     def _in_words(self, need: Need) -> None:
         about = clean_line(need.reason, 2_000)
         title = f"answer {need.question_id}" if need.question_id else "decide"
-        told = lambda text: self._record(need, text) if text else None  # noqa: E731
-        self.console.push_screen(LineSheet(title, "answer", told, about))
+        written = lambda text: self._record(need, text) if text else None  # noqa: E731
+        self.console.push_screen(LineSheet(title, "answer", written, about))
 
     def _record(self, need: Need, text: str) -> None:
         """Record an answer: shown first, where it is written into a bead."""

@@ -488,13 +488,15 @@ class NoticeLine(SpanLine):
         forms = self._notices[0]
         ink = "attention reverse" if self.has_focus else "attention"
         for form in forms:
-            told: Line = [("! ", "attention bold"), (form, ink)]
+            notice: Line = [("! ", "attention bold"), (form, ink)]
             rest = f"+{more} ▸" if more else "▸" if form != forms[0] else ""
             right: Line = [(rest, "attention bold")] if rest else []
-            if width_of(told) + width_of(right) + 2 <= width:
-                return spread(told, [*right, (" ", "text")], width)
+            if width_of(notice) + width_of(right) + 2 <= width:
+                return spread(notice, [*right, (" ", "text")], width)
         return (
-            spread(told, [(f"+{more} ▸" if more else "▸", "attention bold")], width) if width > 8 else fit(told, width)
+            spread(notice, [(f"+{more} ▸" if more else "▸", "attention bold")], width)
+            if width > 8
+            else fit(notice, width)
         )
 
 

@@ -191,15 +191,15 @@ def _edges(facts: MemoryFacts) -> Iterator[Para]:
 
 def _story(facts: MemoryFacts) -> Iterator[Para]:
     """Every injection with the outcome that it led to, and outcomes without one."""
-    told = len(facts.injections)
-    yield section(f"shown {told}, outcomes {len(facts.outcomes)}", key="story")
-    if not told and not facts.outcomes:
+    times = len(facts.injections)
+    yield section(f"shown {times}, outcomes {len(facts.outcomes)}", key="story")
+    if not times and not facts.outcomes:
         yield Para("nowhere", (("Not shown to an agent yet.", "muted"),))
     seen: set[str] = set()
     for line in facts.injections[:MOST]:
         outcome = _led_to(line, facts.outcomes, seen)
         seen.add(outcome.attempt if outcome is not None else line.attempt)
-        yield _told(line, outcome, facts)
+        yield _given(line, outcome, facts)
     # outcomes that no injection above has led to
     for outcome in facts.outcomes[:MOST]:
         if outcome.attempt not in seen:
@@ -226,7 +226,7 @@ def _led_to(line: Injection, outcomes: Sequence[MemoryOutcome], seen: set[str]) 
     return later[-1] if later else None
 
 
-def _told(line: Injection, outcome: MemoryOutcome | None, facts: MemoryFacts) -> Para:
+def _given(line: Injection, outcome: MemoryOutcome | None, facts: MemoryFacts) -> Para:
     whom = clean_line(line.bead or line.agent or line.attempt, 60) or "a look"
     what = clean_line(line.objective, 200)
     attempt = line.attempt or (outcome.attempt if outcome is not None else "")

@@ -116,8 +116,8 @@ class Answer(Struct, frozen=True):
             quote = [f"{QUOTED}{line}".rstrip() for line in section.quote]
             if section.quote and not with_quotes:
                 # what is quoted is nobody's claim: one line of it goes through the gate, with the quote's source
-                told = max(section.quote, key=lambda line: len(_WORD.findall(line)))
-                lines, quote = [f"{' '.join(_WORD.findall(told))} {lines[0].rpartition(' ')[2]}"], []
+                longest = max(section.quote, key=lambda line: len(_WORD.findall(line)))
+                lines, quote = [f"{' '.join(_WORD.findall(longest))} {lines[0].rpartition(' ')[2]}"], []
             blocks.append("\n".join([*title, *lines, *quote]))
         return "\n\n".join(blocks)
 
@@ -184,27 +184,31 @@ def compose(
     tests = [one for one in passages if one.span.key in there and one.tests]
     quoted = list(_quoted(answering, _MOST_QUOTES.get(question.kind, MOST_QUOTES)))
     rest = [one for one in kept if one.entry.span.key not in {passage.span.key for passage in (*answering, *tests)}]
-    told = _telling(question, kept, required)
+    sentences = _telling(question, kept, required)
     lead: list[str] = []
     if question.kind == "usage" or (question.kind == "location" and not quoted):
         lead += _places(question, kept, required, sources)
     # sentences that lead: one for a definition or below a place, without quotes two, none where uses are listed
     first = 0 if lead and question.kind == "usage" else 1 if lead or question.kind == "definition" else 0
     first = first if quoted else max(first, 0 if question.kind == "usage" else 1 if lead else 2)
-    lead += [_told(span, sentence, sources) for span, sentence in told[:first]]
+    lead += [_sentence_line(span, sentence, sources) for span, sentence in sentences[:first]]
     sections = [Section("", (_nothing_of(unsaid),))] if unsaid else []
     sections += [Section("", tuple(lead))] if lead else []
     sections += [_quote(one, sources) for one in quoted]
     if tests:
         sections.append(Section("Tests that name it", tuple(_further(one, sources) for one in tests)))
     shown = "\n".join(one.span.text for one in quoted)
-    more = [_told(span, said, sources) for span, said in told[first:] if not quoted or not _stands_in(said.text, shown)]
+    more = [
+        _sentence_line(span, said, sources)
+        for span, said in sentences[first:]
+        if not quoted or not _stands_in(said.text, shown)
+    ]
     if more:
         sections.append(Section("Also", tuple(more[: MOST_ALSO if quoted else MOST_SENTENCES])))
     further = [_further(one, sources) for one in answering if one not in quoted]
     if further:
         sections.append(Section("See also", tuple(further[:MOST_FURTHER])))
-    code = [line for line in _code(rest, required, {said.text for _, said in told}, sources) if line not in lead]
+    code = [line for line in _code(rest, required, {said.text for _, said in sentences}, sources) if line not in lead]
     if code:
         sections.append(Section("In the code", tuple(code)))
     docs = [one.entry.span for one in rest if one.entry.is_doc and one.entry.span.key not in sources.by_key]
@@ -285,7 +289,7 @@ def _telling(question: Question, kept: Sequence[Kept], slots: Sequence[Slot]) ->
         words = terms_in(sentence.text)
         # a slot of which nothing has been said yet gets its sentence, however weak that is
         untold = any(
-            covers(slot, sentence.text) and not any(covers(slot, told.text) for _, told in chosen) for slot in slots
+            covers(slot, sentence.text) and not any(covers(slot, known.text) for _, known in chosen) for slot in slots
         )
         wanted = untold or (len(chosen) < MOST_SENTENCES and score >= KEEP_SHARE * best)
         if wanted and words and not any(len(words & other) / len(words) >= ALIKE for other in said):
@@ -322,7 +326,7 @@ def _score(sentence: Sentence, span: Span, slots: Sequence[Slot], focus: Sequenc
     return score
 
 
-def _told(span: Span, sentence: Sentence, sources: _Sources) -> str:
+def _sentence_line(span: Span, sentence: Sentence, sources: _Sources) -> str:
     text = clean_line(sentence.text, 500)
     if text[-1] not in ".!?…:;":
         text += "."
@@ -385,7 +389,7 @@ def _is_call(line: str, names: Sequence[Slot]) -> bool:
     return any(re.search(rf"{re.escape(name.label.rpartition('.')[2])}\s*[(<]", line) for name in names)
 
 
-def _code(kept: Sequence[Kept], slots: Sequence[Slot], told: Set[str], sources: _Sources) -> Iterator[str]:
+def _code(kept: Sequence[Kept], slots: Sequence[Slot], quoted: Set[str], sources: _Sources) -> Iterator[str]:
     """What the code has to say: definitions with their first sentence, uses, tests."""
     required = {slot.id for slot in slots}
     code = [one for one in kept if not one.entry.is_doc and one.entry.span.role != "data"]
@@ -403,7 +407,7 @@ def _code(kept: Sequence[Kept], slots: Sequence[Slot], told: Set[str], sources: 
         else:
             name = span.header.rpartition(".")[2]
             said = next((said for said in sentences_of(span) if name and said.about == name), None)
-            words = f": {clean_line(said.text, 240)}" if said is not None and said.text not in told else ""
+            words = f": {clean_line(said.text, 240)}" if said is not None and said.text not in quoted else ""
             yield f"{_named(span)} in {_file(span)}{words} {sources.whole(span)}"
 
 
@@ -467,12 +471,12 @@ def would_decide(ambiguity: Ambiguity) -> str:
 
 
 def _option(number: int, one: Weighed, sources: _Sources) -> str:
-    told = best_evidence(one)
+    evidence = best_evidence(one)
     label = clean_line(one.sense.label, 100)
-    if told is None:
+    if evidence is None:
         at = one.sense.anchors[0] if one.sense.anchors else None
         return f"{number}. {label}" + (f" ({clean_line(at.file, 400)})" if at is not None else "")
-    span, sentence = told
+    span, sentence = evidence
     cited = sources.cite(span, sentence.start, sentence.end)
     return f"{number}. {label}: {clean_line(sentence.text, 240)} {cited}"
 

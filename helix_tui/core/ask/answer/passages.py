@@ -194,12 +194,12 @@ def passages_for(
         return _with_tests(library, best, spans, wording)
     if subject.asks == "why":
         best = tuple(_distinct(_in_order(judged.values())))
-        told = []
+        passages = []
         for span, standing in _commits_behind(library, best):
             score, at = _nearest(span, wording, standing)
             # a commit whose message says nothing of the subject gives no reason for it
-            told += [_judge(library, span, at, wording, score)] if score > 0 else []
-        for one in _in_order(told)[:MOST_COMMITS_TOLD]:
+            passages += [_judge(library, span, at, wording, score)] if score > 0 else []
+        for one in _in_order(passages)[:MOST_COMMITS_TOLD]:
             judged.setdefault(one.span.key, one)
     return _with_wholes(library, tuple(_distinct(_in_order(judged.values()))))
 

@@ -302,24 +302,24 @@ def _attempt_line(span: Span, title: str) -> str:
 # --- a day ------------------------------------------------------------------------------------------------
 
 
-def describe_day(told: DayOfWork, *, title: Callable[[str], str]) -> RecordAnswer:
+def describe_day(day: DayOfWork, *, title: Callable[[str], str]) -> RecordAnswer:
     """What happened on a day: how its attempts ended, each in a line, and what its runs said last."""
     cited = _Cited()
-    count = sum(told.ends.values())
-    if not count and not told.runs:
+    count = sum(day.ends.values())
+    if not count and not day.runs:
         # that nothing is recorded answers the question
-        return RecordAnswer(Answer((Section("", (_no_day(told.day),)),), ()), True)
-    ends = ", ".join(f"{number} {end}" for end, number in told.ends.items())
+        return RecordAnswer(Answer((Section("", (_no_day(day.day),)),), ()), True)
+    ends = ", ".join(f"{number} {end}" for end, number in day.ends.items())
     sections = []
-    if told.attempts:
+    if day.attempts:
         lines = tuple(
-            f"{_attempt_line(span, title(span.file))} {cited.cite(span)}" for span in told.attempts[:MAX_LISTED]
+            f"{_attempt_line(span, title(span.file))} {cited.cite(span)}" for span in day.attempts[:MAX_LISTED]
         )
-        sections.append(Section(f"{told.day}, {counted(count, 'attempt')}: {ends}", lines))
-    left = count - min(len(told.attempts), MAX_LISTED)
-    if told.attempts and left > 0:
+        sections.append(Section(f"{day.day}, {counted(count, 'attempt')}: {ends}", lines))
+    left = count - min(len(day.attempts), MAX_LISTED)
+    if day.attempts and left > 0:
         sections.append(Section("Not listed", (f"searched: {left} more, further down",)))
-    for span in told.runs[-MAX_RUNS_TOLD:]:
+    for span in day.runs[-MAX_RUNS_TOLD:]:
         said = [line for line in span.text.split("\n")[1:] if line.strip()][-MAX_RUN_SAID:]
         if said:
             lines = tuple(f"{clean_line(line, MAX_SENTENCE)} {cited.cite(span)}" for line in said)

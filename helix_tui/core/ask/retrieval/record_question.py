@@ -213,10 +213,10 @@ def records_asked(text: str) -> RecordsAsked:
     day = "" if ids else _day_asked(head)
     if day:
         return RecordsAsked("account", ("run",), subject=_plain(head), day=day)
-    told = next(filter(None, (pattern.search(head) for pattern in _IN_STATE)), None)
-    if told is not None and (told["before"] is None) != (told["after"] is None):
-        word = "_".join((told["before"] or told["after"]).lower().split())
-        return RecordsAsked("list", _kinds_in(told["noun"]), state=word)
+    in_state = next(filter(None, (pattern.search(head) for pattern in _IN_STATE)), None)
+    if in_state is not None and (in_state["before"] is None) != (in_state["after"] is None):
+        word = "_".join((in_state["before"] or in_state["after"]).lower().split())
+        return RecordsAsked("list", _kinds_in(in_state["noun"]), state=word)
     for pattern in _LIST:
         found = pattern.search(head)
         if found is not None:
@@ -299,8 +299,8 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
         return _commits(library, asked.subject, RECORD_SPANS, least=0.5)
     records = library.records
     if asked.day:
-        told = None if records is None else records.of_day(asked.day)
-        return [] if told is None else [*told.runs, *told.attempts]
+        day = None if records is None else records.of_day(asked.day)
+        return [] if day is None else [*day.runs, *day.attempts]
     if records is not None and asked.all_in_state:
         return list(records.in_state(asked.kinds[0], asked.state)[1])
     if records is not None:

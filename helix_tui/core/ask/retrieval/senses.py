@@ -179,12 +179,12 @@ def _code_senses(library: Library, question: Question) -> Iterator[Sense]:
     for name in question.names[:1]:
         places = [found for found in library.definitions(name) if found.role == "source"]
         done = any(not is_declaration(found.file) for found in places)
-        told: set[tuple[str, str]] = set()
+        seen: set[tuple[str, str]] = set()
         for found in places:
             # a declaration names what another file does; a package of Go has a file for each platform
             place = found.file.rpartition("/")[0] if found.file.endswith(".go") else found.file
-            if (place, found.header) not in told and not (done and is_declaration(found.file)):
-                told.add((place, found.header))
+            if (place, found.header) not in seen and not (done and is_declaration(found.file)):
+                seen.add((place, found.header))
                 at = Anchor(found.file, found.start, found.end, found.header, "code")
                 yield Sense(f"{found.header or name} ({found.file})", terms_in(found.header or name), (at,))
 

@@ -39,7 +39,7 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
         "revision": run.revision,
         "answer": run.answer,
         "tier_selected": run.tier,
-        "tier": run.told,
+        "tier": run.kind,
         "citations": [_citation(one) for one in run.citations],
         "asks": run.subject.asks,
         "subject": [one.word for one in run.subject.words],
@@ -124,12 +124,12 @@ def _without_model(run: AskRun) -> dict[str, Any]:
     """The answer that a model's took the place of, to be compared with it; empty where none did."""
     if run.without_model is None:
         return {}
-    answer, tier, told = run.without_model
+    answer, tier, kind = run.without_model
     cited = [_citation(one) for one in run.drafted.cited]
     return {
         "answer_without_model": answer,
         "tier_without_model": tier,
-        "result_without_model": told,
+        "result_without_model": kind,
         "citations_without_model": cited,
     }
 
@@ -313,7 +313,7 @@ def clarify_of(run: AskRun) -> dict[str, Any]:
 
 
 def _option(one: Weighed) -> dict[str, Any]:
-    told = best_evidence(one)
+    evidence = best_evidence(one)
     return {
         "label": one.sense.label,
         "score": one.score,
@@ -327,8 +327,8 @@ def _option(one: Weighed) -> dict[str, Any]:
             }
             for span in one.spans[:3]
         ],
-        "says": told[1].text if told is not None else "",
-        "at": f"{told[0].file}:{told[1].start}" if told is not None else "",
+        "says": evidence[1].text if evidence is not None else "",
+        "at": f"{evidence[0].file}:{evidence[1].start}" if evidence is not None else "",
     }
 
 

@@ -129,9 +129,9 @@ def sources_of(document: Document, *, cited: Sequence[Mapping[str, Any]] | None 
         place = record_place(file, header)
         lines = _lines_of(document, file, start, end)
         fresh = [line for line in lines if _flat(line) and _flat(line) not in said]
-        told = place is not None and place.kind == "bead" and _flat(header.partition(" > ")[0]) in said
+        is_quoted = place is not None and place.kind == "bead" and _flat(header.partition(" > ")[0]) in said
         # not twice: half of its lines, or a bead's title, stand in the answer above
-        if told or len(fresh) * 2 <= len([line for line in lines if line.strip()]):
+        if is_quoted or len(fresh) * 2 <= len([line for line in lines if line.strip()]):
             lines = ()
         first, lines, more = _excerpt(lines, header)
         span = f"{start}" if start == end else f"{start}–{end}"

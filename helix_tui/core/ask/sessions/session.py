@@ -154,7 +154,7 @@ class AskRun(Struct):
     """What kind of answer is wanted, and about what."""
     passages: tuple[Passage, ...]
     """What says most of the subject, the best first."""
-    told: AnswerKind
+    kind: AnswerKind
     """How the answer is called before people."""
     tool_results: str = ""
     model: ModelReply | None = None
@@ -272,10 +272,16 @@ class _Asking:
         # a question about records ends here: neither senses nor symbols of the files have a say in it
         wanted, found = self._records(retrieval)
         # `library.records` reads them all, so it is asked for only where they can answer
-        told = answer_records(wanted, found, self._library.records if found or wanted.ended or wanted.day else None)
-        if told is not None:
-            kept = told.compaction(retrieval.pool.ordered, POLICY.format(per_file=policy.max_spans_per_file), {})
-            return self._answered(slots, searcher, retrieval, retrieval.pool, Ambiguity(), Alignment(), kept, told=told)
+        from_records = answer_records(
+            wanted, found, self._library.records if found or wanted.ended or wanted.day else None
+        )
+        if from_records is not None:
+            kept = from_records.compaction(
+                retrieval.pool.ordered, POLICY.format(per_file=policy.max_spans_per_file), {}
+            )
+            return self._answered(
+                slots, searcher, retrieval, retrieval.pool, Ambiguity(), Alignment(), kept, from_records=from_records
+            )
         ambiguity = resolve(library, question, slots, policy.dominance_threshold, sense)
         # without evidence there are no two options to choose from
         if ambiguity.is_split and retrieval.pool.entries:
@@ -358,7 +364,7 @@ class _Asking:
         alignment: Alignment,
         compaction: Compaction,
         passages: Sequence[Passage] = (),
-        told: RecordAnswer | None = None,
+        from_records: RecordAnswer | None = None,
     ) -> AskRun:
         question, policy = self._question, self._policy
         covered_by = {
@@ -373,9 +379,9 @@ class _Asking:
         # a branch writes its condition in signs, so it may cover no slot and yet be what is asked about
         anything = anything or any(one.branch is not None and one.branch.said >= BRANCH_SAID for one in passages)
         split = retrieval.stop == "dominance_split"
-        unsaid = lacking(self._library, self._subject, passages) if told is None and passages else ()
-        if told is not None:
-            answer, missing = told.answer, () if told.complete else missing
+        unsaid = lacking(self._library, self._subject, passages) if from_records is None and passages else ()
+        if from_records is not None:
+            answer, missing = from_records.answer, () if from_records.complete else missing
         elif split:
             answer = ask_which(ambiguity, policy.dominance_threshold, retrieval.queries)
         elif not anything or not compaction.kept:
@@ -390,15 +396,15 @@ class _Asking:
         tier = tier_of(
             grounding,
             evidence_ok=bool(retrieval.steps) and retrieval.steps[-1].evidence_ok,
-            coverage_ok=told.complete
-            if told is not None
+            coverage_ok=from_records.complete
+            if from_records is not None
             else coverage >= policy.min_slot_coverage_ratio
             and not unsaid
             and not (missing and question.kind == "check"),
-            anything_covered=(anything or told is not None) and bool(compaction.kept),
+            anything_covered=(anything or from_records is not None) and bool(compaction.kept),
             split=split,
         )
-        called: AnswerKind = "not found" if unsaid else self._called(tier, grounding, passages, told, missing)
+        called: AnswerKind = "not found" if unsaid else self._called(tier, grounding, passages, from_records, missing)
         self._tell(News("answer", f"without a model, {said_of_gate(grounding)}: {tier}"))
         self._timed("answer")
         return AskRun(
@@ -423,7 +429,7 @@ class _Asking:
             covered_by=covered_by,
             subject=self._subject,
             passages=tuple(passages),
-            told=called,
+            kind=called,
             timings=self._timings,
             kept_of_earlier=self._kept,
         )
@@ -482,14 +488,14 @@ def put_to_model(run: AskRun, ask_model: AskModel, tell: Tell = lambda _: None) 
         run.answer = with_walk(run.drafted.text, run.walk)
         tell(News("model", f"not taken: {run.fallback}"))
         return
-    run.without_model = (run.answer, run.tier, run.told)
+    run.without_model = (run.answer, run.tier, run.kind)
     numbers = set(cited_numbers(answer.text))
     run.citations = tuple(one for one in given if one.number in numbers)
     run.answer = with_sources(answer.text, run.citations)
     run.grounding = answer.grounding
     if not answer.grounding.passes:
         run.tier = "Bounded inference"
-    run.told = "answered" if answer.grounding.passes else "evidence found"
+    run.kind = "answered" if answer.grounding.passes else "evidence found"
     tell(News("model", f"{said_of_gate(answer.grounding)}: {run.tier}"))
 
 
@@ -499,8 +505,8 @@ def with_walk(text: str, walked: Sequence[WalkNode]) -> str:
         return text
     marks = ("\n\nSources:\n", "\n\nNot found:\n")
     end = min((at for mark in marks if (at := text.find(mark)) >= 0), default=len(text))
-    told = "\n".join(f"- {walk_line(node).strip()}" for node in walked)
-    return f"{text[:end]}\n\nTree walk:\n{told}{text[end:]}"
+    walk = "\n".join(f"- {walk_line(node).strip()}" for node in walked)
+    return f"{text[:end]}\n\nTree walk:\n{walk}{text[end:]}"
 
 
 def _items(

@@ -583,10 +583,10 @@ def _finished(end: Sequence[Piece], own: Sequence[Piece]) -> int | None:
 
 def _review(end: Sequence[Piece], reviews: Sequence[Review]) -> Review | None:
     """The last review that gave a verdict; what the result says of it where no review has its own record."""
-    told = next((piece for piece in end if piece.review_verdict), None)
+    reviewed = next((piece for piece in end if piece.review_verdict), None)
     if reviews:
         last = max(reviews, key=lambda review: review.at or 0)
         # a review's folder is there before its verdict, and stays without one where the review broke off
-        if last.verdict or told is None:
+        if last.verdict or reviewed is None:
             return last
-    return Review(told.review_verdict, told.review_rationale, told.at) if told is not None else None
+    return Review(reviewed.review_verdict, reviewed.review_rationale, reviewed.at) if reviewed is not None else None

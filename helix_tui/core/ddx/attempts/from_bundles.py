@@ -39,7 +39,7 @@ class FoundBundle(Struct, frozen=True):
     """What a bundle folder turned out to hold: an attempt's pieces, or a review of some attempt."""
 
     bead_id: str
-    told: tuple[Piece, ...] = ()
+    from_files: tuple[Piece, ...] = ()
     """What its files say."""
     review: Review | None = None
     reviewed_rev: str = ""
@@ -51,9 +51,9 @@ class FoundBundle(Struct, frozen=True):
     def pieces(self) -> tuple[Piece, ...]:
         """What its files and its name say."""
         if self.named is None:
-            return self.told
+            return self.from_files
         name, folder = self.named
-        return (*self.told, Piece("name", name, self.bead_id, started_at=began_at(name), folder=folder))
+        return (*self.from_files, Piece("name", name, self.bead_id, started_at=began_at(name), folder=folder))
 
 
 class Archive:
@@ -292,8 +292,8 @@ def _context_class(manifest: Mapping[str, Any]) -> str:
 
 
 def _memory_class(manifest: Mapping[str, Any]) -> str:
-    told = split_block(_described(manifest))[1]
-    return memory_class(sum(line.startswith("- ") for line in told.split("\n")))
+    described = split_block(_described(manifest))[1]
+    return memory_class(sum(line.startswith("- ") for line in described.split("\n")))
 
 
 def _described(manifest: Mapping[str, Any]) -> str:

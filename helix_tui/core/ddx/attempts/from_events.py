@@ -261,8 +261,8 @@ def was_rejected(bead: Bead, rev: str) -> bool:
     # the bytes first: events are half of a tracker, and few beads have this one
     if not rev or REJECTED.encode() not in bead.raw:
         return False
-    told = (event_values(each.body) for each in _events_of(bead) if each.kind == REJECTED)
-    return any(values.get("result_rev") == rev for values in told)
+    rejections = (event_values(each.body) for each in _events_of(bead) if each.kind == REJECTED)
+    return any(values.get("result_rev") == rev for values in rejections)
 
 
 def cost_piece(event: EventRow, bead_id: str) -> Piece | None:

@@ -156,23 +156,23 @@ class RunStates:
             if claim is not None and claim.attempt_id:
                 found.setdefault(claim.attempt_id, claim)
         self._documents.sweep()
-        told = {name: _told(claim) for name, claim in found.items()}
-        before = {name: _told(claim) for name, claim in self._claims.items()}
-        names = {name for name in told.keys() | before.keys() if told.get(name) != before.get(name)}
+        facts = {name: _facts_of(claim) for name, claim in found.items()}
+        before = {name: _facts_of(claim) for name, claim in self._claims.items()}
+        names = {name for name in facts.keys() | before.keys() if facts.get(name) != before.get(name)}
         if not names:
             return set()
         self._claims = found
         self._by_bead = {}
         for claim in found.values():
             self._by_bead.setdefault(claim.bead_id, {})[claim.attempt_id] = _piece(claim)
-        return {row[0] for name in names for row in (told.get(name), before.get(name)) if row is not None}
+        return {row[0] for name in names for row in (facts.get(name), before.get(name)) if row is not None}
 
     def of(self, bead_id: str) -> tuple[Piece, ...]:
         """What is recorded of attempts of a bead."""
         return tuple(self._by_bead.get(bead_id, {}).values())
 
 
-def _told(claim: Claim) -> tuple[str, int | None, str, str]:
+def _facts_of(claim: Claim) -> tuple[str, int | None, str, str]:
     """What an attempt takes from its record: nothing that each heartbeat changes."""
     return claim.bead_id, claim.started_at, claim.harness, claim.model
 
@@ -522,14 +522,14 @@ def parse_report(output: str) -> LoopReport:
     for match in _OBJECT_START.finditer(output):
         if match.start() < end:
             continue  # inside the object before
-        told = found is not None and not _REPORTED.isdisjoint(found[0])
+        is_report = found is not None and not _REPORTED.isdisjoint(found[0])
         try:
             document, end = _DECODER.raw_decode(output, match.start())
         except (ValueError, RecursionError) as error:
-            if not told:
+            if not is_report:
                 found, problem = None, f"its JSON object does not parse: {clean_line(str(error), 200)}"
             continue
-        if not told or not _REPORTED.isdisjoint(document):
+        if not is_report or not _REPORTED.isdisjoint(document):
             found = (document, match.start())
     if found is None:
         raise MalformedReport(problem)

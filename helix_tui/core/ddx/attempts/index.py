@@ -192,8 +192,8 @@ def _deciding(made: Sequence[Attempt]) -> Attempt | None:
     """Of the attempts on a bead, newest first, the latest; but one that failed or was ended leaves what an earlier
     one kept aside, or landed, where it was.
     """
-    told = (attempt for attempt in made if attempt.verdict.outcome not in ("failed", "interrupted"))
-    return next(told, None) or next(iter(made), None)
+    decided = (attempt for attempt in made if attempt.verdict.outcome not in ("failed", "interrupted"))
+    return next(decided, None) or next(iter(made), None)
 
 
 class AttemptIndex:
@@ -210,7 +210,7 @@ class AttemptIndex:
         self._logs = LoopLogs(ddx_dir)
         self._spent = Spent(ddx_dir)
         self._loop_results: dict[str, dict[str, Piece]] = defaultdict(dict)
-        self._told: dict[tuple[str, str], None] = {}
+        self._results_in_order: dict[tuple[str, str], None] = {}
         """Bead and key of every loop's result, in the order in which they were told."""
         self._by_bead: dict[str, tuple[Attempt, ...]] = {}
         self._nameless: dict[str, tuple[NamelessEnd, ...]] = {}
@@ -333,11 +333,11 @@ class AttemptIndex:
                 key = piece.attempt_id or piece.session_id or str(entry.at)
                 self._loop_results[entry.bead_id][key] = piece
                 # told again, it goes to the end: the results told first are let go of
-                self._told.pop((entry.bead_id, key), None)
-                self._told[entry.bead_id, key] = None
+                self._results_in_order.pop((entry.bead_id, key), None)
+                self._results_in_order[entry.bead_id, key] = None
                 dirty.add(entry.bead_id)
-        for bead_id, key in [*islice(self._told, max(0, len(self._told) - MAX_LOOP_RESULTS))]:
-            del self._told[bead_id, key], self._loop_results[bead_id][key]
+        for bead_id, key in [*islice(self._results_in_order, max(0, len(self._results_in_order) - MAX_LOOP_RESULTS))]:
+            del self._results_in_order[bead_id, key], self._loop_results[bead_id][key]
             if not self._loop_results[bead_id]:
                 del self._loop_results[bead_id]
             dirty.add(bead_id)
@@ -458,11 +458,11 @@ def _add_events(pieces: _Pieces, events: Iterable[EventRow], bead_id: str) -> tu
 
 
 def _by_commits_or_time(pieces: _Pieces, event: EventRow) -> str:
-    told = event_piece(event, "", "")
+    piece = event_piece(event, "", "")
     free = {attempt_id: own for attempt_id, own in pieces.items() if "event" not in own}
     for attempt_id, own in free.items():
         result = own.get("result")
-        if result is not None and told.result_rev and result.base_rev == told.base_rev:
+        if result is not None and piece.result_rev and result.base_rev == piece.base_rev:
             return attempt_id
     if event.at is None:
         return ""

@@ -231,7 +231,7 @@ class RunReader:
         )
         verdict, why = self._verdict(work, last_event, now, stall)
         started = _started(work, record, bundle)
-        told = session.path if session and not session.ended else None
+        live_path = session.path if session and not session.ended else None
         return Run(
             bead_id=bead_id or None,
             attempt_id=attempt_id or None,
@@ -247,7 +247,7 @@ class RunReader:
             pid=next(iter(work.pids), None),
             machine=work.first("machine"),
             worktree=next((claim.worktree for claim in work.claims if claim.worktree is not None), None),
-            transcript=told or (doing.tail.path if doing else None),
+            transcript=live_path or (doing.tail.path if doing else None),
             tokens=doing.tokens if doing else None,
             live=verdict != "dead",
             verdict=verdict,
@@ -459,19 +459,19 @@ def _started(work: _Work, record: Claim | None, bundle: Bundle | None) -> int | 
 def _phase(work: _Work, record: Claim | None, bundle: Bundle | None, session: Session | None) -> str:
     """DDx's own word where a file holds one; else what the files that exist mean."""
     sidecar = work.claim("sidecar")
-    told = sidecar.phase if sidecar is not None else ""
+    recorded = sidecar.phase if sidecar is not None else ""
     if record is not None:
-        return record.phase or told or "running"
+        return record.phase or recorded or "running"
     open_session = session.phase if session is not None and not session.ended else ""
     if not work.bead_id:
-        return open_session or told or "between beads"
+        return open_session or recorded or "between beads"
     if bundle is not None and bundle.finished:
         reviewed = session is not None and session.phase == "review" and session.ended
         return "review" if open_session == "review" or (bundle.reviewing and not reviewed) else "landing"
     if bundle is not None:
-        return told or "running"
+        return recorded or "running"
     checked = session.phase if session is not None and session.phase == "readiness" else ""
-    return told or open_session or checked or "claimed"
+    return recorded or open_session or checked or "claimed"
 
 
 def _message(work: _Work, doing: Doing | None, session: Session | None) -> str:

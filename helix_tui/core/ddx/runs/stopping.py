@@ -99,8 +99,8 @@ def next_picks(queue: Queue, at_work: Collection[str]) -> tuple[str, ...]:
 
 def managed_id(run: Run) -> str:
     """The id by which ddx's server knows a worker; empty for one that it does not run."""
-    told = [run.worker_id or "", *(fact.value for fact in run.facts if fact.name == "worker")]
-    return next((worker for worker in told if worker.startswith(MANAGED)), "")
+    names = [run.worker_id or "", *(fact.value for fact in run.facts if fact.name == "worker")]
+    return next((worker for worker in names if worker.startswith(MANAGED)), "")
 
 
 def is_server(pid: int) -> bool:

@@ -508,7 +508,7 @@ class TranscriptTail:
         else:
             self._ended.discard(path)
         if event.type == "progress" and event.kind in ("tool", "result"):
-            if self._told(event):
+            if self._was_shown(event):
                 return None
         elif event.kind == "tool":
             self._remember(path, event)
@@ -526,7 +526,7 @@ class TranscriptTail:
         if event.at is not None:
             self._work_at.append(event.at)
 
-    def _told(self, event: Event) -> bool:
+    def _was_shown(self, event: Event) -> bool:
         if event.call_id:
             return event.call_id in self._calls
         if event.at is None:

@@ -144,7 +144,7 @@ def _against(steps: Sequence[CommandStep], before: Values, overlay: Overlay) -> 
                 continue
             unmoved = same(name, now, (before.get(bead_id) or {}).get(name))
             why = _UNMOVED if unmoved else "this ddx stores it differently, or somebody changed it meanwhile"
-            found, asked = told(now), told(value)
+            found, asked = in_words(now), in_words(value)
             if found == asked:  # they differ in what is not shown: line ends, blanks
                 found, asked = ascii(now), ascii(value)
             problems.append(f"{called(bead_id)}: {called(name)} is {found}, not {asked}; {why}")
@@ -188,7 +188,7 @@ def _history(bead: Bead) -> tuple[Any, Any]:
     return row.get("events"), row.get("events_attachment")
 
 
-def told(value: object) -> str:
+def in_words(value: object) -> str:
     """A value for a sentence."""
     if value is None:
         return "absent"

@@ -346,13 +346,13 @@ def plan(
     writing = PlanBuilder(Overlay(queue), dialect, busy, refused=shut(queue.beads, dialect))
     refusals = []
     for operation in wanted:
-        mark, told = len(writing.steps), len(writing.notes)
+        mark, notes_before = len(writing.steps), len(writing.notes)
         try:
             PLANNERS[operation.kind](writing, operation)
         except OperationRefused as error:
             refusals.append(Refusal(operation, str(error)))
             # nothing is left of an operation that was refused half-way
-            del writing.notes[told:]
+            del writing.notes[notes_before:]
             if len(writing.steps) > mark:
                 writing = _up_to(writing, queue, mark)
     steps = tuple(writing.steps)

@@ -85,8 +85,8 @@ def mentioned(text: str) -> list[str]:
     module but no folder ends in ``.*``."""
     found = _paths(text) + _modules(text)
     places = {match["place"].rstrip("/") for pattern in _PLACED for match in pattern.finditer(text)}
-    told = [f"{path.rstrip('/')}{MODULE}" if path.rstrip("/") in places else path for path in found]
-    return list(dict.fromkeys(told))[:_MOST]
+    named = [f"{path.rstrip('/')}{MODULE}" if path.rstrip("/") in places else path for path in found]
+    return list(dict.fromkeys(named))[:_MOST]
 
 
 def _paths(text: str) -> list[str]:

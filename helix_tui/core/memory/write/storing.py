@@ -74,8 +74,8 @@ def store_many(base: Base, drafts: Iterable[Draft]) -> list[Stored]:
                 continue
             index.refresh(base.database)
             stored = _store(base, index, draft, *vectors.get(draft, (None, None)))
-            told = marks.verdict(draft.trigger, draft.resolution, draft.source)
-            results.append(replace(stored, marks=tuple(filter(None, told.split("; ")))))
+            verdict = marks.verdict(draft.trigger, draft.resolution, draft.source)
+            results.append(replace(stored, marks=tuple(filter(None, verdict.split("; ")))))
     return results
 
 

@@ -61,8 +61,8 @@ class AgentPlace(Struct, frozen=True):
 
 def place_of(hook_message: HookMessage, directory: Path, env: Mapping[str, str]) -> AgentPlace:
     """Where an agent works, by what the hook was told, else by where it runs."""
-    told = Path(hook_message.cwd) if hook_message.cwd else directory
-    start = told if told.is_absolute() and told.is_dir() else directory
+    folder = Path(hook_message.cwd) if hook_message.cwd else directory
+    start = folder if folder.is_absolute() and folder.is_dir() else directory
     project = find_project(start, env=env)
     # of the folder that the agent is in: the project becomes the main work tree's below
     attempt = project.attempt
@@ -80,9 +80,9 @@ def _whose(folder: AttemptFolder, project: Project, env: Mapping[str, str]) -> t
     """
     if folder.attempt:
         return folder.bead, folder.attempt
-    told = env.get("DDX_BEAD_ID", ""), env.get("DDX_ATTEMPT_ID", "")
-    if all(told):
-        return told
+    named = env.get("DDX_BEAD_ID", ""), env.get("DDX_ATTEMPT_ID", "")
+    if all(named):
+        return named
     from helix_tui.core.ddx.claims import ClaimReader  # few hooks are run in such a folder
 
     here = os.path.realpath(folder.root)
@@ -112,11 +112,11 @@ def _session_start(hook_message: HookMessage, place: AgentPlace, memory: MemoryS
     recurring = [line(each) for each in memory.list(type="systemic") if not each.withheld][:_SYSTEMIC_SHOWN]
     if recurring:
         lines += ["Recurring problems:", *recurring]
-    by_block = bool(place.bead) and _told_by_block(place, memory)
+    by_block = bool(place.bead) and _has_block(place, memory)
     if by_block and place.attempt and not memory.read_only:
         _enter_attempt(place, memory)
     if place.bead and not by_block and (objective := _objective_of(place)):
-        told = memory.inject(
+        injection = memory.inject(
             objective,
             files=mentioned(objective),
             attempt=place.attempt,
@@ -125,9 +125,9 @@ def _session_start(hook_message: HookMessage, place: AgentPlace, memory: MemoryS
             record=False,
         )
         # entered only where it tells this attempt anything that it was not told before
-        if {each.name for each in told.shown} - _known(place.attempt, place, memory) and not memory.read_only:
-            memory.enter(told)  # a repair or a review of the same attempt is another session in its folder
-        lines += _told(told)
+        if {each.name for each in injection.shown} - _known(place.attempt, place, memory) and not memory.read_only:
+            memory.enter(injection)  # a repair or a review of the same attempt is another session in its folder
+        lines += _memory_lines(injection)
     return _context("SessionStart", "\n".join(lines))
 
 
@@ -143,12 +143,12 @@ def _enter_attempt(place: AgentPlace, memory: MemoryStore) -> None:
 def _known(who: str, place: AgentPlace, memory: MemoryStore) -> set[str]:
     """Names of what an agent was told already: by a hook, or by the block in its bead."""
     ledger = [*(memory.injections(attempt=who) if who else ())]
-    if place.bead and _told_by_block(place, memory):
+    if place.bead and _has_block(place, memory):
         ledger += [each for each in memory.injections(bead=place.bead) if each.in_bead]
-    return {each.name for told in ledger for each in told.shown}
+    return {each.name for injection in ledger for each in injection.shown}
 
 
-def _told_by_block(place: AgentPlace, memory: MemoryStore) -> bool:
+def _has_block(place: AgentPlace, memory: MemoryStore) -> bool:
     """Whether the bead itself brings its memories into the prompt; the ledger has them under the bead."""
     bead = read_tracker(place.project.beads_file).beads.get(place.bead)
     description = str(bead.document().get("description") or "") if bead is not None else ""
@@ -165,12 +165,12 @@ def _user_prompt_submit(hook_message: HookMessage, place: AgentPlace, memory: Me
     if place.attempt or len(asked) < _ASKED or asked.startswith(("/", "!", "#")) or MADE_PROMPT.match(asked):
         return {}
     session = hook_message.session
-    told = memory.inject(asked[:1000], files=mentioned(asked[:4000]), attempt=session, limit=3, record=False)
-    if not {each.name for each in told.shown} - _known(session, place, memory):
+    injection = memory.inject(asked[:1000], files=mentioned(asked[:4000]), attempt=session, limit=3, record=False)
+    if not {each.name for each in injection.shown} - _known(session, place, memory):
         return {}
     if not memory.read_only:
-        told = memory.enter(told)
-    return _context("UserPromptSubmit", "\n".join(_told(told)))
+        injection = memory.enter(injection)
+    return _context("UserPromptSubmit", "\n".join(_memory_lines(injection)))
 
 
 def _pre_tool_use(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
@@ -183,9 +183,9 @@ def _pre_tool_use(hook_message: HookMessage, place: AgentPlace, memory: MemorySt
     name = path.as_posix()
     attempt = _who(hook_message, place)
     # the ledger has a file's name as the objective of what was told before its first change
-    if attempt and any(told.objective == name for told in memory.injections(attempt=attempt)):
+    if attempt and any(injection.objective == name for injection in memory.injections(attempt=attempt)):
         return {}
-    told = memory.inject(
+    injection = memory.inject(
         name,
         files=(name,),
         attempt=attempt,
@@ -195,11 +195,11 @@ def _pre_tool_use(hook_message: HookMessage, place: AgentPlace, memory: MemorySt
         scope="path",
         record=False,
     )
-    if not {each.name for each in told.shown} - _known(attempt, place, memory):
+    if not {each.name for each in injection.shown} - _known(attempt, place, memory):
         return {}
     if not memory.read_only:
-        told = memory.enter(told)
-    return _context("PreToolUse", "\n".join([f"Memories for {clean_line(path.name, 120)}:", *_told(told)]))
+        injection = memory.enter(injection)
+    return _context("PreToolUse", "\n".join([f"Memories for {clean_line(path.name, 120)}:", *_memory_lines(injection)]))
 
 
 def _subagent_start(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
@@ -208,7 +208,7 @@ def _subagent_start(hook_message: HookMessage, place: AgentPlace, memory: Memory
     # whoever wrote the task has put memories into it already
     if task is None or _ALREADY in task.objective:
         return {}
-    told = memory.inject(
+    injection = memory.inject(
         task.objective,
         files=task.files or mentioned(task.objective),
         attempt=_who(hook_message, place),
@@ -216,9 +216,13 @@ def _subagent_start(hook_message: HookMessage, place: AgentPlace, memory: Memory
         agent=hook_message.agent_type,
         kind=hook_message.agent_type.rpartition(":")[2],
     )
-    if not told.shown:
-        return _context("SubagentStart", f"helix memory: {told.signal or 'nothing matches'}") if told.signal else {}
-    return _context("SubagentStart", "\n".join(_told(told)))
+    if not injection.shown:
+        return (
+            _context("SubagentStart", f"helix memory: {injection.signal or 'nothing matches'}")
+            if injection.signal
+            else {}
+        )
+    return _context("SubagentStart", "\n".join(_memory_lines(injection)))
 
 
 def _task_of(hook_message: HookMessage, memory: MemoryStore) -> AgentTask | None:
@@ -297,7 +301,7 @@ def _who(hook_message: HookMessage, place: AgentPlace) -> str:
     return place.attempt or hook_message.agent_id or hook_message.session
 
 
-def _told(injection: Injection) -> list[str]:
+def _memory_lines(injection: Injection) -> list[str]:
     names = json.dumps([shown.name for shown in injection.shown], ensure_ascii=False)
     if not injection.shown:
         return []
@@ -337,8 +341,8 @@ def environment(project: Project, env: Mapping[str, str]) -> None:
     name = env.get("CLAUDE_ENV_FILE", "")
     if not name:
         return
-    told = {"HELIX_PLUGIN_ROOT": root}
+    variables = {"HELIX_PLUGIN_ROOT": root}
     if not env.get("HELIX_DB_PATH"):
-        told["HELIX_DB_PATH"] = str(project.helix_dir / "helix.db")
+        variables["HELIX_DB_PATH"] = str(project.helix_dir / "helix.db")
     with open(os.path.abspath(name), "a", encoding="utf-8") as file:
-        file.writelines(f"export {variable}={quote(value)}\n" for variable, value in told.items())
+        file.writelines(f"export {variable}={quote(value)}\n" for variable, value in variables.items())

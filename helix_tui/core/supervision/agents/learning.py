@@ -266,11 +266,11 @@ class Learner:
         for attempt in attempts:
             by_bead.setdefault(attempt.bead_id, []).append(attempt)
         for attempt in attempts:
-            told = given.get(attempt.attempt_id, ())
+            given_here = given.get(attempt.attempt_id, ())
             ended = attempt.at
             known = attempt.attempt_id in drawn or (since is not None and (ended or 0) < since)
             # evidence is files to be read: nothing is read of an attempt that can teach nothing new
-            if not attempt.finished or (known and not told):
+            if not attempt.finished or (known and not given_here):
                 continue
             evidence = read_evidence(attempt)
             judged = judge(attempt, evidence)
@@ -279,7 +279,7 @@ class Learner:
             if not known:
                 failed = sum(not other.landed and _older(other, attempt) for other in by_bead[attempt.bead_id])
                 lesson = draw_lesson(self._explained(attempt), beads.get(attempt.bead_id), evidence, judged, failed)
-            if lesson is None and (not told or judged.verdict in (None, before)):
+            if lesson is None and (not given_here or judged.verdict in (None, before)):
                 continue
             bead = beads.get(attempt.bead_id)
             proposal = _proposal(attempt, lesson) if lesson is not None else None
@@ -292,12 +292,12 @@ class Learner:
                 attempt,
                 bead.title if bead is not None else "",
                 judged,
-                tuple(dict.fromkeys(shown.name for line in told for shown in line.shown)),
-                self._claims(attempt) if told else (),
+                tuple(dict.fromkeys(shown.name for line in given_here for shown in line.shown)),
+                self._claims(attempt) if given_here else (),
                 before,
                 None,
                 proposal,
-                tuple(line.id for line in told if line.attempt != attempt.attempt_id),
+                tuple(line.id for line in given_here if line.attempt != attempt.attempt_id),
             )
 
     def _explained(self, attempt: Attempt) -> Attempt:

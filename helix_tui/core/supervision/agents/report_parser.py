@@ -114,21 +114,21 @@ class _ToolInput(Struct):
 
 def read_hook_message(raw: bytes) -> HookMessage | None:
     """The message on stdin; None where it is not a JSON object."""
-    told = _decoded(raw.removeprefix(codecs.BOM_UTF8), _Message)
-    if told is None:
+    decoded = _decoded(raw.removeprefix(codecs.BOM_UTF8), _Message)
+    if decoded is None:
         return None
-    tool_input = _decoded(bytes(told.tool_input), _ToolInput) or _ToolInput()
+    tool_input = _decoded(bytes(decoded.tool_input), _ToolInput) or _ToolInput()
     return HookMessage(
-        session=_said(told.session_id, 200),
-        cwd=_said(told.cwd),
-        tool=_said(told.tool_name, 200),
+        session=_said(decoded.session_id, 200),
+        cwd=_said(decoded.cwd),
+        tool=_said(decoded.tool_name, 200),
         file=_said(tool_input.file_path) or _said(tool_input.notebook_path),
-        agent_id=_said(told.agent_id, 200),
-        agent_type=_said(told.agent_type, 200),
-        transcript=_said(told.transcript_path),
-        agent_transcript=_said(told.agent_transcript_path),
-        message=_said(told.last_assistant_message, 200_000),
-        prompt=_said(told.prompt, 200_000),
+        agent_id=_said(decoded.agent_id, 200),
+        agent_type=_said(decoded.agent_type, 200),
+        transcript=_said(decoded.transcript_path),
+        agent_transcript=_said(decoded.agent_transcript_path),
+        message=_said(decoded.last_assistant_message, 200_000),
+        prompt=_said(decoded.prompt, 200_000),
     )
 
 
@@ -266,9 +266,13 @@ def _exit_code(result: dict[str, Any], entry: dict[str, Any], asked: dict[str, A
     """The exit code of a command; None where its result does not tell it."""
     content = result.get("content")
     said = _text(content, 100_000) if isinstance(content, str) else _joined(content)
-    told = entry.get("toolUseResult")
-    told = told if isinstance(told, dict) else {}
-    if asked.get("run_in_background") is True or told.get("backgroundTaskId") or told.get("interrupted") is True:
+    tool_result = entry.get("toolUseResult")
+    tool_result = tool_result if isinstance(tool_result, dict) else {}
+    if (
+        asked.get("run_in_background") is True
+        or tool_result.get("backgroundTaskId")
+        or tool_result.get("interrupted") is True
+    ):
         return None
     if result.get("is_error") is True:
         found = re.match(r"(?:Error: )?Exit code (\d{1,3})\b", said)
@@ -378,11 +382,11 @@ def _read(path: str, start: int, size: int) -> bytes:
         return b""
     try:
         with open(Path(path).expanduser(), "rb", opener=open_nonblocking) as file:
-            told = os.fstat(file.fileno())
+            status = os.fstat(file.fileno())
             # the path comes from the host, and may name a device or a pipe
-            if not stat.S_ISREG(told.st_mode):
+            if not stat.S_ISREG(status.st_mode):
                 return b""
-            file.seek(start if start >= 0 else max(0, told.st_size + start))
+            file.seek(start if start >= 0 else max(0, status.st_size + start))
             return file.read(size)
     except (OSError, RuntimeError, UnicodeError):  # RuntimeError: no home folder to expand ~ to
         return b""

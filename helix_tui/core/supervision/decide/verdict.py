@@ -332,8 +332,8 @@ def _notes(facts: Facts) -> Iterable[VerdictReason]:
         why: dict[str, list[str]] = {}
         for target in gone:
             why.setdefault(_gone(facts, target), []).append(called(target))
-        told = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in why.items())
-        yield VerdictReason(_code(facts, gone[0]), f"{called(bead_id)} waits on {told}", (bead_id, *gone))
+        reasons = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in why.items())
+        yield VerdictReason(_code(facts, gone[0]), f"{called(bead_id)} waits on {reasons}", (bead_id, *gone))
     for code, ids, what in (
         ("vague_acceptance", facts.vague, "acceptance that no machine can check"),
         ("missing_acceptance", facts.unaccepted, "no acceptance"),

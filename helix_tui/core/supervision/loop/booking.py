@@ -365,13 +365,13 @@ def take_over(work: LoopWork, booking: Booking) -> None:
 def _wait(work: LoopWork, pending: Mapping[str, Any]) -> None:
     """Let the ddx of the dead run finish, as long as an attempt may take."""
     deadline = time.monotonic() + work.delegate.timeout
-    told = False
+    announced = False
     while ddx_lives(pending) and time.monotonic() < deadline:
-        if not told:
+        if not announced:
             pid = pending.get("pid") or "unknown"
             work.teller.always(f"ddx of the run that died is still running (pid={pid}); waiting for it")
             work.save("dispatching")
-            told = True
+            announced = True
         if work.control.interrupted:
             raise Stopped(Stop("interrupted", "while waiting for ddx of the run that died", 130))
         work.control.rest()

@@ -115,10 +115,12 @@ class Curating:
             work.teller.verbose(f"put before the agent of {called(bead_id)}:\n{text}")
 
     def take_context_back(self) -> None:
-        """Take what `tell_agent` wrote out of every description again, after a run that died too."""
+        """Take what `brief_agent` wrote out of every description again, after a run that died too."""
         beads = self.work.look().queue.beads
-        told = [each for each in beads.values() if CONTEXT_BEGIN.strip("<>").encode() in each.raw]  # Go escapes angles
-        bare = {each.id: with_context(str(each.document().get("description") or ""), "") for each in told}
+        holding_context = [
+            each for each in beads.values() if CONTEXT_BEGIN.strip("<>").encode() in each.raw
+        ]  # Go escapes angles
+        bare = {each.id: with_context(str(each.document().get("description") or ""), "") for each in holding_context}
         if bare:
             problem = self._write(bare, f"take HELIX's context out of {named(list(bare))}")
             if problem:

@@ -146,7 +146,7 @@ class LoopWork(Struct):
         """
         wanted = list(operations)
         self.permit(action, title, f"{title}?")
-        return self._told(lambda: self.curator.run(wanted, title=title), title)
+        return self._reported(lambda: self.curator.run(wanted, title=title), title)
 
     def change_steps(
         self,
@@ -162,14 +162,14 @@ class LoopWork(Struct):
         A ``lasting`` yes holds for later runs too.
         """
         if free:
-            return self._told(lambda: self.curator.run_steps(kind, title, make), title)
+            return self._reported(lambda: self.curator.run_steps(kind, title, make), title)
         if self.options.autonomy == "low":
             planned = self.curator.plan_steps(kind, title, make)
             # nobody is asked for a yes to nothing
             if not planned.steps:
                 return Result(planned)
         self.permit("curation", title, f"{title}?", lasting=lasting)
-        return self._told(lambda: self.curator.run_steps(kind, title, make), title)
+        return self._reported(lambda: self.curator.run_steps(kind, title, make), title)
 
     def permit(self, action: GuardedAction, about: str, text: str, *, lasting: bool = False) -> None:
         """Go on, or ask first.
@@ -209,12 +209,12 @@ class LoopWork(Struct):
         Raises:
             Stopped: the tracker cannot be read.
         """
-        told = tuple(results)
-        if not told:
+        judged = tuple(results)
+        if not judged:
             return ()
         state, now = self.look(), self.clock()
         records = self._refreshed(state)
-        return tuple(replace(each, judged=records.judged(each.piece(now), since)) for each in told)
+        return tuple(replace(each, judged=records.judged(each.piece(now), since)) for each in judged)
 
     def _refreshed(self, state: QueueState) -> AttemptIndex:
         """Every attempt of the project, as its records are now."""
@@ -241,7 +241,7 @@ class LoopWork(Struct):
         refresh_context(self.project, queue_state.queue, epic=self.state.focused_epic)
         self.teller.verbose("context refreshed")
 
-    def _told(self, do: Callable[[], Result], title: str) -> Result:
+    def _reported(self, do: Callable[[], Result], title: str) -> Result:
         try:
             done = do()
         except DdxError as error:

@@ -316,7 +316,7 @@ class WhoseCall:
 
 def _told(entries: Sequence[LoopEntry]) -> set[str]:
     """The sessions whose results a loop has reported."""
-    return {told for each in entries if each.type == "bead.result" and (told := each.text("session_id"))}
+    return {session for each in entries if each.type == "bead.result" and (session := each.text("session_id"))}
 
 
 class Account:
@@ -338,7 +338,7 @@ class Account:
             since: instant before which nothing is of this turn.
             booked: ids of attempts that are counted already.
         """
-        told = {result.attempt_id for result in turn.results}
+        reported = {result.attempt_id for result in turn.results}
         calls = self._made_by(turn, since, booked)
         worked = {call.attempt_id for call in calls if call.part == "work"}
         missing = [result for result in turn.results if result.attempt_id not in worked]
@@ -347,18 +347,18 @@ class Account:
             # the harness told one sum for the turn: it is put on one attempt, so that it counts once
             calls[-1] = replace(calls[-1], tokens=turn.tokens)  # a harness that tells its tokens on stderr
         unsaid = {call.attempt_id: call.bead_id for call in calls if call.part == "work" and call.attempt_id}
-        left_out = [self._result(name, unsaid[name]) for name in sorted(unsaid.keys() - told)]
+        left_out = [self._result(name, unsaid[name]) for name in sorted(unsaid.keys() - reported)]
         return sum_calls(calls), tuple(left_out) if turn.results else ()
 
     def _made_by(self, turn: LoopTurn, since: int, booked: Collection[str]) -> list[AgentCall]:
         """The calls of a turn: of its attempts, and what names none of them and no worker beside has made."""
-        told = {result.attempt_id for result in turn.results if result.attempt_id}
+        reported = {result.attempt_id for result in turn.results if result.attempt_id}
         beads = {result.bead_id for result in turn.results}
         new = [each for each in self._new(since) if each.call.attempt_id not in booked]
         likely = [each for each in new if not each.call.attempt_id or each.call.bead_id in beads]
         whose = WhoseCall(self._ddx_dir, since, turn.results)
         return [
-            each.call for each in new if each.call.attempt_id in told or (each in likely and not whose.beside(each))
+            each.call for each in new if each.call.attempt_id in reported or (each in likely and not whose.beside(each))
         ]
 
     def question(self, since: int, tokens: int, usd: float) -> Sums:
@@ -406,8 +406,8 @@ def with_given(project: Project, attempts: Iterable[Attempt]) -> tuple[Attempt, 
 
     given = {name: memory_class(count) for name, count in memories_given(project).items()}
     return tuple(
-        replace(each, memories=told)
-        if (told := given.get(each.attempt_id)) and MEMORY_CLASSES.index(told) > _class_of(each)
+        replace(each, memories=class_given)
+        if (class_given := given.get(each.attempt_id)) and MEMORY_CLASSES.index(class_given) > _class_of(each)
         else each
         for each in attempts
     )
@@ -421,7 +421,7 @@ def with_memories_given(project: Project, attempts: Sequence[Attempt]) -> tuple[
     """Attempts with evidence, by the memories that each was given, and those of the last run that have none."""
     known = {attempt.attempt_id for attempt in attempts}
     evident = {attempt.bead_id for attempt in attempts}
-    branch, told = BranchHistory(project), []
+    branch, completed = BranchHistory(project), []
     for cycle in load_state(project).cycles:
         rows = cycle.get("attempts")
         for row in rows if isinstance(rows, list) else ():
@@ -431,8 +431,8 @@ def with_memories_given(project: Project, attempts: Sequence[Attempt]) -> tuple[
             # Without a name nobody can tell whether the evidence of its bead is of this very attempt.
             if name not in known if name else text(row, "bead_id") not in evident:
                 piece = _piece(name, row, parse_instant(str(cycle.get("at", ""))))
-                told.append(merge_report(branch, piece))
-    return with_given(project, (*attempts, *told))
+                completed.append(merge_report(branch, piece))
+    return with_given(project, (*attempts, *completed))
 
 
 def _piece(name: str, row: Mapping[str, Any], at: int | None) -> Piece:

@@ -512,10 +512,10 @@ def _prose(text: str) -> str:
 
 def _told_once(links: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
     """Links of documents; those of a copy (a website has some) stand for nothing beside their original."""
-    told: dict[tuple[str, str], tuple[str, str]] = {}
+    texts: dict[tuple[str, str], tuple[str, str]] = {}
     for name, link in sorted(links, key=lambda pair: ("website" in Path(pair[0]).parts, pair[0].count("/"))):
-        told.setdefault((Path(name).name, link), (name, link))
-    return list(told.values())
+        texts.setdefault((Path(name).name, link), (name, link))
+    return list(texts.values())
 
 
 def demands(text: str) -> Iterator[str]:

@@ -15,7 +15,7 @@ from msgspec import Struct
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.files import Stamp, read_bytes, stamp_of
 from helix_tui.core.editing.execute.gate import WriteGate
-from helix_tui.core.editing.execute.reconciliation import told
+from helix_tui.core.editing.execute.reconciliation import in_words
 from helix_tui.core.editing.journal import JournalHistory
 from helix_tui.core.editing.steps import called, canonical, same
 from helix_tui.core.ground.files import replace_file
@@ -263,4 +263,4 @@ def _alike(name: str, was: Any, now: Any) -> bool:
 def _shown(value: Any) -> str:
     if isinstance(value, list):
         return ", ".join(map(called, map(str, value))) or "none"
-    return told(value)
+    return in_words(value)

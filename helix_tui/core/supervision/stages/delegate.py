@@ -245,8 +245,8 @@ def read_answer(finished: Finished, log: Path | None = None) -> AgentAnswer:
         problem = "it printed more output than is kept"
     elif rc:
         error = document.get("error")
-        told = clean_line(error, 400) if isinstance(error, str) and error else last_error(finished)
-        problem = with_who(told, finished.err)
+        message = clean_line(error, 400) if isinstance(error, str) and error else last_error(finished)
+        problem = with_who(message, finished.err)
     tokens = token_count(document) or tokens_in(finished.err) or tokens_in(str(document.get("stderr") or ""))
     return AgentAnswer(clean_block(text), rc, tokens, money(document.get("cost_usd")) or 0.0, problem, log)
 

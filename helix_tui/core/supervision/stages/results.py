@@ -135,7 +135,7 @@ class LoopTurn(Struct, frozen=True):
         """Why ddx picked nothing, in its own words: April names beads, head counts them."""
         detail = self.document.get("no_ready_work_detail")
         said = [
-            f"{name.replace('_', ' ')}: {_told(value)}"
+            f"{name.replace('_', ' ')}: {_in_words(value)}"
             for name, value in (detail.items() if isinstance(detail, dict) else ())
             # Go writes a time that was never set as 0001-01-01
             if value and name != "execution_ready" and not str(value).startswith("0001-")
@@ -143,7 +143,7 @@ class LoopTurn(Struct, frozen=True):
         return clean_line(", ".join(filter(None, [self.exit_reason.replace("_", " "), *said])), 300)
 
 
-def _told(value: object) -> str:
+def _in_words(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 

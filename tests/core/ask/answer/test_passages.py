@@ -281,7 +281,7 @@ def test_a_word_that_turns_the_question_stands_in_what_is_quoted() -> None:
 )
 def test_a_yes_or_no_is_answered_by_one_sentence_that_says_all_of_it(tmp_path: Path, said: str, found: str) -> None:
     write(tmp_path, {"docs/tile.md": f"# Casimir tile\n\n{said}\n", "src/tile.py": "def tile_pressure(gap): ...\n"})
-    assert run_of(tmp_path, "Is the Casimir tile pressure in GPa?").told == found
+    assert run_of(tmp_path, "Is the Casimir tile pressure in GPa?").kind == found
 
 
 @pytest.mark.parametrize(
