@@ -179,7 +179,14 @@ KEYS: tuple[Key, ...] = (
     ),
     Key("find.next", "n", "next_match", "next match", "list", "Next row that matches."),
     Key("find.previous", "N", "previous_match", "match before", "list", "Previous row that matches."),
-    Key("ask.new", "i", "ask", "ask", "ask,queue", "Ask the repository; in the queue, about this bead."),
+    Key(
+        "ask.new",
+        "i",
+        "ask",
+        "ask",
+        "ask,queue",
+        "Ask the repository (a word typed in Ask does too); in the queue, about this bead.",
+    ),
     Key("ask.on", "I", "ask_on", "follow up", "ask", "Follow up: a question that keeps the evidence of this answer."),
     Key(
         "ask.again",

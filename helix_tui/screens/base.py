@@ -6,7 +6,7 @@ palette is one of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
@@ -582,9 +582,15 @@ class HelixScreen(Dismissal):
         # from the app: a key that a screen sends does not come as far as the screen itself
         self.app.call_later(self.app.simulate_key, event.name)
 
-    async def take_letter(self, letter: str, *, bound: bool) -> bool:
-        """Take a pressed key as the begin of a text, as Ask does; ``bound`` where it did something as a key."""
-        del letter, bound
+    async def take_letter(self, letter: str, does: str, act: Callable[[], Awaitable[object]]) -> bool:
+        """Take a pressed key as the begin of a text, as Ask does, or leave it a key.
+
+        Args:
+            letter: the key as people write it.
+            does: the id of the key that it is here; empty where it is none.
+            act: presses that key.
+        """
+        del letter, does, act
         return False
 
     async def action_step_back(self) -> None:

@@ -457,13 +457,24 @@ class Traveller(App[int]):
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
         """Textual's own; a key that nothing is bound to says where it means something, or what does it here."""
         # Textual asks twice for each key: for bindings with priority first
-        done = await super()._check_bindings(key, priority)
         screen = self.screen
         if priority or not isinstance(screen, HelixScreen):
-            return done
-        if await screen.take_letter(as_typed(key), bound=done):
+            return await super()._check_bindings(key, priority)
+        if await screen.take_letter(as_typed(key), self._does(key), partial(self._press, key)):
             self._unknown_key = ""
-        elif not done and key != self._unknown_key:
+            return True
+        return await self._press(key)
+
+    def _does(self, key: str) -> str:
+        """The id of what a key does now; empty where it does nothing."""
+        for _, bindings in self.screen._modal_binding_chain:
+            for binding in bindings.key_to_bindings.get(key, ()):
+                return binding.id or binding.action
+        return ""
+
+    async def _press(self, key: str) -> bool:
+        done = await super()._check_bindings(key)
+        if not done and key != self._unknown_key:
             self._unknown_key = key
             self.say(instead_of(key, self.keymap))
         elif done:

@@ -37,9 +37,10 @@ def app(console: MakeConsole, monkeypatch: pytest.MonkeyPatch) -> Console:
 
 
 async def settled(pilot: Pilot[int]) -> AskScreen:
-    """Until nothing is being read or answered."""
+    """Until no key waits, and nothing is being read or answered."""
     screen = pilot.app.screen
     assert isinstance(screen, AskScreen)
+    await screen.line._end_waiting()
     for _ in range(4):
         await pilot.pause()
         if screen.questions is not None:
@@ -75,8 +76,11 @@ async def test_where_one_pane_shows_it_is_the_answer_once_one_asked(app: Console
         assert not app.sees("restore_panels")
 
 
-@pytest.mark.parametrize("keys", ["to", "how ", "what ", "Is "])
-async def test_typing_begins_a_question_with_every_letter(app: Console, keys: str) -> None:
+@pytest.mark.parametrize("keys", ["to", "how ", "what ", "Is ", "Why ", "quite ", "model ", "All ", "TODO ", "list "])
+async def test_typing_begins_a_question_with_every_letter(
+    app: Console, monkeypatch: pytest.MonkeyPatch, keys: str
+) -> None:
+    monkeypatch.setattr("helix_tui.screens.ask.answers.LETTER_WAITS", 600.0)
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await settled(pilot)
         screen.line._typed_at = monotonic()
@@ -85,9 +89,29 @@ async def test_typing_begins_a_question_with_every_letter(app: Console, keys: st
         assert screen.prompt is not None
         assert screen.prompt._field.value == keys
         assert not any("does nothing here" in notice.message for notice in app._notifications)
+        assert (screen.with_model, screen.depth, len(app.screen_stack)) == (False, "root_to_anchor", 1)
         await pilot.press("escape")
         await pilot.pause()
         assert screen.prompt is None
+
+
+@pytest.mark.parametrize("after", ["wait", "m", "j", "R", "enter", "6"])
+async def test_a_letter_alone_is_a_key(app: Console, monkeypatch: pytest.MonkeyPatch, after: str) -> None:
+    if after == "wait":
+        monkeypatch.setattr("helix_tui.screens.ask.answers.LETTER_WAITS", 0.01)
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await settled(pilot)
+        await pilot.press("m")
+        for _ in range(500):
+            if after != "wait" or screen.with_model:
+                break
+            await pilot.pause(0.01)
+        await pilot.press(*(() if after == "wait" else (after,)))
+        await screen.line._end_waiting()
+        await pilot.pause()
+        assert screen.with_model is (after != "m")  # the same once more is that key twice
+        assert screen.prompt is None
+        assert app.current_mode == ("journal" if after == "6" else "ask")
 
 
 async def test_keys_that_move_are_no_begin_of_a_question(app: Console, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,6 +13,7 @@ from textual import on
 from textual.app import App, ComposeResult
 from textual.containers import Vertical
 from textual.message import Message
+from textual.timer import Timer
 from textual.worker import Worker
 
 from helix_tui.core.ask.index.index import State
@@ -225,6 +226,13 @@ LEAST_TYPED = 3
 """Characters from which files are looked for."""
 TYPED_TOGETHER = 2.0
 """Seconds within which letters are typed as one word: `how` begins with a key of lists."""
+LETTER_WAITS = 0.35
+"""Seconds for which a letter that is a key waits for another one: fingers that write take half of that."""
+AT_ONCE = {
+    *("move.down", "move.up", "move.first", "move.last", "move.fold", "move.next-part", "move.previous-part"),
+    *("ask.new", "ask.on"),
+}
+"""Keys that wait for nothing: they only move, or open the line themselves."""
 MOST_WAYS = 8
 MOST_FILES = 5
 """Files among the ways to go on; the pane shows more of them."""
@@ -276,8 +284,8 @@ def index_words(state: State, *, narrow: bool) -> str:
 class QuestionLine:
     """A question that is being typed: the files that speak to it so far, and what it follows."""
 
-    def __init__(self, jobs: Jobs, shown: Callable[[], None]) -> None:
-        """``shown`` is called when other files than before speak to the text."""
+    def __init__(self, jobs: Jobs, shown: Callable[[], None], set_timer: Callable[..., Timer]) -> None:
+        """``shown`` is called when other files than before speak to the text; ``set_timer`` is the screen's."""
         self.text = ""
         """What is being typed, while its files show; empty otherwise."""
         self.files: tuple[FoundFile, ...] = ()
@@ -285,25 +293,60 @@ class QuestionLine:
         """The run that the question goes on from."""
         self._jobs = jobs
         self._shown = shown
+        self._set_timer = set_timer
         self._letters = ""
-        """Letters that were keys, typed one right after the other."""
+        """Letters that were typed one right after the other."""
         self._typed_at = 0.0
+        self._held: tuple[str, Callable[[], Awaitable[object]]] | None = None
+        """A letter that waits for the next one, and what presses it as a key."""
+        self._waiting: Timer | None = None
 
-    async def take_letter(self, letter: str, bound: bool, begin: Callable[[str], Awaitable[None]]) -> bool:
-        """Begin a question with a letter that no key has, and with those that were typed together with it.
+    async def take_letter(
+        self, letter: str, does: str, act: Callable[[], Awaitable[object]], begin: Callable[[str], Awaitable[None]]
+    ) -> bool:
+        """Take a pressed key as the begin of a question, or let it wait; False where it is to be a key at once.
 
-        Returns whether it began; a letter that a key has only stays in mind for the next one.
+        A letter that is no key begins a question, with the letters that were typed right before it. One that is a key
+        waits a moment: where another letter follows, both begin a question (`Why`, `quite`), and no key was pressed.
+
+        Args:
+            does: the id of the key that it is here; empty where it is none.
+            act: presses that key.
+            begin: opens the line with a text in it.
         """
         now = monotonic()
         if now - self._typed_at > TYPED_TOGETHER or letter in self._letters:
             self._letters = ""  # who presses a key again moves and does not write
-        self._typed_at = now
-        before, self._letters = self._letters, self._letters + letter if len(letter) == 1 and letter.isalpha() else ""
-        if bound or not self._letters:
+        writes = len(letter) == 1 and letter.isalpha()
+        # hardly a word goes on with j or k
+        waited = await self._end_waiting(letter if writes and does not in ("move.down", "move.up") else "")
+        if not writes:
+            self._letters = ""
             return False
-        self._letters = ""
-        await begin(before + letter)
+        self._typed_at = now
+        self._letters += letter
+        if does and not waited:
+            if does not in AT_ONCE:
+                self._held = letter, act
+                self._waiting = self._set_timer(LETTER_WAITS, self._end_waiting)
+            return does not in AT_ONCE
+        word, self._letters = self._letters, ""
+        await begin(word)
         return True
+
+    async def _end_waiting(self, letter: str = "") -> bool:
+        """Press the key that waits, unless a letter came that makes a word of both; whether it makes one."""
+        if self._held is None:
+            return False
+        (first, act), self._held = self._held, None
+        if self._waiting is not None:
+            self._waiting.stop()
+        # no word goes on with a capital behind a small letter: `m` and `R` are two keys
+        if letter and letter != first and not (first.islower() and letter.isupper()):
+            return True
+        self._letters = "" if letter else self._letters
+        await act()
+        return False
 
     def find(self, text: str, session: AskSession | None) -> None:
         """Look for the files that speak to a text, in a thread; the newest text counts."""

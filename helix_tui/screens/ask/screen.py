@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -68,7 +68,7 @@ class AskScreen(PanedScreen):
     NAME = "ask"
     PANES = "#ask-panes"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("ask")]
-    FOOTER = ("ask.new", "ask.on", "go.open", "go.view", "ask.model", "app.help")
+    FOOTER = ("ask.new=ask, or type", "ask.on", "go.open", "go.view", "ask.model", "app.help")
     READING_FOOTER = ("go.open", "go.back", "ask.on", "go.view", "move.next-part", "app.help")
     CLARIFY_FOOTER = ("ask.first", "ask.second", "ask.new", "go.view", "app.help")
 
@@ -93,7 +93,7 @@ class AskScreen(PanedScreen):
         self._rest: Timer | None = None
         self._jobs = Jobs(self)
         self._archived: ArchivedAttempts | None = None
-        self.line = QuestionLine(self._jobs, self._show_line)
+        self.line = QuestionLine(self._jobs, self._show_line, self.set_timer)
 
     def compose_body(self) -> ComposeResult:
         """Questions and steps on the left, the run under the cursor on the right."""
@@ -199,7 +199,7 @@ class AskScreen(PanedScreen):
             rows.append(RunRow("ready", note="suggested questions"))
             rows += [RunRow(f"{READY}{text}", text) for text in ready]
         if not rows:
-            rows.append(RunRow("none", note="nothing asked yet: i asks"))
+            rows.append(RunRow("none", note="nothing asked yet: type a question"))
         self.list.show(RunRows(rows, self.console.now()))
         if self.questions is not None:
             self._say_index(self.questions.state)
@@ -278,7 +278,7 @@ class AskScreen(PanedScreen):
     async def action_ask_on(self) -> None:
         """Type a question that keeps the evidence of the answer that is shown."""
         if self.document is None or self.key not in self.view.loaded:
-            self.console.say("no answer to continue from: i asks", "warning")
+            self.console.say("no answer to continue from: type a question", "warning")
             return
         await self.begin("", follows=self.key)
 
@@ -291,9 +291,14 @@ class AskScreen(PanedScreen):
             self.prompt = Prompt("follow up" if follows else "ask", self._ways_on, text=text)
             await self.mount(self.prompt)
 
-    async def take_letter(self, letter: str, *, bound: bool) -> bool:
-        """A letter that no key has begins a question, with the letters that were typed right before it."""
-        return self.prompt is None and await self.line.take_letter(letter, bound, self.begin)
+    async def take_letter(self, letter: str, does: str, act: Callable[[], Awaitable[object]]) -> bool:
+        """Letters that are typed one right after the other begin a question."""
+
+        async def press() -> None:
+            if self.is_current:  # nobody has gone elsewhere by the mouse meanwhile
+                await act()
+
+        return self.prompt is None and await self.line.take_letter(letter, does, press, self.begin)
 
     def _ways_on(self, text: str, cursor: int) -> list[Completion]:
         """Questions that are ready, those asked before, and files."""
