@@ -35,7 +35,8 @@ from helix_tui.garbage import GarbageCollection, set_thresholds, settle_memory
 from helix_tui.keymap import bindings, checked_keymap
 from helix_tui.screens import MODES, SCREENS, SHEETS, to_import_ahead
 from helix_tui.screens.background import Closed, LoopCloser, Workers
-from helix_tui.screens.base import NARROW, POSTURES, HelixScreen
+from helix_tui.screens.base import HelixScreen
+from helix_tui.screens.layout import BREAKPOINTS, NARROW
 from helix_tui.screens.navigation import Traveller
 from helix_tui.settings import Layout, Settings, ViewBook
 from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES
@@ -106,7 +107,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         *sorted(_HERE.glob("screens/**/*.tcss")),
     ]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *bindings("tour")]
-    HORIZONTAL_BREAKPOINTS = list(POSTURES)
+    HORIZONTAL_BREAKPOINTS = list(BREAKPOINTS)
     VERTICAL_BREAKPOINTS = [(0, "-low"), (8, "-tall")]
     MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {**MODES}
     DEFAULT_MODE = "queue"
@@ -190,7 +191,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self._problems: list[str] = []
         self.keymap: dict[str, str] = {}
         if pane:
-            self.HORIZONTAL_BREAKPOINTS = [entry for entry in POSTURES if entry[1] in NARROW]
+            self.HORIZONTAL_BREAKPOINTS = [entry for entry in BREAKPOINTS if entry[1] in NARROW]
         self._apply(settings or Settings(), theme)
 
     def _apply(self, settings: Settings, theme: str | None) -> None:

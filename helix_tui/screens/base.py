@@ -32,6 +32,7 @@ from textual.widgets import Button, Input, OptionList
 from helix_tui.core.ground.time import NS
 from helix_tui.keymap import BY_ID, bindings, names
 from helix_tui.screens import TABS
+from helix_tui.screens.layout import BREAKPOINTS
 from helix_tui.screens.status_bar_model import notice_forms, pulse_facts
 from helix_tui.widgets.base.line import Line, SpanLine, fit
 from helix_tui.widgets.base.row_source import Gesture
@@ -269,17 +270,11 @@ def let_widgets_go() -> None:
 
 let_widgets_go()
 
-POSTURES = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100, "-split"), (140, "-wide"))
-"""Widths from which a layout holds, as Textual's breakpoints."""
-
 AGES_EVERY = 10 * NS
 """How often the ages in what is read are written again; those in lists go on every second."""
 
 TRY_AGAIN = "app.try-again"
 """The key that shows again what failed."""
-
-NARROW = ("-tiny", "-strip", "-side")
-"""Postures of a pane beside an agent."""
 
 
 class Console(Protocol):
@@ -365,7 +360,7 @@ class TooSmall(SpanLine):
 
 def breakpoint_of(app: App[Any]) -> str:
     """The layout that an app's screens take at its present width, without its dash."""
-    limits = app.HORIZONTAL_BREAKPOINTS or POSTURES
+    limits = app.HORIZONTAL_BREAKPOINTS or BREAKPOINTS
     found = [name for start, name in limits if start <= app.size.width]
     return found[-1].lstrip("-") if found else "split"
 
@@ -422,7 +417,7 @@ class HelixScreen(Dismissal):
         yield TooSmall()
 
     def take_breakpoint(self) -> None:
-        """Wear the class of the present width, as Textual will on every later resize."""
+        """Take the class of the present width, as Textual does on every later resize."""
         breakpoints = self.app.HORIZONTAL_BREAKPOINTS or []
         worn = [name for least, name in breakpoints if self.app.size.width >= least][-1:]
         self.update_classes({name: name in worn for _, name in breakpoints}, update=False)

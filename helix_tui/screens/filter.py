@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
-from helix_tui.screens.layout import PanedScreen
+from helix_tui.screens.panes import PanedScreen
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 

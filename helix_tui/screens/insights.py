@@ -21,9 +21,9 @@ from helix_tui.core.insights.cells import known
 from helix_tui.core.insights.report import Report, read_measures, read_report
 from helix_tui.core.supervision.run_state.budget import with_memories_given
 from helix_tui.keymap import bindings
-from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
-from helix_tui.screens.layout import PanedScreen, keep
+from helix_tui.screens.layout import NARROW
+from helix_tui.screens.panes import PanedScreen, keep
 from helix_tui.widgets.base.line import SpanLine, ascii_only, fit, packed, palette_of, to_strip, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.empty_state import EmptyState, empty_state

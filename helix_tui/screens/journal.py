@@ -24,10 +24,10 @@ from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_age, format_instant
 from helix_tui.keymap import bindings
 from helix_tui.screens.background import Jobs
-from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.editing.requests import ChangeRequest, RestoreRequest, UndoRequest
 from helix_tui.screens.filter import FilteringScreen
+from helix_tui.screens.layout import NARROW
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
@@ -255,7 +255,7 @@ class JournalScreen(FilteringScreen):
             self._show_rows()
 
     def show_ages(self) -> None:
-        """Those of the change's detail."""
+        """Show the ages in the detail of a change."""
         if self.detail.size.width:
             self._show_detail()
 

@@ -27,7 +27,8 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import BY_ID, KEYS, Key, as_typed, instead_of, shown, taken_by
 from helix_tui.screens import HOME, SCREENS
-from helix_tui.screens.base import NARROW, HelixScreen, breakpoint_of
+from helix_tui.screens.base import HelixScreen, breakpoint_of
+from helix_tui.screens.layout import NARROW
 from helix_tui.themes import THEMES
 from helix_tui.widgets.chrome.header import StatusBar, Tabs
 
@@ -493,7 +494,7 @@ class Traveller(App[int]):
     def offer_tour(self) -> None:
         """At the first start: say that there is a tour, where there is room; no start after it does."""
         from helix_tui.screens.help import LEAST
-        from helix_tui.screens.layout import keep
+        from helix_tui.screens.panes import keep
 
         room = self.size.width >= LEAST.width and self.size.height >= LEAST.height
         if room and self.kept.first_start and isinstance(self.screen, HelixScreen):

@@ -17,7 +17,8 @@ from textual.screen import ModalScreen
 from textual.widget import Widget
 
 from helix_tui.keymap import bindings
-from helix_tui.screens.base import NARROW, HelixScreen, TooSmall
+from helix_tui.screens.base import HelixScreen, TooSmall
+from helix_tui.screens.layout import NARROW
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Rows

@@ -130,7 +130,7 @@ class Form(Vertical):
     """
 
     class Changed(Message):
-        """A text is another one."""
+        """A text has changed."""
 
     def __init__(self, fields: Sequence[FormField]) -> None:
         super().__init__()

@@ -77,7 +77,7 @@ def test_a_day_is_told_by_its_attempts_and_its_run(
 
 
 def test_a_day_without_records_is_told_so(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert "Nothing is recorded of 2026-08-05" in _ask(root, "what happened on 2026-08-05?", capsys)["answer"]
+    assert "Nothing is recorded for 2026-08-05" in _ask(root, "what happened on 2026-08-05?", capsys)["answer"]
 
 
 def test_an_account_tells_of_the_last_attempt_and_its_review(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -36,7 +36,7 @@ from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
 from helix_tui.core.supervision.loop.work import RunOptions
 from helix_tui.core.supervision.run_state.budget import NO_LIMITS, Budget, Limits, parse_limits
-from helix_tui.core.supervision.run_state.control import Control, active_run, start_run, stop_run
+from helix_tui.core.supervision.run_state.start_pause_stop import Control, active_run, start_run, stop_run
 from helix_tui.core.supervision.run_state.state import AlreadyRunning, Holder
 from helix_tui.core.supervision.stages.delegate import Delegate, environment_options
 from helix_tui.core.supervision.stages.injection import THRESHOLD

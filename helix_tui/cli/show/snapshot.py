@@ -110,7 +110,7 @@ class StillFeed:
         self._on_change = on_change
 
     def start(self) -> None:
-        """Say that there it is."""
+        """Pass the one snapshot on."""
         self._on_change(self.snapshot, Change(everything=True))
 
     def painted(self) -> None:

@@ -418,7 +418,7 @@ def untried(dialect: Dialect | None) -> Remark | None:
         f"the installed ddx could not be tried ({dialect.doubt}): ready is judged by the rules of the DDx that wrote"
         " this tracker; run `helix-tui doctor`",
         (
-            "the installed ddx could not be tried, ready follows the tracker: run `helix-tui doctor`",
+            "the installed ddx could not be tried, so the tracker says what is ready: run `helix-tui doctor`",
             "ddx could not be tried: run `helix-tui doctor`",
         ),
     )

@@ -208,7 +208,7 @@ class Estimate(Struct, frozen=True):
             return "no attempt so far"
         if not self.priced:
             return "the cost of past attempts is unknown"
-        return f"what it cost is known of {counted(self.priced, 'past attempt')}, and {FEWEST_PRICED} are needed"
+        return f"what it cost is known for {counted(self.priced, 'past attempt')}, and {FEWEST_PRICED} are needed"
 
     def describe_time(self) -> str:
         """``1h 20m (50m 00s–2h 10m)``; empty where it is not known."""

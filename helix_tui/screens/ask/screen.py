@@ -35,8 +35,8 @@ from helix_tui.screens.ask.answers import (
     open_record,
 )
 from helix_tui.screens.background import Jobs
-from helix_tui.screens.base import NARROW
-from helix_tui.screens.layout import PanedScreen
+from helix_tui.screens.layout import NARROW
+from helix_tui.screens.panes import PanedScreen
 from helix_tui.settings import load_settings
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.header import Caption

@@ -367,7 +367,7 @@ class HalfWaySheet(Sheet):
             return "The change was made anyway; u undoes it."
         back = "u undoes what was done." if entry.undoable else clean_line(entry.why_not, 300)
         changed = len(entry.after)
-        return f"{counted(changed, 'bead')} changed and stay{'s' * (changed == 1)} so; {back}"
+        return f"{counted(changed, 'bead')} changed and remain{'s' * (changed == 1)} so; {back}"
 
     def action_undo(self) -> None:
         """Take back what was done, seen before."""
@@ -467,7 +467,7 @@ class PreviewSheet(Sheet):
             )
 
     def _show_again(self, error: PlanChanged) -> None:
-        """Nothing ran: the queue is another one, and so is the plan."""
+        """Nothing ran: the queue has changed, and so has the plan."""
         self.console.push_screen(PreviewSheet(self.request, self._ended, changed=error))
 
     def _take_back(self) -> None:

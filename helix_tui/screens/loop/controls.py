@@ -33,7 +33,7 @@ from helix_tui.core.supervision.run_state.budget import (
     read_budget,
     write_budget,
 )
-from helix_tui.core.supervision.run_state.control import (
+from helix_tui.core.supervision.run_state.start_pause_stop import (
     DDX_PATIENCE_S,
     StopEnding,
     active_run,

@@ -20,14 +20,14 @@ from helix_tui.core.ddx.attempts.evidence import interpret
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.keymap import bindings
-from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 from helix_tui.screens.editing.keys import BeadKeys
 from helix_tui.screens.external_editor import open_at, open_first_change
 from helix_tui.screens.filter import FilteringScreen
-from helix_tui.screens.layout import keep
+from helix_tui.screens.layout import NARROW
 from helix_tui.screens.loop.attempt_screen import AttemptView
 from helix_tui.screens.loop.attempt_stream import AttemptStream, RunTail
+from helix_tui.screens.panes import keep
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.empty_state import EmptyState, empty_state

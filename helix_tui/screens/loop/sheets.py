@@ -322,7 +322,7 @@ class LoopSheet(ChoiceSheet):
                 "s",
                 "s",
                 "start",
-                "asks first; runs in the background, beyond the console",
+                "asks first; keeps running when the console is left",
                 self._ask_to_start,
                 off or ("it is already running" if active else shut),
             )

@@ -20,10 +20,10 @@ from helix_tui.core.memory.changes import MemoryChange
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
 from helix_tui.keymap import bindings
 from helix_tui.screens.background import Jobs
-from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.editing.requests import request_for
 from helix_tui.screens.filter import FilteringScreen
+from helix_tui.screens.layout import NARROW
 from helix_tui.screens.memory import changes as corrections
 from helix_tui.screens.memory import changes as doing
 from helix_tui.screens.memory import view_state as shelving

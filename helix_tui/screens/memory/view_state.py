@@ -294,7 +294,7 @@ def _workspace_row(each: TaskWorkspace) -> Row:
 
 
 def counts(memory_view: MemoryViewState, width: int) -> str:
-    """How many of what, in as many words as there is room for beside the views."""
+    """How many there are of each kind, in the longest form that fits beside the views."""
     health = memory_view.health
     if health is None:
         return ""

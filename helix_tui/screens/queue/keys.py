@@ -18,7 +18,7 @@ from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.snapshot.snapshot import Change
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.filter import FilteringScreen
-from helix_tui.screens.layout import keep
+from helix_tui.screens.panes import keep
 from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.screens.status_bar_model import notice_forms
 from helix_tui.settings import SavedView

@@ -31,10 +31,10 @@ from helix_tui.core.beads.views import (
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.snapshot.snapshot import Change
 from helix_tui.keymap import bindings
-from helix_tui.screens.base import NARROW
 from helix_tui.screens.editing.keys import MarkKeys
 from helix_tui.screens.external_editor import open_first_change
 from helix_tui.screens.filter import FilteringScreen
+from helix_tui.screens.layout import BROAD, NARROW
 from helix_tui.screens.queue.bead_screen import BeadDetails, strip_rows
 from helix_tui.screens.queue.keys import Along, SliceKeys
 from helix_tui.widgets.base.row_list import RowList
@@ -50,9 +50,6 @@ if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
     from helix_tui.screens.loop.attempt_stream import AttemptStream
     from helix_tui.widgets.rows.attempts import RunningPanel
-
-BROAD = 200
-"""Cells from which list, detail and attempts are side by side; below, attempts are under the detail."""
 
 DETAIL_DELAY = 0.06
 """Seconds that the cursor rests before the detail follows: holding a key down never waits for it."""

@@ -141,7 +141,7 @@ class RowList(PaintedRows, can_focus=True):
             self.post_message(self.Selected(self, self.selected_key))
 
     def _arrange(self) -> None:
-        """The source or the size is another one: where do its rows go? Here, one below the other."""
+        """Lay the rows out anew, for another source or size: here, one below the other."""
 
     def settle(self) -> None:
         """The cursor is meant to be where it stands now, wherever it came from."""

@@ -70,7 +70,7 @@ class Prompt(Vertical):
     """
 
     class Changed(Message):
-        """The text is another one."""
+        """The text has changed."""
 
         def __init__(self, prompt: Prompt, text: str, unfinished: bool) -> None:
             super().__init__()

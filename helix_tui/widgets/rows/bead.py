@@ -112,7 +112,7 @@ def _epic(bead: Bead, world: RowContext) -> Span:
 
 
 def _labels(bead: Bead, world: RowContext) -> Span:
-    """Areas first, without the word: they are what beads differ in."""
+    """Areas first, without the word `area`: they tell beads apart best."""
     areas = [label.removeprefix("area:") for label in bead.labels if label.startswith("area:")]
     others = [label for label in bead.labels if not label.startswith("area:")]
     return clean_line(" ".join([*areas, *others]), 60), "muted"

@@ -429,8 +429,8 @@ def test_a_wish_that_this_ddx_has_no_option_for_is_told(helix: Any, stage: Stage
     )
     ran = helix(world, "check", "--agent", "codex", "--effort", "high")
     assert "NEXT_ACTION: WAIT" in ran.out
-    assert "does not take --harness: codex is not asked for" in ran.err
-    assert "does not take --effort: high is not asked for" in ran.err
+    assert "does not take --harness: codex is not passed on" in ran.err
+    assert "does not take --effort: high is not passed on" in ran.err
     assert "takes no" not in helix(world, "frame").err
 
 

@@ -35,13 +35,13 @@ def test_of_a_past_without_a_cost_no_cost_is_estimated() -> None:
     assert found.seconds.middle == 180
     assert estimate([], 3).describe_usd() == "no estimate: no attempt so far"
     few = estimate([attempt(1, 0.5), attempt(2, None), attempt(3, None)], 3)
-    assert few.describe_usd() == "no estimate: what it cost is known of 1 past attempt, and 3 are needed"
+    assert few.describe_usd() == "no estimate: what it cost is known for 1 past attempt, and 3 are needed"
 
 
 def test_the_number_that_is_said_to_be_needed_is_the_bound(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(forecast, "FEWEST_PRICED", 5)
     few = estimate([attempt(n, 0.5) for n in range(4)], 3)
-    assert few.describe_usd() == "no estimate: what it cost is known of 4 past attempts, and 5 are needed"
+    assert few.describe_usd() == "no estimate: what it cost is known for 4 past attempts, and 5 are needed"
 
 
 def test_equal_attempts_cost_what_they_cost() -> None:

@@ -51,7 +51,7 @@ def test_only_the_verbs_that_answer_are_used(tmp_path: Path) -> None:
 
 def test_a_wish_that_a_command_does_not_carry_is_named() -> None:
     assert unheard(("work", "--model", "m"), AgentChoice("codex", "m")) == (
-        "this ddx does not take --harness: codex is not asked for",
+        "this ddx does not take --harness: codex is not passed on",
     )
 
 

@@ -328,7 +328,7 @@ def describe_day(day: DayOfWork, *, title: Callable[[str], str]) -> RecordAnswer
 
 
 def _no_day(day: str) -> str:
-    return f"Nothing is recorded of {day}: no attempt ended, no run was logged." if day else "No run is recorded."
+    return f"Nothing is recorded for {day}: no attempt ended, no run was logged." if day else "No run is recorded."
 
 
 # --- accounts ---------------------------------------------------------------------------------------------

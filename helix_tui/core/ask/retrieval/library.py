@@ -37,7 +37,7 @@ class Records(Protocol):
     """Beads, attempts, reviews, memories and runs of one project, searchable; passages of role ``record``."""
 
     def refresh(self, commits: Sequence[PastCommit]) -> None:
-        """See what there is now; ``commits`` say which files belong to which bead."""
+        """Bring the index up to date; ``commits`` say which files belong to which bead."""
         ...
 
     def search(self, text: str, *, spans: int = 24, kinds: Sequence[str] = ()) -> Sequence[Span]:

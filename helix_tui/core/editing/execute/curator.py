@@ -236,7 +236,7 @@ class Curator:
         return self._planned(kind, title, make, queue_state or self.look())
 
     def unread(self, queue_state: QueueState) -> tuple[str, ...]:
-        """What lines that cannot be read mean for a write now."""
+        """What is to be said of unreadable lines before a write."""
         executable = self.executable(queue_state.queue.default_era)
         return tuple(unread_warning(queue_state.tracker, executable.embedded))
 

@@ -57,7 +57,7 @@ def plan_rank(writing: PlanBuilder, operation: Operation) -> None:
     if other not in overlay:
         raise OperationRefused(f"there is no bead {called(other)} in the tracker; look it up with `helix-tui queue`")
     if other not in others:
-        raise OperationRefused(f"{called(other)} has another priority than {called(bead_id)}; give both the same first")
+        raise OperationRefused(f"{called(other)} and {called(bead_id)} differ in priority; give both the same first")
     place = others.index(other) + (1 if after else 0)
     words = ("bead", "queue", "move", bead_id, "--before" if before else "--after", other)
     ripple = {moved: {"queue-rank": number} for moved, number in _ranks(overlay, others, bead_id, place).items()}

@@ -104,7 +104,7 @@ def leases_lost(steps: Iterable[CommandStep]) -> tuple[str, ...]:
     changed = {bead_id for step in steps for edits in (step.edits, step.ripple) for bead_id in edits if edits[bead_id]}
     freed = {bead_id: None for step in steps for bead_id, held in step.leases.items() if not held}
     return tuple(
-        f"the lease of {called(bead_id)} was its worker's, and no command writes it again"
+        f"the lease of {called(bead_id)} belonged to its worker, and no command restores it"
         for bead_id in freed
         if bead_id not in changed
     )

@@ -35,7 +35,7 @@ from helix_tui.core.supervision.run_state.budget import (
     budget_of,
     budget_uses,
 )
-from helix_tui.core.supervision.run_state.control import LoopRequest, read_request
+from helix_tui.core.supervision.run_state.start_pause_stop import LoopRequest, read_request
 from helix_tui.core.supervision.run_state.state import RunState, load_state
 from helix_tui.core.supervision.run_state.status import NO_STATE, RunStatus, run_status
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts
@@ -90,7 +90,7 @@ class DocumentFacts(Struct):
     _changes: tuple[Documents, tuple[DocumentChange, ...], float] | None = None
 
     def look(self, project: Project, beads: Mapping[str, Bead]) -> DocumentLook:
-        """What they say now: conflicts are found once a reading."""
+        """What the documents say now; conflicts are looked for once a reading."""
         known = self.governing.get()
         if self._conflicts is None or self._conflicts[0] is not known:
             self._conflicts = (known, find_conflicts(known))

@@ -238,7 +238,7 @@ def _beginnings(
     stoppage: Stoppage | None,
     tracker: Tracker,
 ) -> dict[str, int | None]:
-    """Since when what is no bead's own field waits, by the key of its need."""
+    """By the key of a need: since when it waits, where no field of a bead says so."""
     begun: dict[str, int | None] = {}
     for run in runs:
         for kind in ("dead_run", "silent_run"):

@@ -30,7 +30,7 @@ from helix_tui.core.supervision.loop.booking import Booking, TrackerCommit, take
 from helix_tui.core.supervision.loop.epic_focus import Curating
 from helix_tui.core.supervision.loop.passes import Passes, drifted_in, settle_documents
 from helix_tui.core.supervision.loop.work import LoopWork, Retry, Stop, Stopped, failure_class, stop_of
-from helix_tui.core.supervision.run_state.control import request
+from helix_tui.core.supervision.run_state.start_pause_stop import request
 from helix_tui.core.supervision.run_state.status import MOST
 from helix_tui.core.supervision.signals.hold import stale, undecided
 from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans
@@ -232,7 +232,7 @@ class Loop:
             self._tracker.note()
             self.curating.take_context_back()
         if review and any(result.bead_id != review for result in turn.results):
-            work.teller.always(f"ddx executed another bead than {called(review)}, with {agent_choice.harness}")
+            work.teller.always(f"ddx executed a bead other than {called(review)}, with {agent_choice.harness}")
         first, last = work.teller.block("ddx output", finished, work.clock())
         completed = self.booking.count(turn)
         who = next((result.harness for result in turn.results if result.harness), "ddx")

@@ -29,7 +29,7 @@ from helix_tui.core.supervision.run_state.budget import (
     budget_in_force,
     budget_uses,
 )
-from helix_tui.core.supervision.run_state.control import Control
+from helix_tui.core.supervision.run_state.start_pause_stop import Control
 from helix_tui.core.supervision.run_state.state import REASONS, RunState, denied_runs, save_state
 from helix_tui.core.supervision.run_state.status import Teller
 from helix_tui.core.supervision.signals.hold import FOR_DECISION

@@ -519,7 +519,7 @@ def bead_fingerprint(bead: Bead) -> str:
 
 
 def work_fields(bead: Bead) -> dict[str, Any]:
-    """A record without what a worker notes in it as it comes and goes, or a focus or a run holds back."""
+    """A record without the fields that workers, a focus or a run write in passing."""
     row = bead.document()
     held = FOCUS_MARK in row or UNDECIDED in row or DRIFTED in row
     return {

@@ -62,7 +62,7 @@ class AgentChoice(Struct, frozen=True):
         return {"--harness": self.harness, "--model": self.model, "--effort": self.effort}
 
     def for_agent(self, agent: str) -> AgentChoice:
-        """The choice for one of the two agents; a model belongs to the harness that it was named with."""
+        """The choice for one of the two agents; a model holds only for the harness that it was named with."""
         if agent == "primary" or not self.review_harness or self.review_harness == self.harness:
             return self
         return AgentChoice(self.review_harness, "", self.effort, self.review_harness)
@@ -295,7 +295,7 @@ def unheard(words: Sequence[str], agent_choice: AgentChoice) -> tuple[str, ...]:
     """Which of a person's choices a command does not carry, for this ddx takes no such option."""
     asked = (("--harness", agent_choice.harness), ("--model", agent_choice.model), ("--effort", agent_choice.effort))
     return tuple(
-        f"this ddx does not take {flag}: {clean_line(value, 60)} is not asked for"
+        f"this ddx does not take {flag}: {clean_line(value, 60)} is not passed on"
         for flag, value in asked
         if value and flag not in words
     )

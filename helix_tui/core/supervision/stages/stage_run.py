@@ -388,7 +388,7 @@ QUICK_LINES = 40
 
 
 def context_path(project: Project) -> Path:
-    """Where it stands."""
+    """The file that holds what agents are to know of the project."""
     return project.helix_dir / "context.md"
 
 

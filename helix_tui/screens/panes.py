@@ -1,0 +1,243 @@
+"""How a screen's room is shared out: zooming a pane, moving the split, choosing the columns of its list."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import ClassVar
+
+from textual import on
+from textual.binding import BindingType
+from textual.widget import Widget
+
+from helix_tui.core.ground.text import clean_line
+from helix_tui.keymap import bindings
+from helix_tui.screens.base import HelixScreen
+from helix_tui.screens.sheet import Sheet
+from helix_tui.widgets.base.row_list import RowList
+from helix_tui.widgets.base.row_source import Column
+from helix_tui.widgets.form import Page
+
+STEP = 10
+"""Hundredths by which a key moves the split."""
+
+LEAST, MOST = 20, 80
+"""Hundredths that the list of a screen has at least and at most."""
+
+
+class PanedScreen(HelixScreen):
+    """A screen with a list and what belongs to the row under its cursor, side by side or one over the other."""
+
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("panes")]
+    PANES: ClassVar[str] = ""
+    """The container whose two children are the list and what belongs to it."""
+    COLUMNS: ClassVar[Sequence[Column]] = ()
+    """Columns of the list, where they can be chosen."""
+
+    def on_mount(self) -> None:
+        """Put the split where it was left."""
+        super().on_mount()
+        self.place_split()
+
+    # --- zooming ------------------------------------------------------------------------------------------
+
+    @property
+    def zoomed(self) -> bool:
+        """Whether one pane has all the room."""
+        return bool(self.PANES) and self._container().has_class("-zoomed")
+
+    def _container(self) -> Widget:
+        return self.query_one(self.PANES)
+
+    def action_zoom(self) -> None:
+        """Give the focused pane all the room, or give it back."""
+        if not self.PANES or self.unzoom():
+            return
+        panes = self._container()
+        focused = self.focused
+        # the focus is on a list deep inside one of the two panes
+        mine = next((child for child in panes.children if focused in (child, *child.query("*"))), None)
+        if mine is None or sum(bool(child.size.width) for child in panes.children) < 2:
+            self.console.say("nothing to zoom: only one pane is shown")
+            return
+        panes.add_class("-zoomed")
+        mine.add_class("-zoom")
+
+    def unzoom(self) -> bool:
+        """Show all panes again; False where they show already."""
+        if not self.zoomed:
+            return False
+        panes = self._container()
+        panes.remove_class("-zoomed")
+        for child in panes.children:
+            child.remove_class("-zoom")
+        return True
+
+    async def action_step_back(self) -> None:
+        """From a zoomed pane to all of them; else one step back."""
+        if not self.unzoom():
+            await self.action_back()
+
+    def _focus_pane(self, step: int) -> None:
+        # while one pane is zoomed the next one has no size yet: it can be gone to once both show
+        if len(self.panes()) < 2 and self.unzoom():
+            self.call_after_refresh(super()._focus_pane, step)
+        else:
+            super()._focus_pane(step)
+
+    # --- the split ----------------------------------------------------------------------------------------
+
+    def action_split(self, step: int) -> None:
+        """Give the list more room, or less; from the end it begins again."""
+        if not self.PANES:
+            return
+        first, second = self._container().children[:2]
+        if not (first.size.width and second.size.width):
+            self.console.say("nothing to move: only one pane is shown")
+            return
+        share = self._share(first, second) + step * STEP
+        share = LEAST if share > MOST else MOST if share < LEAST else share
+        self.console.kept.move_split(self.NAME, share)
+        keep(self, self.console.kept.write)
+        self.place_split()
+
+    def _share(self, first: Widget, second: Widget) -> int:
+        """Hundredths that the first pane has now, to the next ten."""
+        one, other = first.outer_size, second.outer_size
+        if self._one_over_the_other():
+            return round(one.height / max(1, one.height + other.height) * 10) * STEP
+        return round(one.width / max(1, one.width + other.width) * 10) * STEP
+
+    def _one_over_the_other(self) -> bool:
+        layout = self._container().styles.layout
+        return layout is not None and layout.name == "vertical"
+
+    def place_split(self) -> None:
+        """Put the split where somebody left it; where nobody did, the stylesheet says."""
+        share = self.console.kept.split(self.NAME) if self.PANES else None
+        if share is None:
+            return
+        along, across = ("height", "width") if self._one_over_the_other() else ("width", "height")
+        for child, part in zip(self._container().children, (share, 100 - share), strict=False):
+            # both, since the share that was set for the other layout still stands there
+            setattr(child.styles, along, f"{part}fr")
+            setattr(child.styles, across, "1fr")
+
+    def on_resize(self) -> None:
+        """What was side by side may be one over the other now."""
+        self.call_after_refresh(self.place_split)
+
+    # --- columns ------------------------------------------------------------------------------------------
+
+    @cached_property
+    def chosen_columns(self) -> tuple[str, ...] | None:
+        """Names of the columns that somebody chose for the list; None where the width decides."""
+        return self.console.kept.columns(self.NAME)
+
+    def columns_changed(self) -> None:
+        """Other columns were chosen: show them."""
+
+    def action_columns(self) -> None:
+        """Choose the columns of the list."""
+        if not self.COLUMNS:
+            return
+
+        sheet = ColumnSheet(self.NAME, self.COLUMNS, self.chosen_columns, self.choose_columns)
+        self.app.push_screen(sheet, lambda _: keep(self, self.console.kept.write))
+
+    def choose_columns(self, names: Sequence[str] | None) -> None:
+        """Show these columns; None lets the width decide."""
+        self.console.kept.choose_columns(self.NAME, names)
+        self.chosen_columns = None if names is None else tuple(names)
+        self.columns_changed()
+
+
+def keep(screen: HelixScreen, write: Callable[[], None]) -> None:
+    """Write down what the user leaves for the next start, in a thread."""
+    app = screen.app
+
+    def work() -> None:
+        try:
+            write()
+        except OSError as error:
+            said = f"not kept for the next start: {clean_line(str(error), 200)}"
+            app.call_from_thread(screen.console.say, said, "warning")
+
+    # of the app, since a screen that leaves cancels its workers
+    app.run_worker(work, group="layout", thread=True)
+
+
+class ColumnSheet(Sheet):
+    """Every column that a list has, those that are shown first; the list underneath follows each key."""
+
+    SCOPE = "columns"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings("columns")]
+    FOOTER = ("change.mark=show", "columns.earlier", "columns.later", "columns.automatic", "go.back")
+
+    def __init__(
+        self,
+        of: str,
+        columns: Sequence[Column],
+        chosen: Sequence[str] | None,
+        choose: Callable[[Sequence[str] | None], None],
+    ) -> None:
+        """Make a sheet.
+
+        Args:
+            of: the list whose columns they are.
+            columns: all there are.
+            chosen: names of those shown, in order; None where the width decides.
+            choose: told of every change.
+        """
+        super().__init__(f"columns of the {of}")
+        self._columns = {column.name: column for column in columns}
+        self._chosen = None if chosen is None else [name for name in chosen if name in self._columns]
+        self._choose = choose
+
+    def write(self, page: Page) -> None:
+        """A line a column: whether it shows, its name, what it says."""
+        if self._chosen is None:
+            page.paragraph([("The width chooses the columns until you mark one with space.", "muted")])
+        shown = self._wanted()
+        for name in [*shown, *(name for name in self._columns if name not in shown)]:
+            column = self._columns[name]
+            box = ("■ ", "running") if name in shown else ("  ", "muted")
+            page.line([box, (f"{name:<12}", "text"), (column.help, "muted")], key=name)
+
+    def _wanted(self) -> list[str]:
+        if self._chosen is not None:
+            return self._chosen
+        return [name for name, column in self._columns.items() if not column.asked]
+
+    def _change(self, names: list[str] | None) -> None:
+        self._chosen = names
+        self._choose(names)
+        self.rewrite()
+
+    def action_mark(self) -> None:
+        """Show the column under the cursor, or show it no longer."""
+        name, shown = self.list.selected_key or "", self._wanted()
+        if name in shown:
+            self._change([other for other in shown if other != name])
+        elif name in self._columns:
+            self._change([*shown, name])
+
+    @on(RowList.Opened)
+    def open_row(self, event: RowList.Opened) -> None:
+        """Enter does what space does."""
+        event.stop()
+        self.action_mark()
+
+    def action_move_column(self, step: int) -> None:
+        """The column under the cursor changes place with the next one, or the one before."""
+        name, shown = self.list.selected_key or "", list(self._wanted())
+        if name not in shown:
+            return
+        at = shown.index(name)
+        to = min(max(at + step, 0), len(shown) - 1)
+        shown.insert(to, shown.pop(at))
+        self._change(shown)
+
+    def action_automatic(self) -> None:
+        """Let the width decide again."""
+        self._change(None)
