@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -17,11 +15,11 @@ from typing import Any
 import pytest
 
 from helix_tui.core.editing.execute import gate as executable
-from helix_tui.core.editing.execute.gate import EMBEDDED
 from helix_tui.screens.editing.preview import HalfWaySheet, PreviewSheet, TroubleSheet
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import ERAS, go_line, row
+from tests.programs import write_ddx
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.conftest import console as console  # a fixture of the screens' room
 from tests.screens.journal_host import at_rest
@@ -70,23 +68,7 @@ def ddx(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MakeDdx:
 
     def make(code: str, era: str = "head") -> Path:
         monkeypatch.setenv("HELIX_DDX_ERA", era)
-        path = tmp_path / "bin" / "ddx"
-        path.parent.mkdir(exist_ok=True)
-        count = str(tmp_path / "count")
-        path.write_text(
-            f"#!{sys.executable}\n"
-            "import os, subprocess, sys, time\n"
-            "args = sys.argv[1:]\n"
-            "def passed():\n"
-            f"    return subprocess.run({list(EMBEDDED)!r} + args).returncode\n"
-            "def number():\n"
-            f"    n = int(open({count!r}).read()) + 1 if os.path.exists({count!r}) else 1\n"
-            f"    open({count!r}, 'w').write(str(n))\n"
-            "    return n\n"
-            "if '--help' in args: sys.exit(passed())\n"
-            f"{code}\n"
-        )
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        path = write_ddx(tmp_path / "bin" / "ddx", code)
         monkeypatch.setenv("PATH", f"{path.parent}:{os.defpath}")
         monkeypatch.setenv("PYTHONPATH", str(Path(__file__).resolve().parents[2]))
         return path

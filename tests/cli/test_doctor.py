@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import socket
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from helix_tui.settings import settings_file
 from tests.cli.conftest import Cli
 from tests.cli.test_queue import ROWS, bead
 from tests.conftest import ProjectFactory
+from tests.programs import write_program
 
 
 @pytest.fixture(autouse=True)
@@ -126,7 +126,7 @@ def test_a_folder_without_records_is_the_first_thing_to_mend(cli: Cli, tmp_path:
     assert "helix-tui demo" in ran.out
 
 
-FAKE = """#!{python}
+FAKE = """
 import json, sys
 words = sys.argv[1:]
 if "--help" in words:
@@ -143,8 +143,7 @@ def fake_ddx(tmp_path: Path) -> Any:
 
     def make(answer: str) -> Path:
         path = tmp_path / "ddx"
-        path.write_text(FAKE.format(python=sys.executable, answer=answer))
-        path.chmod(0o755)
+        write_program(path, FAKE.format(answer=answer))
         return path
 
     return make

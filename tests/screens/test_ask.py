@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -271,7 +272,7 @@ async def test_a_model_words_the_answer_only_when_it_is_switched_on(
     app: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = "Solar restoration is the work that returns panels to full output after a storm, says the model. [1]"
-    monkeypatch.setenv("HELIX_ASK_MODEL", f"{sys.executable} -c \"print('{said}')\"")
+    monkeypatch.setenv("HELIX_ASK_MODEL", f"{shlex.quote(sys.executable)} -c \"print('{said}')\"")
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await asked(pilot, STORM)
         assert screen.document is not None
@@ -404,7 +405,7 @@ async def test_the_answer_with_a_model_is_compared_with_the_one_without(
     app: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = "Solar restoration returns panels to full output after a storm. [1] Pirates of 1871 paid for it. [1]"
-    monkeypatch.setenv("HELIX_ASK_MODEL", f"{sys.executable} -c \"print('{said}')\"")
+    monkeypatch.setenv("HELIX_ASK_MODEL", f"{shlex.quote(sys.executable)} -c \"print('{said}')\"")
     async with app.run_test(size=(120, 60)) as pilot:
         screen = await settled(pilot)
         await pilot.press("m")

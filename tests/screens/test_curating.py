@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import stat
-import sys
 from collections.abc import Callable
 from contextlib import nullcontext
 from pathlib import Path
@@ -22,6 +20,7 @@ from helix_tui.screens.loop.screen import LoopScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen
 from helix_tui.screens.queue.screen import QueueScreen
 from tests.core.supervision.conftest import ERAS, row, settled
+from tests.programs import write_ddx, write_program
 from tests.screens.conftest import Console, MakeConsole
 
 pytestmark = pytest.mark.long
@@ -567,9 +566,9 @@ def editor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, console: MakeConsole
     """Let $EDITOR be a program that changes the file it is given."""
 
     def make(code: str) -> None:
-        path = tmp_path / "an editor"
-        path.write_text(f"#!{sys.executable}\nimport sys\npath = sys.argv[1]\ntext = open(path).read()\n{code}\n")
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
+        path = write_program(
+            tmp_path / "an editor", f"import sys\npath = sys.argv[1]\ntext = open(path).read()\n{code}"
+        )
         monkeypatch.setenv("EDITOR", f"'{path}'")
         monkeypatch.setattr(Console, "suspend", lambda self: nullcontext())
 
@@ -672,15 +671,7 @@ def fake(tmp_path: Path) -> Callable[[str], str]:
     """A ddx that does as a script says and passes on to the embedded tracker with ``passed()``."""
 
     def make(code: str) -> str:
-        path = tmp_path / "fake-ddx"
-        path.write_text(
-            f"#!{sys.executable}\nimport os, subprocess, sys, time\nargs = sys.argv[1:]\n"
-            "words = [sys.executable, '-P', '-m', 'helix_ddx', *args]\n"
-            "def passed():\n    return subprocess.run(words).returncode\n"
-            f"if '--help' in args: sys.exit(passed())\n{code}\n"
-        )
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return str(path)
+        return str(write_ddx(tmp_path / "fake-ddx", code))
 
     return make
 

@@ -17,6 +17,7 @@ from helix_tui.core.ground.time import NS, format_instant, now_ns
 from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, read_questions
 from helix_tui.core.supervision.stages.commands import ROWS
 from helix_tui.screens.loop.controls import READ_ONLY
+from tests.programs import write_program
 from tests.screens.conftest import NOW, Console, MakeConsole
 
 BEADS = ['{"id":"x-1","title":"one","acceptance":"1. `make test` passes"}', '{"id":"x-2","title":"two"}']
@@ -216,9 +217,7 @@ async def test_one_bead_without_a_ddx_says_what_is_missing(console: MakeConsole,
 async def test_a_bead_that_is_done_or_at_work_is_not_carried_through(
     console: MakeConsole, tmp_path: Path, more: dict[str, str], said_of_it: str
 ) -> None:
-    program = tmp_path / "ddx"
-    program.write_text(f"#!{sys.executable}\nimport pathlib\npathlib.Path('called').touch()\n")
-    program.chmod(0o755)
+    program = write_program(tmp_path / "ddx", "import pathlib\npathlib.Path('called').touch()")
     now = format_instant(now_ns())
     bead = {"id": "x-1", "title": "one", "owner": "ddx", "updated_at": now, "work-heartbeat-at": now} | more
     app = console([json.dumps(bead)], look_out="once", ddx=str(program))
@@ -372,12 +371,11 @@ async def test_the_loops_own_log_is_followed_on_the_loop_screen(console: MakeCon
 
 
 async def test_leaving_does_not_wait_for_a_bead_that_is_carried_through(console: MakeConsole, tmp_path: Path) -> None:
-    program = tmp_path / "ddx"
-    program.write_text(
-        f"#!{sys.executable}\nimport sys, time\nif '--help' in sys.argv:\n    print('--harness')\n"
-        "else:\n    print(sys.argv)\n    time.sleep(60)\n"
+    program = write_program(
+        tmp_path / "ddx",
+        "import sys, time\nif '--help' in sys.argv:\n    print('--harness')\n"
+        "else:\n    print(sys.argv)\n    time.sleep(60)",
     )
-    program.chmod(0o755)
     app = console(BEADS, look_out="once", ddx=str(program))
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.press("L", "o")

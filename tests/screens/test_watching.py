@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shlex
 import socket
 import subprocess
 import sys
@@ -272,7 +273,7 @@ async def test_what_is_new_is_told_once_and_not_in_quiet_hours(
     told: list[str] = []
     monkeypatch.setattr(Console, "write_terminal", lambda app, text: told.append(text))
     out = tmp_path / "told"
-    notify = f"{sys.executable} -c \"import sys; open('{out}', 'a').write(sys.stdin.read())\""
+    notify = f"{shlex.quote(sys.executable)} -c \"import sys; open('{out}', 'a').write(sys.stdin.read())\""
     quiet = parse_quiet("00:00-23:59")
     settings = Settings(notify=notify, notify_terminal=("bell", "osc9"), quiet=quiet)
     app = console(lines([row("a"), row("b", status="proposed")]), settings=settings)

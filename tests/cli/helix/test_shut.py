@@ -6,17 +6,17 @@ Where it refuses every command, nothing calls it.
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
+from tests.programs import write_program
 
 pytestmark = pytest.mark.long
 
-GATED = """#!{python}
+GATED = """
 import os, sys
 os.environ["HELIX_DDX_ERA"] = "head"
 open({calls!r}, "a").write(" ".join(sys.argv[1:]) + "\\n")
@@ -40,8 +40,7 @@ def gated(tmp_path: Path, project: ProjectFactory, monkeypatch: pytest.MonkeyPat
     """A project whose second bead has the label; the ddx that refuses for it is on DDX_BIN."""
     monkeypatch.delenv("HELIX_DDX_TRIAL")
     path = tmp_path / "ddx"
-    path.write_text(GATED.format(python=sys.executable, calls=str(tmp_path / "calls")))
-    path.chmod(0o755)
+    write_program(path, GATED.format(calls=str(tmp_path / "calls")))
     monkeypatch.setenv("DDX_BIN", str(path))
     return project([ROW | {"id": "demo-a1"}, ROW | {"id": "demo-b2", "labels": ["needs_human"]}], git=True)
 
@@ -74,7 +73,7 @@ def test_every_command_that_would_call_ddx_says_beforehand_what_check_says(
     assert cli("journal", "--json", "-C", gated).document["operations"] == []
 
 
-PLAYS = """#!{python}
+PLAYS = """
 import os, sys
 os.environ["HELIX_DDX_ERA"] = {era!r}
 from helix_ddx.__main__ import main
@@ -104,8 +103,7 @@ def test_every_command_says_that_another_release_wrote_the_tracker(
 ) -> None:
     monkeypatch.delenv("HELIX_DDX_TRIAL")
     path = tmp_path / "ddx"
-    path.write_text(PLAYS.format(python=sys.executable, era=era))
-    path.chmod(0o755)
+    write_program(path, PLAYS.format(era=era))
     monkeypatch.setenv("DDX_BIN", str(path))
     here = project([row | {"id": "demo-a1"}], git=True)
     for words in (

@@ -15,6 +15,7 @@ from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, Ddx, DdxError
 from helix_tui.core.ddx.dialect import flags_in
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ground.process import run
+from tests.programs import write_program
 
 
 @pytest.fixture
@@ -22,10 +23,7 @@ def make(tmp_path: Path):  # type: ignore[no-untyped-def]
     """Write an executable that runs this Python code."""
 
     def program(code: str) -> Ddx:
-        path = tmp_path / "ddx"
-        path.write_text(f"#!{sys.executable}\nimport sys, os, json\nargs = sys.argv[1:]\n{code}\n")
-        path.chmod(0o755)
-        return Ddx(path, tmp_path)
+        return Ddx(write_program(tmp_path / "ddx", f"import sys, os, json\nargs = sys.argv[1:]\n{code}"), tmp_path)
 
     return program
 

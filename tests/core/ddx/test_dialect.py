@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +18,7 @@ from helix_tui.core.ddx.trial import try_out
 from helix_tui.core.editing.execute.gate import hook_warnings
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.time import parse_now
+from tests.programs import write_program
 
 pytestmark = pytest.mark.long
 
@@ -31,14 +31,12 @@ def program(tmp_path: Path):  # type: ignore[no-untyped-def]
     """Write an executable that plays the embedded tracker of a family and notes each call."""
 
     def write(era: str, before: str = "") -> Path:
-        path = tmp_path / f"{era}-ddx"
-        path.write_text(
-            f"#!{sys.executable}\nimport os, sys\nos.environ['HELIX_DDX_ERA'] = {era!r}\n"
+        return write_program(
+            tmp_path / f"{era}-ddx",
+            f"import os, sys\nos.environ['HELIX_DDX_ERA'] = {era!r}\n"
             f"open({str(tmp_path / 'calls')!r}, 'a').write(' '.join(sys.argv[1:]) + '\\n')\n{before}\n"
-            "from helix_ddx.__main__ import main\nsys.exit(main())\n"
+            "from helix_ddx.__main__ import main\nsys.exit(main())",
         )
-        path.chmod(0o755)
-        return path
 
     return write
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 
 import pytest
@@ -16,10 +15,11 @@ from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.supervision.stages.build import undone
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate
+from tests.programs import write_program
 
 NOW = parse_now("2026-08-01T12:00:00Z")
 
-FOURTH = """#!{python}
+FOURTH = """
 import json, os, sys
 words = sys.argv[1:]
 helps = {{
@@ -84,8 +84,7 @@ else:
 def fourth(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.delenv("HELIX_DDX_TRIAL")
     path = tmp_path / "ddx"
-    path.write_text(FOURTH.format(python=sys.executable))
-    path.chmod(0o755)
+    write_program(path, FOURTH.format())
     return path
 
 

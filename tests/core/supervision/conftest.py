@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,10 +14,11 @@ import pytest
 from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.execute.gate import EMBEDDED, Executable, find_executable
+from helix_tui.core.editing.execute.gate import Executable, find_executable
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
 from tests.conftest import ProjectFactory
+from tests.programs import write_ddx
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 
@@ -149,22 +148,6 @@ def scripted(tmp_path: Path) -> Callable[[str], Path]:
     """Write a ddx that does as a script says and passes on to the embedded tracker with ``passed()``."""
 
     def write(code: str) -> Path:
-        path = tmp_path / "scripted-ddx"
-        path.write_text(
-            f"#!{sys.executable}\n"
-            "import os, subprocess, sys, time\n"
-            "args = sys.argv[1:]\n"
-            f"count = {str(tmp_path / 'count')!r}\n"
-            "def passed():\n"
-            f"    return subprocess.run({list(EMBEDDED)!r} + args).returncode\n"
-            "def number():\n"
-            "    n = int(open(count).read()) + 1 if os.path.exists(count) else 1\n"
-            "    open(count, 'w').write(str(n))\n"
-            "    return n\n"
-            "if '--help' in args: sys.exit(passed())\n"
-            f"{code}\n"
-        )
-        path.chmod(path.stat().st_mode | stat.S_IXUSR)
-        return path
+        return write_ddx(tmp_path / "scripted-ddx", code)
 
     return write

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,6 +13,7 @@ from helix_tui.core.ground.project import find_project
 from helix_tui.core.supervision.stages.build import build_bead, kept_change
 from helix_tui.core.supervision.stages.delegate import NOBODY, Delegate
 from tests.core.supervision.conftest import WorldFactory, make_curator, row
+from tests.programs import write_program
 
 SUCCESS = "bead: a\nstatus: success\ndetail: success\nresult_rev: abc1234\nlanded_branch: main\n"
 REF = "refs/ddx/iterations/a/0"
@@ -25,17 +25,16 @@ COOLING = "bead is in retry cooldown; re-run with --force-claim"
 
 def saying(folder: Path, root: Path, printed: str, said: str = "", rc: int = 0) -> Delegate:
     """A ddx whose ``try`` prints this and ends so."""
-    program = folder / "ddx"
-    program.write_text(
-        f"#!{sys.executable}\nimport os, sys\n"
+    program = write_program(
+        folder / "ddx",
+        "import os, sys\n"
         "if '--help' in sys.argv:\n"
         "    verb = ' '.join(sys.argv[1:-1])\n"
         "    print('Usage:\\n  ddx ' + verb + ' [flags]\\n\\nFlags:\\n  --watch --harness')\n"
         "    sys.exit(verb not in ('try', 'work'))\n"
         f"print('progress')\nprint('\\n' + {printed!r}, end='')\nsys.stderr.write({said!r})\n"
-        f"os.kill(os.getpid(), {-rc}) if {rc} < 0 else sys.exit({rc})\n"
+        f"os.kill(os.getpid(), {-rc}) if {rc} < 0 else sys.exit({rc})",
     )
-    program.chmod(0o755)
     return Delegate(find_project(root), str(program))
 
 

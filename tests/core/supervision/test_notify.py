@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import sys
 from datetime import datetime
 from pathlib import Path
@@ -146,7 +147,7 @@ def test_a_command_gets_json_on_its_input_and_no_shell(project: Project, tmp_pat
     out = tmp_path / "told.json"
     script = f"import sys,pathlib;pathlib.Path({os.fspath(out)!r}).write_text(sys.stdin.read()+'|'+sys.argv[1])"
     document = NOTE.document(project, NOW)
-    assert run_command(f"{sys.executable} -c {json.dumps(script)} '$HOME;x'", document, tmp_path) == ""
+    assert run_command(f"{shlex.quote(sys.executable)} -c {json.dumps(script)} '$HOME;x'", document, tmp_path) == ""
     told, _, word = out.read_text().rpartition("|")
     found = json.loads(told)
     assert (found["schema"], found["event"], found["waiting"]) == ("notification/1", "needs", 2)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import stat
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -23,6 +22,7 @@ from helix_tui.core.supervision.run_state.start_pause_stop import Control
 from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions
 from helix_tui.core.supervision.stages.delegate import Delegate
 from tests.conftest import ProjectFactory
+from tests.programs import write_program
 
 REPOSITORY = Path(__file__).resolve().parents[4]
 
@@ -146,15 +146,13 @@ def stage(project: ProjectFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         root = project(rows, git=git)
         folder = tmp_path / "script"
         folder.mkdir()
-        ddx = tmp_path / "bin" / "ddx"
-        ddx.parent.mkdir()
-        ddx.write_text(
-            f"#!{sys.executable}\nimport sys\nfrom pathlib import Path\n"
+        ddx = write_program(
+            tmp_path / "bin" / "ddx",
+            "import sys\nfrom pathlib import Path\n"
             f"sys.path.insert(0, {str(REPOSITORY)!r})\n"
             "from tests.core.supervision.loop.double import main\n"
-            f"sys.exit(main(sys.argv[1:], Path({str(folder)!r}), {era!r}))\n"
+            f"sys.exit(main(sys.argv[1:], Path({str(folder)!r}), {era!r}))",
         )
-        ddx.chmod(ddx.stat().st_mode | stat.S_IXUSR)
         return Stage(root, era, folder, ddx)
 
     return make

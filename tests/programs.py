@@ -1,0 +1,42 @@
+"""Programs that tests write for the product to run: Python scripts, and a ddx that does as a script says."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from pathlib import Path
+
+from helix_tui.core.editing.execute.gate import EMBEDDED
+
+
+def write_program(path: Path, code: str) -> Path:
+    """Write an executable that runs Python code with this Python, whatever characters its path has.
+
+    A ``#!`` line takes no blanks: the shell reads the text up to its end, Python reads that as a string.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n''':'\nexec {shlex.quote(sys.executable)} \"$0\" \"$@\"\n'''\n{code}\n")
+    path.chmod(0o755)
+    return path
+
+
+def write_ddx(path: Path, code: str) -> Path:
+    """Write a ddx that does as a script says.
+
+    The script has ``args``, ``passed()``, which lets the embedded tracker answer and gives its exit code, and
+    ``number()``, how often it was called so far. Help is always the embedded tracker's.
+    """
+    count = str(path.parent / "count")
+    return write_program(
+        path,
+        f"""import os, subprocess, sys, time
+args = sys.argv[1:]
+def passed():
+    return subprocess.run({list(EMBEDDED)!r} + args).returncode
+def number():
+    n = int(open({count!r}).read()) + 1 if os.path.exists({count!r}) else 1
+    open({count!r}, "w").write(str(n))
+    return n
+if "--help" in args: sys.exit(passed())
+{code}""",
+    )
