@@ -21,7 +21,9 @@ import pytest
 from textual.pilot import Pilot
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Review
-from helix_tui.core.editing.execute.gate import WriteGate
+from helix_tui.core.editing import operations
+from helix_tui.core.editing.execute.curator import Curator
+from helix_tui.core.editing.execute.gate import WriteGate, find_executable
 from helix_tui.core.editing.plan.planner import Plan, WayBack
 from helix_tui.core.editing.steps import CommandStep
 from helix_tui.core.ground.project import find_project
@@ -33,7 +35,7 @@ from helix_tui.core.supervision.signals.questions import OpenQuestions, read_que
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.screens.editing.choices import ChoiceSheet
 from helix_tui.screens.loop.screen import LoopScreen
-from helix_tui.screens.needs.actions import LandRequest
+from helix_tui.screens.needs.actions import LandRequest, OpenRequest
 from helix_tui.screens.needs.screen import NeedsScreen
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.journal_host import at_rest
@@ -719,3 +721,15 @@ def test_a_landing_says_what_review_refused_and_promises_no_undo_that_there_is_n
         assert ("review refused this change of k-1 (BLOCK: one word too many)" in notes) == (attempt is refused)
         assert ("undo reopens the bead" in notes) == (not lost)
         assert ("git revert -m 1" in notes) == bool(lost)
+
+
+def test_opening_a_parked_bead_says_what_a_worker_would_land_of_it(days: Console) -> None:
+    kept = Attempt("a", "p-20", status="repair-cycle-exhausted", result_rev="c" * 40, review=Review("BLOCK"))
+    asked = (operations.assign("p-20", {"status": "open"}),)
+    project = find_project(days.root)
+    curator = Curator(project, lambda era: find_executable(project, None, era=era), who="human")
+    note = OpenRequest(asked, kept=(kept,)).plan(curator, curator.look()).notes[0]
+    assert note.startswith(
+        "review refused this change of p-20 (BLOCK): once the bead is open a worker lands cccccccccccc"
+    )
+    assert f"tracker update p-20 --reject-preserved {'c' * 40}" in note

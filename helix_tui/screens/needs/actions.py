@@ -43,7 +43,7 @@ from helix_tui.core.supervision.stages.landing import (
 )
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.forms import NoEditor, editor_words
-from helix_tui.screens.editing.requests import ChangeRequest, carry_through, kept_changes
+from helix_tui.screens.editing.requests import ChangeRequest, OperationsRequest, carry_through, kept_changes
 from helix_tui.screens.external_editor import run_editor
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.form import Page
@@ -350,6 +350,23 @@ class LandRequest(ChangeRequest):
             if done.error is not None:
                 break
         return done
+
+
+@dataclass(frozen=True)
+class OpenRequest(OperationsRequest):
+    """Parked beads opened to workers, of which some have a change that ddx lands by itself."""
+
+    kept: tuple[Attempt, ...] = ()
+
+    def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
+        made = super().plan(curator, queue_state)
+        said = [
+            f"{_refusal(attempt) or f'a change of {attempt.bead_id} is kept aside'}: once the bead is open a worker "
+            f"lands {attempt.result_rev[:12]} as it is, without an agent; to have it attempted afresh first: "
+            f"helix-tui tracker update {attempt.bead_id} --reject-preserved {attempt.result_rev}"
+            for attempt in self.kept
+        ]
+        return replace(made, notes=(*(clean_line(line, 500) for line in said), *made.notes))
 
 
 def _refusal(attempt: Attempt) -> str:

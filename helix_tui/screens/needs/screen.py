@@ -30,10 +30,17 @@ from helix_tui.core.supervision.signals.questions import Kept
 from helix_tui.core.supervision.stages.landing import kept_ref
 from helix_tui.keymap import BY_ID, bindings, names, shown
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
-from helix_tui.screens.editing.requests import DriftRequest, RecoveryRequest, request_for, upkeep
+from helix_tui.screens.editing.requests import DriftRequest, RecoveryRequest, kept_changes, request_for, upkeep
 from helix_tui.screens.external_editor import open_first_change
 from helix_tui.screens.needs import actions
-from helix_tui.screens.needs.actions import AnswerRequest, LandRequest, QuestionSheet, ResolvedRequest, answer_choices
+from helix_tui.screens.needs.actions import (
+    AnswerRequest,
+    LandRequest,
+    OpenRequest,
+    QuestionSheet,
+    ResolvedRequest,
+    answer_choices,
+)
 from helix_tui.screens.needs.need_list import KEYS, NeedList, title_of
 from helix_tui.screens.sheet import LinesSheet
 from helix_tui.widgets.base.line import Line
@@ -109,7 +116,10 @@ class NeedsScreen(NeedList):
             self.look_ahead(upkeep())
         wanted = operations_for(action, needs, self.console.snapshot.queue)
         if wanted:
-            self.look_ahead(request_for(wanted))
+            opened = [need.bead_id for need in needs if yes and need.kind in ("proposed", "preserved_review_blocked")]
+            lands = self.console.loop_controls.dialect.lands_kept
+            kept = tuple(kept_changes(self.console, opened)) if lands else ()
+            self.look_ahead(OpenRequest(tuple(wanted), kept=kept) if kept else request_for(wanted))
 
     def _lessons(self, needs: Sequence[Need], yes: bool) -> None:
         count = counted(len(needs), "lesson")

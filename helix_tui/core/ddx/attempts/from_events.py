@@ -250,6 +250,7 @@ def recovery_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
         "recovery",
         attempt_id,
         bead_id,
+        status="success" if recovered else "",  # ddx's own word for it, in its metrics and its result
         landed_rev=values.get("landed_tip") or values.get("result_rev", "") if recovered else "",
         preserve_ref=values.get("preserve_ref", ""),
         recovered=recovered,

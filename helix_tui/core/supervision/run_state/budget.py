@@ -341,7 +341,9 @@ class Account:
         reported = {result.attempt_id for result in turn.results}
         calls = self._made_by(turn, since, booked)
         worked = {call.attempt_id for call in calls if call.part == "work"}
-        missing = [result for result in turn.results if result.attempt_id not in worked]
+        # what ddx landed of an earlier attempt cost nothing now: its report names the old attempt's tokens again
+        anew = [result for result in turn.results if not result.attempt.recovered]
+        missing = [result for result in anew if result.attempt_id not in worked]
         calls += [_from_report(result) for result in missing]
         if missing and missing == list(turn.results) and not any(result.tokens for result in missing) and turn.tokens:
             # the harness told one sum for the turn: it is put on one attempt, so that it counts once

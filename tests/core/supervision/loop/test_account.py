@@ -6,7 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
+from helix_tui.core.ddx.attempts.attempt import Piece, merge
 from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.run_state.budget import Account
 from helix_tui.core.supervision.stages.results import LoopResult, LoopTurn
@@ -35,6 +37,14 @@ def test_an_attempt_that_a_report_leaves_out_has_the_word_of_its_evidence(
     sums, left_out = account.turn(told, 0)
     assert [(each.attempt_id, each.word) for each in left_out] == [(FIRST, word)]
     assert sums.usd == 0.08
+
+
+def test_what_ddx_landed_of_an_earlier_attempt_costs_nothing_again(tmp_path: Path) -> None:
+    landed = merge(FIRST, {"recovery": Piece("recovery", FIRST, "b-1", status="success", recovered=True)})
+    told = LoopResult("b-1", "success", FIRST, "dangling-success recovery", tokens=3000, cost_usd=0.04)
+    for result, usd in ((told, 0.04), (replace(told, judged=landed), 0.0)):
+        sums, left_out = Account(tmp_path).turn(LoopTurn((result,), 1), 0)
+        assert (sums.usd or 0.0, left_out) == (usd, ())
 
 
 def written(path: Path, *rows: dict[str, object]) -> None:
