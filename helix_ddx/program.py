@@ -94,10 +94,7 @@ VERBS = (
         "<id>",
         1,
         1,
-        (
-            Flag("reason", about="why, kept as an event"),
-            Flag("append-notes", about="text to add to the notes"),
-        ),
+        (Flag("reason", about="why, kept as an event"), Flag("append-notes", about="text to add to the notes")),
     ),
     Verb(
         ("bead", "list"),
@@ -144,15 +141,7 @@ VERBS = (
             Flag("actor", about="who says it"),
         ),
     ),
-    Verb(
-        ("bead", "evidence", "list"),
-        "List a bead's events",
-        "verbs.status:list_events",
-        "<id>",
-        1,
-        1,
-        (JSON,),
-    ),
+    Verb(("bead", "evidence", "list"), "List a bead's events", "verbs.status:list_events", "<id>", 1, 1, (JSON,)),
     Verb(
         ("bead", "import"),
         "Take beads over from a file or another tool",
@@ -193,16 +182,7 @@ VERBS = (
     ),
     Verb(("bead", "queue", "clear"), "Forget a bead's place", "verbs.create_update:clear", "<id>", 1, 1, eras=HEAD),
     Verb(("bead", "cooldown"), "The pause after an attempt that failed", eras=HEAD),
-    Verb(
-        ("bead", "cooldown", "show"),
-        "Until when, and why",
-        "verbs.work:show",
-        "<id>",
-        1,
-        1,
-        (JSON,),
-        eras=HEAD,
-    ),
+    Verb(("bead", "cooldown", "show"), "Until when, and why", "verbs.work:show", "<id>", 1, 1, (JSON,), eras=HEAD),
     Verb(("bead", "cooldown", "clear"), "End it now", "verbs.work:clear", "<id>", 1, 1, eras=HEAD),
     Verb(
         ("bead", "clear-cooldown"),

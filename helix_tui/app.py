@@ -102,10 +102,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
 
     TITLE = "helix-tui"
     ALLOW_SELECT = False  # of text, by the mouse: Textual 8.2.8 fails at a widget that goes away meanwhile
-    CSS_PATH: ClassVar[list[str | PurePath]] = [
-        _HERE / "themes" / "app.tcss",
-        *sorted(_HERE.glob("screens/**/*.tcss")),
-    ]
+    CSS_PATH: ClassVar[list[str | PurePath]] = [_HERE / "themes" / "app.tcss", *sorted(_HERE.glob("screens/**/*.tcss"))]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *bindings("tour")]
     HORIZONTAL_BREAKPOINTS = list(BREAKPOINTS)
     VERTICAL_BREAKPOINTS = [(0, "-low"), (8, "-tall")]
@@ -319,11 +316,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         if self.monitor is None:
             asked = asked_of(snapshot.project)
             needs = needs_of(
-                snapshot.queue,
-                snapshot.runs,
-                snapshot.tracker,
-                questions=asked,
-                attempts=snapshot.attempts,
+                snapshot.queue, snapshot.runs, snapshot.tracker, questions=asked, attempts=snapshot.attempts
             )
             return split_snoozed(needs, read_snoozes(snapshot.project), self.now())
         return self.monitor.needs(snapshot, self.now())

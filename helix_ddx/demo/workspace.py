@@ -140,12 +140,7 @@ class DemoWorkspace(Struct, frozen=True):
 
     def to_json(self) -> dict[str, Any]:
         """What ``demo-workspace`` prints."""
-        return {
-            "schema": "demo-workspace/1",
-            "workspace": str(self.project),
-            "era": self.era,
-            "beads": self.beads,
-        }
+        return {"schema": "demo-workspace/1", "workspace": str(self.project), "era": self.era, "beads": self.beads}
 
 
 def build_demo(folder: Path, era: str = "head", now: int | None = None, *, torn: bool = False) -> DemoWorkspace:

@@ -170,11 +170,7 @@ class AprilWorker(Worker):
         """Commit what lies about, and check out a worktree."""
         if track:
             now = self.clock()
-            commit(
-                self.project,
-                f"chore: update tracker (execute-bead {attempt_id(now, '')[:-1]})",
-                ".ddx/beads.jsonl",
-            )
+            commit(self.project, f"chore: update tracker (execute-bead {attempt_id(now, '')[:-1]})", ".ddx/beads.jsonl")
         attempt = self.new_attempt(row, head(self.project), "wt")
         if track and git(self.project, "status", "--porcelain", "--", ".", ":!.ddx/beads.jsonl"):
             attempt.base = attempt.rev = attempt.copy.base = commit(
@@ -191,13 +187,7 @@ class AprilWorker(Worker):
         model = attempt.act.model
         self.disk.replace(state, records.run_state(attempt, self.clock()))
         manifest = evidence.manifest(
-            attempt.id,
-            attempt.row,
-            attempt.base,
-            self.clock(),
-            HARNESS,
-            model,
-            str(attempt.copy.path).lstrip("/"),
+            attempt.id, attempt.row, attempt.base, self.clock(), HARNESS, model, str(attempt.copy.path).lstrip("/")
         )
         self.disk.replace(folder / "manifest.json", evidence.document(manifest))
         self.disk.replace(folder / "prompt.md", evidence.prompt(attempt.row))
@@ -287,10 +277,7 @@ class AprilWorker(Worker):
         message = f"Merge bead {attempt.bead} attempt {short} into main"
         land(self.project, attempt.rev, message, scratch, self.clock())
         return commit(
-            self.project,
-            f"chore: add execution evidence [{short}]",
-            evidence.bundle(attempt.id),
-            at=self.clock(),
+            self.project, f"chore: add execution evidence [{short}]", evidence.bundle(attempt.id), at=self.clock()
         )
 
     def _preserve(self, attempt: SimulatedAttempt) -> str:
@@ -321,14 +308,7 @@ class AprilWorker(Worker):
         act = attempt.act
         used = evidence.usage("", HARNESS, REVIEWER, (act.input_tokens, act.output_tokens), act.cost_usd)
         session = evidence.session_row(
-            self.new_id("as"),
-            self.project_id,
-            "",
-            HARNESS,
-            REVIEWER,
-            (begun, self.clock()),
-            used,
-            "subscription",
+            self.new_id("as"), self.project_id, "", HARNESS, REVIEWER, (begun, self.clock()), used, "subscription"
         )
         self.add_session(session)
         manifest = records.review_manifest(attempt, review, REVIEWER, landed, verdict)

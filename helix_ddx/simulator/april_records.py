@@ -33,17 +33,10 @@ def ending_of(attempt: SimulatedAttempt) -> AttemptEnding | None:
             "execution_failed", act.detail or "exit status 1", cools=True, failure="unknown", error=True
         ),
         "stall": AttemptEnding(
-            "execution_failed",
-            act.detail or "turn timeout exceeded",
-            cools=True,
-            failure="timeout",
-            error=True,
+            "execution_failed", act.detail or "turn timeout exceeded", cools=True, failure="timeout", error=True
         ),
         "structural_validation_failed": AttemptEnding(
-            "structural_validation_failed",
-            act.detail or "the bead is not well formed",
-            failure="unknown",
-            error=True,
+            "structural_validation_failed", act.detail or "the bead is not well formed", failure="unknown", error=True
         ),
     }
     return known.get(act.outcome)

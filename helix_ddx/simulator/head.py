@@ -267,8 +267,7 @@ class HeadWorker(HeadEnds):
         body = f"preserve_ref={ref}\nnew_tip={tip}"
         said = "preserved iteration auto-recovered onto current tip via ort"
         self.add_event(
-            attempt.bead,
-            self.make_event("land-conflict-auto-recovered", said, body, source="legacy agent try"),
+            attempt.bead, self.make_event("land-conflict-auto-recovered", said, body, source="legacy agent try")
         )
         self.add_event(attempt.bead, self._intent(attempt))
         self.hide_sidecar()

@@ -159,12 +159,7 @@ class HeadCalls(HeadLoop):
         answer |= {"rationale": "simulated", "suggested_amendments": [], "suggested_followup_beads": []}
         stream.end(json.dumps(answer))
         self._add_call_session(stream, _HELPER, "")
-        body: Json = {
-            "base_rev": attempt.base,
-            "classification": reason,
-            "detail": failure,
-            "rationale": "simulated",
-        }
+        body: Json = {"base_rev": attempt.base, "classification": reason, "detail": failure, "rationale": "simulated"}
         body |= {"recommended_action": "release_claim_retry", "result_rev": attempt.rev}
         body |= {"session_id": attempt.session, "status": status}
         body |= {"suggested_amendments": [], "suggested_followup_beads": []}
@@ -218,12 +213,7 @@ class HeadCalls(HeadLoop):
         took = service.end(attempt.act.closing or "", failure)
         self._say_end(phase, attempt.act, took)
         row = self._session(
-            attempt.session,
-            attempt.bead,
-            attempt.act,
-            (service.begun, self.clock()),
-            service.path,
-            bool(failure),
+            attempt.session, attempt.bead, attempt.act, (service.begun, self.clock()), service.path, bool(failure)
         )
         row["promptSHA"] = evidence.sha(evidence.prompt(attempt.row))
         row |= {"bundlePath": evidence.bundle(attempt.id), "baseRev": attempt.base}

@@ -111,15 +111,8 @@ class HeadEnds(HeadCalls):
             metric["review_verdict"] = self.course.cycles[-1].verdict
         self.disk.append(self.ddx / "metrics" / "attempts.jsonl", go_json(metric) + "\n")
         data: Json = {"base_rev": attempt.base, "bead_id": attempt.bead, "detail": result.detail}
-        data |= {
-            "duration_ms": (self.clock() - attempt.claimed) // 1_000_000,
-            "preserve_ref": result.preserved,
-        }
-        data |= {
-            "result_rev": result.row["result_rev"],
-            "session_id": attempt.session,
-            "status": result.status,
-        }
+        data |= {"duration_ms": (self.clock() - attempt.claimed) // 1_000_000, "preserve_ref": result.preserved}
+        data |= {"result_rev": result.row["result_rev"], "session_id": attempt.session, "status": result.status}
         if result.status == "no_evidence_produced":
             data["no_evidence_paths"] = None
         else:
@@ -198,10 +191,7 @@ class HeadEnds(HeadCalls):
             status = attempt.act.outcome
         mode = "timeout" if attempt.act.outcome == "stall" else "unknown"
         more: Json = {"error": failure, "failure_mode": mode, "ddx_owner_stage": "attempt"}
-        self._publish(
-            attempt,
-            self._document(attempt, status, "task_failed", failure, **more),
-        )
+        self._publish(attempt, self._document(attempt, status, "task_failed", failure, **more))
         self._leave_clone(attempt)
         self.add_event(attempt.bead, self._intent(attempt))
         self._release(attempt.bead)
@@ -216,10 +206,7 @@ class HeadEnds(HeadCalls):
         """Neither a commit nor a reason: a person has to look, and the loop ends."""
         bead, status = attempt.bead, "no_evidence_produced"
         more: Json = {"reason": NO_EVIDENCE, "error": NO_EVIDENCE, "failure_mode": status}
-        self._publish(
-            attempt,
-            self._document(attempt, status, "task_no_evidence", NO_EVIDENCE, **more),
-        )
+        self._publish(attempt, self._document(attempt, status, "task_no_evidence", NO_EVIDENCE, **more))
         self._leave_clone(attempt)
         self._park(bead, status)
         self.add_transition(bead, "proposed", "no_changes_operator_required", operator=True)
@@ -248,12 +235,7 @@ class HeadEnds(HeadCalls):
             project_root=str(self.project),
             reason=status,
         )
-        self.attention = {
-            "reason": status,
-            "bead_id": bead,
-            "project_root": str(self.project),
-            "message": NO_EVIDENCE,
-        }
+        self.attention = {"reason": status, "bead_id": bead, "project_root": str(self.project), "message": NO_EVIDENCE}
         self.say(f"✗ {bead} → {status}: {NO_EVIDENCE}")
         row = self._row(attempt, status, NO_EVIDENCE, error=NO_EVIDENCE, outcome_reason=status)
         result = SimulatedResult(bead, attempt.id, status, NO_EVIDENCE, row, stops="operator_attention")
@@ -280,10 +262,7 @@ class HeadEnds(HeadCalls):
         bead, act = attempt.bead, attempt.act
         why = evidence.rationale(attempt.row, act).strip()
         more: Json = {"no_changes_rationale": why, "failure_mode": "no_changes"}
-        self._publish(
-            attempt,
-            self._document(attempt, "no_changes", "task_no_changes", "no_changes", **more),
-        )
+        self._publish(attempt, self._document(attempt, "no_changes", "task_no_changes", "no_changes", **more))
         self._leave_clone(attempt)
         proof = why.rpartition("verification_command: ")[2]
         if act.verified:
@@ -298,8 +277,7 @@ class HeadEnds(HeadCalls):
             row = self._row(attempt, "already_satisfied", "already_satisfied", no_changes_rationale=why)
             return self._close(attempt, "already_satisfied", "already_satisfied", attempt.base, row, rationale=why)
         self.change(
-            bead,
-            lambda row: row.update({"work-no-changes-count": int(row.get("work-no-changes-count", 0)) + 1}),
+            bead, lambda row: row.update({"work-no-changes-count": int(row.get("work-no-changes-count", 0)) + 1})
         )
         self.hide_sidecar()
         self.add_event(bead, self._intent(attempt))
@@ -364,10 +342,7 @@ class HeadEnds(HeadCalls):
         bead, ref = attempt.bead, self.course.cycles[-1].ref
         detail = f"pre-land repair: {EXHAUSTED}"
         more: Json = {"preserve_ref": ref, "failure_mode": EXHAUSTED, "required_exec_summary": "skipped"}
-        self._publish(
-            attempt,
-            self._document(attempt, EXHAUSTED, "task_succeeded", detail, **more),
-        )
+        self._publish(attempt, self._document(attempt, EXHAUSTED, "task_succeeded", detail, **more))
         attempt.copy.keep(f"refs/ddx/attempt-backend/result-{bead}-{attempt.id}", attempt.rev)
         self._leave_clone(attempt)
         self.add_event(bead, self._intent(attempt))

@@ -98,12 +98,7 @@ class HeadLoop(Worker):
 
     def _say_passed_over(self, row: Row) -> None:
         skipped = [
-            {
-                "bead_id": bead.id,
-                "priority": bead.priority,
-                "queue_rank": bead.queue_rank,
-                "reason": "in_attempted",
-            }
+            {"bead_id": bead.id, "priority": bead.priority, "queue_rank": bead.queue_rank, "reason": "in_attempted"}
             for bead in self.passed_over
         ]
         chosen, priority = row["id"], row.get("priority", 0)
@@ -297,12 +292,7 @@ class HeadLoop(Worker):
         except FileNotFoundError:
             sequence = 1
         digest = hashlib.sha256(go_json(payload).encode()).hexdigest()
-        row: Json = {
-            "sequence": sequence,
-            "operation": operation,
-            "idempotency_key": key,
-            "payload_hash": digest,
-        }
+        row: Json = {"sequence": sequence, "operation": operation, "idempotency_key": key, "payload_hash": digest}
         row |= {"payload": payload, "outcome": "applied", "recorded_at": stamp(self.clock())}
         self.disk.append(self.journal, go_json(row) + "\n")
 

@@ -40,14 +40,7 @@ _RESULT_ORDER = (
 _ROW_ORDER = (
     *("bead_id", "attempt_id", "harness", "model", "status", "detail", "error", "rate_limit_budget"),
     *("session_id", "base_rev", "result_rev", "implementation_rev", "landed_rev", "landed_branch"),
-    *(
-        "project_root",
-        "preserve_ref",
-        "candidate_ref",
-        "retry_after",
-        "no_changes_rationale",
-        "review_verdict",
-    ),
+    *("project_root", "preserve_ref", "candidate_ref", "retry_after", "no_changes_rationale", "review_verdict"),
     *("review_rationale", "cycle_trace", "cost_usd", *_REUSE, "duration_ms", "ddx_owner_stage", *_INTENT),
     *("escalation_count", "outcome_reason"),
 )
@@ -136,12 +129,7 @@ def ended_record(record: Json, attempt: SimulatedAttempt, log: str, took_ms: int
     total = act.input_tokens + act.output_tokens
     fizeau |= {"input_tokens": act.input_tokens, "output_tokens": act.output_tokens, "total_tokens": total}
     fizeau |= {"cached_tokens": act.input_tokens // 10}
-    done = record | {
-        "phase": "terminal",
-        "updated_at": stamp(now),
-        "finished_at": stamp(now),
-        "fizeau": fizeau,
-    }
+    done = record | {"phase": "terminal", "updated_at": stamp(now), "finished_at": stamp(now), "fizeau": fizeau}
     done["outcome"] = outcome | {"evidence_verdict": verdict}
     if bundled:
         bundle = {"name": "repository_bundle", "path": evidence.bundle(attempt.id)}
@@ -173,22 +161,9 @@ def result(
     if cost is not None:
         usage["cost_usd"] = cost
     row = evidence.result(
-        attempt.id,
-        attempt.bead,
-        attempt.base,
-        attempt.rev,
-        status,
-        detail,
-        attempt.session,
-        attempt.span,
-        usage,
+        attempt.id, attempt.bead, attempt.base, attempt.rev, status, detail, attempt.session, attempt.span, usage
     )
-    row |= {
-        "outcome": outcome,
-        "cost_source": "unknown",
-        "ddx_owner_stage": "verify",
-        "project_root": project,
-    }
+    row |= {"outcome": outcome, "cost_source": "unknown", "ddx_owner_stage": "verify", "project_root": project}
     row |= {"worktree_path": str(attempt.copy.path), "rate_limit_budget": RATE_LIMIT_BUDGET, **_REUSE}
     row["exit_code"] = int(outcome == "task_failed")
     if course.cycles:
@@ -202,20 +177,10 @@ def result(
 
 def loop_row(attempt: SimulatedAttempt, course: Course, project: str, status: str, detail: str, **more: Any) -> Json:
     """One entry of the loop's ``results``; what is empty is absent."""
-    row: Json = {
-        "bead_id": attempt.bead,
-        "attempt_id": attempt.id,
-        "harness": HARNESS,
-        "model": attempt.act.model,
-    }
+    row: Json = {"bead_id": attempt.bead, "attempt_id": attempt.id, "harness": HARNESS, "model": attempt.act.model}
     row |= {"status": status, "detail": detail, "rate_limit_budget": RATE_LIMIT_BUDGET}
     row |= {"session_id": attempt.session, "base_rev": attempt.base, "result_rev": attempt.rev}
-    row |= {
-        "project_root": project,
-        **_REUSE,
-        "duration_ms": attempt.duration_ms,
-        "ddx_owner_stage": "verify",
-    }
+    row |= {"project_root": project, **_REUSE, "duration_ms": attempt.duration_ms, "ddx_owner_stage": "verify"}
     row |= _INTENT
     cost = total_cost(attempt, len(course.cycles))
     if cost is not None:
@@ -256,10 +221,7 @@ def trace(attempt: SimulatedAttempt, course: Course, status: str, *, full: bool,
         entry |= {"reviewer_indices": [0], "review_verdicts": [cycle.verdict]}
         entry |= {"reviewer_route": here if route else {}, "review_result": review_result(attempt, cycle)}
         entry |= {"final_decision": decision, "failure_class": "none" if good else decision}
-        entry |= {
-            "retry_action": "close" if good else "retry",
-            "escalation_count": 0 if good or not last else 1,
-        }
+        entry |= {"retry_action": "close" if good else "retry", "escalation_count": 0 if good or not last else 1}
         entry |= {"review_status": "completed", "review_skip_reason": ""}
         entry["review_classification"] = "review_completed" if good or not last else "review_fixable_gap"
         entry |= {"land_status": "landed" if good else "not_landed", "reconcile_status": "not_applicable"}
@@ -275,11 +237,7 @@ def review_result(attempt: SimulatedAttempt, cycle: Cycle) -> Json:
         result["classification"] = "review_fixable_gap"
     result["per_ac"] = grades(attempt, good)
     if not good:
-        finding = {
-            "severity": "block",
-            "summary": words_of(attempt.act, cycle),
-            "location": place_of(attempt.act),
-        }
+        finding = {"severity": "block", "summary": words_of(attempt.act, cycle), "location": place_of(attempt.act)}
         result["findings"] = [finding]
     return result
 
@@ -323,10 +281,7 @@ def outcome_text(
         lines.append(words_of(attempt.act, course.cycles[-1]))
         lines.append(f"cycle_trace={_compact(trace(attempt, course, status, full=True, route=False))}")
     here = {"harness": HARNESS, "model": attempt.act.model}
-    audit: Json = {
-        "failure_class": "none" if good else reason or status,
-        "retry_action": "close" if good else "retry",
-    }
+    audit: Json = {"failure_class": "none" if good else reason or status, "retry_action": "close" if good else "retry"}
     audit |= {"escalation_count": int(more.get("escalations", "0")), "requested_route": here | _INTENT}
     audit |= {"actual_route": here | {"route_reason": "readiness"}}
     if course.cycles:
@@ -375,12 +330,7 @@ def preflight(project: str, temp_root: str, roots: list[str], free: tuple[int, i
         *("removed_unregistered_temp_dirs", "removed_registered_worktrees", "removed_run_state_files"),
         *("removed_scratch_dirs", "preserved_active_scratch_dirs", "pruned_candidate_refs"),
         *("removed_evidence_dirs", "removed_agent_logs", "removed_worker_dirs"),
-        *(
-            "removed_claim_liveness_tmp_files",
-            "bytes_reclaimed",
-            "inodes_reclaimed",
-            "scratch_bytes_reclaimed",
-        ),
+        *("removed_claim_liveness_tmp_files", "bytes_reclaimed", "inodes_reclaimed", "scratch_bytes_reclaimed"),
         *("scratch_inodes_reclaimed", "claim_liveness_bytes_reclaimed", "claim_liveness_inodes_reclaimed"),
     )
     summary: Json = {"project_root": "", "temp_root": ""} | dict.fromkeys(names, 0)
@@ -393,12 +343,7 @@ def preflight(project: str, temp_root: str, roots: list[str], free: tuple[int, i
         {"path": root, "writable": True, "bytes_free": free[0], "inodes_free": free[1]} for root in (temp_root, *roots)
     ]
     data: Json = {f"cleanup_{name}": 0 for name in counted}
-    data |= {
-        "cleanup_summary": summary,
-        "evidence_roots": roots,
-        "phase": "pre-claim",
-        "project_root": project,
-    }
+    data |= {"cleanup_summary": summary, "evidence_roots": roots, "phase": "pre-claim", "project_root": project}
     data |= {"root_checks_after": checks, "root_checks_before": None, "status": "ok", "temp_root": temp_root}
     return data
 

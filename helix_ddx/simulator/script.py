@@ -106,11 +106,7 @@ def act_for(row: Mapping[str, Any], plan: Mapping[str, Any] | None = None) -> Ac
             if isinstance(label, str) and label.startswith("simulate:"):
                 spec = label.removeprefix("simulate:")
     act = _read(spec, bead_id)
-    if not act.edits and act.outcome not in (
-        "no_changes",
-        "already_satisfied",
-        "structural_validation_failed",
-    ):
+    if not act.edits and act.outcome not in ("no_changes", "already_satisfied", "structural_validation_failed"):
         act = replace(act, edits=(default_edit(row),))
     return replace(
         act,

@@ -97,25 +97,9 @@ class ServiceStream:
         }
         extra = {"correlation_id": correlation} if correlation else {}
         extra |= {"role": role}
-        start: Json = {
-            "provider": "",
-            "model": act.model,
-            "sticky": self.sticky,
-            "utilization": _NEVER,
-            **self.route,
-        }
-        start |= {
-            "work_dir": str(work_dir),
-            "max_iterations": 0,
-            "prompt": prompt,
-            "metadata": metadata | extra,
-        }
-        decision: Json = {
-            "harness": HARNESS,
-            "model": act.model,
-            "reason": "explicit",
-            "sticky": {"bonus": 0},
-        }
+        start: Json = {"provider": "", "model": act.model, "sticky": self.sticky, "utilization": _NEVER, **self.route}
+        start |= {"work_dir": str(work_dir), "max_iterations": 0, "prompt": prompt, "metadata": metadata | extra}
+        decision: Json = {"harness": HARNESS, "model": act.model, "reason": "explicit", "sticky": {"bonus": 0}}
         decision |= {"utilization": _NEVER, "requested_model": requested, "requested_harness": HARNESS}
         decision |= {"min_power": min_power} if min_power else {}
         decision |= {"estimated_prompt_tokens": self.tokens_in_context}
@@ -157,22 +141,12 @@ class ServiceStream:
         """The agent is done; the milliseconds that it took."""
         took = (self.clock() - self.begun) // 1_000_000
         act = self.act
-        tokens = {
-            "input": act.input_tokens,
-            "output": act.output_tokens,
-            "cache_read": act.input_tokens // 10,
-        }
+        tokens = {"input": act.input_tokens, "output": act.output_tokens, "cache_read": act.input_tokens // 10}
         data: Json = {"status": "error" if error else "success", "output": output}
         data["tokens"] = tokens | {"total": act.input_tokens + act.output_tokens}
         if act.cost_usd is not None:
             data["cost_usd"] = act.cost_usd
-        data |= {
-            "duration_ms": took,
-            "model": act.model,
-            "sticky": self.sticky,
-            "utilization": _NEVER,
-            **self.route,
-        }
+        data |= {"duration_ms": took, "model": act.model, "sticky": self.sticky, "utilization": _NEVER, **self.route}
         if self.metadata:
             data["metadata"] = self.metadata
         if error:

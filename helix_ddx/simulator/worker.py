@@ -116,12 +116,7 @@ class SimulatedResult(Struct):
 
     def to_json(self) -> Json:
         """One entry of a drain's summary."""
-        known = {
-            "bead_id": self.bead,
-            "attempt_id": self.attempt,
-            "status": self.status,
-            "detail": self.detail,
-        }
+        known = {"bead_id": self.bead, "attempt_id": self.attempt, "status": self.status, "detail": self.detail}
         return known | {"landed_rev": self.landed or None, "preserve_ref": self.preserved or None}
 
 
@@ -291,12 +286,7 @@ class Worker(ABC):
 
     def log(self, kind: str, **data: Any) -> None:
         """One line of the loop's log; its keys are sorted."""
-        row = {
-            "data": dict(sorted(data.items())),
-            "session_id": self.loop_id,
-            "ts": stamp(self.clock()),
-            "type": kind,
-        }
+        row = {"data": dict(sorted(data.items())), "session_id": self.loop_id, "ts": stamp(self.clock()), "type": kind}
         self.disk.append(self.log_path, go_json(row) + "\n")
 
     def add_session(self, row: Json) -> None:
@@ -346,13 +336,7 @@ class Worker(ABC):
         """Somebody else commits to the branch while the agent works."""
         if act.person is not None:
             apply_edit(self.project, act.person)
-            commit(
-                self.project,
-                f"docs: change {act.person.path}",
-                act.person.path,
-                at=self.clock(),
-                author="person",
-            )
+            commit(self.project, f"docs: change {act.person.path}", act.person.path, at=self.clock(), author="person")
 
     def remove_copy(self, attempt: SimulatedAttempt) -> None:
         """The attempt's folder goes, and with it what lay in it of the evidence."""

@@ -36,16 +36,7 @@ def git(folder: Path, *words: str, at: int | None = None, author: str = NAME) ->
     Raises:
         GitError: it did not succeed.
     """
-    command = [
-        "git",
-        "-c",
-        "core.hooksPath=/dev/null",
-        "-c",
-        "gc.auto=0",
-        "-c",
-        "core.autocrlf=false",
-        *words,
-    ]
+    command = ["git", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0", "-c", "core.autocrlf=false", *words]
     env = _environment(at, author)
     for left in range(_TRIES, 0, -1):
         try:

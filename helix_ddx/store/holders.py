@@ -178,13 +178,7 @@ def _documents(paths: Iterable[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
 
 
 def _holder(
-    source: Source,
-    document: Mapping[str, Any],
-    *,
-    bead_id: str,
-    at: int | None,
-    phase: str = "",
-    worker_id: str = "",
+    source: Source, document: Mapping[str, Any], *, bead_id: str, at: int | None, phase: str = "", worker_id: str = ""
 ) -> ActiveWork:
     return ActiveWork(
         source,

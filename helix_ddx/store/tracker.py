@@ -114,14 +114,7 @@ class BeadStore:
         warn: told about lines that are no records.
     """
 
-    def __init__(
-        self,
-        ddx: Path,
-        era: str,
-        *,
-        warn: Callable[[str], None],
-        clock: Callable[[], int] = now_ns,
-    ) -> None:
+    def __init__(self, ddx: Path, era: str, *, warn: Callable[[str], None], clock: Callable[[], int] = now_ns) -> None:
         self.ddx = ddx
         self.path = ddx / "beads.jsonl"
         self.era = era
@@ -346,11 +339,7 @@ def transition(row: TrackerRow, to: str, step: StatusChange = NOTHING_MORE) -> N
         if step.blocker_reason.strip():
             row.put("lifecycle-external-blocker-reason", step.blocker_reason.strip())
     else:
-        row.drop(
-            "lifecycle-external-blocker-reason",
-            "lifecycle-cross-repo-blocker-ref",
-            "lifecycle-local-blocker-ref",
-        )
+        row.drop("lifecycle-external-blocker-reason", "lifecycle-cross-repo-blocker-ref", "lifecycle-local-blocker-ref")
     if to == "open" and status in ("proposed", "blocked"):
         row.drop("work-consecutive-wedges")
 

@@ -102,10 +102,7 @@ _KINDS = (
     ("file-path", re.compile(r"\b[\w./-]+\.\w{1,6}:\d+\b")),
     ("symbol", re.compile(r"`[A-Za-z_][\w.]*(?:\(\))?`")),
     ("test-name", re.compile(r"\bTest[A-Z]\w*")),
-    (
-        "build-gate",
-        re.compile(r"(?i)\b(?:tests? pass|test.* green|all pass|go (?:test|build|run)|pre-commit)\b"),
-    ),
+    ("build-gate", re.compile(r"(?i)\b(?:tests? pass|test.* green|all pass|go (?:test|build|run)|pre-commit)\b")),
     ("mechanical", re.compile(r"(?i)\b(?:renamed?|relocated?|moved? to|file exists|documentation|docs)\b")),
     (
         "command",

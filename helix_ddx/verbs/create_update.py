@@ -163,12 +163,7 @@ def _set_status(call: VerbCall, row: TrackerRow, status: str, blocker: str) -> N
         repository, _, bead_id = call.given.text("blocked-by-ref").partition("#")
         row.put("lifecycle-cross-repo-blocker-ref", {"bead": bead_id, "repo": repository})
     if (before, status) == ("proposed", "open"):
-        body = {
-            "from_status": before,
-            "operator_required": True,
-            "source": "ddx bead update",
-            "to_status": status,
-        }
+        body = {"from_status": before, "operator_required": True, "source": "ddx bead update", "to_status": status}
         summary = "operator accepted proposed bead"
         event = new_event("triaged", call.clock(), summary=summary, body=go_json(body), source="ddx bead update")
         add_inline(row, event)
@@ -326,12 +321,7 @@ def _bucket(beads: Beads, priority: int) -> list[Bead]:
     found = [bead for bead in beads.beads.values() if bead.priority == priority]
     return sorted(
         found,
-        key=lambda bead: (
-            bead.queue_rank is None,
-            bead.queue_rank or 0,
-            instant_of(bead.created_at),
-            bead.id.encode(),
-        ),
+        key=lambda bead: (bead.queue_rank is None, bead.queue_rank or 0, instant_of(bead.created_at), bead.id.encode()),
     )
 
 

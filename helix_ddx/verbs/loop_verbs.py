@@ -84,13 +84,7 @@ LOOP_VERBS = (
         eras=HEAD,
     ),
     Verb(("work", "status"), "Live workers of this project", "verbs.work:status", flags=(JSON,), eras=HEAD),
-    Verb(
-        ("work", "focus"),
-        "What the loop will not take, and why",
-        "verbs.work:focus",
-        flags=(JSON,),
-        eras=HEAD,
-    ),
+    Verb(("work", "focus"), "What the loop will not take, and why", "verbs.work:focus", flags=(JSON,), eras=HEAD),
     Verb(
         ("work", "clear-cooldowns"),
         "End the pause of many beads",
@@ -116,11 +110,7 @@ LOOP_VERBS = (
     ),
     Verb(("agent",), "April's loop, simulated", eras=APRIL),
     Verb(
-        ("agent", "execute-loop"),
-        f"Drain the queue, simulated{_ABOUT_OWN}",
-        _SIMULATION,
-        flags=_APRIL_LOOP,
-        eras=APRIL,
+        ("agent", "execute-loop"), f"Drain the queue, simulated{_ABOUT_OWN}", _SIMULATION, flags=_APRIL_LOOP, eras=APRIL
     ),
     Verb(
         ("agent", "execute-bead"),

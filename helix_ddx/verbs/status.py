@@ -67,10 +67,7 @@ def _head_status(call: VerbCall) -> None:
     counts: dict[str, Any] = {"total": len(known)}
     counts |= {name: statuses[name] for name in ("open", "in_progress", "closed", "blocked", "proposed", "cancelled")}
     counts |= {"needs_human": proposed, "ready": len(queue.ready), "worker_ready": len(queue.ready)}
-    counts |= {
-        "dependency_waiting": states["waiting_dependencies"],
-        "external_blocked": states["blocked_external"],
-    }
+    counts |= {"dependency_waiting": states["waiting_dependencies"], "external_blocked": states["blocked_external"]}
     counts |= {"operator_attention": proposed, "active_work": work}
     if call.given.on("json"):
         say_ordered(call, counts)
@@ -125,16 +122,7 @@ def active_work(call: VerbCall, beads: Mapping[str, Bead]) -> dict[str, Any]:
     return {"count": len(records), "bead_ids": ids, "records": ordered}
 
 
-_ORDER = (
-    "project_root",
-    "worker_id",
-    "bead_id",
-    "attempt_id",
-    "owner",
-    "phase",
-    "source",
-    "last_activity_at",
-)
+_ORDER = ("project_root", "worker_id", "bead_id", "attempt_id", "owner", "phase", "source", "last_activity_at")
 
 
 def _record(call: VerbCall, holder: ActiveWork) -> dict[str, Any]:

@@ -207,12 +207,7 @@ def _workers(call: VerbCall) -> list[dict[str, Any]]:
             age = (now - claim.started_at) // 1_000_000_000
             worker |= {"started_at": stamp(claim.started_at), "age_seconds": age}
         worker["project_root"] = str(call.workspace.root)
-        row = {
-            "bead_id": claim.bead_id,
-            "attempt_id": claim.attempt_id,
-            "phase": claim.phase,
-            "message": claim.message,
-        }
+        row = {"bead_id": claim.bead_id, "attempt_id": claim.attempt_id, "phase": claim.phase, "message": claim.message}
         worker |= {name: text for name, text in row.items() if text}
         found.append(worker | {"last_activity_at": stamp(claim.at or 0)})
     return found

@@ -106,9 +106,7 @@ COMMANDS = {
         "search by meaning",
     ),
     "setup": _row(
-        "fetch the weights for search by meaning, after asking",
-        "a package beside helix-tui",
-        "search by meaning",
+        "fetch the weights for search by meaning, after asking", "a package beside helix-tui", "search by meaning"
     ),
     "snapshot": _row("one frame of a screen as text, SVG or JSON", "", "search by meaning"),
     "demo": _row(

@@ -89,11 +89,7 @@ class EarlyFeed:
     """The live feed, begun before there is an app to tell; what it says until then is kept."""
 
     def __init__(
-        self,
-        project: Project,
-        clock: Callable[[], int],
-        stall_after_s: float | None = None,
-        ddx: str | None = None,
+        self, project: Project, clock: Callable[[], int], stall_after_s: float | None = None, ddx: str | None = None
     ) -> None:
         self._live = Live(
             project, self._hear, clock=clock, patience=FIRST_PAINT_S, stall_after_s=stall_after_s, ddx=ddx

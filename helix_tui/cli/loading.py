@@ -98,9 +98,7 @@ def judge(call: Call, project: Project, tracker: Tracker, *, era: Era = "auto", 
     reader = RunReader(project)
     runs = reader.find(tracker.beads, now, edits=_edits(project, tracker))
     claims = Claims(
-        leases=reader.fresh_leases(now),
-        running=beads_at_work(runs),
-        origin_head=project.origin_head() or "",
+        leases=reader.fresh_leases(now), running=beads_at_work(runs), origin_head=project.origin_head() or ""
     )
     dialect = at_hand(call.ddx, project.root) if era == "auto" else None
     queue = classify(tracker.beads, now=now, era=rule_for(dialect, era), claims=claims)
@@ -210,9 +208,7 @@ def since_of(call: Call) -> int | None:
         return parse_now(text)
     except ValueError:
         raise CliError(
-            f"--since {clean_line(text, 40)!r} is neither a duration nor a time",
-            "Write 90m, 12h, 3d or 2026-08-21.",
-            2,
+            f"--since {clean_line(text, 40)!r} is neither a duration nor a time", "Write 90m, 12h, 3d or 2026-08-21.", 2
         ) from None
 
 

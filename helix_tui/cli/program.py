@@ -29,11 +29,7 @@ def add_shared(parser: argparse.ArgumentParser, *, below: bool = False) -> None:
     group = parser.add_argument_group("for every command, before or after it")
     names = [
         group.add_argument(
-            "-C",
-            dest="directory",
-            metavar="DIR",
-            type=Path,
-            help="project (default: the git root above here)",
+            "-C", dest="directory", metavar="DIR", type=Path, help="project (default: the git root above here)"
         ),
         group.add_argument("--now", metavar="TIME", help="judge as of this ISO 8601 time"),
         group.add_argument("--read-only", action="store_true", help="change nothing, in any command"),
@@ -113,10 +109,7 @@ def _command_list() -> str:
     def listed(names: Iterable[str]) -> list[str]:
         return [f"  {name:<{width}}  {COMMANDS[name].summary}" for name in names]
 
-    lines = [
-        "commands (helix-tui COMMAND --help shows more):",
-        *listed(name for name in COMMANDS if name not in ROWS),
-    ]
+    lines = ["commands (helix-tui COMMAND --help shows more):", *listed(name for name in COMMANDS if name not in ROWS)]
     for group, names in grouped().items():
         lines += ["", f"{HEADINGS[group]}:", *listed(names)]
     return "\n".join(lines)

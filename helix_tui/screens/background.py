@@ -135,11 +135,7 @@ class Jobs:
         self._current: dict[str, tuple[Worker[Any], Callable[[Any], None], Callable[[str], None]]] = {}
 
     def start(
-        self,
-        kind: str,
-        work: Callable[[], Result],
-        done: Callable[[Result], None],
-        failed: Callable[[str], None],
+        self, kind: str, work: Callable[[], Result], done: Callable[[Result], None], failed: Callable[[str], None]
     ) -> None:
         """Run ``work`` in a thread, then ``done`` with its result or ``failed`` with a sentence, here."""
         worker: Worker[Any] = self._node.run_worker(

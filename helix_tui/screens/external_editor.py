@@ -29,20 +29,7 @@ if TYPE_CHECKING:
 GIT_SECONDS = 8.0
 """How long git may take for a diff: leaving the console waits for it."""
 
-_PLUS_LINE = {
-    "vi",
-    "vim",
-    "nvim",
-    "nano",
-    "emacs",
-    "emacsclient",
-    "micro",
-    "kak",
-    "joe",
-    "ne",
-    "mcedit",
-    "view",
-}
+_PLUS_LINE = {"vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "ne", "mcedit", "view"}
 """Editors that take ``+12 file``; the others here write it otherwise, the rest get the file alone."""
 _COLON = {"hx", "helix", "subl", "zed"}
 _GOTO = {"code", "codium", "cursor", "code-insiders"}

@@ -35,10 +35,7 @@ _KEY_CELLS = 16
 _EXAMPLE_CELLS = 26
 _WORD_CELLS = 28
 
-_ALSO = {
-    "queue": ("beads", "panes"),
-    **dict.fromkeys(("loop", "memory", "ask", "insights", "journal"), ("panes",)),
-}
+_ALSO = {"queue": ("beads", "panes"), **dict.fromkeys(("loop", "memory", "ask", "insights", "journal"), ("panes",))}
 """Scopes that hold on a screen beside its own."""
 
 _ELSEWHERE = (
@@ -73,10 +70,7 @@ WORDS = (
     ("claim, lease, heartbeat", "a worker's hold on a bead; how long it lasts; the sign of life that renews it"),
     ("cooldown", "the time after an attempt in which DDx does not try its bead again"),
     ("critical path", "the longest chain of unfinished beads in which each waits on the one before"),
-    (
-        "DDx",
-        "keeps the queue and runs the attempts; this console reads its files and writes through its commands",
-    ),
+    ("DDx", "keeps the queue and runs the attempts; this console reads its files and writes through its commands"),
     ("drift", "the bead's governing document or parent changed since the bead was written"),
     ("effectiveness", "verified helped / (helped + failed), with its 95 % interval and n"),
     ("eligible", "workers may pick it"),

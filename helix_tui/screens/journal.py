@@ -118,10 +118,7 @@ def _fields(entry: JournalEntry) -> Iterator[FieldChange]:
             if (count := count + 1) > MOST_FIELDS:
                 return
             yield FieldChange(
-                clean_line(bead_id, 80),
-                clean_line(name, 60),
-                shown_value(before.get(name)),
-                shown_value(value),
+                clean_line(bead_id, 80), clean_line(name, 60), shown_value(before.get(name)), shown_value(value)
             )
 
 

@@ -311,8 +311,7 @@ def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
         yield call.paint(f"would form a dependency cycle: {' → '.join(map(clean_line, (*cycle, cycle[0])))}", "error")
     for orphan in follows.orphaned:
         yield call.paint(
-            f"{clean_line(orphan.bead_id)} would wait on {clean_line(orphan.waits_on)}, which {orphan.why}",
-            "attention",
+            f"{clean_line(orphan.bead_id)} would wait on {clean_line(orphan.waits_on)}, which {orphan.why}", "attention"
         )
     if follows.next_after != follows.next_before:
         yield f"next would be: {some(follows.next_after)}"

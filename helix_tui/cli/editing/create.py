@@ -31,12 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--description", default="", metavar="TEXT")
     parser.add_argument("--notes", default="", metavar="TEXT")
     parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        dest="fields",
-        help="any other field; repeatable",
+        "--set", action="append", default=[], metavar="KEY=VALUE", dest="fields", help="any other field; repeatable"
     )
     parser.add_argument("--allow-vague", action="store_true", help="allow acceptance that no machine can check")
     parser.add_argument(
@@ -107,12 +102,7 @@ def _fields(words: Iterable[str]) -> dict[str, str]:
 
 
 def _triage(
-    call: Call,
-    queue: Queue,
-    labels: list[str],
-    depends_on: list[str],
-    fields: dict[str, str],
-    unknown: list[CliError],
+    call: Call, queue: Queue, labels: list[str], depends_on: list[str], fields: dict[str, str], unknown: list[CliError]
 ) -> None:
     """Say what the authoring rules find; stop at an error."""
     options = call.options

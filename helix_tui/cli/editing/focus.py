@@ -18,9 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("id", metavar="ID", nargs="?", help="the epic; without it, what the focus is on")
     parser.add_argument("--off", action="store_true", help="end the focus and release what it held")
     parser.add_argument(
-        "--reconcile",
-        action="store_true",
-        help="hold back beads created since; repair an interrupted focus",
+        "--reconcile", action="store_true", help="hold back beads created since; repair an interrupted focus"
     )
     add_dry_run(parser)
 
@@ -35,11 +33,7 @@ def run(call: Call) -> int:
         with clear_errors():
             epic = find_bead(curator.look().queue, options.id)
         return change_steps(
-            call,
-            curator,
-            "focus",
-            f"focus on {clean_line(epic, 60)}",
-            lambda writing, _: plan_focus(writing, epic),
+            call, curator, "focus", f"focus on {clean_line(epic, 60)}", lambda writing, _: plan_focus(writing, epic)
         )
     if options.off:
         return change_steps(call, curator, "focus", "end the focus", lambda writing, _: plan_unfocus(writing))

@@ -39,9 +39,7 @@ from helix_tui.core.supervision.stages.commit import CommitError, commit_files
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument(
-        "--judge",
-        action="store_true",
-        help="act as the hook: judge the bead on stdin; exit 0, 1 or 2 as ddx asks",
+        "--judge", action="store_true", help="act as the hook: judge the bead on stdin; exit 0, 1 or 2 as ddx asks"
     )
 
     parser.add_argument(
@@ -52,9 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--remove", action="store_true", help="remove the hook, or with --claude the hooks")
     parser.add_argument("--dry-run", action="store_true", help="print what would be written")
     parser.add_argument(
-        "--commit",
-        action="store_true",
-        help="commit this file only: ddx starts no attempt while it is uncommitted",
+        "--commit", action="store_true", help="commit this file only: ddx starts no attempt while it is uncommitted"
     )
     parser.add_argument(
         "--plugin-path",
@@ -94,13 +90,7 @@ def _claude(call: Call, project: Project) -> int:
     gate = WriteGate(project, call.read_only)
     try:
         with clear_errors():
-            merged = merge(
-                project,
-                gate,
-                BY_NAME,
-                remove=call.options.remove,
-                dry=call.options.dry_run,
-            )
+            merged = merge(project, gate, BY_NAME, remove=call.options.remove, dry=call.options.dry_run)
     except UnreadableSettings as error:
         raise CliError(clean_line(str(error), 400), "It stays as it is. Correct it by hand, then try again.") from None
     except OSError as error:

@@ -68,13 +68,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument("id", nargs="?", metavar="OP", help="one entry in full, as op-12")
         parser.add_argument("-n", "--last", type=int, default=20, metavar="N", help="how many (default: 20; 0: all)")
         return
-    parser.add_argument(
-        "count",
-        nargs="?",
-        default="1",
-        metavar="N|OP",
-        help="how many (default: 1), or one by its id",
-    )
+    parser.add_argument("count", nargs="?", default="1", metavar="N|OP", help="how many (default: 1), or one by its id")
     parser.add_argument("--id", metavar="OP", dest="entry", help="one change by its id, whoever made it")
     if command == "undo":
         parser.add_argument("--to", metavar="OP", help="restore what was right after this change, whoever changed it")

@@ -27,15 +27,10 @@ from helix_tui.core.supervision.stages.build import build_bead, kept_change, sel
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument(
-        "selector",
-        nargs="?",
-        default="",
-        help="a ready bead's id, parent, spec-id, label, or part of its title",
+        "selector", nargs="?", default="", help="a ready bead's id, parent, spec-id, label, or part of its title"
     )
     parser.add_argument(
-        "--land-kept",
-        action="store_true",
-        help="go on where ddx may land a change that a review refused",
+        "--land-kept", action="store_true", help="go on where ddx may land a change that a review refused"
     )
     add_agent_options(parser)
 

@@ -32,13 +32,7 @@ from helix_tui.core.supervision.stages.table import STAGES
 
 _ALONE = "`helix-tui check --no-model` shows what the facts say by themselves."
 
-_ROLES = {
-    "BUILD": "success",
-    "WAIT": "waiting",
-    "GUIDANCE": "attention",
-    "BACKFILL": "warning",
-    "STOP": "muted",
-}
+_ROLES = {"BUILD": "success", "WAIT": "waiting", "GUIDANCE": "attention", "BACKFILL": "warning", "STOP": "muted"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -150,13 +144,7 @@ def document(facts: Facts, verdict: NextVerdict) -> dict[str, Any]:
         **verdict.record(),
         "queue_health": facts.health,
         "drift": [
-            {
-                "bead_id": each.bead_id,
-                "field": each.field,
-                "was": each.was,
-                "now": each.now,
-                "meaning": each.meaning,
-            }
+            {"bead_id": each.bead_id, "field": each.field, "was": each.was, "now": each.now, "meaning": each.meaning}
             for each in facts.drift
         ],
         "orphans": [{"bead_id": each.bead_id, "pid": each.pid, "age_s": each.age_s} for each in facts.orphans],

@@ -41,10 +41,7 @@ _DIRTY = (
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument(
-        "goal",
-        nargs="?",
-        default="",
-        help="a bead or a goal; with a batch: its name, an epic, label or spec-id",
+        "goal", nargs="?", default="", help="a bead or a goal; with a batch: its name, an epic, label or spec-id"
     )
     how = parser.add_mutually_exclusive_group()
     how.add_argument("--close", action="store_true", help="end the session: keep the best, write down what was learned")

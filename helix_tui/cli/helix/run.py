@@ -48,19 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of whichever of these commands was asked for."""
     if parser.prog.split()[-1] == "stop":
         parser.add_argument(
-            "--after-bead",
-            action="store_true",
-            help="finish the current bead first; without it ddx is interrupted",
+            "--after-bead", action="store_true", help="finish the current bead first; without it ddx is interrupted"
         )
         parser.add_argument("--dry-run", action="store_true", help="name the process it would end, without ending it")
         return
     parser.add_argument("--max-cycles", type=_number, default=0, metavar="N", help="completed cycles; 0: no limit")
     parser.add_argument(
-        "--review-every",
-        type=_number,
-        default=15,
-        metavar="N",
-        help="an alignment bead every N completed cycles",
+        "--review-every", type=_number, default=15, metavar="N", help="an alignment bead every N completed cycles"
     )
     parser.add_argument(
         "--review-threshold",

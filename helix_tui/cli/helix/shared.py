@@ -25,12 +25,7 @@ def add_agent_options(parser: argparse.ArgumentParser, *, dry_run: bool = True) 
     """Who does the work, and how."""
     group = parser.add_argument_group("who does it")
     group.add_argument(
-        "--agent",
-        "--harness",
-        dest="agent",
-        default="",
-        metavar="NAME",
-        help="the harness that ddx is to use",
+        "--agent", "--harness", dest="agent", default="", metavar="NAME", help="the harness that ddx is to use"
     )
     for name in ("claude", "codex", "ddx-agent", "embedded", "forge"):
         group.add_argument(f"--{name}", dest="agent", action="store_const", const=name, help=argparse.SUPPRESS)
@@ -54,11 +49,7 @@ class _Once(argparse.Action):
     """An option that is not said twice: of two levels of autonomy nobody can tell which one was meant."""
 
     def __call__(
-        self,
-        parser: argparse.ArgumentParser,
-        namespace: argparse.Namespace,
-        values: object,
-        option: str | None = None,
+        self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, option: str | None = None
     ) -> None:
         if getattr(namespace, self.dest) is not None:
             parser.error(f"{option} is given twice")
@@ -85,9 +76,7 @@ def autonomy_of(call: Call) -> Level:
     if found is not None:
         return found
     raise CliError(
-        f"autonomy is low, medium or high, not “{clean_line(wanted, 40)}”",
-        "Correct HELIX_AUTONOMY.",
-        exit_code=2,
+        f"autonomy is low, medium or high, not “{clean_line(wanted, 40)}”", "Correct HELIX_AUTONOMY.", exit_code=2
     )
 
 
@@ -183,6 +172,5 @@ def explained() -> Iterator[None]:
             yield
         except AlignmentActive as error:
             raise CliError(
-                clean_line(str(error), 600),
-                "Wait for it; if nobody is working on it, `helix-tui unclaim` that bead.",
+                clean_line(str(error), 600), "Wait for it; if nobody is working on it, `helix-tui unclaim` that bead."
             ) from None

@@ -180,10 +180,7 @@ def _closing(done: StageOutcome) -> list[str]:
         filed = trailers.number("FINDINGS_FILED") or 0
         return [f"review reported {trailers.number('ISSUES_COUNT')} issue(s), {filed} filed as tracker issues"]
     if done.stage.name == "backfill" and done.ok:
-        return [
-            f"research epic={trailers.get('RESEARCH_EPIC')}",
-            f"backfill report={trailers.get('BACKFILL_REPORT')}",
-        ]
+        return [f"research epic={trailers.get('RESEARCH_EPIC')}", f"backfill report={trailers.get('BACKFILL_REPORT')}"]
     return []
 
 
@@ -224,12 +221,7 @@ def known_of(curator: Curator, about: str = "") -> dict[str, str]:
 
 
 def _dry_run(
-    call: Call,
-    curator: Curator,
-    delegate: Delegate,
-    stage: Stage,
-    agent_choice: AgentChoice,
-    values: Mapping[str, str],
+    call: Call, curator: Curator, delegate: Delegate, stage: Stage, agent_choice: AgentChoice, values: Mapping[str, str]
 ) -> int:
     commands: list[tuple[str, ...]] = []
     if stage.governed:

@@ -20,11 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of whichever of these commands was asked for."""
     if parser.prog.split()[-1] == "stuck":
         parser.add_argument(
-            "--recover",
-            nargs="*",
-            metavar="ID",
-            default=None,
-            help="release orphaned claims: these, or all",
+            "--recover", nargs="*", metavar="ID", default=None, help="release orphaned claims: these, or all"
         )
         parser.add_argument("--dry-run", action="store_true", help="print the commands; change nothing")
 

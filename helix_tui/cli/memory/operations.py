@@ -321,11 +321,7 @@ def _edges(call: Call, memory: MemoryStore) -> dict[str, Any]:
 def _connected(call: Call, memory: MemoryStore) -> dict[str, Any]:
     found = memory.connected(call.options.name, call.options.max_hops)
     name = call.options.name
-    return {
-        "name": name,
-        "connected": [each.document() for each in found],
-        "missing": _unknown(memory, name),
-    }
+    return {"name": name, "connected": [each.document() for each in found], "missing": _unknown(memory, name)}
 
 
 def _unknown(memory: MemoryStore, name: str) -> list[str]:

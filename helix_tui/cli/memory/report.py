@@ -49,8 +49,7 @@ def remove(call: Call, memory: MemoryStore) -> dict[str, Any]:
     missing = [name for name, found in known.items() if found is None]
     if missing:
         raise CliError(
-            f"no memory “{clean_line(missing[0], 80)}”; nothing was removed",
-            "`helix-tui memory list` names them all.",
+            f"no memory “{clean_line(missing[0], 80)}”; nothing was removed", "`helix-tui memory list` names them all."
         )
     names = [found.name for found in known.values() if found is not None]
     memory_change = None if _looks(call) else MemoryChanges(memory).remove([str(name) for name in wanted])
@@ -140,13 +139,7 @@ def _recalled(call: Call, document: Document) -> Iterator[str]:
 
 def _listed(call: Call, document: Document) -> Iterator[str]:
     rows = [
-        (
-            str(each["id"]),
-            each["type"],
-            _share(each),
-            f"+{each['helped']} −{each['failed']}",
-            clean_line(each["name"]),
-        )
+        (str(each["id"]), each["type"], _share(each), f"+{each['helped']} −{each['failed']}", clean_line(each["name"]))
         for each in document["memories"]
     ]
     for line in columns(rows, right=(0, 2)):

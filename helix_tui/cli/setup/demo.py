@@ -231,12 +231,7 @@ def remember(call: Call, root: Path) -> DemoMemories:
 
 
 def summarise(
-    call: Call,
-    project: Project,
-    tracker: Tracker,
-    attempts: list[Attempt],
-    memories: dict[str, Any],
-    seconds: float,
+    call: Call, project: Project, tracker: Tracker, attempts: list[Attempt], memories: dict[str, Any], seconds: float
 ) -> None:
     """What came of the drain, for people or for a machine."""
     counts = count_headings(attempts)

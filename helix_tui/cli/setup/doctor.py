@@ -355,11 +355,7 @@ def listing(call: Call, checks: list[DoctorCheck]) -> list[str]:
 
 def examine(call: Call) -> Iterator[DoctorCheck]:
     """Every check, in the order in which one would look."""
-    parts = (
-        f"helix-tui {__version__}",
-        f"Python {platform.python_version()}",
-        f"textual {_version('textual')}",
-    )
+    parts = (f"helix-tui {__version__}", f"Python {platform.python_version()}", f"textual {_version('textual')}")
     yield DoctorCheck("program", True, ", ".join(parts))
     yield _terminal()
     yield _git()

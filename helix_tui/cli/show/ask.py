@@ -127,11 +127,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model-timeout", type=float, metavar="S", default=float(MODEL_SECONDS), help="seconds (120)")
     parser.add_argument("--depth", choices=DEPTHS, default="root_to_anchor", help="how much of a tree is shown")
     parser.add_argument(
-        "--budget",
-        action="append",
-        default=[],
-        metavar="K=V",
-        help="set a threshold or budget; repeatable",
+        "--budget", action="append", default=[], metavar="K=V", help="set a threshold or budget; repeatable"
     )
     parser.add_argument("--sense", metavar="LABEL", default="", help="which sense of an ambiguous word is meant")
     parser.add_argument("--revision", metavar="REV", help="ask about a commit instead of the work tree")
@@ -425,12 +421,7 @@ def brief_document(ident: str, document: Mapping[str, Any]) -> dict[str, Any]:
         "answer": document["answer"],
         "result": result_of(document),
         "sources": [
-            {
-                "n": one["id"],
-                "id": one["item"],
-                "header": one["header"],
-                "hash": one["hash"],
-            }
+            {"n": one["id"], "id": one["item"], "header": one["header"], "hash": one["hash"]}
             for one in document["citations"]
         ],
         "not_found": not_found_of(document),

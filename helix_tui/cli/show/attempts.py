@@ -33,12 +33,7 @@ from helix_tui.core.supervision.run_state.budget import with_given
 MOST_LINES = 60
 """Attempts that people get to see at once."""
 
-ROLES: dict[Outcome, str] = {
-    "landed": "success",
-    "kept_aside": "attention",
-    "refused": "attention",
-    "failed": "error",
-}
+ROLES: dict[Outcome, str] = {"landed": "success", "kept_aside": "attention", "refused": "attention", "failed": "error"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -132,12 +127,7 @@ def as_document(attempt: Attempt, now: int, parked: str = "") -> dict[str, Any]:
         "started_at": _instant(attempt.started_at),
         "finished_at": _instant(attempt.finished_at),
         "duration_ms": attempt.duration_ms,
-        "tokens": {
-            "input": tokens.input,
-            "cached": tokens.cached,
-            "output": tokens.output,
-            "total": tokens.total,
-        },
+        "tokens": {"input": tokens.input, "cached": tokens.cached, "output": tokens.output, "total": tokens.total},
         # to the millionth, as the sums beside it are
         "cost_usd": None if attempt.cost_usd is None else round(attempt.cost_usd, 6),
         "spent": attempt.sums.record(),

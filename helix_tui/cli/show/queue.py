@@ -22,10 +22,7 @@ from helix_tui.core.ground.time import format_instant
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument(
-        "--order",
-        choices=("pick", "tree", "dag"),
-        default="pick",
-        help="as DDx picks, by parent, by dependency",
+        "--order", choices=("pick", "tree", "dag"), default="pick", help="as DDx picks, by parent, by dependency"
     )
     parser.add_argument("--filter", metavar="QUERY", default="", help="like: status:open label:area:ui p<=1 text")
     parser.add_argument("--view", metavar="NAME", default="", help="a saved view: its filter and order")

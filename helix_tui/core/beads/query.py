@@ -334,10 +334,7 @@ _FIELDS: dict[str, _Field] = {
     "status": _Field(
         "as the record says: open, closed …",
         _one_of(lambda bead, queue: bead.status),
-        lambda queue: [
-            *((status, "") for status in sorted(STATUSES)),
-            *((s, "") for s in queue.unknown_statuses()),
-        ],
+        lambda queue: [*((status, "") for status in sorted(STATUSES)), *((s, "") for s in queue.unknown_statuses())],
     ),
     "state": _Field(
         "as DDx would treat it: ready, retry_cooldown …",
@@ -382,9 +379,7 @@ _FIELDS: dict[str, _Field] = {
     "missing": _Field("yes: waits on a bead that does not exist", _yes_no(_missing), _YES_NO),
     "age": _Field("since it was created: age<3d", _compared(_age(lambda bead: bead.created_at), _span), ordered=True),
     "updated": _Field(
-        "since its last change: updated<1h",
-        _compared(_age(lambda bead: bead.updated_at), _span),
-        ordered=True,
+        "since its last change: updated<1h", _compared(_age(lambda bead: bead.updated_at), _span), ordered=True
     ),
     "body": _Field(
         "anywhere in the record, description and notes too",
@@ -414,8 +409,7 @@ ORDERS: dict[str, BeadOrder] = {
         "what blocks most beads first", lambda bead, queue: -queue.graph.chains.holds_up.get(bead.id, 0)
     ),
     "path": BeadOrder(
-        "along the longest chains first",
-        lambda bead, queue: _along_chains(queue.graph.chains.chain_through(bead.id)),
+        "along the longest chains first", lambda bead, queue: _along_chains(queue.graph.chains.chain_through(bead.id))
     ),
     "age": BeadOrder("the newest first; -age: the oldest", lambda bead, queue: _newest(bead.created_at)),
     "updated": BeadOrder("the last changed first", lambda bead, queue: _newest(bead.updated_at)),

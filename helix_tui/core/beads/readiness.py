@@ -563,11 +563,4 @@ _HEAD_TESTS: tuple[_Test, ...] = (
     _not_eligible,
 )
 
-_APRIL_TESTS: tuple[_Test, ...] = (
-    _claimed_april,
-    _waits,
-    _epic_april,
-    _cooldown,
-    _not_eligible,
-    _superseded_april,
-)
+_APRIL_TESTS: tuple[_Test, ...] = (_claimed_april, _waits, _epic_april, _cooldown, _not_eligible, _superseded_april)

@@ -223,10 +223,7 @@ _MALFORMED_ADVICE = "run the command by hand; a newer ddx may have changed its o
 _ADVICE = (
     (r"was ended by SIG", "`helix-tui status` says what it left; the next run books what it did"),
     (r"printed more output than is kept", "look at the end of its output under .helix-logs"),
-    (
-        r"lock timeout",
-        "another ddx holds the tracker; wait for it, or end the process it names, and try again",
-    ),
+    (r"lock timeout", "another ddx holds the tracker; wait for it, or end the process it names, and try again"),
     (r"line \d+.* is not a record", "correct or remove that line of the tracker, then try again"),
     (r"hook validate-bead", "the project's own hook refuses it; provide what it asks for"),
     (r"unclosed blocking dependencies", "close or remove what it waits for first"),
@@ -234,10 +231,7 @@ _ADVICE = (
     (r"circular dependency", "one of the two must not wait for the other"),
     (r"cannot depend on self", "name two different beads"),
     (r"dependency not found|bead not found|not found", "check that the id is spelled as in the queue"),
-    (
-        r"lifecycle transition",
-        "this status cannot follow that one; see `ddx bead --help` for the allowed steps",
-    ),
+    (r"lifecycle transition", "this status cannot follow that one; see `ddx bead --help` for the allowed steps"),
     (r"dirty_project_root|uncommitted", "commit or stash the changes in the work tree first"),
     (r"unknown (command|flag|shorthand)", "this ddx does not have it; another release may"),
     (r"lifecycle_migration", "run `ddx bead migrate --lifecycle --apply`, then try again"),

@@ -13,15 +13,7 @@ from msgspec import Struct
 
 Era = Literal["april", "head"]
 Outcome = Literal[
-    "landed",
-    "kept_aside",
-    "refused",
-    "no_change",
-    "satisfied",
-    "failed",
-    "interrupted",
-    "unknown",
-    "unfinished",
+    "landed", "kept_aside", "refused", "no_change", "satisfied", "failed", "interrupted", "unknown", "unfinished"
 ]
 """What can come of an attempt; which it is, `attempts.verdict.decide` says."""
 

@@ -39,11 +39,7 @@ _DOCUMENTS = {
     "t-gate.md": "execution: {metric: {metric_id: t-nowhere}}",
 }
 """What is wrong in a document for a ddx that looks there: in a hidden folder, at its status, at its gate."""
-_GATED = (
-    ("label", "needs_human"),
-    ("label", "triage:needs-investigation"),
-    ("status", "needs_investigation"),
-)
+_GATED = (("label", "needs_human"), ("label", "triage:needs-investigation"), ("status", "needs_investigation"))
 """What some releases refuse every command for."""
 
 _FALLING = ("t-replaced", "t-parent", "t-middle", "t-upper", "t-halved")

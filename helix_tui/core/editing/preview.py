@@ -257,11 +257,7 @@ def _claims(claims: Claims, leases: Mapping[str, bool]) -> Claims:
         return claims
     kept = {bead_id: fresh for bead_id, fresh in claims.leases.items() if bead_id not in leases}
     taken = {bead_id for bead_id, held in leases.items() if held}
-    return replace(
-        claims,
-        leases=kept | dict.fromkeys(taken, True),
-        running=(claims.running - leases.keys()) | taken,
-    )
+    return replace(claims, leases=kept | dict.fromkeys(taken, True), running=(claims.running - leases.keys()) | taken)
 
 
 def _children(overlay: Overlay, changed: Mapping[str, Bead]) -> Mapping[str, tuple[str, ...]]:

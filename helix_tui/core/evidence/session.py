@@ -52,11 +52,7 @@ def model_command(
     verb = dialect_of(ddx, root).verbs.get("ask_model")
     if verb is None:
         return None
-    wanted: dict[str, tuple[str, ...]] = {
-        "--json": (),
-        "--permissions": ("safe",),
-        "--timeout": (f"{seconds}s",),
-    }
+    wanted: dict[str, tuple[str, ...]] = {"--json": (), "--permissions": ("safe",), "--timeout": (f"{seconds}s",)}
     wanted |= {flag: (value,) for flag, value in (who or {}).items() if value}
     # releases differ in their flags, and one that is not known ends the command with an error
     flags = [word for flag, value in wanted.items() if verb.knows(flag) for word in (flag, *value)]
@@ -171,11 +167,7 @@ class AskSession:
     # --- asking -------------------------------------------------------------------------------------------
 
     def answer(
-        self,
-        request: AskRequest,
-        now: int,
-        tell: Callable[[News], None],
-        drafted: Callable[[Document], None],
+        self, request: AskRequest, now: int, tell: Callable[[News], None], drafted: Callable[[Document], None]
     ) -> tuple[str, Document]:
         """Answer a question; (id in the history, the run).
 

@@ -47,12 +47,7 @@ def begin(directory: Path, *, process: str, read_only: bool = False, debug: bool
     """
     end()
     level = "debug" if debug else os.environ.get("HELIX_LOG", "").strip().lower()
-    _where.update(
-        directory=directory,
-        process=process,
-        read_only=read_only,
-        level=level if level in LEVELS else "info",
-    )
+    _where.update(directory=directory, process=process, read_only=read_only, level=level if level in LEVELS else "info")
 
 
 def end() -> None:
@@ -277,8 +272,7 @@ class _Format(logging.Formatter):
 
     def __init__(self, process: str) -> None:
         super().__init__(
-            f"%(asctime)s.%(msecs)03dZ %(levelname)s {process}[%(process)d] %(where)s: %(message)s",
-            "%Y-%m-%dT%H:%M:%S",
+            f"%(asctime)s.%(msecs)03dZ %(levelname)s {process}[%(process)d] %(where)s: %(message)s", "%Y-%m-%dT%H:%M:%S"
         )
 
     def format(self, record: logging.LogRecord) -> str:

@@ -20,10 +20,7 @@ _FORMATS: tuple[tuple[str, re.Pattern[str]], ...] = (
         ),
     ),
     ("aws key id", re.compile(r"\b(?:AKIA|ASIA|AROA|AIDA)[A-Z2-7]{16}\b")),
-    (
-        "github token",
-        re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{40,255})\b"),
-    ),
+    ("github token", re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{30,255}|github_pat_[A-Za-z0-9_]{40,255})\b")),
     ("gitlab token", re.compile(r"\bgl(?:pat|ptt|dt|rt|cbt)-[A-Za-z0-9_-]{18,}")),
     ("slack token", re.compile(r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}|\bxapp-\d-[A-Za-z0-9-]{20,}")),
     ("slack webhook", re.compile(r"https://hooks\.slack\.com/services/T[\w/]{20,}")),
@@ -31,10 +28,7 @@ _FORMATS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("openai key", re.compile(r"\bsk-(?:proj-|svcacct-|admin-)?[A-Za-z0-9_-]*[A-Za-z0-9]{20,}\b")),
     ("google key", re.compile(r"\bAIza[A-Za-z0-9_-]{35}(?![A-Za-z0-9_-])")),
     ("google oauth", re.compile(r"\bya29\.[A-Za-z0-9_-]{20,}|\bGOCSPX-[A-Za-z0-9_-]{20,}")),
-    (
-        "stripe key",
-        re.compile(r"\b(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}\b|\bwhsec_[A-Za-z0-9+/=]{24,}"),
-    ),
+    ("stripe key", re.compile(r"\b(?:sk|rk|pk)_(?:live|test)_[A-Za-z0-9]{16,}\b|\bwhsec_[A-Za-z0-9+/=]{24,}")),
     ("twilio key", re.compile(r"\bSK[0-9a-f]{32}\b")),
     ("sendgrid key", re.compile(r"\bSG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}")),
     ("npm token", re.compile(r"\bnpm_[A-Za-z0-9]{36}\b")),
@@ -90,7 +84,7 @@ _ASSIGNMENT = re.compile(
 )
 _ON_COMMAND_LINE = re.compile(
     r"\b(?:curl\b[^\n|;]{0,200}?\s(?:-u|--user)[ =]?['\"]?[^\s:'\"]{1,80}:(?P<secret>[^\s'\"]{4,100})"
-    r"|(?:mysql\w*\b[^\n|;]{0,200}?\s-p|sshpass\s+-p\s?)['\"]?(?P<bare>[^\s'\"-][^\s'\"]{3,100}))",
+    r"|(?:mysql\w*\b[^\n|;]{0,200}?\s-p|sshpass\s+-p\s?)['\"]?(?P<bare>[^\s'\"-][^\s'\"]{3,100}))"
 )
 _NETRC = re.compile(r"\blogin\s+\S{1,80}\s+password\s+(?P<secret>\S{4,100})", re.I)
 _COOKIE = re.compile(r"\b(?:set-)?cookie:\s*[^\n=]{1,60}=(?P<secret>[A-Za-z0-9%._~+/-]{16,400})", re.I)
@@ -119,8 +113,7 @@ _LOGIN = re.compile(
     re.I,
 )
 _HINT = re.compile(
-    r"pass|pwd|secret|token|key|credential|log ?in|sign in|authenticat|cookie|bearer|basic|://|curl|mysql|code is",
-    re.I,
+    r"pass|pwd|secret|token|key|credential|log ?in|sign in|authenticat|cookie|bearer|basic|://|curl|mysql|code is", re.I
 )
 """A text without any of these tells no secret in words."""
 _ALGORITHM = re.compile(
@@ -214,13 +207,7 @@ def _random(secret: str, match: re.Match[str]) -> bool:
 
 
 def _in_url(secret: str, match: re.Match[str]) -> bool:
-    return not _PLACEHOLDER.match(secret) and secret.lower() not in {
-        "password",
-        "pass",
-        "secret",
-        "pw",
-        "pwd",
-    }
+    return not _PLACEHOLDER.match(secret) and secret.lower() not in {"password", "pass", "secret", "pw", "pwd"}
 
 
 def _as_flag(secret: str, match: re.Match[str]) -> bool:

@@ -274,14 +274,7 @@ def _trial(bead: Bead, attempts: Iterable[Attempt]) -> Trial:
 
 def _rank(trial: Trial) -> tuple[bool, bool, float, int, int, str]:
     cell = trial.cell
-    return (
-        not trial.kept,
-        cell.cost is None,
-        cell.cost or 0.0,
-        sum(cell.tokens),
-        sum(cell.durations),
-        trial.bead.id,
-    )
+    return (not trial.kept, cell.cost is None, cell.cost or 0.0, sum(cell.tokens), sum(cell.durations), trial.bead.id)
 
 
 Verdict = Literal["as good", "worse", "better", "unclear"]

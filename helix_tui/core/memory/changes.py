@@ -195,13 +195,9 @@ class MemoryChanges:
             elif gain["promoted"]:
                 db.execute("UPDATE memory SET type = 'failure' WHERE id = ?", [number])
             db.execute(
-                "UPDATE memory_extra SET seen = max(1, seen - ?) WHERE memory_id = ?",
-                [gain.get("seen", 1), number],
+                "UPDATE memory_extra SET seen = max(1, seen - ?) WHERE memory_id = ?", [gain.get("seen", 1), number]
             )
-            db.execute(
-                "DELETE FROM memory_occurrence WHERE memory_id = ? AND mark = ?",
-                [number, gain.get("mark", "")],
-            )
+            db.execute("DELETE FROM memory_occurrence WHERE memory_id = ? AND mark = ?", [number, gain.get("mark", "")])
             self._memory.forget_variant(number, gain["trigger"], gain["source"])
 
     def _recount(self, each: dict[str, Any]) -> None:

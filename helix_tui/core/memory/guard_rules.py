@@ -479,8 +479,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "destroys data",
         re.compile(
-            r"\brm\s+-(?=[a-z]*r)(?=[a-z]*f)[a-z]{2,6}\s+(?:--no-preserve-root\s+)?(?:/|~/?|\$HOME/?|\*)(?=\s|$)",
-            re.I,
+            r"\brm\s+-(?=[a-z]*r)(?=[a-z]*f)[a-z]{2,6}\s+(?:--no-preserve-root\s+)?(?:/|~/?|\$HOME/?|\*)(?=\s|$)", re.I
         ),
     ),
     ("image that reports back", re.compile(r"!\[[^\]\n]*\]\(https?://[^)\s]*[?&][^)\s]*=")),

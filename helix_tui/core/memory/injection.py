@@ -242,8 +242,7 @@ def enter_attempt(base: Base, number: int, attempt: str) -> None:
     with base.writing():
         connection = base.database.conn
         took = connection.execute(
-            "UPDATE injection SET attempt = ?, scope = 'bead' WHERE id = ? AND attempt = ''",
-            [attempt, number],
+            "UPDATE injection SET attempt = ?, scope = 'bead' WHERE id = ? AND attempt = ''", [attempt, number]
         )
         if took.rowcount:
             return
@@ -330,8 +329,7 @@ def assess(base: Base, task: str, approach: str, history: Sequence[str] | None) 
     if history is None and not base.read_only:
         with base.writing():
             base.database.execute(
-                "INSERT INTO approach (task, approach, at) VALUES (?, ?, ?)",
-                [name, approach, rows.as_text(base.now())],
+                "INSERT INTO approach (task, approach, at) VALUES (?, ?, ?)", [name, approach, rows.as_text(base.now())]
             )
     attempts = len(tried)
     # the first that holds decides (docs/formats/memory.md §3)

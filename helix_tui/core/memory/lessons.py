@@ -214,12 +214,7 @@ def checking(command: str) -> str:
 
 
 def settle_session(
-    memory: MemoryStore,
-    attempt: str,
-    checks: Sequence[SessionCheck],
-    *,
-    last_change: int | None = None,
-    kind: str = "",
+    memory: MemoryStore, attempt: str, checks: Sequence[SessionCheck], *, last_change: int | None = None, kind: str = ""
 ) -> tuple[Judgement, FeedbackReport | None]:
     """Settle what a session, or an agent of one, was shown; nothing is counted without a verdict.
 

@@ -237,11 +237,7 @@ def open_change_runner(host: ChangeHost, *, read_only: bool, ddx: str | None, cl
 
     def make() -> Curator:
         return Curator(
-            project,
-            lambda era: find_executable(project, ddx, era=era),
-            who="human",
-            read_only=read_only,
-            as_of=clock,
+            project, lambda era: find_executable(project, ddx, era=era), who="human", read_only=read_only, as_of=clock
         )
 
     return ChangeRunner(host, make)

@@ -37,13 +37,7 @@ if TYPE_CHECKING:
     from helix_tui.screens.editing.keys import TargetScreen
 
 _TYPES = ("task", "bug", "epic", "chore", "feature", "spike")
-_PRIORITIES = (
-    ("0", "before everything else"),
-    ("1", "soon"),
-    ("2", "as usual"),
-    ("3", "later"),
-    ("4", "some day"),
-)
+_PRIORITIES = (("0", "before everything else"), ("1", "soon"), ("2", "as usual"), ("3", "later"), ("4", "some day"))
 _SIGNS: Mapping[Level, Span] = {"error": ("✗ ", "error bold"), "warning": ("◆ ", "attention")}
 _TO_DO: Span = ("○ ", "muted")
 """The sign of what is missing in a field that nobody has written in yet."""

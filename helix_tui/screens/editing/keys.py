@@ -432,13 +432,6 @@ def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:
             reopen,
             "" if closed else "it is not closed",
         ),
-        Choice(
-            "c",
-            "c",
-            "cancel",
-            "cancel permanently",
-            cancel,
-            "" if unfinished else "it is already finished",
-        ),
+        Choice("c", "c", "cancel", "cancel permanently", cancel, "" if unfinished else "it is already finished"),
     ]
     screen.console.push_screen(ChoiceSheet(f"{whom(beads)}: close, reopen or cancel?", choices))

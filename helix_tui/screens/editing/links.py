@@ -73,11 +73,7 @@ def none_pick(words: str) -> Pick:
 
 
 def offer_beads(
-    queue: Queue,
-    but: Collection[str] = (),
-    *,
-    first: Sequence[Pick] = (),
-    fits: Callable[[Bead], bool] | None = None,
+    queue: Queue, but: Collection[str] = (), *, first: Sequence[Pick] = (), fits: Callable[[Bead], bool] | None = None
 ) -> Callable[[str], Iterable[Pick]]:
     """What a picker offers: the rows of ``first`` while nothing is typed, then beads."""
 

@@ -302,11 +302,7 @@ class TroubleSheet(Sheet):
             page.paragraph([("Look at the bead and repeat it if you still want it.", "muted")])
         elif isinstance(error, NotUndoable):
             page.paragraph(
-                [
-                    ("✗ ", "error bold"),
-                    (f"{clean_line(error.entry.title, 200)} cannot be undone", "error bold"),
-                ],
-                2,
+                [("✗ ", "error bold"), (f"{clean_line(error.entry.title, 200)} cannot be undone", "error bold")], 2
             )
             page.paragraph([(clean_line(str(error), 600), "text")])
         elif isinstance(error, DdxError):
@@ -384,11 +380,7 @@ class PreviewSheet(Sheet):
     FOOTER = ("go.open=run", "copy.id=copy commands", "go.back=cancel")
 
     def __init__(
-        self,
-        request: ChangeRequest,
-        ended: Ended | None = None,
-        *,
-        changed: PlanChanged | None = None,
+        self, request: ChangeRequest, ended: Ended | None = None, *, changed: PlanChanged | None = None
     ) -> None:
         """Make a sheet.
 
@@ -458,12 +450,7 @@ class PreviewSheet(Sheet):
         self.dismiss()
         if self.outlook.plan.steps:
             run_request(
-                self.console,
-                self.request,
-                self.outlook.plan,
-                self._take_back,
-                self._ended,
-                again=self._show_again,
+                self.console, self.request, self.outlook.plan, self._take_back, self._ended, again=self._show_again
             )
 
     def _show_again(self, error: PlanChanged) -> None:

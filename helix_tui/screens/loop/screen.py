@@ -437,12 +437,7 @@ def _stub(run: Run, snapshot: Snapshot) -> Attempt:
     attempt_id = run.attempt_id or ""
     bundle = snapshot.project.ddx_dir / "executions" / attempt_id if attempt_id else None
     return Attempt(
-        attempt_id,
-        run.bead_id or "",
-        harness=run.harness,
-        model=run.model,
-        started_at=run.started_at,
-        bundle=bundle,
+        attempt_id, run.bead_id or "", harness=run.harness, model=run.model, started_at=run.started_at, bundle=bundle
     )
 
 

@@ -50,12 +50,7 @@ if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
     from helix_tui.screens.base import Console
 
-INKS = {
-    "BUILD": "success bold",
-    "WAIT": "waiting bold",
-    "GUIDANCE": "attention bold",
-    "STOP": "muted bold",
-}
+INKS = {"BUILD": "success bold", "WAIT": "waiting bold", "GUIDANCE": "attention bold", "STOP": "muted bold"}
 """Ink of a NEXT_ACTION; the planning ones are plain."""
 
 WHO = {

@@ -76,13 +76,7 @@ def snooze_sheet(count: int, now: int, until: Callable[[int | None], object]) ->
     choices = [
         Choice("1", "1", "an hour", "", partial(until, now + HOUR_S * NS)),
         Choice("2", "2", "tomorrow", f"{MORNING}:00", partial(until, next_morning(now))),
-        Choice(
-            "3",
-            "3",
-            "until it changes",
-            "until the bead, its attempt or the reason changes",
-            partial(until, None),
-        ),
+        Choice("3", "3", "until it changes", "until the bead, its attempt or the reason changes", partial(until, None)),
     ]
     return ChoiceSheet(f"snooze {whom}", choices)
 

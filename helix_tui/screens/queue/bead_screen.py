@@ -88,9 +88,7 @@ class BeadDetails:
             console = self._screen.console
             project, now = console.snapshot.project, console.now()
             self._start(
-                bead_id,
-                lambda: last_seen_words(project, bead_id, now),
-                partial(self._last_seen.__setitem__, bead_id),
+                bead_id, lambda: last_seen_words(project, bead_id, now), partial(self._last_seen.__setitem__, bead_id)
             )
         return self._last_seen[bead_id]
 
@@ -201,11 +199,7 @@ def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
     for state, count in world.queue.counts().items():
         sign = SIGNS.get(state, UNKNOWN)
         rows.append(
-            Row(
-                f"count:{state}",
-                ((f"{sign.glyph} ", sign.ink), (sign.word, "text")),
-                ((f"{count:,}", "muted"),),
-            )
+            Row(f"count:{state}", ((f"{sign.glyph} ", sign.ink), (sign.word, "text")), ((f"{count:,}", "muted"),))
         )
     return Rows(rows)
 

@@ -68,23 +68,9 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
     PANES = "#panes"
     COLUMNS = BEAD_COLUMNS
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("queue")]
-    FOOTER = (
-        "change.actions",
-        "change.mark",
-        "change.what-if",
-        "change.undo",
-        "find.filter",
-        "app.help",
-    )
+    FOOTER = ("change.actions", "change.mark", "change.what-if", "change.undo", "find.filter", "app.help")
     BARE_CLASS = "-no-queue"
-    MARKED_FOOTER = (
-        "change.eligible",
-        "change.depend",
-        "change.close",
-        "change.what-if",
-        "go.back=unmark",
-        "app.help",
-    )
+    MARKED_FOOTER = ("change.eligible", "change.depend", "change.close", "change.what-if", "go.back=unmark", "app.help")
 
     def __init__(self) -> None:
         super().__init__()

@@ -90,12 +90,7 @@ def rule(caption: str, width: int, right: str = "") -> list[Span]:
     gap = width - width_of(head) - cell_len(tail)
     if gap < 0:
         return fit(head, width)
-    return [
-        *head,
-        ("─" * gap, "rule"),
-        (f" {right} " if right else "", "muted"),
-        ("──" if right else "", "rule"),
-    ]
+    return [*head, ("─" * gap, "rule"), (f" {right} " if right else "", "muted"), ("──" if right else "", "rule")]
 
 
 GAP = 2

@@ -461,14 +461,7 @@ class PaintedRows(Widget):
         index, part = place
         key = self.source.key(index)
         tinted = bool(self._tinted) and key in self._tinted
-        return (
-            self._entry(index),
-            part,
-            index == self._view.cursor,
-            tinted,
-            y in thumb,
-            self._flags.get(key),
-        )
+        return (self._entry(index), part, index == self._view.cursor, tinted, y in thumb, self._flags.get(key))
 
     def _repaint(self, before: list[tuple[object, ...]]) -> None:
         after = self._look()

@@ -127,10 +127,7 @@ def empty_state(snapshot: Snapshot) -> list[Line] | None:
         return [
             [("The tracker is gone.", "attention bold")],
             [],
-            [
-                (file, "text"),
-                (" was here and is gone: moved, deleted, or not on this branch.", "muted"),
-            ],
+            [(file, "text"), (" was here and is gone: moved, deleted, or not on this branch.", "muted")],
             [("Everything returns when the file does.", "muted")],
         ]
     if snapshot.condition == "unreadable":

@@ -89,13 +89,7 @@ class Prompt(Vertical):
             self.kept = kept
 
     def __init__(
-        self,
-        lead: str,
-        complete: Complete,
-        *,
-        text: str = "",
-        must_choose: bool = False,
-        id: str | None = None,
+        self, lead: str, complete: Complete, *, text: str = "", must_choose: bool = False, id: str | None = None
     ) -> None:
         """Make a prompt.
 
@@ -210,10 +204,7 @@ class Prompt(Vertical):
             Rows(
                 Row(
                     str(place),
-                    (
-                        (column(clean_line(way.text, 80), min(wide, 40)), "text"),
-                        (clean_line(way.help, 200), "muted"),
-                    ),
+                    ((column(clean_line(way.text, 80), min(wide, 40)), "text"), (clean_line(way.help, 200), "muted")),
                 )
                 for place, way in enumerate(self._ways)
             )

@@ -299,10 +299,7 @@ def _run_figures(run: Run, now: int, width: int, room: int) -> list[Span]:
     if run.started_at is not None and run.live:
         span = format_span((now - run.started_at) / NS)
         parts.append(
-            (
-                span if width >= NARROW else span.replace(" ", ""),
-                "running" if run.verdict == "alive" else "text",
-            )
+            (span if width >= NARROW else span.replace(" ", ""), "running" if run.verdict == "alive" else "text")
         )
     if not run.live:
         parts.append(("gone", "error bold"))

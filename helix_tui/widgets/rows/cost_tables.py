@@ -159,19 +159,8 @@ def _by_cell(title: str, columns: Sequence[Column], rows: Iterable[Cell], dimens
 
 
 def _failing(report: Report) -> FiguredRows:
-    columns = (
-        Column("tries", 5),
-        Column("spent", 9),
-        Column("last", 20),
-        Column("tokens", 7),
-        Column("bead", 14),
-    )
-    return FiguredRows(
-        "keeps failing",
-        columns,
-        map(_lost, report.failing),
-        empty="no unfinished bead failed twice",
-    )
+    columns = (Column("tries", 5), Column("spent", 9), Column("last", 20), Column("tokens", 7), Column("bead", 14))
+    return FiguredRows("keeps failing", columns, map(_lost, report.failing), empty="no unfinished bead failed twice")
 
 
 def _lost(each: Failing) -> Figured:
@@ -209,11 +198,7 @@ def _compared(report: Report) -> FiguredRows:
 def _comparison(each: ModelComparison) -> Figured:
     cheaper, dearer = (clean_line(dict(row.key)["model"], 40) for row in (each.cheaper, each.dearer))
     sign, ink = VERDICTS[each.verdict]
-    name: list[Span] = [
-        (sign, ink),
-        (cheaper, "text"),
-        (f" for {dearer} on {clean_line(each.kind, 30)}", "muted"),
-    ]
+    name: list[Span] = [(sign, ink), (cheaper, "text"), (f" for {dearer} on {clean_line(each.kind, 30)}", "muted")]
     return Figured(
         key_of(each),
         [*name, (f"  {each.verdict}", ink)],
@@ -228,13 +213,7 @@ def _comparison(each: ModelComparison) -> Figured:
 
 
 def _experiments(report: Report) -> FiguredRows:
-    columns = (
-        Column("cost", 8),
-        Column("tries", 5),
-        Column("time", 6),
-        Column("tokens", 7),
-        Column("model", 16),
-    )
+    columns = (Column("cost", 8), Column("tries", 5), Column("time", 6), Column("tokens", 7), Column("model", 16))
     rows = [_trial(batch.name, trial, best=trial is batch.best) for batch in report.batches for trial in batch.trials]
     return FiguredRows("experiments", columns, rows, empty="no bead carries the label experiment or experiment:NAME")
 

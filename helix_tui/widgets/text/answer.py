@@ -310,12 +310,7 @@ def _span_lines(place: int, one: Mapping[str, Any]) -> Iterator[Para]:
     yield Para(f"gap {place}")
 
 
-_SIGNS = {
-    "same": ("=", "muted"),
-    "changed": ("~", "waiting"),
-    "added": ("+", "success"),
-    "removed": ("−", "error"),
-}
+_SIGNS = {"same": ("=", "muted"), "changed": ("~", "waiting"), "added": ("+", "success"), "removed": ("−", "error")}
 
 
 def compare_paras(changes: Sequence[Any], before: str, after: str) -> list[Para]:
@@ -447,10 +442,7 @@ def _compaction(document: Document) -> Iterator[Para]:
     yield section("compaction", f"{kept + dropped} → {kept}")
     yield Para("policy", ((clean_line(document.get("compaction_policy"), 200), "muted"),))
     for number, one in enumerate(document.get("compaction_rationale") or ()):
-        spans = (
-            (f"{clean_line(one.get('file'), 160)}  ", "text"),
-            (clean_line(one.get("line"), 200), "muted"),
-        )
+        spans = ((f"{clean_line(one.get('file'), 160)}  ", "text"), (clean_line(one.get("line"), 200), "muted"))
         yield Para(f"rationale {number}", spans, hang=2)
 
 

@@ -256,11 +256,7 @@ class _Rows:
             self.line([("? ", ink), (clean_line(bead_id, 80), "text"), (" is not in the tracker", ink)], key)
             return
         sign = sign_of(bead, world)
-        left: list[Span] = [
-            (f"{sign.glyph} ", sign.ink),
-            (short_id(clean_line(bead_id, 60)), "muted"),
-            (" ", "text"),
-        ]
+        left: list[Span] = [(f"{sign.glyph} ", sign.ink), (short_id(clean_line(bead_id, 60)), "muted"), (" ", "text")]
         left.append((clean_line(bead.title, 300), sign.title_ink))
         note = note_of(bead, world)
         self.line(spread(left, [note] if note is not None else [], self.width), key)
@@ -448,11 +444,7 @@ def _fields(rows: _Rows, document: Mapping[str, Any], cut_short: Set[str]) -> No
 def as_markdown(bead: Bead, world: RowContext) -> str:
     """The bead for another text: title, facts, reasons, acceptance and description."""
     document, standing = bead.document(), world.queue.standing(bead.id)
-    parts = [
-        f"# {clean_line(bead.title)}",
-        "",
-        f"`{clean_line(bead.id)}` · {standing.state} · P{bead.priority}",
-    ]
+    parts = [f"# {clean_line(bead.title)}", "", f"`{clean_line(bead.id)}` · {standing.state} · P{bead.priority}"]
     parts += [f"- {clean_line(reason.detail, 600)}" for reason in standing.reasons]
     for name in ("acceptance", "description", "notes"):
         text = document.get(name)

@@ -298,8 +298,7 @@ def _telling(question: Question, kept: Sequence[Kept], slots: Sequence[Slot]) ->
     first = chosen[0][0] if chosen else None
     # sentences of one span stay together in its order, and the span of the best one leads
     return sorted(
-        chosen,
-        key=lambda pair: (pair[0] is not first, [row[0] for row in chosen].index(pair[0]), pair[1].place),
+        chosen, key=lambda pair: (pair[0] is not first, [row[0] for row in chosen].index(pair[0]), pair[1].place)
     )
 
 
@@ -364,15 +363,7 @@ def _uses(kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Ite
     names = [slot for slot in slots if slot.source == "name"]
     code = [one.entry.span for one in kept if not one.entry.is_doc]
     found = [
-        (
-            is_import(line),
-            span.role == "test",
-            is_declaration(span.file),
-            not _is_call(line, names),
-            rank,
-            at,
-            span,
-        )
+        (is_import(line), span.role == "test", is_declaration(span.file), not _is_call(line, names), rank, at, span)
         for rank, span in enumerate(code)
         for at, line in enumerate(span.text.split("\n"))
         if any(covers(slot, line) for slot in names) and not is_definition(line, names) and not is_comment(line)
@@ -455,10 +446,7 @@ def ask_which(ambiguity: Ambiguity, threshold: float, queries: Sequence[str]) ->
         searched([*queries, *(one.query for one in ambiguity.weighed)]),
     )
     return Answer(
-        (
-            Section("", (*lines, *options, "Which do you mean?")),
-            Section("What would decide", why),
-        ),
+        (Section("", (*lines, *options, "Which do you mean?")), Section("What would decide", why)),
         tuple(sources.by_key.values()),
     )
 

@@ -26,13 +26,7 @@ Part = Literal["definition", "entrypoint", "contract", "test", "other"]
 
 POLICY = "definition > entrypoint > contract > test; the best span of each slot first; at most {per_file} a file"
 
-_WORTH: dict[Part, float] = {
-    "definition": 0.35,
-    "entrypoint": 0.2,
-    "contract": 0.1,
-    "test": 0.0,
-    "other": 0.05,
-}
+_WORTH: dict[Part, float] = {"definition": 0.35, "entrypoint": 0.2, "contract": 0.1, "test": 0.0, "other": 0.05}
 """What a part adds to a span's relevance, which is 0 to 1."""
 
 MOST_ANSWERING = 4
@@ -295,14 +289,7 @@ def in_order(items: Iterable[Item]) -> tuple[Item, ...]:
     return tuple(
         sorted(
             unique.values(),
-            key=lambda item: (
-                ORDER.index(item.type),
-                item.path,
-                item.start,
-                item.end,
-                item.header,
-                item.hash,
-            ),
+            key=lambda item: (ORDER.index(item.type), item.path, item.start, item.end, item.header, item.hash),
         )
     )
 

@@ -137,14 +137,13 @@ _VERSION = re.compile(r"(?<![^/])(v(\d{1,3})|legacy|deprecated|old|compat)/", re
 LATER_VERSIONS = 3
 """Numbers above a version's own that are looked for."""
 _VENDORED = re.compile(
-    r"(?:^|/)(?:vendor|vendored|_vendor|third[-_]?party|externals?|extern|site-packages)(?:/|$)",
-    re.IGNORECASE,
+    r"(?:^|/)(?:vendor|vendored|_vendor|third[-_]?party|externals?|extern|site-packages)(?:/|$)", re.IGNORECASE
 )
 # benchmarks below src/ are what a tool for benchmarks does
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e|testdata|test[-_]data|fixtures?|__mocks__|mocks|__snapshots__|(?<!src/)bench(?:es|marks?)?|fuzz"
     r"|conformance|(?:__)?perf(?:ormance)?[-_]tests?(?:ing)?(?:__)?)/|^t/|(?:^|/)(?:test_[^/]*|conftest)\.py$|_tests?\.(?:py|go|rs|cc?|cpp|rb|exs?)$|[-._](?:test|spec|e2e)"
-    r"\.[cm]?[jt]sx?$|(?:^|/)[^/]*(?:Test|Tests|IT|Spec)\.(?:java|kt|scala|cs|swift)$|_spec\.rb$|\.test-d\.ts$",
+    r"\.[cm]?[jt]sx?$|(?:^|/)[^/]*(?:Test|Tests|IT|Spec)\.(?:java|kt|scala|cs|swift)$|_spec\.rb$|\.test-d\.ts$"
 )
 _TEST_MARK = re.compile(r"^tests?_|_tests?$|[-_.](?:test|spec|e2e)$|(?:Tests?|IT|Spec)$|^Test(?=[A-Z])|-tests?$")
 """What a test's name has beside that of its source."""

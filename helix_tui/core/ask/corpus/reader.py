@@ -301,11 +301,7 @@ def _own_name(node: Node) -> Node:
 def _rows(node: Node) -> tuple[int, int]:
     """First and last line of a node, its decorators or export keyword included."""
     parent = node.parent
-    if parent is not None and parent.type in (
-        "decorated_definition",
-        "export_statement",
-        "template_declaration",
-    ):
+    if parent is not None and parent.type in ("decorated_definition", "export_statement", "template_declaration"):
         node = parent
     # a node that ends at column 0 ends with the line before
     end = node.end_point[0] + (1 if node.end_point[1] else 0)

@@ -361,10 +361,7 @@ def _merge(connection: sqlite3.Connection, numbers: Sequence[int]) -> None:
 
 
 def _merged_rows(
-    rows: Sequence[tuple[str, int, bytes]],
-    merged: int | None,
-    chunk_base: dict[int, int],
-    blob_base: dict[int, int],
+    rows: Sequence[tuple[str, int, bytes]], merged: int | None, chunk_base: dict[int, int], blob_base: dict[int, int]
 ) -> Iterator[tuple[str, int | None, bytes]]:
     lists: list[tuple[int, bytes]] = []
     for at, (term, number, data) in enumerate(rows):

@@ -129,13 +129,7 @@ class RepositoryIndex(Contents):
 
     @_asking
     def search(
-        self,
-        query: str | IndexQuery,
-        k: int = 20,
-        *,
-        per_file: int = 3,
-        files: Sequence[str] = (),
-        rerank: bool = True,
+        self, query: str | IndexQuery, k: int = 20, *, per_file: int = 3, files: Sequence[str] = (), rerank: bool = True
     ) -> list[Span]:
         """The best ``k`` spans, at most ``per_file`` of one file; only of ``files`` where some are named."""
         with self._lock:
@@ -181,16 +175,7 @@ class RepositoryIndex(Contents):
         text = "\n".join(self.lines(ranked.file, cut.start, cut.end))
         channels = {**ranked.channels, "chunk": lexical}
         return Span(
-            ranked.file,
-            cut.start,
-            cut.end,
-            cut.kind,
-            cut.header,
-            text,
-            text_hash(text),
-            score,
-            channels,
-            ranked.role,
+            ranked.file, cut.start, cut.end, cut.kind, cut.header, text, text_hash(text), score, channels, ranked.role
         )
 
     # -- looking things up -------------------------------------------------------------------------

@@ -57,8 +57,7 @@ _FRAME = re.compile(
 )
 _KINDS = {
     "test": re.compile(
-        r"\b(?:tests?|testing|unittests?|pytest|fixtures?|coverage|specs?|e2e|mock(?:s|ed|ing)?)\b",
-        re.IGNORECASE,
+        r"\b(?:tests?|testing|unittests?|pytest|fixtures?|coverage|specs?|e2e|mock(?:s|ed|ing)?)\b", re.IGNORECASE
     ),
     "doc": re.compile(
         r"^(?:docs?|spec|design|adr|prd|plan|research)(?:\([^)]*\))?:"  # so a work item says what it is about

@@ -83,10 +83,7 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
         "location",
         re.compile(r"\bwhere\b|\bwhich (file|module|function|class|method|package|line|test)s?\b|\bin what file"),
     ),
-    (
-        "mechanism",
-        re.compile(r"\bhow\b|\bwhy\b|\bexplain\b|\bwhat happens\b|\bwalk me through\b|\bdescribe\b"),
-    ),
+    ("mechanism", re.compile(r"\bhow\b|\bwhy\b|\bexplain\b|\bwhat happens\b|\bwalk me through\b|\bdescribe\b")),
     (
         "definition",
         re.compile(r"\bwhat('s| is| are| was| does| do)\b|\bdefine\b|\bdefinition\b|\bmeaning\b|\bmeans?\b"),

@@ -194,8 +194,7 @@ WORTH: dict[Via, float] = {"heading": 0.7, "tree": 0.6, "definition": 0.9, "use"
 """What a way in is worth where no search gave a score."""
 
 _NEWS = re.compile(
-    r"(?:^|/)(?:changelog|changes|history|news|licen[cs]e|copying|authors|notice|release[-_ ]?notes)[^/]*$",
-    re.I,
+    r"(?:^|/)(?:changelog|changes|history|news|licen[cs]e|copying|authors|notice|release[-_ ]?notes)[^/]*$", re.I
 )
 
 Brought = Iterator[tuple[str, list[tuple[Span, Via, float]]]]
@@ -295,8 +294,7 @@ class Searcher:
 
     def _defined(self, name: str) -> Iterator[tuple[Span, Via, float]]:
         found = sorted(
-            self.library.definitions(name),
-            key=lambda place: (place.role != "source", place.file, place.start),
+            self.library.definitions(name), key=lambda place: (place.role != "source", place.file, place.start)
         )
         for place in found[:DEFINITIONS]:
             span = self.library.span_at(place.file, place.start, place.end)

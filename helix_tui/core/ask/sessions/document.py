@@ -260,13 +260,7 @@ def _alignment(run: AskRun) -> dict[str, Any]:
     return {
         "code_alignment_applied": alignment.applied,
         "code_alignment_chain": [
-            {
-                "doc": link.doc,
-                "symbol": link.symbol,
-                "definition": link.definition,
-                "use": link.use,
-                "test": link.test,
-            }
+            {"doc": link.doc, "symbol": link.symbol, "definition": link.definition, "use": link.use, "test": link.test}
             for link in alignment.links
         ],
         "symbols_extracted": list(alignment.extracted),
@@ -318,13 +312,7 @@ def _option(one: Weighed) -> dict[str, Any]:
         "label": one.sense.label,
         "score": one.score,
         "evidence": [
-            {
-                "file": span.file,
-                "start": span.start,
-                "end": span.end,
-                "header": span.header,
-                "hash": span.hash,
-            }
+            {"file": span.file, "start": span.start, "end": span.end, "header": span.header, "hash": span.hash}
             for span in one.spans[:3]
         ],
         "says": evidence[1].text if evidence is not None else "",
@@ -352,11 +340,7 @@ def _model(run: AskRun) -> dict[str, Any]:
 
 
 _HEAD = ("question", "kind", "revision", "slots", "thresholds")
-_PARTS = {
-    "ambiguity": ("ambiguity_",),
-    "alignment": ("code_", "symbols_"),
-    "compaction": ("compaction_",),
-}
+_PARTS = {"ambiguity": ("ambiguity_",), "alignment": ("code_", "symbols_"), "compaction": ("compaction_",)}
 
 
 def write_trace(path: Path, document: Mapping[str, Any]) -> str:

@@ -20,11 +20,7 @@ Result = Literal["answered", "evidence found", "not found", "which one?"]
 
 MAX_LINES = 8
 """Lines of one source that are shown below it."""
-_RESULTS: dict[str, Result] = {
-    "Grounded": "answered",
-    "Bounded inference": "evidence found",
-    "Clarify": "not found",
-}
+_RESULTS: dict[str, Result] = {"Grounded": "answered", "Bounded inference": "evidence found", "Clarify": "not found"}
 _PARTS = re.compile(r"\n\n(?:Sources|Not found|Tree walk):\n")
 _TITLE = re.compile(r"[^\s•-][^.!?\n]{0,200}:")
 _HEAD = re.compile(r"`(?P<file>[^`]+?):(?P<start>\d+)(?:[-–](?P<end>\d+))?`.*\[(?P<number>\d+)\]\s*")

@@ -422,17 +422,7 @@ NO_ROW = RowFacts()
 
 _END: tuple[Source, ...] = ("recovery", "loop", "event", "metrics", "result")
 """Whose word on the end counts, strongest first."""
-_OWN: tuple[Source, ...] = (
-    "result",
-    "metrics",
-    "cost",
-    "event",
-    "loop",
-    "recovery",
-    "manifest",
-    "name",
-    "run-state",
-)
+_OWN: tuple[Source, ...] = ("result", "metrics", "cost", "event", "loop", "recovery", "manifest", "name", "run-state")
 """Who knows best what the attempt was: its own result first."""
 
 _BY_END = ("detail", "result_rev", "preserve_ref", "retry_after")

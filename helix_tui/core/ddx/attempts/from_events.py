@@ -62,13 +62,7 @@ RECOVERIES = frozenset({"dangling-success-recovery", "dangling-success-preserved
 REJECTED = "preserved-result-rejected"
 """A commit that was kept aside is not to be landed: ``bead update --reject-preserved``, or it no longer merges."""
 
-_EVENT_KINDS = RECOVERIES | {
-    "execute-bead",
-    "cost",
-    "review",
-    "execution-routing-intent",
-    "operator_attention",
-}
+_EVENT_KINDS = RECOVERIES | {"execute-bead", "cost", "review", "execution-routing-intent", "operator_attention"}
 
 
 class BeadEvents:
@@ -89,10 +83,7 @@ class BeadEvents:
         """Beads that were filed in a work tree: the bead and the attempt that it belongs to."""
 
     def refresh(
-        self,
-        beads: Mapping[str, Bead],
-        changed: Iterable[Path] | None = None,
-        holds: Mapping[str, Hold] | None = None,
+        self, beads: Mapping[str, Bead], changed: Iterable[Path] | None = None, holds: Mapping[str, Hold] | None = None
     ) -> set[str]:
         """Take in rows and attachments that changed; the ids of their beads.
 

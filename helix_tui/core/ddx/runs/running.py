@@ -191,12 +191,7 @@ class RunReader:
         return self._claims.fresh_leases(now)
 
     def find(
-        self,
-        beads: Mapping[str, Bead],
-        now: int,
-        *,
-        stall_after_s: float = STALL_AFTER_S,
-        edits: Edits = NO_EDITS,
+        self, beads: Mapping[str, Bead], now: int, *, stall_after_s: float = STALL_AFTER_S, edits: Edits = NO_EDITS
     ) -> tuple[Run, ...]:
         """Everything that some file calls running, live work first, then by the time it began.
 
@@ -317,10 +312,7 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
         return "dead", f"worker gone: process {asked[0]} is not on this machine"
     left = [claim.left for claim in claims if claim.source != "sidecar"]
     if left and all(left):
-        return (
-            "dead",
-            f"its worker ended the attempt ({left[0]}) and kept the claim, which expires by itself",
-        )
+        return ("dead", f"its worker ended the attempt ({left[0]}) and kept the claim, which expires by itself")
     expiries = [_vouched_until(claim, now, here) for claim in claims]
     known = [expiry for expiry in expiries if expiry is not None]
     if known and max(known) < now:

@@ -96,18 +96,7 @@ def shorten_paths(text: str) -> str:
     return _WORKTREE.sub("", text) if ".execute-bead-" in text else text
 
 
-_TELLING = (
-    "command",
-    "cmd",
-    "file_path",
-    "path",
-    "notebook_path",
-    "pattern",
-    "query",
-    "url",
-    "prompt",
-    "description",
-)
+_TELLING = ("command", "cmd", "file_path", "path", "notebook_path", "pattern", "query", "url", "prompt", "description")
 # ddx writes `3000tok` in its messages
 _TOKENS = re.compile(r"\b(\d{1,15})tok\b", re.ASCII)
 _PAIR = re.compile(r'(\w+)="((?:[^"\\]|\\.)*)"')
@@ -398,12 +387,7 @@ class TranscriptTail:
     """
 
     def __init__(
-        self,
-        folders: Iterable[Path],
-        files: Iterable[Path] = (),
-        *,
-        window: int | None = None,
-        cap: int = MAX_POLL,
+        self, folders: Iterable[Path], files: Iterable[Path] = (), *, window: int | None = None, cap: int = MAX_POLL
     ) -> None:
         self._folders: dict[Path, Folder] = {}
         self._files: dict[Path, None] = {}

@@ -320,13 +320,7 @@ class Curator:
         return finished
 
     def _record_passed(
-        self,
-        args: Sequence[str],
-        began: int,
-        before: Values,
-        now: Values,
-        after: QueueState,
-        beyond: tuple[str, ...],
+        self, args: Sequence[str], began: int, before: Values, now: Values, after: QueueState, beyond: tuple[str, ...]
     ) -> None:
         step = record_of(CommandStep(tuple(args), {bead_id: fields or {} for bead_id, fields in now.items()}))
         title = clean_line(" ".join(args), 120)

@@ -193,12 +193,7 @@ class Executable(Struct, frozen=True):
         return None if self.embedded else Ddx(Path(self.words[0]), self.root, self.env or None)
 
     def run(
-        self,
-        args: Sequence[str],
-        *,
-        timeout: float | None = None,
-        keep: Sequence[int] = (),
-        reads: bool = False,
+        self, args: Sequence[str], *, timeout: float | None = None, keep: Sequence[int] = (), reads: bool = False
     ) -> Finished:
         """Run one command that must succeed, within `TIMEOUT_S` seconds where nothing else is said.
 
@@ -235,13 +230,7 @@ class Executable(Struct, frozen=True):
         shown = (self.name, *args)
         try:
             finished = run(
-                argv,
-                cwd=self.root,
-                env={**self.env, **QUIET},
-                timeout=timeout,
-                cap=cap,
-                stop_at_cap=reads,
-                keep=keep,
+                argv, cwd=self.root, env={**self.env, **QUIET}, timeout=timeout, cap=cap, stop_at_cap=reads, keep=keep
             )
         except (OSError, ValueError) as error:
             here = os.path.exists(self.words[0])

@@ -42,13 +42,7 @@ class SettledChange(Struct, frozen=True):
 
 
 def settle(
-    steps: Sequence[CommandStep],
-    ran: int,
-    before: Values,
-    overlay: Overlay,
-    dialect: Dialect,
-    *,
-    unsure: bool = False,
+    steps: Sequence[CommandStep], ran: int, before: Values, overlay: Overlay, dialect: Dialect, *, unsure: bool = False
 ) -> SettledChange:
     """What steps did, by the rows of ``overlay``.
 

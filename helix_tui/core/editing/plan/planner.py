@@ -334,12 +334,7 @@ class Plan(Struct, frozen=True):
 
 
 def plan(
-    operations: Iterable[Operation],
-    queue: Queue,
-    dialect: Dialect,
-    *,
-    busy: Collection[str] = (),
-    title: str = "",
+    operations: Iterable[Operation], queue: Queue, dialect: Dialect, *, busy: Collection[str] = (), title: str = ""
 ) -> Plan:
     """Plan operations on a queue; those that do not hold are left out and told."""
     wanted = list(operations)
@@ -392,11 +387,7 @@ def agree(made: Plan, shown: Plan) -> bool:
 
 def _promise(made: Plan) -> list[tuple[Any, ...]]:
     return [
-        (
-            step.args,
-            step.before,
-            {bead_id: fields.get("status") for bead_id, fields in step.ripple.items()},
-        )
+        (step.args, step.before, {bead_id: fields.get("status") for bead_id, fields in step.ripple.items()})
         for step in made.steps
     ]
 

@@ -110,8 +110,7 @@ def guarded(path: Path) -> Iterator[None]:
         raise MemoryFault("the text is not UTF-8", "Name it as `memory list` does.") from error
     except OSError as error:
         raise DatabaseReadOnly(
-            f"{path}: {error.strerror or error}",
-            "Look at the folder's permissions and the disk's free space.",
+            f"{path}: {error.strerror or error}", "Look at the folder's permissions and the disk's free space."
         ) from error
 
 
@@ -144,8 +143,7 @@ def _fault(path: Path, error: sqlite3.DatabaseError) -> MemoryFault:
         return DatabaseReadOnly(f"{path} cannot be written: {said}", "Look at its permissions and its folder's.")
     if "not a database" in said:
         return DatabaseCorrupt(
-            f"{path} is not an SQLite database",
-            "Nothing was changed. Move it away or put a backup in its place.",
+            f"{path} is not an SQLite database", "Nothing was changed. Move it away or put a backup in its place."
         )
     if any(sign in said for sign in ("malformed", "corrupt", "vtable constructor failed")):
         return DatabaseCorrupt(
@@ -181,8 +179,7 @@ def _refuse_read_only(path: Path) -> None:
                     "Mount the disk for writing, then try again; memories can still be read.",
                 )
             raise DatabaseReadOnly(
-                f"{path} cannot be written: no permission for {each.name}",
-                "Look at its permissions and its folder's.",
+                f"{path} cannot be written: no permission for {each.name}", "Look at its permissions and its folder's."
             )
 
 
@@ -453,8 +450,7 @@ def credit(base: Base, memory: Memory, *, helped: float, failed: float, used_at:
         connection.execute(f"UPDATE memory{changes} WHERE id = ?", (*values, memory.id))
     else:
         connection.execute(
-            f"UPDATE memory_revision{changes} WHERE former_id = ? AND number = ?",
-            (*values, memory.id, memory.revision),
+            f"UPDATE memory_revision{changes} WHERE former_id = ? AND number = ?", (*values, memory.id, memory.revision)
         )
 
 
@@ -465,8 +461,7 @@ def discredit(base: Base, memory_id: int, revision: int, last_used: str | None) 
         base.database.conn.execute(f"UPDATE memory{changes} WHERE id = ?", (last_used, memory_id))
     else:
         base.database.conn.execute(
-            f"UPDATE memory_revision{changes} WHERE former_id = ? AND number = ?",
-            (last_used, memory_id, revision),
+            f"UPDATE memory_revision{changes} WHERE former_id = ? AND number = ?", (last_used, memory_id, revision)
         )
 
 
@@ -496,8 +491,7 @@ def add_evidence(
         rows.bump(connection, [memory.id])
     else:
         connection.execute(
-            f"UPDATE memory_revision{changes} WHERE former_id = ? AND number = ?",
-            (*values, memory.id, memory.revision),
+            f"UPDATE memory_revision{changes} WHERE former_id = ? AND number = ?", (*values, memory.id, memory.revision)
         )
 
 

@@ -176,8 +176,7 @@ class MemoryIndex:
         changed = []
         if 0 <= self.seq < newest:
             changed = database.execute(
-                "SELECT memory_id, gone FROM memory_change WHERE seq > ? ORDER BY seq LIMIT ?",
-                [self.seq, _FEW + 1],
+                "SELECT memory_id, gone FROM memory_change WHERE seq > ? ORDER BY seq LIMIT ?", [self.seq, _FEW + 1]
             ).fetchall()
         # asked for one more than `_FEW`, to tell that there are more
         if changed and len(changed) <= _FEW and self._gone <= max(_MOST_GONE, self.size // 4):

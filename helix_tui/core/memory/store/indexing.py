@@ -41,22 +41,7 @@ rst sass scala scss sh sql sum svelte svg swift tcss tex tf toml ts tsx txt vue 
 """
 _KNOWN = frozenset(_ENDINGS.split())
 _COMMON = frozenset(
-    (
-        "the",
-        "this",
-        "that",
-        "each",
-        "one",
-        "test",
-        "main",
-        "index",
-        "init",
-        "utils",
-        "same",
-        "new",
-        "old",
-        "our",
-    )
+    ("the", "this", "that", "each", "one", "test", "main", "index", "init", "utils", "same", "new", "old", "our")
 )
 """Words before "module" that name none."""
 MODULE = ".*"

@@ -124,8 +124,7 @@ def bring_back(base: Base, memory_id: int, number: int) -> int:
     Returns the number of the revision that held until now.
     """
     row = base.database.execute(
-        "SELECT id, trigger, resolution FROM memory_revision WHERE former_id = ? AND number = ?",
-        [memory_id, number],
+        "SELECT id, trigger, resolution FROM memory_revision WHERE former_id = ? AND number = ?", [memory_id, number]
     ).fetchone()
     now = rows.fetch(base.database, [memory_id])[memory_id]
     draft = Draft(row[1], row[2], now.type)
@@ -144,10 +143,7 @@ def _take_from_history(base: Base, memory_id: int, row_id: int, number: int) -> 
         " WHERE id = ?1) WHERE id = ?2",
         (row_id, memory_id),
     )
-    connection.execute(
-        "INSERT OR IGNORE INTO memory_extra (memory_id) VALUES (?)",
-        (memory_id,),
-    )
+    connection.execute("INSERT OR IGNORE INTO memory_extra (memory_id) VALUES (?)", (memory_id,))
     connection.execute(
         f"UPDATE memory_extra SET revision = ?3, ({_EVIDENCE}) = (SELECT {_EVIDENCE} FROM memory_revision"
         " WHERE id = ?1) WHERE memory_id = ?2",

@@ -84,11 +84,7 @@ ADDABLE: dict[str, dict[str, str]] = {
         "source": "source TEXT DEFAULT ''",
     },
     "memory_edge": {"weight": "weight REAL DEFAULT 1.0", "created_at": "created_at TEXT"},
-    "plan": {
-        "framework": "framework TEXT",
-        "idioms": "idioms TEXT",
-        "status": "status TEXT DEFAULT 'active'",
-    },
+    "plan": {"framework": "framework TEXT", "idioms": "idioms TEXT", "status": "status TEXT DEFAULT 'active'"},
     "workspace": {
         "plan_id": "plan_id INTEGER",
         "status": "status TEXT DEFAULT 'active'",

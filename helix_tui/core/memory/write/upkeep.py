@@ -187,8 +187,7 @@ def health(base: Base) -> Health:
         by_type = {
             str(name): TypeCount(number, rows.number(helped), rows.number(failed))
             for name, number, helped, failed in _all(
-                base,
-                "SELECT type, count(*), sum(helped), sum(failed) FROM memory GROUP BY type ORDER BY type",
+                base, "SELECT type, count(*), sum(helped), sum(failed) FROM memory GROUP BY type ORDER BY type"
             )
         }
         edge_types = dict(_all(base, "SELECT rel_type, count(*) FROM memory_edge GROUP BY rel_type ORDER BY rel_type"))

@@ -301,9 +301,7 @@ class BackgroundMonitor:
             if self._curator is not None and set(ids) & set(drifted(queue_state.queue)):
                 left = stale(self._patient.check(queue_state.queue.beads, history)) & set(drifted(queue_state.queue))
                 done = self._curator.run_steps(
-                    "hold",
-                    "give drifted beads back to workers",
-                    lambda writing, _: plan_drifted(writing, left),
+                    "hold", "give drifted beads back to workers", lambda writing, _: plan_drifted(writing, left)
                 )
                 return done.error.message if done.error is not None else ""
         except (GateBusy, WritesForbidden) as error:

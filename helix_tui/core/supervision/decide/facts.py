@@ -214,11 +214,7 @@ def _cooling(queue: Queue, left: Iterable[Bead]) -> list[tuple[str, int]]:
 
 
 def _health(
-    queue: Queue,
-    beads: list[Bead],
-    left: list[Bead],
-    counts: QueueCounts,
-    cooling: list[tuple[str, int]],
+    queue: Queue, beads: list[Bead], left: list[Bead], counts: QueueCounts, cooling: list[tuple[str, int]]
 ) -> dict[str, Any]:
     states: dict[str, int] = {}
     for bead in beads:

@@ -23,17 +23,7 @@ from helix_tui.core.supervision.decide.needs import ASSIGNED, OF_ITS_ATTEMPT, Ne
 from helix_tui.core.supervision.stages.landing import kept_ref
 
 ActionId = Literal[
-    "answer",
-    "accept",
-    "reject",
-    "release",
-    "retry",
-    "land",
-    "resolve",
-    "undepend",
-    "hold",
-    "loop",
-    "lines",
+    "answer", "accept", "reject", "release", "retry", "land", "resolve", "undepend", "hold", "loop", "lines"
 ]
 
 

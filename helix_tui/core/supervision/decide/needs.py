@@ -475,11 +475,7 @@ def _starving(queue: Queue, archived: Mapping[str, Archived]) -> Iterable[_Found
             continue
         dropped = [target for target in targets if queue.beads[target].status == "cancelled"]
         if dropped:
-            yield (
-                "cancelled_dependency",
-                bead_id,
-                f"waits on {', '.join(dropped)}, cancelled and never closed",
-            )
+            yield ("cancelled_dependency", bead_id, f"waits on {', '.join(dropped)}, cancelled and never closed")
 
 
 def _waiting(queue: Queue, bead_id: str) -> int:

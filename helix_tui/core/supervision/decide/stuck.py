@@ -46,9 +46,6 @@ _BY_STATE = {
 }
 """State -> (reason, what one could do)."""
 
-MAX_DELAY_S = 40
-BLOCKED_AFTER = 4
-
 
 class Stuck(Struct, frozen=True):
     """One bead that does not move."""
@@ -165,21 +162,6 @@ def mend_words(stuck: Stuck, dialect: Dialect | None) -> str:
     if stuck.reason == "retry-parked" and dialect is not None and "cooldown" in dialect.verbs:
         words += ", or to have it tried now: `helix-tui tracker cooldown clear {0}`"
     return words.replace("{0}", stuck.bead_id)
-
-
-def retry_delay(attempt: int, env: Mapping[str, str] | None = None) -> float:
-    """FEAT-002's backoff, ``min(5·2^(n−1), 40)`` seconds, for display only: ddx alone decides about
-    retries.
-    """
-    given = (env or {}).get("HELIX_BACKOFF_SLEEP", "")
-    if given.replace(".", "", 1).isdecimal():
-        return float(given)
-    return float(min(5 * 2 ** (min(max(attempt, 1), 10) - 1), MAX_DELAY_S))
-
-
-def intractable(attempts: int) -> bool:
-    """Whether FEAT-002 would call a bead intractable, for display only."""
-    return attempts >= BLOCKED_AFTER
 
 
 def report_lines(stuck: Iterable[Stuck]) -> list[str]:
@@ -363,13 +345,7 @@ def since_landing(newest_first: Iterable[Attempt]) -> SinceLanding:
 
 
 def explain_landings(
-    found: SinceLanding,
-    *,
-    title: str,
-    summary: StatusSummary,
-    running: int,
-    needs: Sequence[Need],
-    now: int,
+    found: SinceLanding, *, title: str, summary: StatusSummary, running: int, needs: Sequence[Need], now: int
 ) -> Iterator[Told]:
     """The whole answer: the last landing, the attempts since, what runs or why nothing does, what waits for a person.
 

@@ -442,9 +442,7 @@ class Loop:
             with contextlib.suppress(OSError):
                 kept.write_bytes(error.output)
             stop = Stop(
-                stop.reason,
-                f"ddx execute-loop produced malformed output (see {kept}): {error.message}",
-                stop.code,
+                stop.reason, f"ddx execute-loop produced malformed output (see {kept}): {error.message}", stop.code
             )
         self._leave_to_evidence(stop.reason)
         raise Stopped(stop)
@@ -541,7 +539,5 @@ def _tidy(finished: Finished, out: Path) -> None:
 def _disk(error: OSError) -> Stop:
     where = f" {Path(str(error.filename)).name}" if error.filename else ""
     return Stop(
-        "disk",
-        f"cannot write{where}: {error.strerror or error}; free space or repair the folder, then run again",
-        1,
+        "disk", f"cannot write{where}: {error.strerror or error}; free space or repair the folder, then run again", 1
     )

@@ -202,10 +202,7 @@ def _counts(project: Project, queue: Queue, status: RunStatus) -> QueueCounts:
 
 
 def _tracker(counts: QueueCounts, dropped: int) -> dict[str, Any]:
-    return {
-        **counts.record(),
-        "unread_lines": dropped,
-    }
+    return {**counts.record(), "unread_lines": dropped}
 
 
 def _focus(queue: Queue) -> dict[str, Any] | None:
@@ -225,12 +222,7 @@ def _run(state: RunState) -> dict[str, Any]:
 def _holder(holder: Holder | None, state: RunState) -> dict[str, Any] | None:
     if holder is None:
         return None
-    return {
-        "pid": holder.pid,
-        "started": holder.started_at or None,
-        "log": state.log or None,
-        "phase": state.phase,
-    }
+    return {"pid": holder.pid, "started": holder.started_at or None, "log": state.log or None, "phase": state.phase}
 
 
 MOST = 200_000

@@ -162,11 +162,7 @@ def needed(overlay: Overlay, epic: str, below: set[str]) -> set[str]:
     stack = list(seen)
     while stack:
         bead_id = stack.pop()
-        near = [
-            *overlay.depends_on(bead_id),
-            *overlay.children(bead_id),
-            overlay.bead(bead_id).superseded_by.strip(),
-        ]
+        near = [*overlay.depends_on(bead_id), *overlay.children(bead_id), overlay.bead(bead_id).superseded_by.strip()]
         for other in near:
             if other and other in overlay and other not in seen and overlay.status(other) not in TERMINAL:
                 seen.add(other)

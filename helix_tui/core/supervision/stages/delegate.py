@@ -37,11 +37,7 @@ TIMEOUT_S = 2700.0
 
 LOGS = ".helix-logs"
 
-_VERB_MEANINGS = {
-    "drain": "drain the queue",
-    "one_bead": "execute one bead",
-    "ask_model": "give a prompt to an agent",
-}
+_VERB_MEANINGS = {"drain": "drain the queue", "one_bead": "execute one bead", "ask_model": "give a prompt to an agent"}
 
 OTHER_DDX = "run `ddx upgrade`, or name another one with --ddx"
 TOO_OLD_TEXT = "the loop of this ddx has no --json, and without it nobody can tell what it did"

@@ -110,11 +110,7 @@ STAGES = {
             ),
         ),
         Stage(
-            "frame",
-            "planning",
-            "high",
-            "primary",
-            (_status("FRAME_STATUS", "COMPLETE", "GUIDANCE_NEEDED", "BLOCKED"),),
+            "frame", "planning", "high", "primary", (_status("FRAME_STATUS", "COMPLETE", "GUIDANCE_NEEDED", "BLOCKED"),)
         ),
         Stage(
             "design",

@@ -17,7 +17,7 @@ import pytest
 
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
 from helix_tui.core.supervision.decide.facts import gather_facts
-from helix_tui.core.supervision.decide.stuck import find_stuck, intractable, retry_delay
+from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.run_state.start_pause_stop import active_run, request, start_run, stop_run
 from helix_tui.core.supervision.signals.questions import decide_escalation
@@ -432,12 +432,6 @@ def test_a_parent_epic_counts_as_stuck_when_nothing_under_it_can_move() -> None:
     stuck = {each.bead_id: each for each in find_stuck(queue, epic="e-1")}
     assert stuck["e-1"].reason == "epic-stalled"
     assert stuck["e-1"].detail.startswith("in focus")
-
-
-def test_backoff_survives_for_display_alone() -> None:
-    assert [retry_delay(n) for n in (1, 2, 3, 4, 5, 90)] == [5, 10, 20, 40, 40, 40]
-    assert retry_delay(1, {"HELIX_BACKOFF_SLEEP": "0.5"}) == 0.5
-    assert [intractable(n) for n in (3, 4)] == [False, True]
 
 
 @pytest.mark.parametrize("era", ERAS)
