@@ -13,7 +13,7 @@ from itertools import chain
 
 from helix_tui.core.ground.text import stem_english
 
-VERSION = 3
+VERSION = 4
 """To be raised with any change of what a text's terms or definitions are: the index of another version is
 made anew.
 """
@@ -234,11 +234,16 @@ def parts(word: str) -> list[str]:
     return [part.lower() for part in _PART.findall(word)]
 
 
+_APART = {"settings": "setting", "setting": "setting"}
+"""Words whose stem is a word of all code with another meaning: ``set`` stands in each file, settings in a few."""
+
+
 def stem(part: str) -> str:
     """A lower-case word without its ending."""
     found = _stems.get(part)
     if found is None:
-        found = stem_english(_american(part)) if len(part) > 3 and _ENDING.search(part) and part.isalpha() else part
+        english = len(part) > 3 and _ENDING.search(part) and part.isalpha()
+        found = _APART.get(part) or (stem_english(_american(part)) if english else part)
         if len(_stems) > _KEEP:
             _stems.clear()
         _stems[part] = found

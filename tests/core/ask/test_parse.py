@@ -78,6 +78,7 @@ def test_underlined_titles_take_their_level_from_their_order() -> None:
 def test_spellings_of_a_name_meet() -> None:
     assert count_terms("parseHTTPHeaders").keys() >= count_terms("parse http header").keys()
     assert count_terms("colours are normalised") == count_terms("colors are normalized")
+    assert not count_terms("settings").keys() & count_terms("set_value").keys()
     assert count_terms("user_names").keys() & count_terms("userName").keys() >= {"user", "name"}
 
 

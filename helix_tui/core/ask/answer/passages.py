@@ -18,7 +18,14 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ask.answer.branches import Branch, branches_for, is_condition, test_of
-from helix_tui.core.ask.answer.sentences import cut_code, cut_document, section_around, sentences_of, with_lead
+from helix_tui.core.ask.answer.sentences import (
+    cut_code,
+    cut_document,
+    imports_in,
+    section_around,
+    sentences_of,
+    with_lead,
+)
 from helix_tui.core.ask.corpus.listing import completes_for_a_shell
 from helix_tui.core.ask.records import Span, text_hash
 from helix_tui.core.ask.retrieval.library import Library
@@ -308,7 +315,7 @@ def _found(library: Library, subject: QuestionSubject) -> list[Span]:
 def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]:
     """What a span is worth and where its best lines begin, from 0; 0.0 where it says nothing of the subject."""
     lines = span.text.split("\n")
-    said = [wording.in_text(line[:LONG_LINE]) for line in lines]
+    said = _said_by(lines, span, wording)
     everything = union(said)
     around = _around(span, wording)
     whole = wording.covered(union((everything, around)))
@@ -332,6 +339,15 @@ def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]
             best, begin = score, at
     score = 0.6 * best + 0.25 * whole + 0.15 * wording.covered(wording.in_text(span.header)) + 0.35 * standing
     return score * _worth(span, wording.subject), begin
+
+
+def _said_by(lines: Sequence[str], span: Span, wording: Wording) -> list[dict[int, float]]:
+    """What each line of a span says of the subject; what only brings names here says it elsewhere."""
+    said = [wording.in_text(line[:LONG_LINE]) for line in lines]
+    if span.role != "doc" and wording.subject.asks != "who uses":
+        for at in imports_in(lines):
+            said[at] = {}
+    return said
 
 
 @lru_cache(8)
@@ -373,7 +389,7 @@ def _judge(library: Library, found: Span, at: int, wording: Wording, near: float
     """A span cut as it would be quoted, and judged by what is then left of it."""
     span = _cut(library, found, at, wording)
     lines = span.text.split("\n")
-    said = [wording.in_text(line[:LONG_LINE]) for line in lines]
+    said = _said_by(lines, span, wording)
     each = [wording.covered(one) for one in said]
     best = max(range(len(lines)), key=lambda number: (each[number], -number))
     around = _around(span, wording)

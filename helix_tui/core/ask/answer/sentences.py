@@ -196,7 +196,11 @@ _DEFINES = re.compile(
     r"(?:\([^)]*\)\s*)?(?P<named>\w+)"
     r"|(?!(?:if|for|while|switch|catch|return|with|else|elif)\b)(?P<called>[A-Za-z_$][\w$]*)\s*\([^;]*\{\s*$)"
 )
-_IMPORT = re.compile(r"^\s*(?:import|from|use|#\s*include|export\s+(?:default|\{)|module\.exports)\b|\brequire\(")
+_IMPORT = re.compile(
+    r"^\s*(?:import\s+(?:static\s+)?[\w.*]+(?:\s+as\s+\w+)?(?:\s*,.*)?;?\s*$|import\b.*[\"'{(]|from\s+[\w.]+\s+import\b"
+    r"|(?:pub\s+)?use\s+[\w:]+(?:::.*|;)?$|#\s*include\b|export\s+(?:default\b|\{|\*)|module\.exports\b)|\brequire\("
+)
+"""A statement, told from prose in a comment that begins with the same word."""
 _DOCSTRING = re.compile(r"^\s*[rRuUbB]?(\"\"\"|''')")
 
 
@@ -325,6 +329,19 @@ def is_comment(line: str) -> bool:
 def is_import(line: str) -> bool:
     """Whether a line only brings a name from one place to another."""
     return _IMPORT.search(line) is not None
+
+
+def imports_in(lines: Lines) -> Iterator[int]:
+    """The lines that only bring names from one place to another, from 0; a list of names in brackets to its end."""
+    closing = ""
+    for at, line in enumerate(lines):
+        # what a module exports as its own may be all of its code
+        if not closing and is_import(line) and not line.lstrip().startswith(("export default", "module.exports")):
+            closing = next((end for begin, end in ("()", "{}") if begin in line and end not in line), "")
+            yield at
+        elif closing:
+            closing = "" if closing in line else closing
+            yield at
 
 
 def is_definition(line: str, names: Sequence[Slot]) -> bool:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.ask.answer.branches import Branch
 from helix_tui.core.ask.answer.passages import Passage, kind_of_answer
-from helix_tui.core.ask.answer.sentences import MOST_QUOTED, cut_code, cut_document
+from helix_tui.core.ask.answer.sentences import MOST_QUOTED, cut_code, cut_document, imports_in
 from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.subject import Wording, may_have, read_subject
 from helix_tui.core.ask.tokens import make_terms
@@ -158,6 +158,29 @@ def test_a_section_and_a_definition_are_quoted_whole_with_their_beginning(tmp_pa
     assert quote in found["answer"]
     assert "    Up." not in found["answer"].split("Also:")[0].split("See also:")[0]
     assert "    def furl(boat):" in document(root, "Where is the canvas of a boat rolled?")["answer"]
+
+
+def test_lines_that_bring_names_answer_nothing(tmp_path: Path) -> None:
+    names = "".join(f"    barge_harbour_{n},\n" for n in range(9))
+    files = {
+        "src/fleet.py": f"from yard import (\n    dredge_harbour_with_barge,\n{names})\n\nFLEET = 3\n",
+        "src/yard.py": "def dig(ground):\n    # the harbour is dredged\n    return ground - 1\n",
+    }
+    found = document(write(tmp_path, files), "Where is the harbour dredged by a barge?")
+    assert found["passages"][0]["file"] == "src/yard.py"
+
+
+@pytest.mark.parametrize(
+    ("lines", "brings"),
+    [
+        (["from a import (", "    b,", ")", "c = 1"], [0, 1, 2]),
+        (["use crate::a::{", "    b,", "};", "fn c() {}"], [0, 1, 2]),
+        (["import the file, then", "use the force", "from the server"], []),
+        (["export default {", "  run() {},", "}"], []),
+    ],
+)
+def test_what_only_brings_names_is_told_from_prose_and_code(lines: list[str], brings: list[int]) -> None:
+    assert list(imports_in(lines)) == brings
 
 
 def test_how_much_is_answered_by_the_line_with_the_number(parcel: Path) -> None:
