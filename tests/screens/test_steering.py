@@ -132,7 +132,8 @@ async def test_waiting_is_said_with_its_reason(console: MakeConsole) -> None:
         assert app.sees("GUIDANCE ▸ proposed")
 
 
-async def test_a_loop_is_started_by_the_command_that_is_shown(console: MakeConsole) -> None:
+@pytest.mark.parametrize("yes", ["y", "enter"])
+async def test_a_loop_is_started_by_the_command_that_is_shown(console: MakeConsole, yes: str) -> None:
     app = console(BEADS, look_out="once", own=(sys.executable, "-c", REPORTS))
     async with app.run_test(size=(140, 30)) as pilot:
         await pilot.press("L")
@@ -141,7 +142,7 @@ async def test_a_loop_is_started_by_the_command_that_is_shown(console: MakeConso
         await pilot.press("s")
         await settled(pilot)
         assert not (app.root / "started").exists()
-        await pilot.press("y")
+        await pilot.press(yes)
         await settled(pilot)
     assert (app.root / "started").read_text() == f"run --summary --autonomy medium -C {app.root}"
 

@@ -47,6 +47,14 @@ class ChoiceSheet(Sheet):
         super().__init__(clean_line(title, 200))
         self.choices = tuple(choices)
         self._about = about
+        self._stands = False
+        """Whether the cursor stood on an action."""
+
+    def rewrite(self) -> None:
+        """Write the page; at first the cursor stands on what can be done, below whatever is said."""
+        super().rewrite()
+        if not self._stands:
+            self._stands = any(self.list.select(key) for key, choice in self._keyed().items() if not choice.off)
 
     def write(self, page: Page) -> None:
         """The actions; those that cannot be done say why."""
@@ -89,9 +97,9 @@ class ChoiceSheet(Sheet):
         """The action under the cursor."""
         event.stop()
         found = self._keyed().get(event.key)
-        if found is None:
+        if found is None and event.key.startswith("choice"):
             self.console.say(f"no longer available: {event.key.partition(':')[2]}", "warning")
-        else:
+        elif found is not None:
             self._do(found)
 
     def _do(self, choice: Choice) -> None:

@@ -152,8 +152,11 @@ class StatusBar(SpanLine):
         yield self._form(replace(facts, memory=facts.memory.partition(",")[0]), True, width)
         facts = replace(facts, memory="")
         yield self._form(facts, True, width)
-        facts = replace(facts, spent=facts.cost if facts.running or facts.loop else "")
+        facts = replace(facts, spent=facts.cost)
         yield self._form(facts, True, width)
+        if not _costs_now(facts):
+            facts = replace(facts, spent="")
+            yield self._form(facts, True, width)
         bare = replace(facts, because="")
         yield self._form(bare, True, width)
         short = replace(bare, project=cut(facts.project, 16), branch=cut(facts.branch, 12))
@@ -177,7 +180,7 @@ class StatusBar(SpanLine):
     def _least(self, facts: PulseFacts) -> Pieces:
         action: Line = [(" · ", "muted"), (facts.action, "text bold")] if facts.action else ()
         unread: Line = [(f" {facts.unread} unread", "attention")] if facts.unread else ()
-        cost: Line = [(f" {facts.cost}", _cost_ink(facts))] if (facts.running or facts.loop) and facts.cost else ()
+        cost: Line = [(f" {facts.cost}", _cost_ink(facts))] if _costs_now(facts) and facts.cost else ()
         return [
             *self._counts(facts, False),
             ("spent", cost),
@@ -262,6 +265,11 @@ def _on_the_right(facts: PulseFacts) -> list[Piece]:
         pieces += [_blank(3 if pieces else 0), (part, [(text, ink)])]
     pieces.append(_blank(4 if words and (facts.action or facts.loop) else 0))
     return [*pieces, _loop(facts), _action(facts)]
+
+
+def _costs_now(facts: PulseFacts) -> bool:
+    """Whether what was spent is to stand there at any width: something runs, or a part of the budget is reached."""
+    return bool(facts.running or facts.loop or facts.over)
 
 
 def _cost_ink(facts: PulseFacts) -> str:

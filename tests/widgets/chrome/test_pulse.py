@@ -58,7 +58,8 @@ async def test_while_something_runs_its_cost_never_leaves(width: int) -> None:
     assert "$4.10" in await line(FACTS, width)
     idle = replace(FACTS, running=0)
     assert "$4.10" in await line(replace(idle, loop="loop medium"), width), "between two beads of a loop too"
-    assert ("$4.10" in await line(idle, width)) is (width >= 120)
+    assert "$4.10" in await line(replace(idle, over=True), width), "a part of the budget is spent"
+    assert ("$4.10" in await line(idle, width)) is (width >= 100)
 
 
 async def test_a_simulation_says_so_at_any_width() -> None:
