@@ -11,6 +11,7 @@ import pytest
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import compare, previous_attempt, touched
+from helix_tui.screens.loop.attempt_screen import ALIKE, load_comparison
 from helix_tui.widgets.text.attempt_evidence import MOST_COMPARED, ComparisonFacts, _files
 from helix_tui.widgets.text.diff import DiffFacts, FileDiff
 from tests.screens.loop_host import Attempts, open_loop, settled
@@ -70,6 +71,31 @@ def test_beside_an_attempt_that_left_nothing_stands_all_that_the_later_one_chang
     assert "-first = 'ten'" in between.text
     assert "nothing is left of the earlier one" in between.warning
     assert compare(root, later, earlier).between.error
+
+
+def test_two_that_left_the_same_files_say_so(revisions: tuple[Path, str, str, str]) -> None:
+    root, base, one, two = revisions
+    project: Any = SimpleNamespace(root=root)
+    earlier = Attempt("20260821T100000-aaaa0001", "b", base_rev=base, result_rev=two, status="success")
+    words = [
+        "git",
+        "-C",
+        str(root),
+        "-c",
+        "user.name=t",
+        "-c",
+        "user.email=t@example.org",
+        "commit-tree",
+        f"{two}^{{tree}}",
+    ]
+    again = subprocess.run(
+        [*words, "-m", "again"], check=True, capture_output=True, text=True, timeout=30
+    ).stdout.strip()
+    for result, said in ((again, [ALIKE]), (one, [])):
+        later = Attempt("20260821T110000-aaaa0002", "b", base_rev=base, result_rev=result, status="success")
+        between = load_comparison(project, earlier, later, 0).between
+        assert [sentence for sentence, _ in between.before] == said
+        assert bool(between.files) is not bool(said)
 
 
 async def test_the_tab_compares_with_the_attempt_before_or_with_the_marked_one(

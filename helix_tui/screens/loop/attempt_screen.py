@@ -78,10 +78,13 @@ def load_diff(project: Project, attempt: Attempt, *, running: bool) -> DiffFacts
     return DiffFacts(painted(parse_diff(diff.text)), tuple(_sentences(diff, command)), command, diff.text)
 
 
+ALIKE = "Both left the same files behind."
+
+
 def load_comparison(project: Project, earlier: Attempt, later: Attempt, now: int) -> ComparisonFacts:
     """Two attempts, their files, and the difference of their results."""
     found = compare(project.root, earlier, later, timeout=GIT_SECONDS)
-    sentences = list(_sentences(found.between, ""))
+    sentences = list(_sentences(found.between, "")) or ([] if found.between.text else [(ALIKE, "muted")])
     between = DiffFacts(painted(parse_diff(found.between.text)), tuple(sentences), "", found.between.text)
     return ComparisonFacts(found, parse_diff(found.earlier.diff.text), parse_diff(found.later.diff.text), between, now)
 
