@@ -23,7 +23,7 @@ from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.screens.status_bar_model import counts_of
 from helix_tui.widgets import figures
-from helix_tui.widgets.base.line import Line, Span, column, fit, rule, spread, width_of, wrap_spans
+from helix_tui.widgets.base.line import Line, Span, column, fit, rule, spread, unpadded, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows, RowSource
 
@@ -230,7 +230,7 @@ class NeedRows(RowSource):
             named = clean_line(bead.title, 300) if bead is not None else f"{short_id(need.bead_id)} not in the tracker"
             left.append((column(named, share), "text" if bead is not None else "muted"))
             left.append((_beside(need, word, named), "muted"))
-        return spread(left, right, width)
+        return spread(left, unpadded(right), width)
 
     def _figures(self, need: Need, width: int) -> list[Span]:
         """Why it stands where it stands, in columns: what it holds up, what it has cost, how long it waits."""

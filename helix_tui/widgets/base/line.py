@@ -81,6 +81,14 @@ def spread(left: Line, right: Line, width: int) -> list[Span]:
     return [*fitted, (" " * (width - taken - width_of(fitted)), "text"), *right]
 
 
+def unpadded(spans: Line) -> list[Span]:
+    """Columns without the blanks of those that are empty at their left: that is room for what stands before them."""
+    left = list(spans)
+    while left and not left[0][0].strip():
+        left.pop(0)
+    return [(left[0][0].lstrip(), left[0][1]), *left[1:]] if left else []
+
+
 def rule(caption: str, width: int, right: str = "") -> list[Span]:
     """A thin rule with a dim caption: what parts one section from the next."""
     tail = f" {right} ──" if right else ""
