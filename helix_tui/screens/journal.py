@@ -19,7 +19,7 @@ from helix_tui.core.beads.query import Completion
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing.execute.gate import WritesForbidden
 from helix_tui.core.editing.journal import JournalEntry, JournalHistory
-from helix_tui.core.editing.undo import Appraiser, Mark
+from helix_tui.core.editing.undo import EntryChecker, EntryStatus
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_age, format_instant
 from helix_tui.keymap import bindings
@@ -46,7 +46,7 @@ MOST_FIELDS = 2_000
 _WHO = {"human": "the console", "cli": "the command line", "agent": "an agent", "loop": "the loop"}
 
 
-def change_row(entry: JournalEntry, mark: Mark) -> ChangeRow:
+def change_row(entry: JournalEntry, mark: EntryStatus) -> ChangeRow:
     """An entry as a row."""
     beads = tuple(clean_line(bead_id, 80) for bead_id in {**entry.before, **entry.after})
     words = " ".join([entry.kind, *(" ".join(words) for words in entry.commands[:50])])
@@ -63,7 +63,7 @@ def change_row(entry: JournalEntry, mark: Mark) -> ChangeRow:
 
 
 def facts_of(
-    entry: JournalEntry, mark: Mark, history: JournalHistory, beads: Mapping[str, Bead], now: int
+    entry: JournalEntry, mark: EntryStatus, history: JournalHistory, beads: Mapping[str, Bead], now: int
 ) -> ChangeFacts:
     """Everything that is shown of an entry."""
     born = tuple(clean_line(bead_id, 80) for bead_id, fields in entry.before.items() if fields is None)
@@ -128,7 +128,7 @@ def _back(entry: JournalEntry, history: JournalHistory) -> tuple[str, ...]:
     return tuple(_command(words) for words in (undo.commands if undo is not None else entry.inverse))
 
 
-def _links(entry: JournalEntry, mark: Mark) -> Iterator[tuple[str, str]]:
+def _links(entry: JournalEntry, mark: EntryStatus) -> Iterator[tuple[str, str]]:
     if entry.of:
         yield ("undoes" if entry.kind == "undo" else "redoes"), entry.of
     if entry.undone_by:
@@ -211,9 +211,9 @@ class JournalScreen(FilteringScreen):
         self.filter = ChangeFilter()
         self._jobs = Jobs(self)
         self._history = JournalHistory()
-        self._marks: Mapping[str, Mark] = {}
+        self._marks: Mapping[str, EntryStatus] = {}
         self._rows: list[ChangeRow] = []
-        self._appraiser = Appraiser()
+        self._appraiser = EntryChecker()
         self._appraised: tuple[JournalHistory, Mapping[str, Bead]] | None = None
         self._rest: Timer | None = None
 
@@ -258,7 +258,7 @@ class JournalScreen(FilteringScreen):
 
     def _make_rows(self) -> None:
         # how an entry stands against the beads comes from a thread: until then it looks done
-        none = Mark("done")
+        none = EntryStatus("done")
         self._rows = [change_row(entry, self._marks.get(entry.id) or none) for entry in reversed(self._history.entries)]
 
     def _appraise(self, snapshot: Snapshot) -> None:
@@ -271,7 +271,7 @@ class JournalScreen(FilteringScreen):
         work = partial(self._appraiser.marks, history, beads)
         self._jobs.start("appraise", work, self._take_marks, lambda _: None)
 
-    def _take_marks(self, marks: Mapping[str, Mark]) -> None:
+    def _take_marks(self, marks: Mapping[str, EntryStatus]) -> None:
         if marks != self._marks:
             old, self._marks = self._marks, marks
             self._make_rows()
@@ -324,7 +324,7 @@ class JournalScreen(FilteringScreen):
         if entry is None or not seen:
             self.detail.show_change(None)
             return
-        mark = self._marks.get(entry.id, Mark("done"))
+        mark = self._marks.get(entry.id, EntryStatus("done"))
         snapshot = self.console.snapshot
         self.detail.show_change(facts_of(entry, mark, self._history, snapshot.queue.beads, self.console.now()))
 

@@ -22,7 +22,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.execute.gate import Executable, find_executable
-from helix_tui.core.editing.execute.reconciliation import renamed
+from helix_tui.core.editing.execute.reconciliation import with_real_ids
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan.planner import Plan, plan, values_before
@@ -130,7 +130,7 @@ def change(
         planned = plan(wanted, queue_state.queue, dialect, busy=queue_state.busy, title=title)
         # before the gate: what only looks may look where nothing may be written
         if call.options.dry_run:
-            return foretell(call, _warned(planned, queue_state, curator), queue_state)
+            return print_dry_run(call, _warned(planned, queue_state, curator), queue_state)
         curator.gate.check()
         done = curator.run(wanted, title=title)
     return (telling or tell)(call, done, curator)
@@ -144,7 +144,7 @@ def change_steps(
         queue_state = curator.look()
         if call.options.dry_run:
             planned = curator.plan_steps(kind, title, make)
-            return foretell(call, _warned(planned, queue_state, curator), queue_state)
+            return print_dry_run(call, _warned(planned, queue_state, curator), queue_state)
         curator.gate.check()
         done = curator.run_steps(kind, title, make)
     return tell(call, done, curator)
@@ -158,7 +158,7 @@ def _warned(planned: Plan, queue_state: QueueState, curator: Curator) -> Plan:
     return replace(planned, notes=(*planned.notes, *curator.unread(queue_state), *other))
 
 
-def foretell(call: Call, planned: Plan, queue_state: QueueState) -> int:
+def print_dry_run(call: Call, planned: Plan, queue_state: QueueState) -> int:
     """Print what would run and what would follow from it."""
     follows = foresee(queue_state.queue, planned.steps)
     if call.json:
@@ -324,7 +324,7 @@ def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
 def _print_commands(call: Call, planned: Plan, done: Result | None = None) -> None:
     """The commands; of a change that did not come to its end, each with what became of it."""
     made = done.created if done is not None else {}
-    lines = [shlex.join(("ddx", *step.args)) for step in renamed(planned.steps, made)]
+    lines = [shlex.join(("ddx", *step.args)) for step in with_real_ids(planned.steps, made)]
     for number, line in enumerate(lines if made else planned.lines):
         words = call.paint(clean_block(line, 2_000), "bold")
         if done is not None and done.error is not None:

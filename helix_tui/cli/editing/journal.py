@@ -16,14 +16,14 @@ from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.preview import foresee
 from helix_tui.core.editing.steps import Conflict, Difference, apart
-from helix_tui.core.editing.undo import Appraiser, Mark, NotUndoable, UndoStep, Unreadable
+from helix_tui.core.editing.undo import EntryChecker, EntryStatus, NotUndoable, UndoStep, Unreadable
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import NS, format_age, format_instant, now_ns
 from helix_tui.core.supervision.signals.questions import follow_undo
 from helix_tui.core.supervision.stages.landing import follow_landing
 
 
-def entry_document(entry: JournalEntry, mark: Mark | None = None) -> dict[str, Any]:
+def entry_document(entry: JournalEntry, mark: EntryStatus | None = None) -> dict[str, Any]:
     """An entry as JSON."""
     return {
         "journal_id": entry.id,
@@ -170,7 +170,7 @@ def _foretell(call: Call, curator: Curator) -> int:
             wanted = history.to_undo if call.command == "undo" else history.to_redo
             chosen = list(wanted(curator.me)[: call.options.count])
         _check_direction(call, chosen)
-        undo_plan, queue_state = curator.foretell(chosen)
+        undo_plan, queue_state = curator.plan_undo(chosen)
         follows = foresee(queue_state.queue, undo_plan.steps)
         notes = curator.unread(queue_state) if undo_plan.steps else ()
     if call.json:
@@ -301,7 +301,7 @@ def _journal(call: Call) -> int:
         )
         return 0
     for entry in entries:
-        mark = marks.get(entry.id, Mark("done"))
+        mark = marks.get(entry.id, EntryStatus("done"))
         call.print(_line(entry, mark))
         if options.id:
             _print_entry(call, entry, mark)
@@ -314,17 +314,17 @@ def _journal(call: Call) -> int:
     return 0
 
 
-def _marks(curator: Curator) -> Mapping[str, Mark]:
+def _marks(curator: Curator) -> Mapping[str, EntryStatus]:
     """How the entries stand; against no rows where the tracker cannot be read."""
     try:
         beads = curator.look().queue.beads
     # the journal can be listed all the same
     except Unreadable:
         return {}
-    return Appraiser().marks(curator.history(), beads)
+    return EntryChecker().marks(curator.history(), beads)
 
 
-def _line(entry: JournalEntry, mark: Mark) -> str:
+def _line(entry: JournalEntry, mark: EntryStatus) -> str:
     age = format_age((now_ns() - entry.at) / NS)
     who = clean_line(entry.who.name, 20)
     tail = {"final": "  no way back", "conflicted": "  changed since"}.get(mark.state, "")
@@ -332,7 +332,7 @@ def _line(entry: JournalEntry, mark: Mark) -> str:
     return f"{entry.id:<8} {age:>4}  {who:<10} {word:<10} {clean_line(entry.title, 160)}{tail}"
 
 
-def _print_entry(call: Call, entry: JournalEntry, mark: Mark) -> None:
+def _print_entry(call: Call, entry: JournalEntry, mark: EntryStatus) -> None:
     for words in entry.commands:
         call.print("  " + call.paint(clean_block(shlex.join(words), 2_000), "bold"))
     for bead_id, fields in entry.after.items():

@@ -91,7 +91,7 @@ def run(call: Call) -> int:
             executable = curator.executable(_era(curator))
             finished = executable.attempt(args, timeout=TIMEOUT_S, cap=MAX_OUTPUT)
         else:
-            finished = curator.pass_on(args, timeout=TIMEOUT_S, cap=MAX_OUTPUT)
+            finished = curator.run_as_written(args, timeout=TIMEOUT_S, cap=MAX_OUTPUT)
     sys.stdout.buffer.write(finished.stdout)
     sys.stdout.flush()
     sys.stderr.buffer.write(finished.stderr)

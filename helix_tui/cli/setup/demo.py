@@ -154,14 +154,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(call: Call) -> int:
     """Build the project, drain it, and show it; without a terminal, sum it up."""
     if call.options.dry_run:
-        return foretell(call)
+        return print_dry_run(call)
     headless = call.options.headless or call.json or not (sys.stdout.isatty() and sys.stdin.isatty())
     with tidy_when_killed(), throw_away(call) as holder:
         root = build(call, holder)
         return drain(call, root) if headless else watch(call, root)
 
 
-def foretell(call: Call) -> int:
+def print_dry_run(call: Call) -> int:
     """The commands that the demo would run, in a folder that does not exist yet."""
     made = [*programs.helix_ddx(), "demo-workspace", "DEMO", "--era", call.options.era]
     commands = [made, [*programs.helix_ddx(), "drain", "-C", "DEMO"]]

@@ -551,7 +551,7 @@ def differences_in(expected: Edits | Mapping[str, Mapping[str, Any] | None], ove
     ]
 
 
-def rests_on(steps: Sequence[CommandStep]) -> dict[str, dict[str, Any]]:
+def preconditions(steps: Sequence[CommandStep]) -> dict[str, dict[str, Any]]:
     """What rows must hold before the first of these steps for all of them to be right."""
     first: dict[str, dict[str, Any]] = {}
     for step in steps:

@@ -49,7 +49,7 @@ State = Literal["done", "undone", "conflicted", "partial", "final", "failed", "p
 """How an entry stands: ``final``: it cannot be taken back; ``partial``: it came half-way."""
 
 
-class Mark(Struct, frozen=True):
+class EntryStatus(Struct, frozen=True):
     """How one entry stands against the rows."""
 
     state: State
@@ -61,13 +61,13 @@ class Mark(Struct, frozen=True):
     """A later entry that changed the same: that one is taken back first."""
 
 
-class Appraiser:
+class EntryChecker:
     """Compares entries with rows; remembers the rows that it has decoded."""
 
     def __init__(self) -> None:
         self._rows: dict[str, tuple[Bead, dict[str, Any]]] = {}
 
-    def marks(self, history: JournalHistory, beads: Mapping[str, Bead]) -> dict[str, Mark]:
+    def marks(self, history: JournalHistory, beads: Mapping[str, Bead]) -> dict[str, EntryStatus]:
         """How every entry stands."""
         turned = history.turned()
         standing = [entry for entry in history.entries if entry.plain and entry.standing]
@@ -88,7 +88,7 @@ class Appraiser:
 
     def _mark(
         self, entry: JournalEntry, expected: Mapping[tuple[str, str], tuple[Any, str]], beads: Mapping[str, Bead]
-    ) -> Mark:
+    ) -> EntryStatus:
         differing, covered = [], ""
         for bead_id, fields in entry.after.items():
             for name, ours in (fields or {}).items():
@@ -99,8 +99,8 @@ class Appraiser:
                     differing.append(Difference(bead_id, name, ours, now))
         mark = _plain_mark(entry)
         if differing:
-            return Mark("conflicted", "somebody changed it since", tuple(differing), covered)
-        return Mark(mark.state, mark.why, (), covered)
+            return EntryStatus("conflicted", "somebody changed it since", tuple(differing), covered)
+        return EntryStatus(mark.state, mark.why, (), covered)
 
     def _value(self, beads: Mapping[str, Bead], bead_id: str, name: str) -> Any:
         bead = beads.get(bead_id)
@@ -113,24 +113,24 @@ class Appraiser:
         return canonical_absent(name, known[1].get(name))
 
 
-def _as_its_root(mark: Mark, root: Mark) -> Mark:
+def _as_its_root(mark: EntryStatus, root: EntryStatus) -> EntryStatus:
     """A redo stands as what it did again does."""
     return root if mark.state in ("done", "partial") and root.state == "undone" else mark
 
 
-def _plain_mark(entry: JournalEntry) -> Mark:
+def _plain_mark(entry: JournalEntry) -> EntryStatus:
     """What the journal alone says."""
     if entry.result == "pending":
-        return Mark("pending", "it is still running, or its process died: the next change settles it")
+        return EntryStatus("pending", "it is still running, or its process died: the next change settles it")
     if entry.result in ("failed", "not_done"):
-        return Mark("failed", "nothing was changed")
+        return EntryStatus("failed", "nothing was changed")
     if entry.undone_by:
-        return Mark("undone", f"undone by {entry.undone_by}")
+        return EntryStatus("undone", f"undone by {entry.undone_by}")
     if entry.result == "partial":
-        return Mark("partial", "some of its commands ran")
+        return EntryStatus("partial", "some of its commands ran")
     if entry.plain and not entry.undoable:
-        return Mark("final", entry.why_not or "no command undoes it")
-    return Mark("done")
+        return EntryStatus("final", entry.why_not or "no command undoes it")
+    return EntryStatus("done")
 
 
 class UndoStep(Struct, frozen=True):
@@ -166,7 +166,7 @@ class UndoPlan(Struct, frozen=True):
         return self.turns[-1] if self.turns and self.turns[-1].problem else None
 
 
-def foretell(
+def plan_undo(
     entries: Iterable[JournalEntry], history: JournalHistory, queue: Queue, dialect: Dialect, busy: Collection[str] = ()
 ) -> UndoPlan:
     """What taking back those entries that stand, and doing again those that do not, would run."""

@@ -20,7 +20,7 @@ from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan.planner import Plan, describe, plan
 from helix_tui.core.editing.steps import Conflict, Difference, Overlay, PlanBuilder, called, named
-from helix_tui.core.editing.undo import NotUndoable, UndoStep, foretell
+from helix_tui.core.editing.undo import NotUndoable, UndoStep, plan_undo
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
 from helix_tui.core.supervision.signals.hold import drifted, plan_drifted
@@ -350,7 +350,7 @@ class UndoRequest(ChangeRequest):
         if entry is None:
             return Plan(self.word, f"there is nothing to {self.word}")
         dialect = curator.dialect(queue_state.queue)
-        undo_plan = foretell([entry], history, queue_state.queue, dialect, queue_state.busy)
+        undo_plan = plan_undo([entry], history, queue_state.queue, dialect, queue_state.busy)
         turn = undo_plan.problem
         if turn is not None and turn.differences:
             raise Conflict(turn.differences, entry)
@@ -386,7 +386,7 @@ class RestoreRequest(ChangeRequest):
 
     def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
         history, dialect = curator.history(), curator.dialect(queue_state.queue)
-        undo_plan = foretell(history.back_to(self.entry.id), history, queue_state.queue, dialect, queue_state.busy)
+        undo_plan = plan_undo(history.back_to(self.entry.id), history, queue_state.queue, dialect, queue_state.busy)
         turns = [turn for turn in undo_plan.turns if not turn.problem]
         notes = [f"{'undoes' if turn.back else 'redoes'} {turn.entry.id}" for turn in turns]
         notes += [trace for turn in turns for trace in turn.traces]

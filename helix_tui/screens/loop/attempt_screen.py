@@ -100,17 +100,17 @@ def _sentences(diff: Diff, command: str) -> Iterable[tuple[str, str]]:
         yield f"This is only its beginning; {command} shows all.", "attention"
 
 
-def load_script(folders: Sequence[Path]) -> tuple[TranscriptTail, Script]:
+def load_transcript(folders: Sequence[Path]) -> tuple[TranscriptTail, Script]:
     """All events of an attempt so far, and the tail that brings what comes after them."""
     tail, script = TranscriptTail(folders), Script()
     for _ in range(_MOST_POLLS):
-        script.add(read_on(tail))
+        script.add(read_appended(tail))
         if not tail.behind:
             break
     return tail, script
 
 
-def read_on(tail: TranscriptTail) -> list[Event]:
+def read_appended(tail: TranscriptTail) -> list[Event]:
     """What has been written since the last time; a line too long to be read is at least counted."""
     before = tail.skipped
     events = tail.poll()
@@ -411,7 +411,7 @@ class AttemptView(Vertical):
                 continue
             # before it is there: news of the attempt come while it is still being read
             self._asked.add(kind)
-            failed = partial(self._excuse, kind)
+            failed = partial(self._show_failure, kind)
             attempt = subject.attempt
             if kind == "evidence":
                 self._jobs.start(kind, partial(load_evidence, attempt, subject.run), self._take_evidence, failed)
@@ -421,7 +421,7 @@ class AttemptView(Vertical):
             elif kind == "compare":
                 self._ask_to_compare(project, subject, failed)
             else:
-                self._jobs.start(kind, partial(load_script, self._folders()), self._take_script, failed)
+                self._jobs.start(kind, partial(load_transcript, self._folders()), self._take_transcript, failed)
 
     def _folders(self) -> Sequence[Path]:
         """Where the transcripts of the attempt may lie."""
@@ -432,7 +432,7 @@ class AttemptView(Vertical):
         kept = transcript_folders(project.ddx_dir, subject.attempt.attempt_id, None)
         return tuple(dict.fromkeys((*own, *kept)))
 
-    def _excuse(self, kind: str, why: str) -> None:
+    def _show_failure(self, kind: str, why: str) -> None:
         if self._subject is not None:
             trouble = f"the {kind} cannot be read ({why}); leave the attempt and come back to try again"
             self._subject = replace(self._subject, trouble=trouble)
@@ -471,7 +471,7 @@ class AttemptView(Vertical):
             self._subject = replace(self._subject, diff=diff)
             self._paint()
 
-    def _take_script(self, found: tuple[TranscriptTail, Script]) -> None:
+    def _take_transcript(self, found: tuple[TranscriptTail, Script]) -> None:
         self._tail, script = found
         running = self._subject is not None and self._subject.running
         self.transcript.take(script, follow=running)
@@ -489,8 +489,8 @@ class AttemptView(Vertical):
             return
         self._linger = max(0, self._linger - 1)
         tail.watch(self._folders())
-        failed = partial(self._excuse, "transcript")
-        self._jobs.start("transcript", partial(read_on, tail), self.transcript.add, failed)
+        failed = partial(self._show_failure, "transcript")
+        self._jobs.start("transcript", partial(read_appended, tail), self.transcript.add, failed)
 
     # --- painting -----------------------------------------------------------------------------------------
 

@@ -55,7 +55,7 @@ class RunTail(LogTail):
         event.stop()
         self._jobs.settle(event.worker)
 
-    def show_bearing(self, status_summary: StatusSummary | None) -> None:
+    def show_status_summary(self, status_summary: StatusSummary | None) -> None:
         """The newest answer of whoever looks after the loop; ask every second, for the log goes on."""
         if status_summary is not None:
             self._status_summary = status_summary
@@ -66,14 +66,14 @@ class RunTail(LogTail):
         log = run.state.log
         # nobody sees it on another screen, and each reading is of the whole end
         if active and log and self.screen.is_current and not self._jobs.busy("log"):
-            self._jobs.start("log", partial(_read, Path(log)), self._take, self._excuse)
+            self._jobs.start("log", partial(_read, Path(log)), self._take, self._show_failure)
         self._show()
 
     def _take(self, said: tuple[str, ...]) -> None:
         self._said = said
         self._show()
 
-    def _excuse(self, why: str) -> None:
+    def _show_failure(self, why: str) -> None:
         self._take((f"the log cannot be read: {why}",))
 
     def _show(self) -> None:
@@ -182,8 +182,8 @@ class AttemptStream(RunningPanel):
         if self._snapshot is not None and (self._snapshot.runs or new_day):
             self._show(now)
 
-    def narrow(self, wanted: AttemptFilter | None) -> None:
-        """Show only what passes a filter; everything for None."""
+    def filter_with(self, wanted: AttemptFilter | None) -> None:
+        """Show only what passes a filter; None shows everything."""
         self._filter = wanted
         self._arrange_again()
 
@@ -205,7 +205,7 @@ class AttemptStream(RunningPanel):
         if self._sort.name == "time":
             self.order = self._arrange(kept)
         else:
-            self._jobs.start("order", partial(self._arrange, kept), self._take_order, self._excuse)
+            self._jobs.start("order", partial(self._arrange, kept), self._take_order, self._show_failure)
 
     def _arrange(self, attempts: Sequence[Attempt]) -> AttemptOrder:
         order = arranged(attempts, self._sort, turned=self._turned)
@@ -276,12 +276,12 @@ class AttemptStream(RunningPanel):
         """Look at the transcripts of what runs, unless nobody sees it or a look is under way."""
         runs = [run for run in self._snapshot.runs if run.live] if self._snapshot is not None else []
         if runs and self.size.width and self.screen.is_current and not self._jobs.busy("actions"):
-            self._jobs.start("actions", lambda: self._follower.look(runs), self._take, self._excuse)
+            self._jobs.start("actions", lambda: self._follower.look(runs), self._take, self._show_failure)
 
     def _take(self, seen: Seen) -> None:
         if seen != self._seen:
             self._seen = seen
             self._show(self.list.board.now)
 
-    def _excuse(self, why: str) -> None:
+    def _show_failure(self, why: str) -> None:
         self.caption.show(f"transcripts cannot be read: {why}")

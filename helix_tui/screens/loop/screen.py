@@ -97,13 +97,13 @@ class LoopScreen(BeadKeys, FilteringScreen):
             self._wanted = ""
         self._say_count()
         self._show_attempt()
-        self.tail.show_bearing(self.console.status_summary)
+        self.tail.show_status_summary(self.console.status_summary)
 
     def tick(self) -> None:
         """Time goes on."""
         super().tick()
         self.stream.tick(self.console.now())
-        self.tail.show_bearing(self.console.status_summary)
+        self.tail.show_status_summary(self.console.status_summary)
 
     def _say_state(self, snapshot: Snapshot) -> None:
         bare = not snapshot.runs and not len(snapshot.attempts)
@@ -142,7 +142,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         view, attempt = self.list.selected_run, self.list.selected_attempt
         run = view.run if view is not None else None
         if run is not None:
-            attempt = snapshot.attempts.get(run.attempt_id or "") or _stub(run, snapshot)
+            attempt = snapshot.attempts.get(run.attempt_id or "") or _attempt_of_run(run, snapshot)
         if attempt is None:
             return None
         siblings = snapshot.attempts.of_bead(attempt.bead_id)
@@ -410,7 +410,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
             self._search(text)
             return
         self.filter = AttemptFilter(text.strip(), self.console.snapshot.queue.beads)
-        self.stream.narrow(self.filter if self.filter.words else None)
+        self.stream.filter_with(self.filter if self.filter.words else None)
         self.list.mark_matches(self.filter.pattern())
         self._say_count()
         self._show_attempt()
@@ -432,7 +432,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         return f"{shown:,} of {len(book):,}" if shown < len(book) else f"{shown:,}"
 
 
-def _stub(run: Run, snapshot: Snapshot) -> Attempt:
+def _attempt_of_run(run: Run, snapshot: Snapshot) -> Attempt:
     """An attempt of which nothing but its run is known."""
     attempt_id = run.attempt_id or ""
     bundle = snapshot.project.ddx_dir / "executions" / attempt_id if attempt_id else None

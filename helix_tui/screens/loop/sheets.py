@@ -347,8 +347,8 @@ class LoopSheet(ChoiceSheet):
         choices += self._stops(off)
         if self._bead_id:
             said = clean_line(with_titles(self._bead_id, self.console.snapshot.queue.beads), 160)
-            unfit = off or shut or self._unfit()
-            choices.append(Choice("o", "o", "only this bead", said, self._only_this, unfit))
+            unfit = off or shut or self._why_not_executable()
+            choices.append(Choice("o", "o", "only this bead", said, self._confirm_one_bead, unfit))
         return choices
 
     # --- what starting would cost -------------------------------------------------------------------------
@@ -374,7 +374,7 @@ class LoopSheet(ChoiceSheet):
             written = partial(self.loop_controls.set_budget, span)
             title = f"what {'a run' if span == 'run' else 'a day, by any worker,'} may cost"
             text = str(limits) if limits else ""
-            console.push_screen(LineSheet(title, "budget", written, about, text=text, problem=_not_a_budget))
+            console.push_screen(LineSheet(title, "budget", written, about, text=text, problem=_budget_problem))
 
         choices = [
             Choice("r", "r", "of a run", str(budget.run), partial(ask, "run", budget.run)),
@@ -430,7 +430,7 @@ class LoopSheet(ChoiceSheet):
         waits = f"; {left_out}" if left_out else ""
         return f"{count}: {first}{more}; then anything these make ready{waits}"
 
-    def _unfit(self) -> str:
+    def _why_not_executable(self) -> str:
         """Why the bead is not to be executed now; empty where it may be."""
         queue = self.console.snapshot.queue
         if not self.loop_controls.one_bead_words(self._bead_id):
@@ -442,9 +442,9 @@ class LoopSheet(ChoiceSheet):
             return f"this bead is {bead.status}"
         return "a worker is on this bead" if queue.state(bead.id) in ("running", "claimed") else ""
 
-    def _only_this(self) -> None:
+    def _confirm_one_bead(self) -> None:
         """Carry the bead through; where that would land a change that is kept aside, only after a yes."""
-        if unfit := self._unfit():  # since the sheet was drawn
+        if unfit := self._why_not_executable():  # since the sheet was drawn
             self.console.say(unfit, "warning")
             return
         carry_through(self.console, [self._bead_id], partial(self.loop_controls.run_one, self._bead_id))
@@ -469,7 +469,7 @@ class LoopSheet(ChoiceSheet):
         page.blank()
         page.caption("a start would")
         self._write_start(page)
-        if self._bead_id and not self._unfit():
+        if self._bead_id and not self._why_not_executable():
             command = shlex.join(self.loop_controls.one_bead_words(self._bead_id))
             page.paragraph([("o  ", "running"), (command, "muted")], 3)
             page.paragraph([("   ", "muted"), (self.loop_controls.one_bead_effects, "muted")], 3)
@@ -543,7 +543,7 @@ def _begin(console: Console, name: str) -> None:
     console.push_screen(LineSheet(title, row.asks, partial(_run_with, console, name)))
 
 
-def _not_a_budget(text: str) -> str:
+def _budget_problem(text: str) -> str:
     """Why a text is no budget; empty where it is one."""
     try:
         parse_limits(text)

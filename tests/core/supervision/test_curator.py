@@ -21,7 +21,7 @@ from helix_tui.core.editing.execute.gate import Executable, GateBusy, WriteGate,
 from helix_tui.core.editing.journal import Journal
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.steps import Conflict
-from helix_tui.core.editing.undo import Appraiser, NotUndoable, Unreadable
+from helix_tui.core.editing.undo import EntryChecker, NotUndoable, Unreadable
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import find_project
 from tests.core.supervision.conftest import ERAS, WorldFactory, make_curator, row
@@ -149,7 +149,7 @@ def test_a_restore_takes_back_everything_newer(world: WorldFactory) -> None:
     here.curator.run([op.priority("a", 2)])
     here.again(who="agent").run([op.priority("a", 3)])
     assert first.entry is not None
-    undo_plan, _ = here.curator.foretell(here.curator.history().back_to(first.entry.id))
+    undo_plan, _ = here.curator.plan_undo(here.curator.history().back_to(first.entry.id))
     assert [turn.entry.id for turn in undo_plan.turns] == ["op-5", "op-3"]
     done = list(here.curator.restore(first.entry.id))
     assert [step.args for step in undo_plan.steps] == [step.args for each in done for step in each.plan.steps]
@@ -256,7 +256,7 @@ def test_a_change_done_again_and_taken_back_stands_as_taken_back(world: WorldFac
     assert again is not None
     assert again.entry is not None
     assert here.curator.undo(again.entry) is not None
-    marks = Appraiser().marks(here.curator.history(), here.curator.look().queue.beads)
+    marks = EntryChecker().marks(here.curator.history(), here.curator.look().queue.beads)
     assert {marks[first.id].state, marks[again.entry.id].state} == {"undone"}
     with pytest.raises(NotUndoable, match="still there"):
         here.curator.undo(again.entry)

@@ -104,7 +104,7 @@ def test_a_lease_without_its_worker_is_an_orphan_though_the_row_is_open(world: W
     entry = recover(here.curator, [orphan]).entry
     assert entry is not None
     assert (entry.undoable, entry.why_not) == (False, "; ".join(planned.back.lost))
-    assert here.curator.foretell([entry])[0].turns[0].problem == entry.why_not
+    assert here.curator.plan_undo([entry])[0].turns[0].problem == entry.why_not
     with pytest.raises(NotUndoable, match="the lease of a"):
         here.curator.undo()
 

@@ -85,7 +85,7 @@ def test_undo_redo_and_restore_run_only_what_was_shown(world: WorldFactory) -> N
     with pytest.raises(PlanChanged):
         list(made.curator.restore(entry.id, shown=OTHER))
     assert made.rows() == before
-    undo_plan, _ = made.curator.foretell(made.curator.history().back_to(entry.id))
+    undo_plan, _ = made.curator.plan_undo(made.curator.history().back_to(entry.id))
     assert len(list(made.curator.restore(entry.id, shown=Plan("undo", "back", undo_plan.steps)))) == 1
     assert made.rows()["a-2"]["priority"] == 2
     with pytest.raises(PlanChanged):

@@ -22,43 +22,43 @@ from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
 from helix_tui.core.editing.execute.gate import (
     Executable,
     WriteGate,
+    beads_in_entries,
     dialect_for,
     hook_warnings,
-    insist,
     interrupted,
-    mentioned,
     operation_record,
-    shift,
+    readiness_changes,
+    require_same_plan,
 )
 from helix_tui.core.editing.execute.reconciliation import (
     SettledChange,
-    beyond_fields,
-    born,
+    StepsRun,
     changed_rows,
-    dropped_since,
-    lost_births,
+    created_bead,
+    irreversible_changes,
+    lines_dropped,
     record_of,
-    renamed,
     settle,
     steps_of,
     unread_warning,
+    unreported_creations,
+    with_real_ids,
 )
 from helix_tui.core.editing.journal import Journal, JournalEntry, JournalHistory, Values, Who, edits_of
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.plan.planner import Plan, agree, plan, plan_back, values_before, way_back
+from helix_tui.core.editing.plan.planner import Plan, plan, plan_back, same_commands, values_before, way_back
 from helix_tui.core.editing.steps import (
     CommandStep,
     Conflict,
-    Difference,
     OperationRefused,
     Overlay,
     PlanBuilder,
     PlanChanged,
     called,
     differences,
-    rests_on,
+    preconditions,
 )
-from helix_tui.core.editing.undo import NotUndoable, UndoPlan, Unreadable, foretell, operations_of
+from helix_tui.core.editing.undo import NotUndoable, UndoPlan, Unreadable, operations_of, plan_undo
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
@@ -262,8 +262,8 @@ class Curator:
         with self.gate.open() as lock:
             queue_state = self._settled()
             made = plan(wanted, queue_state.queue, self.dialect(queue_state.queue), busy=queue_state.busy, title=title)
-            if shown is not None and not agree(made, shown):
-                raise PlanChanged(differences(rests_on(shown.steps), queue_state.queue.beads))
+            if shown is not None and not same_commands(made, shown):
+                raise PlanChanged(differences(preconditions(shown.steps), queue_state.queue.beads))
             return self._execute(made, queue_state, lock, operations=wanted, kind=kind)
 
     def run_steps(
@@ -289,14 +289,14 @@ class Curator:
         with self.gate.open() as lock:
             queue_state = self._settled()
             if shown is not None:
-                moved = differences(rests_on(shown.steps), queue_state.queue.beads)
+                moved = differences(preconditions(shown.steps), queue_state.queue.beads)
                 if moved:
                     raise PlanChanged(moved)
                 if again:
-                    insist(self._planned(kind, title, make, queue_state), shown, queue_state.queue)
+                    require_same_plan(self._planned(kind, title, make, queue_state), shown, queue_state.queue)
             return self._execute(shown or self._planned(kind, title, make, queue_state), queue_state, lock)
 
-    def pass_on(self, args: Sequence[str], *, timeout: float, cap: int) -> Finished:
+    def run_as_written(self, args: Sequence[str], *, timeout: float, cap: int) -> Finished:
         """Run a command as somebody wrote it; what it changed in the tracker is journalled afterwards.
 
         Args:
@@ -314,7 +314,7 @@ class Curator:
             finished = executable.attempt(args, timeout=timeout, keep=(lock,), cap=cap)
             after = self.look()
             before, now = changed_rows(queue_state.queue.beads, after.queue.beads)
-            beyond = beyond_fields(queue_state.queue.beads, after.queue.beads, now)
+            beyond = irreversible_changes(queue_state.queue.beads, after.queue.beads, now)
             if now or beyond:
                 self._record_passed(args, began, before, now, after, beyond)
         return finished
@@ -398,7 +398,7 @@ class Curator:
             )
             if made.refusals:
                 raise NotUndoable(entry, made.refusals[0].why)
-            insist(made, shown, queue_state.queue)
+            require_same_plan(made, shown, queue_state.queue)
             return self._execute(made, queue_state, lock, operations=wanted, kind="redo", of=entry.id)
 
     def restore(self, entry_id: str, *, shown: Plan | None = None) -> Iterator[Result]:
@@ -418,8 +418,8 @@ class Curator:
         entries = self.journal.read().back_to(entry_id)
         planned: dict[str, Plan] = {}
         if shown is not None:
-            undo_plan, queue_state = self.foretell(entries)
-            insist(Plan("undo", shown.title, undo_plan.steps), shown, queue_state.queue)
+            undo_plan, queue_state = self.plan_undo(entries)
+            require_same_plan(Plan("undo", shown.title, undo_plan.steps), shown, queue_state.queue)
             planned = {turn.entry.id: Plan("undo", shown.title, turn.steps) for turn in undo_plan.turns}
         for entry in entries:
             expected = planned.get(entry.id)
@@ -430,11 +430,11 @@ class Curator:
                 if result.error is not None or result.problems:
                     return
 
-    def foretell(self, entries: Iterable[JournalEntry]) -> tuple[UndoPlan, QueueState]:
+    def plan_undo(self, entries: Iterable[JournalEntry]) -> tuple[UndoPlan, QueueState]:
         """What taking back the entries that stand, and doing again the others, would run; touches nothing."""
         queue_state = self.look()
         dialect = self.dialect(queue_state.queue)
-        return foretell(entries, self.journal.read(), queue_state.queue, dialect, queue_state.busy), queue_state
+        return plan_undo(entries, self.journal.read(), queue_state.queue, dialect, queue_state.busy), queue_state
 
     def _planned(
         self, kind: str, title: str, make: Callable[[PlanBuilder, QueueState], None], queue_state: QueueState
@@ -461,7 +461,7 @@ class Curator:
             raise NotUndoable(entry, "; ".join(back.lost))
         title = f"{kind} {of.id}: {of.title}"
         made = Plan(kind, title, back.steps, notes=(*back.traces, *self.unread(queue_state)))
-        insist(made, shown, queue_state.queue)
+        require_same_plan(made, shown, queue_state.queue)
         return self._execute(made, queue_state, lock, kind=kind, of=of.id)
 
     def _check_unchanged(self, entry: JournalEntry, queue: Queue) -> None:
@@ -493,77 +493,79 @@ class Curator:
             before=before,
             of=of,
         )
-        said: list[str] = []
         self._warnings = []
-        ran, ids, error, moved = self._run_steps(made.steps, queue_state, lock, said)
+        done = self._run_steps(made.steps, queue_state, lock)
+        ids, error = done.ids, done.error
         after = self.look()
         overlay = Overlay(after.queue)
         # a command may fail after its work: a bead that it made is found by its title and time
         if error is not None:
             known = {*queue_state.queue.beads, *ids.values()}
-            ids = {**lost_births(began, made.steps[ran : ran + 1], overlay, known), **ids}
-        steps = renamed(made.steps, ids)
+            ids = {**unreported_creations(began, made.steps[done.ran : done.ran + 1], overlay, known), **ids}
+        steps = with_real_ids(made.steps, ids)
         before = {ids.get(bead_id, bead_id): fields for bead_id, fields in before.items()}
-        outcome = settle(steps, ran, before, overlay, self.dialect(after.queue), unsure=error is not None)
+        outcome = settle(steps, done.ran, before, overlay, self.dialect(after.queue), unsure=error is not None)
         # any write of ddx drops the lines that are no beads
-        gone = dropped_since(queue_state.tracker, after.tracker)
+        gone = lines_dropped(queue_state.tracker, after.tracker)
         if gone:
             outcome = replace(outcome, back=replace(outcome.back, traces=(*outcome.back.traces, *gone)))
         self._finish(entry_id, outcome, error=error.message if error else "")
-        if moved:
-            raise Conflict(moved, ran=ran, of=len(made.steps))
+        if done.moved:
+            raise Conflict(done.moved, ran=done.ran, of=len(made.steps))
+        newly_ready, newly_blocked = readiness_changes(queue_state.queue, after.queue, steps)
         return Result(
             made,
             self.journal.read().get(entry_id),
-            *shift(queue_state.queue, after.queue, steps),
-            (*outcome.problems, *(said if outcome.problems else ())),
-            tuple(dict.fromkeys(self._warnings)),
-            error,
-            ids,
-            ran,
+            newly_ready=newly_ready,
+            newly_blocked=newly_blocked,
+            problems=(*outcome.problems, *(done.remarks if outcome.problems else ())),
+            warnings=tuple(dict.fromkeys(self._warnings)),
+            error=error,
+            created=ids,
+            ran=done.ran,
         )
 
-    def _run_steps(
-        self, steps: Sequence[CommandStep], queue_state: QueueState, lock: int, said: list[str]
-    ) -> tuple[int, dict[str, str], DdxError | None, list[Difference]]:
-        """Run one command after the other; (how many, ids of new beads, error, what somebody changed).
-
-        ``said`` takes in errors that ddx told of while it exited as if there were none.
-        """
+    def _run_steps(self, steps: Sequence[CommandStep], queue_state: QueueState, lock: int) -> StepsRun:
+        """Run one command after the other, until one fails, somebody stops it, or a row has changed."""
         # found by now, so the era does not matter
         executable = self.executable("head")
-        ids: dict[str, str] = {}
+        done = StepsRun()
         known = set(queue_state.queue.beads)
         for number, step in enumerate(steps):
             if self.progress is not None and self.progress(number, len(steps)) is False:
                 shown = ("ddx", *step.args)
-                return number, ids, DdxError(shown, "stopped on request", "undo reverts what was done"), []
-            (current,) = renamed([step], ids)
+                done.error = DdxError(shown, "stopped on request", "undo reverts what was done")
+                return done
+            (current,) = with_real_ids([step], done.ids)
             # a bead that is being made has no row to rest on
             before = {bead_id: fields for bead_id, fields in current.before.items() if bead_id != step.creates}
             # read anew before each command: a worker may have written since the last one
-            moved = differences(before, self._reader.read().beads)
-            if moved:
-                return number, ids, None, moved
+            done.moved = differences(before, self._reader.read().beads)
+            if done.moved:
+                return done
             try:
                 finished = executable.run(current.args, keep=(lock,))
             except DdxError as error:
-                return number, ids, error, []
+                done.error = error
+                return done
             # caught so that what ran is settled and written down before the program ends
             except (KeyboardInterrupt, SystemExit) as stop:
-                return number, ids, interrupted(current, stop), []
+                done.error = interrupted(current, stop)
+                return done
             self._warnings += hook_warnings(finished)
             if "Error:" in finished.err:
-                said.append(f"ddx exited with 0 and said: {last_error(finished)}")
+                done.remarks.append(f"ddx exited with 0 and said: {last_error(finished)}")
             if step.creates:
-                made = born(finished.out, self._reader.read(), known)
+                made = created_bead(finished.out, self._reader.read(), known)
                 if made is None:
                     shown = ("ddx", *current.args)
                     problem = "ddx reported no error, but there is no new bead in the tracker"
-                    return number, ids, DdxError(shown, problem, "look at the tracker, then try again"), []
-                ids[step.creates] = made
+                    done.error = DdxError(shown, problem, "look at the tracker, then try again")
+                    return done
+                done.ids[step.creates] = made
                 known.add(made)
-        return len(steps), ids, None, []
+            done.ran = number + 1
+        return done
 
     def _settled(self) -> QueueState:
         """The queue as it stands, once what dead processes left is settled. Only inside the gate."""
@@ -572,13 +574,13 @@ class Curator:
         if pending:
             overlay = Overlay(queue_state.queue)
             dialect = self.dialect(queue_state.queue)
-            known = mentioned(self.journal.read(), {entry.id for entry in pending})
+            known = beads_in_entries(self.journal.read(), {entry.id for entry in pending})
             for entry in pending:
                 steps = steps_of(entry)
-                ids = lost_births(entry.at, steps, overlay, known)
+                ids = unreported_creations(entry.at, steps, overlay, known)
                 known |= set(ids.values())
                 before = {ids.get(bead_id, bead_id): fields for bead_id, fields in entry.before.items()}
-                outcome = settle(renamed(steps, ids), 0, before, overlay, dialect, unsure=True)
+                outcome = settle(with_real_ids(steps, ids), 0, before, overlay, dialect, unsure=True)
                 self._finish(entry.id, outcome, recovered=True)
         return queue_state
 

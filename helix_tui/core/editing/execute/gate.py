@@ -29,7 +29,7 @@ from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.editing.journal import JournalHistory
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan.planner import Plan
-from helix_tui.core.editing.steps import CommandStep, PlanChanged, differences, rests_on
+from helix_tui.core.editing.steps import CommandStep, PlanChanged, differences, preconditions
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import make_folder
 from helix_tui.core.ground.process import Finished, run
@@ -304,28 +304,30 @@ def commits_staged(executable: Executable) -> bool:
     return ddx_setting(own / "config.yaml", "git", "auto_commit") == "always" and staged_beside_tracker(executable.root)
 
 
-def insist(made: Plan, shown: Plan | None, queue: Queue) -> None:
-    """Refuse to run another plan than the one that was shown.
+def require_same_plan(made: Plan, shown: Plan | None, queue: Queue) -> None:
+    """Refuse to run a plan other than the one that was shown.
 
     Raises:
         PlanChanged: it is another one.
     """
     if shown is not None and [step.args for step in made.steps] != [step.args for step in shown.steps]:
-        raise PlanChanged(differences(rests_on(shown.steps), queue.beads))
+        raise PlanChanged(differences(preconditions(shown.steps), queue.beads))
 
 
 def interrupted(step: CommandStep, stop: BaseException) -> DdxError:
-    """A person, or a polite kill, ended a command; with the exit code that a shell gives that."""
+    """The error of a command that a person or a signal ended, with the exit code that a shell gives that."""
     code = stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
     return DdxError(("ddx", *step.args), "interrupted", "look at the bead, and repeat it if you still want it", code)
 
 
-def mentioned(history: JournalHistory, but: set[str]) -> set[str]:
+def beads_in_entries(history: JournalHistory, but: set[str]) -> set[str]:
     """Ids of all beads that entries name, ``but`` some entries."""
     return {bead_id for entry in history.entries if entry.id not in but for bead_id in (*entry.before, *entry.after)}
 
 
-def shift(before: Queue, after: Queue, steps: Iterable[CommandStep]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+def readiness_changes(
+    before: Queue, after: Queue, steps: Iterable[CommandStep]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """(newly ready, newly blocked) by some steps; what others changed meanwhile is not theirs."""
     near = _reached(before, after, steps)
     was, now = set(before.ready), set(after.ready)

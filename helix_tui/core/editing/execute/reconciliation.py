@@ -14,10 +14,11 @@ from msgspec import Struct, field
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker
+from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.editing.journal import JournalEntry, Result, Values
 from helix_tui.core.editing.plan.planner import TRACES, WayBack, leases_lost, way_back
-from helix_tui.core.editing.steps import CommandStep, Overlay, PlanBuilder, called, same
+from helix_tui.core.editing.steps import CommandStep, Difference, Overlay, PlanBuilder, called, same
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_instant
 
@@ -28,6 +29,20 @@ _KEPT_BY_DDX = _UNREPORTED | {"id", "schema_version", "session_id", "created_by"
 """Fields that ddx keeps for itself and no command sets."""
 
 _NOTHING = object()
+
+
+class StepsRun(Struct):
+    """How far some steps went."""
+
+    ran: int = 0
+    """Commands that succeeded."""
+    ids: dict[str, str] = {}
+    """Stand-in -> id of each bead that was made."""
+    error: DdxError | None = None
+    moved: Sequence[Difference] = ()
+    """What somebody changed meanwhile: the next command was not run."""
+    remarks: list[str] = []
+    """Errors that ddx printed although it exited with 0."""
 
 
 class SettledChange(Struct, frozen=True):
@@ -165,7 +180,7 @@ def changed_rows(before: Mapping[str, Bead], after: Mapping[str, Bead]) -> tuple
     return old, new
 
 
-def beyond_fields(before: Mapping[str, Bead], after: Mapping[str, Bead], known: Values) -> tuple[str, ...]:
+def irreversible_changes(before: Mapping[str, Bead], after: Mapping[str, Bead], known: Values) -> tuple[str, ...]:
     """What no command of ddx takes back: rows that are gone and, where no field differs, a longer history."""
     gone = [f"{called(bead_id)} left the tracker" for bead_id in before if bead_id not in after]
     grown = [
@@ -217,7 +232,7 @@ def steps_of(entry: JournalEntry) -> tuple[CommandStep, ...]:
     return tuple(steps)
 
 
-def renamed(steps: Iterable[CommandStep], ids: Mapping[str, str]) -> tuple[CommandStep, ...]:
+def with_real_ids(steps: Iterable[CommandStep], ids: Mapping[str, str]) -> tuple[CommandStep, ...]:
     """Steps with the stand-ins of new beads replaced by their ids."""
     if not ids:
         return tuple(steps)
@@ -250,20 +265,22 @@ def _named(value: Any, ids: Mapping[str, str]) -> Any:
     return value
 
 
-def lost_births(since: int, steps: Sequence[CommandStep], overlay: Overlay, known: Collection[str]) -> dict[str, str]:
-    """Which beads a change made that did not tell: by title, made since it began, and not ``known``."""
+def unreported_creations(
+    since: int, steps: Sequence[CommandStep], overlay: Overlay, known: Collection[str]
+) -> dict[str, str]:
+    """Beads that a change made without reporting their ids: found by title, made since it began, not ``known``."""
     ids: dict[str, str] = {}
     for step in steps:
         if not step.creates:
             continue
         row = step.edits.get(step.creates, {})
         for bead_id, bead in overlay.queue.beads.items():
-            born = parse_instant(bead.created_at)
+            created_bead = parse_instant(bead.created_at)
             if (
                 bead.title == row.get("title")
-                and born is not None
+                and created_bead is not None
                 # a row may tell whole seconds
-                and born >= since - NS
+                and created_bead >= since - NS
                 and bead_id not in known
                 and bead_id not in ids.values()
             ):
@@ -272,7 +289,7 @@ def lost_births(since: int, steps: Sequence[CommandStep], overlay: Overlay, know
     return ids
 
 
-def born(out: str, tracker: Tracker, known: set[str]) -> str | None:
+def created_bead(out: str, tracker: Tracker, known: set[str]) -> str | None:
     """The id of the bead that was just made: what ddx printed, if the tracker holds it and did not before."""
     # ddx prints the id last, after whatever a hook or a newer release had to say
     for line in reversed(out.split("\n")):
@@ -295,7 +312,7 @@ def unread_warning(tracker: Tracker, embedded: bool) -> Iterator[str]:
         yield f"{where} ({why}): ddx drops it at this write, and may keep a copy beside the file"
 
 
-def dropped_since(before: Tracker, after: Tracker) -> tuple[str, ...]:
+def lines_dropped(before: Tracker, after: Tracker) -> tuple[str, ...]:
     """What ddx threw away between two readings; no command brings it back."""
     left = {line.excerpt for line in after.dropped}
     return tuple(

@@ -379,7 +379,7 @@ def plan_back(steps: Sequence[CommandStep], queue: Queue, dialect: Dialect) -> W
     return WayBack((), (*back.lost, *lost), back.traces) if lost else back
 
 
-def agree(made: Plan, shown: Plan) -> bool:
+def same_commands(made: Plan, shown: Plan) -> bool:
     """Whether a plan is what somebody agreed to: the same commands, resting on the same values, closing the
     same beads. Instants that each plan takes from its own clock do not count."""
     return _promise(made) == _promise(shown)
