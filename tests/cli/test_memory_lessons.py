@@ -83,6 +83,8 @@ def test_lessons_are_accepted_and_taken_back(memory: Shell, root: Path) -> None:
     assert memory("list")["total"] == 1
     assert memory("undo")["undone"]["kind"] == "accept"
     assert memory("list")["total"] == 0
+    left = memory("undo")
+    assert (left["undone"], left["why"]) == (None, "nothing to undo in the memory")
     memory("proposals", "decline", "all")
     assert memory("proposals")["proposals"] == []
     assert memory("proposals", "accept", "99", code=2)["error"]["message"] == "no lesson 99 waits"

@@ -452,7 +452,9 @@ def _add(call: Call, kept: Proposals) -> dict[str, Any]:
 def undo(call: Call, memory: MemoryStore) -> dict[str, Any]:
     """Take back the last change that a person made to the memory."""
     memory_change = MemoryChanges(memory).undo()
-    return {"undone": memory_change.document() if memory_change is not None else None}
+    if memory_change is None:
+        return {"undone": None, "why": "nothing to undo in the memory"}
+    return {"undone": memory_change.document()}
 
 
 def _chosen(words: list[str], waiting: list[Proposal]) -> list[Proposal]:
@@ -509,4 +511,4 @@ def print_proposals(call: Call, document: dict[str, Any]) -> Iterator[str]:
 def print_undone(call: Call, document: dict[str, Any]) -> Iterator[str]:
     """``undo`` for people."""
     memory_change = document["undone"]
-    yield f"undone: {clean_line(memory_change['title'], 200)}" if memory_change else "there is nothing to undo"
+    yield f"undone: {clean_line(memory_change['title'], 200)}" if memory_change else document["why"]
