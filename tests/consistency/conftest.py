@@ -72,13 +72,17 @@ def write_documents(root: Path) -> None:
     (root / "docs" / "feat.md").write_text(f"---\nddx:\n  id: F-1\n  depends_on: [PRD]\n{reviewed}---\n# Feature\n")
 
 
+def _edge(bead: str, on: str) -> Row:
+    return {"issue_id": bead, "depends_on_id": on, "type": "blocks"}
+
+
 def every_row() -> list[Row]:
     """Beads in every state, with attempts that ended in every way."""
     plain: list[Row] = [
         {"id": f"d-{number}", "title": f"Bead {number}", "status": "open", "priority": 1, "schema_version": 1,
-         "created_at": f"2026-08-0{number}T00:00:00Z", "updated_at": f"2026-08-0{number}T00:00:00Z",
+         "created_at": f"2026-08-{number:02}T00:00:00Z", "updated_at": f"2026-08-{number:02}T00:00:00Z",
          "acceptance": f"`make check-{number}` passes"}
-        for number in range(1, 9)
+        for number in range(1, 16)
     ]  # fmt: skip
     plain[0]["events"] = [
         event("execute-bead", "review_block",
@@ -98,6 +102,13 @@ def every_row() -> list[Row]:
     plain[5]["status"] = "proposed"
     plain[6]["status"] = "in_progress"
     plain[6]["owner"] = "w"
+    plain[8]["work-retry-after"] = "2026-08-22T04:00:00Z"
+    plain[9]["superseded-by"] = "d-1"
+    plain[10] |= {"issue_type": "epic", "title": "Epic: both"}
+    plain[11] |= {"parent": "d-11", "dependencies": [_edge("d-12", "d-13")]}
+    plain[12]["dependencies"] = [_edge("d-13", "d-12")]
+    plain[13]["dependencies"] = [_edge("d-14", "gone-1"), _edge("d-14", "d-3")]
+    plain[14]["status"] = "cancelled"
     return plain
 
 

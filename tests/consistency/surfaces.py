@@ -28,12 +28,19 @@ def _file(overlay: Scene) -> Iterator[Statement]:
     It knows little, and that for certain: what is closed, what waits, what a review before landing refused.
     """
     rows: dict[str, dict[str, Any]] = {}
-    for line in (overlay.root / ".ddx" / "beads.jsonl").read_bytes().splitlines():
+    unread = 0
+    for line in (overlay.root / ".ddx" / "beads.jsonl").read_bytes().split(b"\n"):
+        row = None
         with suppress(ValueError):
             row = json.loads(line)
-            if isinstance(row, dict) and isinstance(row.get("id"), str):
-                rows[row["id"]] = row
+        if isinstance(row, dict) and isinstance(row.get("id"), str):
+            rows[row["id"]] = row
+        else:
+            unread += bool(line.strip())
     yield ("count", "beads"), len(rows)
+    yield ("count", "unread lines"), unread
+    yield from _of_edges(rows)
+    parents = {row.get("parent") for row in rows.values()}
     for name, row in rows.items():
         status = row.get("status")
         if status in ("closed", "cancelled", "proposed"):
@@ -43,13 +50,40 @@ def _file(overlay: Scene) -> Iterator[Statement]:
         unmet = [each for each in waits if rows.get(each, {}).get("status") != "closed"]
         if unmet or row.get("execution-eligible") is False or status not in ("open", "in_progress"):
             yield ("has a place", name), False
-        later = parse_instant(str(row.get("execute-loop-retry-after") or "")) or 0
-        if later > (parse_instant(overlay.now) or 0):
+        cool = [row.get(f"{era}-retry-after") for era in ("execute-loop", "work") if era == "work" or _of_april(row)]
+        if any((parse_instant(str(each or "")) or 0) > (parse_instant(overlay.now) or 0) for each in cool):
+            yield ("has a place", name), False
+        over = row.get("superseded-by")
+        if (isinstance(over, str) and over.strip()) or (row.get("issue_type") == "epic" and name in parents):
             yield ("has a place", name), False
         yield from _of_events(row)
         for tree, attempt in _WORKTREE.findall(json.dumps(row.get("events")) + name):
             if tree in rows:
                 yield ("is an attempt", attempt), True
+
+
+def _of_edges(rows: dict[str, dict[str, Any]]) -> Iterator[Statement]:
+    """What unfinished beads wait on and the file lacks, and who of them waits on itself, through whomever."""
+    waits = {
+        name: [edge["depends_on_id"] for edge in row.get("dependencies") or ()]
+        for name, row in rows.items()
+        if row.get("status") not in ("closed", "cancelled")
+    }
+    yield ("dangling", ""), sorted((name, on) for name, needed in waits.items() for on in needed if on not in rows)
+    circled = []
+    for name in waits:
+        ahead, seen = [*waits[name]], set()
+        while ahead:
+            other = ahead.pop()
+            if other in waits and other not in seen:
+                seen.add(other)
+                ahead += waits[other]
+        circled += [name] * (name in seen)
+    yield ("in a dependency cycle", ""), sorted(circled)
+
+
+def _of_april(row: dict[str, Any]) -> bool:
+    return "schema_version" not in row and not any(key.startswith(("work-", "queue-")) for key in row)
 
 
 _WORKTREE = re.compile(r"execute-bead-wt-([\w.-]{1,80}?)-(\d{8}T\d{6}-[0-9a-f]{8})")
@@ -99,6 +133,8 @@ def _of_queue(document: dict[str, Any]) -> Iterator[Statement]:
         yield ("count in state", state), states.count(state)
     yield ("count", "ready"), len(document["ready"])
     yield ("count", "ready"), states.count("ready")
+    yield ("count", "unread lines"), len(document["dropped"])
+    yield from _of_faults(document)
     yield ("count", "for workers"), document["for_workers"]
     yield ("count", "running"), states.count("running")
     yield ("count", "beads"), len(states)
@@ -112,6 +148,11 @@ def _of_queue(document: dict[str, Any]) -> Iterator[Statement]:
         if run["live"] and run["bead_id"]:
             yield ("is running", run["bead_id"]), True
     yield ("runs", ""), _runs(document["running"])
+
+
+def _of_faults(document: dict[str, Any]) -> Iterator[Statement]:
+    yield ("dangling", ""), sorted((each["bead_id"], each["missing"]) for each in document["dangling"])
+    yield ("in a dependency cycle", ""), sorted({name for cycle in document["cycles"] for name in cycle})
 
 
 def _of_bead(row: dict[str, Any], unblocks: int) -> Iterator[Statement]:
@@ -273,6 +314,9 @@ def _check(overlay: Scene) -> Iterator[Statement]:
     yield ("count", "running"), health["running"]
     yield ("count", "beads"), health["total"]
     yield ("count", "ddx's ready"), health["ready"]
+    yield from _of_faults(document)
+    yield ("count in state", "waiting_dependencies"), health["waiting"]
+    yield ("something is unread", ""), bool(document["unread_lines"])
     yield ("left out", ""), health["left_out"]
     yield from facts("tracker", "", health, *_HEALTH)
     for state, number in health["states"].items():
@@ -298,6 +342,8 @@ def _status(overlay: Scene) -> Iterator[Statement]:
     yield ("count", "ddx's ready"), tracker["ready"]
     yield ("left out", ""), tracker["left_out"]
     yield from facts("tracker", "", tracker, *_HEALTH)
+    yield ("count", "unread lines"), tracker["unread_lines"]
+    yield ("something is unread", ""), tracker["unread_lines"] > 0
     yield ("open questions", ""), sorted(question["id"] for question in document["questions"])
     for question in document["questions"]:
         yield ("asked about", repr(question["bead_id"])), True
@@ -306,8 +352,19 @@ def _status(overlay: Scene) -> Iterator[Statement]:
         yield ("is running", document["running_bead"]["id"]), True
 
 
+_STUCK = ("waiting_dependencies", "retry_cooldown", "proposed", "blocked_external", "not_eligible")
+"""States of which the blocker report names every bead."""
+
+
 def _stuck(overlay: Scene) -> Iterator[Statement]:
-    for row in overlay.ask("stuck")["stuck"]:
+    document = overlay.ask("stuck")
+    yield ("count", "unread lines"), document["unread_lines"]
+    named = {row["bead_id"] for row in document["stuck"]}
+    for row in overlay.ask("queue")["beads"]:
+        if row["state"] in _STUCK and not row["title"].startswith("align"):
+            yield ("is named as stuck", row["id"]), True
+            yield ("is named as stuck", row["id"]), row["id"] in named
+    for row in document["stuck"]:
         yield from facts("bead", row["bead_id"], row, "title")
         if row["reason"] in ("dep-blocked", "retry-parked", "operator-attention", "not-eligible"):
             yield ("has a place", row["bead_id"]), False
@@ -319,6 +376,7 @@ def _next(overlay: Scene) -> Iterator[Statement]:
     if document["id"]:
         yield from facts("bead", document["id"], document, "title", "causes")
     yield ("count", "ready"), document["ready"]
+    yield ("count", "unread lines"), document["unread_lines"]
 
 
 def _proposals(overlay: Scene) -> Iterator[Statement]:
@@ -458,8 +516,27 @@ def _screen(name: str) -> Surface:
     return said
 
 
+_OVER = ("closed", "cancelled", "running", "claimed", "superseded")
+"""States in which nobody need decide on what an attempt left beside the branch."""
+
+
+def _undecided(overlay: Scene) -> set[str]:
+    """Beads whose latest attempt that made anything left it beside the branch."""
+    latest: dict[str, dict[str, Any]] = {}
+    for row in overlay.ask("attempts")["attempts"]:  # newest first
+        if row["verdict"]["outcome"] not in ("failed", "interrupted"):
+            latest.setdefault(row["bead_id"], row)
+    states = {row["id"]: row["state"] for row in overlay.ask("queue")["beads"]}
+    kept = (name for name, row in latest.items() if row["preserved"] and row["status"] != "land_retry")
+    return {name for name in kept if states.get(name, "closed") not in _OVER}
+
+
 def _needs(overlay: Scene) -> Iterator[Statement]:
     document = overlay.ask("needs")
+    waiting = {need["bead_id"] for need in document["needs"]}
+    for bead_id in _undecided(overlay):
+        yield ("waits for a decision", bead_id), True
+        yield ("waits for a decision", bead_id), bead_id in waiting
     yield ("count", "needs"), document["count"]
     yield ("count", "needs"), sum(document["groups"].values())
     yield ("count", "stale claims"), document["groups"].get("stale claims", 0)

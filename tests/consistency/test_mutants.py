@@ -15,6 +15,7 @@ from helix_tui.cli.show import why
 from helix_tui.cli.show.queue import weight_document
 from helix_tui.core.beads import counts, readiness
 from helix_tui.core.beads.counts import QueueCounts
+from helix_tui.core.beads.graph import Graph
 from helix_tui.core.beads.readiness import Queue, Standing
 from helix_tui.core.ddx.attempts import verdict
 from helix_tui.core.ddx.attempts.attempt import Attempt, Sums, sum_calls
@@ -25,6 +26,7 @@ from helix_tui.core.insights.cells import Cell
 from helix_tui.core.supervision.agents import learning
 from helix_tui.core.supervision.decide import background_monitor, facts, needs
 from helix_tui.core.supervision.decide import check as status_summary
+from helix_tui.core.supervision.decide import stuck as blocked
 from helix_tui.core.supervision.decide import verdict as check_verdict
 from helix_tui.core.supervision.decide.stuck import SinceLanding
 from helix_tui.core.supervision.run_state import status as run_status
@@ -197,6 +199,81 @@ def _a_dependency_keeps_nothing_back(patch: Patch) -> None:
 def _what_workers_may_not_pick_is_ready(patch: Patch) -> None:
     left = tuple(test for test in readiness._HEAD_TESTS if test is not readiness._not_eligible)
     patch.setattr(readiness, "_HEAD_TESTS", left)
+
+
+@mutant
+def _a_cooldown_keeps_nothing_back(patch: Patch) -> None:
+    left = tuple(test for test in readiness._HEAD_TESTS if test is not readiness._cooldown)
+    assert len(left) < len(readiness._HEAD_TESTS)
+    patch.setattr(readiness, "_HEAD_TESTS", left)
+
+
+@mutant
+def _what_is_superseded_is_ready(patch: Patch) -> None:
+    left = tuple(test for test in readiness._HEAD_TESTS if test is not readiness._superseded)
+    patch.setattr(readiness, "_HEAD_TESTS", left)
+
+
+@mutant
+def _an_epic_is_work_like_any_other(patch: Patch) -> None:
+    left = tuple(test for test in readiness._HEAD_TESTS if test is not readiness._epic_container)
+    patch.setattr(readiness, "_HEAD_TESTS", left)
+
+
+@mutant
+def _a_missing_dependency_is_met(patch: Patch) -> None:
+    patch.setattr(Graph, "dangling", property(lambda graph: ()))
+
+
+@mutant
+def _check_sees_no_cycle(patch: Patch) -> None:
+    gathered = facts.Facts
+    patch.setattr(facts, "Facts", lambda *given, **more: gathered(*given, **{**more, "cycles": ()}))
+
+
+@mutant
+def _the_queue_sees_no_cycle(patch: Patch) -> None:
+    patch.setattr(Graph, "cycles", property(lambda graph: ()))
+
+
+@mutant
+def _the_blocker_report_forgets_one(patch: Patch) -> None:
+    found = blocked.find_stuck
+    patch.setattr(blocked, "find_stuck", lambda *given, **more: found(*given, **more)[:-1])
+
+
+@mutant
+def _status_passes_an_unreadable_line_over(patch: Patch) -> None:
+    made = run_status._tracker
+    patch.setattr(run_status, "_tracker", lambda counted, dropped: made(counted, 0))
+
+
+@mutant
+def _one_that_waits_is_not_counted(patch: Patch) -> None:
+    def counted(queue: Queue, *rest: Any, **more: Any) -> QueueCounts:
+        found = counts.count_queue(queue, *rest, **more)
+        return replace(found, waiting=found.waiting - 1)
+
+    for place in ("helix_tui.core.supervision.decide.facts", "helix_tui.core.supervision.run_state.status"):
+        patch.setattr(f"{place}.count_queue", counted)
+
+
+@mutant
+def _what_has_no_result_failed(patch: Patch) -> None:
+    headings = {**verdict._HEADINGS, "interrupted": "failed"}
+    patch.setattr(verdict, "_HEADINGS", headings)
+
+
+@mutant
+def _needs_me_gives_a_need_another_bead(patch: Patch) -> None:
+    told = NeedsReader.document
+    patch.setattr(NeedsReader, "document", lambda reader, need: {**told(reader, need), "bead_id": "d-3"})
+
+
+@mutant
+def _one_that_is_kept_aside_is_left_out_of_needs_me(patch: Patch) -> None:
+    found = needs._unlanded
+    patch.setattr(needs, "_unlanded", lambda *given, lands: [*found(*given, lands=lands)][1:])
 
 
 @mutant
@@ -391,12 +468,22 @@ class _Patched:
         return getattr(self._module, name)
 
 
+def tear(overlay: Scene) -> None:
+    """Leave a line at the end of the tracker that a crash cut off."""
+    with (overlay.root / ".ddx" / "beads.jsonl").open("a") as file:
+        file.write('{"id": "d-16", "title": "cut o')
+
+
 def test_the_scene_agrees_before_anything_is_mutated(everything: Scene) -> None:
     assert contradictions(everything) == []
+    tear(everything)
+    assert contradictions(Scene(everything.root, everything.now)) == []
 
 
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_mutant_contradicts(name: str, everything: Scene, monkeypatch: Patch) -> None:
+    if "unreadable" in name:
+        tear(everything)
     MUTANTS[name](monkeypatch)
     assert contradictions(everything), name
 
