@@ -18,6 +18,7 @@ from helix_tui.cli.helix.shared import (
     show_dry_run,
 )
 from helix_tui.cli.queue_lines import queue_line
+from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.text import clean_block, clean_line
@@ -173,9 +174,9 @@ def _print(call: Call, facts: Facts, verdict: NextVerdict) -> None:
     about = "everything" if verdict.scope is EVERYTHING else clean_line(verdict.scope, 120)
     call.print(f"decided by {_WHO[verdict.decided_by]}, about {about}")
     for reason in verdict.reasons:
-        call.print(f"  because {clean_line(reason.detail, 400)}")
+        call.print(f"  because {clean_line(with_titles(reason.detail, facts.queue.beads), 600)}")
     for reason in verdict.notes:
-        call.print(call.paint(f"  also    {clean_line(reason.detail, 400)}", "muted"))
+        call.print(call.paint(f"  also    {clean_line(with_titles(reason.detail, facts.queue.beads), 600)}", "muted"))
     call.print(f"queue: {queue_line(facts.counts)}")
     if verdict.recommended_command:
         call.print(f"run: {verdict.recommended_command}")

@@ -219,6 +219,7 @@ def _document(outcome: RunOutcome) -> dict[str, object]:
         "supervisory_cycles": state.supervisory_cycles,
         "skipped_count": state.skipped_count,
         "outcomes": state.outcomes,
+        "verdicts": state.verdicts,
         "total_tokens": state.total_tokens,
         "cost_usd": state.cost_usd,
         "spent": state.sums.record(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -11,6 +12,7 @@ from helix_tui.cli.loading import load, note_unread
 from helix_tui.cli.queue_lines import counts_of, queue_line
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.ddx.attempts.attempt import format_tokens, format_whole, read_sums
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.dialect import Shut
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
@@ -99,6 +101,11 @@ def _sentence(worker: dict[str, Any]) -> str:
     return f"{words[:1].upper()}{words[1:]}{mend} ({worker['ended_at']})"
 
 
+def _in_words(outcome: object) -> str:
+    words: Mapping[str, str] = dict(OUTCOME_WORDS.items())
+    return clean_line(words.get(str(outcome), str(outcome)), 60)
+
+
 def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> None:
     """The counters of the run, what came of its attempts, and its last turns."""
     active = document["condition"] == "active"
@@ -110,12 +117,20 @@ def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> Non
         f"{run['last_run'] or run['updated_at']}"
     )
     if run["outcomes"]:
-        said = ", ".join(f"{count} {clean_line(status, 60)}" for status, count in run["outcomes"].items())
+        # a run of an older helix-tui wrote down statuses alone
+        came_to = {_in_words(outcome): count for outcome, count in run["verdicts"].items()} or run["outcomes"]
+        said = ", ".join(f"{count} {clean_line(outcome, 60)}" for outcome, count in came_to.items())
         call.print(f"Outcomes: {said}; {format_whole(read_sums(run['spent']))}")
     turns = [each for each in run["cycles"] if isinstance(each, dict) and isinstance(each.get("results"), list)]
     turns = [each for each in turns if each["results"]][-3:]
     for turn in turns:
-        did = ", ".join(f"{clean_line(bead, 60)} {clean_line(status, 60)}" for bead, status in turn["results"])
+        told = turn.get("verdicts")
+        came_to = [_in_words(outcome) for outcome in told] if isinstance(told, list) else []
+        ends = [f"{clean_line(bead, 60)} {clean_line(status, 60)}" for bead, status in turn["results"]]
+        # a run of an older helix-tui wrote down statuses alone
+        if len(came_to) == len(ends):
+            ends = [f"{end} ({outcome})" for end, outcome in zip(ends, came_to, strict=True)]
+        did = ", ".join(ends)
         whose = " (of the run before)" if turn.get("recovered") is True else ""
         call.print(f"Recent: {clean_line(turn.get('at'), 20)}  {did}{whose}")
 

@@ -87,6 +87,7 @@ class Booking:
             state.skipped_count += sum(each not in good for each in turn.results) + len(unsaid)
             for result in (*unsaid, *turn.results):
                 state.outcomes[result.word] = state.outcomes.get(result.word, 0) + 1
+                state.verdicts[result.outcome] = state.verdicts.get(result.outcome, 0) + 1
         state.count("attempted", attempts)
         state.count("completed", len(completed))
         state.count("supervisory", supervised)
@@ -101,6 +102,7 @@ class Booking:
                 "tokens": sums.tokens or 0,
                 "spent": sums.record(),
                 "results": [[result.bead_id, result.word] for result in turn.results],
+                "verdicts": [result.outcome for result in turn.results],
                 "attempts": [result.record() for result in turn.results],
             }
         )

@@ -235,6 +235,8 @@ class RunState(Struct):
     skipped_count: int = 0
     outcomes: dict[str, int] = {}
     """Result status, verbatim, -> how often."""
+    verdicts: dict[str, int] = {}
+    """What came of its attempts (`core/ddx/attempts/verdict.py`) -> how often: a ``success`` may be kept aside."""
     total_tokens: int = 0
     cost_usd: float = 0.0
     spent: dict[str, Any] = {}

@@ -22,7 +22,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, merge
 from helix_tui.core.ddx.attempts.from_logs import MalformedReport, parse_report
 from helix_tui.core.ddx.client import FAILED, MALFORMED, DdxError, advice_for, last_error
 from helix_tui.core.ddx.files import instant, money, read_bytes, text, whole
-from helix_tui.core.ddx.names import ATTEMPT_ID
+from helix_tui.core.ddx.names import ATTEMPT_ID, Outcome
 from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
@@ -71,6 +71,11 @@ class LoopResult(Struct, frozen=True):
         outcome = self.attempt.verdict.outcome
         cut = outcome == "interrupted" or (self.interrupted and outcome == "failed")
         return "interrupted" if cut else self.attempt.status or self.status
+
+    @property
+    def outcome(self) -> Outcome:
+        """What came of it: what ddx calls a ``success`` may be kept aside."""
+        return "interrupted" if self.word == "interrupted" else self.attempt.verdict.outcome
 
     @property
     def success(self) -> bool:

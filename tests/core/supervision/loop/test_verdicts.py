@@ -31,6 +31,10 @@ def test_a_success_that_its_record_calls_a_conflict_completes_no_cycle(stage: St
     world.run()
     state = world.state
     assert (state["completed_cycles"], state["outcomes"]) == (0, {"land_conflict": 1})
+    assert state["verdicts"] == {"kept_aside": 1}
+    assert {"Outcomes: 1 kept aside; n/a", "a-1 land_conflict (kept aside)"} <= {
+        line.split("  ")[-1] for line in world.process("status").stdout.splitlines()
+    }
     assert any("land_conflict, not landed" in line for line in world.said)
     assert not any("COMPLETE" in line for line in world.said)
     assert {(each.kind, each.bead_id) for each in world.questions} == {("conflict", "a-1")}
