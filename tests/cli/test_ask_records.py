@@ -55,6 +55,11 @@ def test_attempts_in_a_state_are_those_with_that_outcome(root: Path, capsys: pyt
         ("which attempts failed because of a broken disk?", "No attempt is recorded that did not land", []),
         ("how many attempts were refused by review?", "1 attempt that a review refused", [LATER]),
         ("which attempts at the parser failed?", "1 attempt that failed on “parser”", [ATTEMPT]),
+        ("which attempts failed on 1 August?", "1 attempt that failed on 2026-08-01:", [ATTEMPT]),
+        ("which attempts failed on 2026-08-02?", "No attempt is recorded that failed on 2026-08-02.", []),
+        ("which attempts failed today?", "No attempt is recorded that failed on 20", []),
+        ("which model failed most?", "claude/sonnet, 1 attempt that failed:", [ATTEMPT]),
+        ("which agent made the most attempts?", "claude/sonnet, 2 attempts:", [LATER, ATTEMPT]),
     ],
 )
 def test_attempts_are_listed_by_their_end_and_its_cause(
@@ -70,7 +75,7 @@ def test_a_day_is_told_by_its_attempts_and_its_run(
     root: Path, question: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     found = _ask(root, question, capsys)
-    assert found["answer"].startswith(f"2026-08-01, 1 attempt: 1 failed:\n- `{ATTEMPT}` at `fy-1a2b`")
+    assert found["answer"].startswith(f"2026-08-01, 1 attempt: 1 failed, cost n/a:\n- `{ATTEMPT}` at `fy-1a2b`")
     assert "the budget of tokens is reached" in found["answer"]
     assert [one["source"]["id"] for one in found["citations"]] == [ATTEMPT, "helix-20260801.log"]
     assert found["tier"] == "answered"
@@ -89,6 +94,27 @@ def test_an_account_tells_of_the_last_attempt_and_its_review(root: Path, capsys:
     assert found["controller_steps"][-1]["action"] == "search_records"
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "what went wrong with the quoted commas bead last time?",
+        "what did it cost to accept quoted commas?",
+        "how much has the bead about quoted commas cost?",
+    ],
+)
+def test_a_bead_is_named_by_its_title_too(root: Path, question: str, capsys: pytest.CaptureFixture[str]) -> None:
+    found = _ask(root, question, capsys)
+    assert found["answer"].startswith("`fy-1a2b` is “Accept quoted commas in the timetable parser”")
+    assert f"The last attempt ({LATER})" in found["answer"]
+    assert "Cost: n/a. [2]" in found["answer"]
+    assert found["tier"] == "answered"
+
+
+def test_a_bead_that_no_title_names_is_not_taken_for_another(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = _ask(root, "what went wrong with the quoted semicolons bead?", capsys)
+    assert "The last attempt" not in found["answer"]
+
+
 def test_reasons_stand_in_commits(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = _ask(root, "why was the lease limit raised?", capsys)
     assert "A slow disk let claims expire while tests ran" in found["answer"]
@@ -96,6 +122,8 @@ def test_reasons_stand_in_commits(root: Path, capsys: pytest.CaptureFixture[str]
 
 
 def test_memories_are_listed(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = _ask(root, "what has been learnt about a git lock?", capsys)
+    assert "1 memory" in found["answer"]
     found = _ask(root, "any lessons about a git lock?", capsys)
     assert "1 memory" in found["answer"]
     assert found["citations"][0]["source"]["kind"] == "memory"
@@ -116,4 +144,4 @@ def test_the_day_of_an_attempt_is_the_one_under_which_the_loop_has_it(
         time.tzset()
         found = _ask(root, f"what happened on {day}?", capsys)
     time.tzset()
-    assert found["answer"].startswith(f"{day}, 1 attempt: 1 failed:\n- `{ATTEMPT}`")
+    assert found["answer"].startswith(f"{day}, 1 attempt: 1 failed, cost n/a:\n- `{ATTEMPT}`")

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import Struct
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.attempt import Attempt, format_whole
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ground.text import clean_block, clean_line, split_block
 from helix_tui.core.ground.time import format_day
@@ -165,6 +165,9 @@ def attempt_lines(attempt: Attempt) -> Iterator[str]:
     ):
         if said:
             yield clean_block(f"{label}: {said}", MAX_PART).strip()
+    # while it runs its cost changes, and with it the text
+    if attempt.finished and attempt.sums.whole.calls:
+        yield f"Cost: {format_whole(attempt.sums)}"
 
 
 _EVENTS = {

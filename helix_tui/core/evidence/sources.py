@@ -27,7 +27,7 @@ from helix_tui.core.ask.retrieval.library import DayOfWork
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, TrackerReader, only_archived, read_archive
-from helix_tui.core.ddx.attempts.attempt import Attempt, count_outcomes
+from helix_tui.core.ddx.attempts.attempt import Attempt, Sums, count_outcomes, format_sum
 from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.claims import Hold
@@ -370,6 +370,7 @@ class ProjectRecords:
             {OUTCOME_WORDS[outcome]: n for outcome, n in ends},
             [span for span in spans if span is not None],
             logs,
+            format_sum(sum((one.sums for one in ended), Sums())) if ended else "",
         )
 
     def _path_of(self, word: str) -> str | None:

@@ -29,6 +29,7 @@ _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b|\b\d{8}(?=T)")
 MAX_SAID_OF = 3
 """Things said after the last attempt that are told."""
 MAX_LISTED = 12
+MAX_OF_MODEL = 3
 MAX_RUNS_TOLD = 3
 MAX_RUN_SAID = 6
 """Of the runs of a day, how many are told of, and how many of the last lines of each."""
@@ -64,15 +65,19 @@ class RecordAnswer(Struct, frozen=True):
 
 def answer_records(asked: RecordsAsked, spans: Sequence[Span], records: Records | None) -> RecordAnswer | None:
     """The answer to a question about records; None where files have to answer, or there is nothing to say."""
+    if asked.by_model and spans and records is not None:
+        return count_by_model(asked, spans, title=records.title)
     if asked.ended and records is not None:
-        return list_attempts(asked, spans, title=records.title)
+        day = records.of_day(asked.day) if asked.day else None
+        return list_attempts(asked, spans, title=records.title, day=day)
     if asked.day and records is not None:
         return describe_day(records.of_day(asked.day), title=records.title)
     if not asked.only_records or not spans:
         return None
     title = records.title if records is not None else lambda _: ""
     state = records.state if records is not None else lambda _: ""
-    named = [span for span in spans if span.file == spans[0].file and (asked.one_bead or _has_id(spans, asked.ids))]
+    by_title = asked.one_bead and _words(asked.subject) <= terms_in(title(spans[0].file))
+    named = [span for span in spans if span.file == spans[0].file and (by_title or _has_id(spans, asked.ids))]
     if named and asked.shape != "list":
         return describe_record(named, title=title(named[0].file), state=state(named[0].file.partition(":")[2]))
     if asked.ids and asked.shape == "account":
@@ -225,6 +230,7 @@ def _words(subject: str) -> frozenset[str]:
 
 
 _TOGETHER = re.compile(r"^(\d+) more attempts before it ended the same way", re.MULTILINE)
+_WHO = re.compile(r"^It [a-z ]+ on [\d-]+ by ([^:\s]+):", re.MULTILINE)
 _SAME: dict[str, tuple[str, ...]] = {
     "merge": ("land", "rebase"),
     "quota": ("rate", "limit", "usage"),
@@ -244,13 +250,16 @@ _ENDS = {
 }
 
 
-def list_attempts(asked: RecordsAsked, spans: Sequence[Span], *, title: Callable[[str], str]) -> RecordAnswer:
+def list_attempts(
+    asked: RecordsAsked, spans: Sequence[Span], *, title: Callable[[str], str], day: DayOfWork | None = None
+) -> RecordAnswer:
     """The attempts with an end that is asked for, newest first; only those whose own words name the cause, if any.
 
     Args:
         asked: what was asked; it names an end.
         spans: the passages of all attempts with that end.
         title: the title of a record by its file.
+        day: what is recorded of the day, where only those of a day are wanted.
     """
     causes = [_ways(word) for word in sorted(_words(asked.cause))]
     about = _words(asked.subject)
@@ -267,11 +276,14 @@ def list_attempts(asked: RecordsAsked, spans: Sequence[Span], *, title: Callable
     why = f" for “{clean_line(asked.cause, 60)}”" if asked.cause else ""
     on = f" on “{clean_line(asked.subject, 60)}”" if asked.subject else ""
     # attempts in a row that ended alike are told in one passage
-    count = sum(1 + sum(map(int, _TOGETHER.findall(span.text))) for span in kept)
+    count = sum(map(_stands_for, kept)) if day is None else len(kept)
+    if day is not None and not causes and not about:
+        count = max(count, sum(number for end, number in day.ends.items() if end in asked.ended))
     some = "" if best == 1 or not kept else ", none with all of its words"
-    head = f"{counted(count, 'attempt')} that {ends}{why}{on}{some}"
+    when = f" on {day.day}" if day is not None else ""
+    head = f"{counted(count, 'attempt')} that {ends}{when}{why}{on}{some}"
     if not kept:
-        return RecordAnswer(Answer((Section("", (f"No attempt is recorded that {ends}{why}{on}.",)),), ()), True)
+        return RecordAnswer(Answer((Section("", (f"No attempt is recorded that {ends}{when}{why}{on}.",)),), ()), True)
     cited = _Cited()
     lines = tuple(f"{_attempt_line(span, title(span.file))} {cited.cite(span)}" for span in kept[:MAX_LISTED])
     sections = [Section(head, lines)]
@@ -279,6 +291,37 @@ def list_attempts(asked: RecordsAsked, spans: Sequence[Span], *, title: Callable
         more = [f"`{_attempt_id(span)}`" for span in kept[MAX_LISTED : MAX_LISTED + MAX_NAMED]]
         sections.append(Section("Also", (f"searched: {len(kept) - MAX_LISTED} more: {', '.join(more)}",)))
     return RecordAnswer(Answer(tuple(sections), tuple(cited.all)), best == 1)
+
+
+def count_by_model(asked: RecordsAsked, spans: Sequence[Span], *, title: Callable[[str], str]) -> RecordAnswer:
+    """How many attempts with an end each model has, the most first; each with the newest of them.
+
+    Args:
+        asked: what was asked; it names ends.
+        spans: the passages of all attempts with those ends, newest first.
+        title: the title of a record by its file.
+    """
+    by: dict[str, list[Span]] = {}
+    for span in spans:
+        who = _WHO.search(span.text)
+        by.setdefault(who[1] if who else "", []).append(span)
+    counts = {who: sum(map(_stands_for, found)) for who, found in by.items()}
+    cited = _Cited()
+    ends = f" that {_ENDS[asked.ended[0]]}" if len(asked.ended) == 1 else ""
+    # a count is the heading's: no single passage can bear it out
+    sections = [
+        Section(
+            f"{clean_line(who, 80) or 'no model named'}, {counted(counts[who], 'attempt')}{ends}",
+            tuple(f"{_attempt_line(span, title(span.file))} {cited.cite(span)}" for span in by[who][:MAX_OF_MODEL]),
+        )
+        for who in sorted(by, key=lambda who: (-counts[who], who))[:MAX_LISTED]
+    ]
+    return RecordAnswer(Answer(tuple(sections), tuple(cited.all)), True)
+
+
+def _stands_for(span: Span) -> int:
+    """How many attempts a passage tells of: those in a row that ended alike are told in one."""
+    return 1 + sum(map(int, _TOGETHER.findall(span.text)))
 
 
 def _ways(word: str) -> frozenset[str]:
@@ -294,7 +337,8 @@ def _attempt_id(span: Span) -> str:
 def _attempt_line(span: Span, title: str) -> str:
     """An attempt in a line: its id, its bead, what came of it, in its record's own words."""
     place = record_place(span.file, span.header)
-    said = clean_line(_lowered(" ".join(span.text.split("\n")[1:]).strip()), MAX_SENTENCE)
+    lines = [line for line in span.text.split("\n")[1:] if not _TOGETHER.match(line) and not line.startswith("Cost: ")]
+    said = clean_line(_lowered(" ".join(lines).strip()), MAX_SENTENCE)
     bead = f"`{clean_line(place.record, 80)}` {clean_line(title, 100)}" if place is not None else ""
     return f"`{_attempt_id(span)}` at {bead}: {said}"
 
@@ -315,7 +359,8 @@ def describe_day(day: DayOfWork, *, title: Callable[[str], str]) -> RecordAnswer
         lines = tuple(
             f"{_attempt_line(span, title(span.file))} {cited.cite(span)}" for span in day.attempts[:MAX_LISTED]
         )
-        sections.append(Section(f"{day.day}, {counted(count, 'attempt')}: {ends}", lines))
+        cost = f", cost {day.cost}" if day.cost else ""
+        sections.append(Section(f"{day.day}, {counted(count, 'attempt')}: {ends}{cost}", lines))
     left = count - min(len(day.attempts), MAX_LISTED)
     if day.attempts and left > 0:
         sections.append(Section("Not listed", (f"searched: {left} more, further down",)))
@@ -399,8 +444,8 @@ def _account(head: str, span: Span, reviews: dict[str, Span], cited: _Cited) -> 
     lines = [line for line in span.text.split("\n")[1:] if line.strip()]
     if lines:
         yield f"{head} ({attempt}): {clean_line(_lowered(lines[0]), MAX_SAID)} {cited.cite(span)}"
-    for line in lines[1:6]:
-        yield f"{clean_line(line, MAX_SAID)} {cited.cite(span)}"
+    for line in lines[1:7]:
+        yield f"{_ended(clean_line(line, MAX_SAID))} {cited.cite(span)}"
     review = reviews.get(attempt)
     if review is not None:
         yield f"Its review: {_said(review)} {cited.cite(review)}"
@@ -422,6 +467,11 @@ def _said(span: Span) -> str:
 def _section_of(span: Span) -> str:
     place = record_place(span.file, span.header)
     return place.section if place is not None else ""
+
+
+def _ended(text: str) -> str:
+    """A line as a sentence of its own: the gate would take it and the next one for one claim."""
+    return text if text.endswith((".", "!", "?", "…", ":")) else f"{text}."
 
 
 def _lowered(text: str) -> str:

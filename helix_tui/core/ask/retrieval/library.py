@@ -31,6 +31,8 @@ class DayOfWork(Struct, frozen=True):
     """The passages that tell of them, in the order in which they began."""
     runs: Sequence[Span] = ()
     """The logs of the runs that began then, each whole."""
+    cost: str = ""
+    """What its attempts cost together, in people's words."""
 
 
 class Records(Protocol):

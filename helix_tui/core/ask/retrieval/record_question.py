@@ -8,6 +8,7 @@ repository may itself be about beads or attempts, so a word alone decides nothin
 from __future__ import annotations
 
 import re
+from functools import reduce
 from typing import Literal
 
 from msgspec import Struct
@@ -77,7 +78,8 @@ _IN_STATE = tuple(
 )
 """A list of what is in one state, on no subject: "which beads are ready?", "how many attempts landed?"."""
 _REMEMBERED = re.compile(
-    r"^\W*what\s+(?:do|have|did)\s+we\s+(?:remember|know|learnt?|learned)(?:\s+(?:about|of|on|from))?\s+(?P<rest>.+)"
+    r"^\W*what\s+(?:(?:do|have|did)\s+we|has\s+been|was|is)\s+(?:remember(?:ed)?|know|known|learnt?|learned)"
+    r"(?:\s+(?:about|of|on|from))?\s+(?P<rest>.+)"
     r"|^\W*have\s+we\s+(?:seen|met|had)\s+(?P<more>.+)",
     re.IGNORECASE | re.DOTALL,
 )
@@ -102,6 +104,18 @@ _MADE_BY = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 """Who worked on a bead: its attempts say so."""
+_MOST = re.compile(
+    r"^\W*(?:which|what)\s+(?:model|harness|agent)s?\s+(?P<did>.+?)\s+(?:the\s+)?(?:most|least|fewest)\b(?:\s+(?:of\s+)?(?:the\s+)?"
+    rf"(?:{_MANY}|work|often|times))?\W*$",
+    re.IGNORECASE,
+)
+"""Who has most attempts with some end, whatever they are about."""
+_COST = re.compile(
+    r"^\W*(?:what|how\s+much)\s+(?:did|has|have)\s+(?!(?:the|our)\s+(?:last|latest|previous)\b)"
+    r"(?:it\s+costs?\s+to\s+(?P<it>.+)|(?P<of>.+?)\s+cost\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+"""What work on a bead has cost: its attempts say so."""
 _WHY = re.compile(
     r"\bwhy\s+(?:was|were|did|has|have|is|are|do|does)\b.{0,100}\b(?:chang|remov|add|renam|mov|drop|delet|replac|introduc|rais"
     r"|lower|revert|switch|split|merg|increas|decreas|bump|deprecat|rewrit|rewrot|mad|disabl|enabl|limit)\w*"
@@ -135,6 +149,7 @@ _ENDED: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"failed|fail|went\s+wrong|ended\s+in\s+(?:an?\s+)?(?:error|failure)s?", ("failed",)),
 )
 """How somebody asks for attempts by their end, and which ends these are."""
+EVERY_END = ("landed", "kept aside", "refused", "no change", "satisfied", "failed", "interrupted")
 _CAUSE = re.compile(
     r"\b(?:because(?:\s+of)?|due\s+to|owing\s+to|for\s+want\s+of|over|from|with|by|on\s+account\s+of)\s+(?P<cause>.+)$",
     re.IGNORECASE | re.DOTALL,
@@ -190,6 +205,8 @@ class RecordsAsked(Struct, frozen=True):
     """Whether the one bead that says all of the subject is asked about."""
     day: str = ""
     """The day that is asked for, as ``Records.of_day`` takes it."""
+    by_model: bool = False
+    """Whether attempts are counted by the model that made them."""
 
     @property
     def all_in_state(self) -> bool:
@@ -223,15 +240,25 @@ def records_asked(text: str) -> RecordsAsked:
             state = (found.groupdict().get("state") or "").strip().lower()
             listed = RecordsAsked("list", _kinds_in(found["noun"]), ids, _plain(found["rest"]), state)
             return _by_end(listed, found["rest"]) if listed.kinds == ("attempt",) else listed
+    cost = _COST.search(head)
+    if cost is not None:
+        return RecordsAsked("account", ("bead",), ids, _bare(cost["it"] or cost["of"]), one_bead=not ids)
     known = _REMEMBERED.search(head)
     if known is not None:
         return RecordsAsked("list", ("memory",), ids, _plain(known["rest"] or known["more"]))
+    most = _MOST.search(head)
+    if most is not None:
+        ended = _by_end(RecordsAsked("list", ("attempt",)), most["did"]).ended or EVERY_END
+        return RecordsAsked("list", ("attempt",), ended=ended, by_model=True)
     made = _MADE_BY.search(head)
     if made is not None:
         return RecordsAsked("account", ("bead",), ids, _plain(made["it"]), one_bead=not ids)
     if _ACCOUNT.search(head):
         subject = _SUBJECT_OF_ACCOUNT.search(head)
-        return RecordsAsked("account", _kinds_in(head), ids, _plain(subject["it"] if subject else head))
+        kinds, about = _kinds_in(head), _plain(subject["it"] if subject else head)
+        # "the exit code bead" names one by its title
+        by_title = subject is not None and "bead" in kinds and not ids
+        return RecordsAsked("account", kinds, ids, _bare(about) if by_title else about, one_bead=by_title)
     if _WHY.search(head):
         return RecordsAsked("why", _kinds_in(head), ids, _plain(_CHANGED.sub(" ", head)))
     return RecordsAsked("account" if ids else "none", ids=ids, subject=_plain(head))
@@ -239,16 +266,19 @@ def records_asked(text: str) -> RecordsAsked:
 
 def _day_asked(head: str) -> str:
     """The day of which a question asks what happened; empty where it asks nothing of the kind."""
-    if _HAPPENED.search(head):
-        found = next(filter(None, (pattern.search(head) for pattern in _DAYS)), None)
-        if found is not None:
-            named = found.groupdict()
-            month = named.get("m") or f"{_MONTHS.index(named['month'][:3].lower()) + 1:02}"
-            return "-".join(filter(None, (named["year"], month, f"{int(named['d']):02}")))
-        near = _NEAR_DAY.search(head)
-        if near is not None:
-            return near["near"].lower()
-    return "last" if _LAST_RUN.search(head) else ""
+    named = _named_day(head) if _HAPPENED.search(head) else ""
+    return named or ("last" if _LAST_RUN.search(head) else "")
+
+
+def _named_day(text: str) -> str:
+    """The day that a text names, as ``Records.of_day`` takes it; empty where it names none."""
+    found = next(filter(None, (pattern.search(text) for pattern in _DAYS)), None)
+    if found is None:
+        near = _NEAR_DAY.search(text)
+        return "" if near is None else near["near"].lower()
+    named = found.groupdict()
+    month = named.get("m") or f"{_MONTHS.index(named['month'][:3].lower()) + 1:02}"
+    return "-".join(filter(None, (named["year"], month, f"{int(named['d']):02}")))
 
 
 def _by_end(asked: RecordsAsked, rest: str) -> RecordsAsked:
@@ -258,11 +288,17 @@ def _by_end(asked: RecordsAsked, rest: str) -> RecordsAsked:
         # the end that is named first: a later one belongs to the cause
         found, ended = min(hits, key=lambda hit: hit[0].start())
         about = f"{rest[: found.start()]} {rest[found.end() :]}"
+        day = _named_day(about)
+        about = reduce(lambda text, pattern: pattern.sub(" ", text), (*_DAYS, _NEAR_DAY), about) if day else about
         why = _CAUSE.search(about)
         cause = _plain(why["cause"]) if why else ""
         subject = _plain(re.sub(r"\b(?:at|of|for)\b", " ", about[: why.start()] if why else about))
         return replace(
-            asked, subject=subject, ended=_NOT_LANDED if cause and ended == ("failed",) else ended, cause=cause
+            asked,
+            subject=subject,
+            ended=_NOT_LANDED if cause and ended == ("failed",) else ended,
+            cause=cause,
+            day=day,
         )
     met = _MET.search(rest)
     if met:
@@ -272,6 +308,11 @@ def _by_end(asked: RecordsAsked, rest: str) -> RecordsAsked:
 
 def _kinds_in(text: str) -> tuple[RecordKind, ...]:
     return tuple(kind for kind, nouns in _NOUNS.items() if re.search(rf"\b(?:{nouns})\b", text, re.IGNORECASE))
+
+
+def _bare(text: str) -> str:
+    """The same, without the words for a record: ``the exit code bead`` -> ``exit code``."""
+    return _plain(re.sub(rf"\b(?:{_ONE}|{_MANY})\b", " ", text, flags=re.IGNORECASE))
 
 
 def _plain(text: str) -> str:
@@ -300,6 +341,9 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
     records = library.records
     if asked.day:
         day = None if records is None else records.of_day(asked.day)
+        if records is not None and day is not None and asked.ended:
+            of_day = {span.key for span in day.attempts}
+            return [span for span in records.ended(asked.ended) if span.key in of_day]
         return [] if day is None else [*day.runs, *day.attempts]
     if records is not None and asked.all_in_state:
         return list(records.in_state(asked.kinds[0], asked.state)[1])
@@ -307,7 +351,7 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
         if asked.ended:
             return list(records.ended(asked.ended))
         if asked.one_bead:
-            return _one_bead(records, asked.subject)
+            found = _one_bead(records, asked.subject)
         for word in asked.ids:
             found += records.named(word)
         # a list asks for beads *about* something: "parser" finds those that say "parse", too
