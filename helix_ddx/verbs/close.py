@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from helix_ddx.files import instant_of, second
 from helix_ddx.flags import Refused
 from helix_ddx.store import events as history
-from helix_ddx.store.commits import resolve_commit, writing
+from helix_ddx.store.git import resolve_commit, writing
 from helix_ddx.store.holders import FRESH, change_row, read_lease, remove_lease
 from helix_ddx.store.places import TrackerRow
 from helix_ddx.store.tracker import Beads, StatusChange, transition

@@ -9,8 +9,8 @@ from typing import Literal
 
 from helix_ddx.files import go_json, instant_of, second, stamp
 from helix_ddx.flags import Refused
-from helix_ddx.store.commits import resolve_commit, writing
 from helix_ddx.store.events import add_inline, new_event
+from helix_ddx.store.git import resolve_commit, writing
 from helix_ddx.store.holders import change_row, claims_of, remove_lease, run_hook, write_lease
 from helix_ddx.store.places import KNOWN, TrackerRow
 from helix_ddx.store.tracker import Beads, StatusChange, check_row, transition, write_whole

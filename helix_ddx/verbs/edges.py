@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from helix_ddx.files import go_json, loads, second, stamp
 from helix_ddx.flags import Refused
-from helix_ddx.store.commits import writing
+from helix_ddx.store.git import writing
 from helix_ddx.store.holders import change_row
 from helix_ddx.store.places import TrackerRow
 from helix_ddx.store.tracker import Beads

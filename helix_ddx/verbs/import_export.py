@@ -8,7 +8,7 @@ import msgspec
 
 from helix_ddx.flags import Refused
 from helix_ddx.store import events as history
-from helix_ddx.store.commits import writing
+from helix_ddx.store.git import writing
 from helix_ddx.store.places import TrackerRow
 from helix_ddx.store.tracker import APRIL_STATUSES, Beads
 from helix_ddx.store.workspace import VerbCall

@@ -18,7 +18,7 @@ from msgspec import Struct
 from helix_ddx.files import Ordered, clock_text, instant_of, loads, plain, second, second_text, stamp
 from helix_ddx.flags import Refused
 from helix_ddx.store import events as history
-from helix_ddx.store.commits import writing
+from helix_ddx.store.git import writing
 from helix_ddx.store.holders import ActiveWork, change_row, read_lease, read_leases, read_run_records, read_workers
 from helix_ddx.store.places import KNOWN, TrackerRow
 from helix_ddx.store.tracker import Beads, transition

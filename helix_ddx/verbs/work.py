@@ -10,8 +10,8 @@ from typing import Any
 
 from helix_ddx.files import ZERO_TIME, instant_of, second, stamp, time_text
 from helix_ddx.flags import Refused
-from helix_ddx.store.commits import writing
 from helix_ddx.store.events import add_inline, new_event
+from helix_ddx.store.git import writing
 from helix_ddx.store.holders import ActiveWork, change_row, read_run_records, read_workers
 from helix_ddx.store.places import TrackerRow
 from helix_ddx.store.workspace import VerbCall

@@ -34,8 +34,15 @@ from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows
 from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.chrome.header import Caption
-from helix_tui.widgets.rows.changes import ChangeFilter, ChangeRow, ChangeRows
-from helix_tui.widgets.text.journal_entry import ChangeFacts, ChangePane, FieldChange, shown_value
+from helix_tui.widgets.text.journal import (
+    ChangeFacts,
+    ChangeFilter,
+    ChangePane,
+    ChangeRow,
+    ChangeRows,
+    FieldChange,
+    shown_value,
+)
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot

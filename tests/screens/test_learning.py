@@ -15,7 +15,7 @@ from helix_tui.settings import Layout
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_source import Column, Figured, FiguredRows, cell
 from helix_tui.widgets.figures import BAR_LEGEND
-from helix_tui.widgets.rows.memories import heading
+from helix_tui.widgets.text.memory import heading
 from tests.screens.conftest import Console, MakeConsole
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -19,14 +19,16 @@ from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.text import clean_line, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, now_ns
 from helix_tui.core.supervision.decide.background_monitor import BackgroundMonitor, needs_now
-from helix_tui.core.supervision.decide.need_actions import LANDING, actions_of, senseless
 from helix_tui.core.supervision.decide.need_view import (
+    LANDING,
     NeedFilter,
+    actions_of,
     bring_back,
     group_of,
     grouped,
     next_morning,
     put_off,
+    senseless,
     span_seconds,
     stake,
 )

@@ -22,8 +22,14 @@ from helix_tui.core.editing.plan.planner import Plan, describe, plan
 from helix_tui.core.editing.steps import Conflict, Difference, Overlay, PlanBuilder, called, named
 from helix_tui.core.editing.undo import NotUndoable, UndoStep, plan_undo
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
-from helix_tui.core.supervision.signals.hold import drifted, plan_drifted
+from helix_tui.core.supervision.signals.focus import (
+    drifted,
+    plan_drifted,
+    plan_focus,
+    plan_unfocus,
+    plan_upkeep,
+    read_focus,
+)
 from helix_tui.core.supervision.signals.orphans import Orphan, plan_release
 from helix_tui.core.supervision.signals.questions import follow_undo
 from helix_tui.core.supervision.stages.build import may_land

@@ -16,7 +16,6 @@ from msgspec.structs import replace
 
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import Dialect, dialect_or_family
-from helix_tui.core.ddx.runs.stopping import GIVEN_BACK, LEFT_CLAIMED, StopMeans
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden, find_executable
 from helix_tui.core.editing.steps import Conflict, OperationRefused
@@ -29,7 +28,10 @@ from helix_tui.core.snapshot import Snapshot
 from helix_tui.core.supervision.run_state.budget import SPANS, BudgetSpan, parse_limits, read_budget, write_budget
 from helix_tui.core.supervision.run_state.start_pause_stop import (
     DDX_PATIENCE_S,
+    GIVEN_BACK,
+    LEFT_CLAIMED,
     StopEnding,
+    StopMeans,
     active_run,
     request,
     start_run,

@@ -20,7 +20,6 @@ from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.attempt import format_whole
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.ddx.runs.stopping import StopMeans, ways_to_stop
 from helix_tui.core.editing.operations import eligible
 from helix_tui.core.ground.project import machine_name, read_end
 from helix_tui.core.ground.text import clean_block, clean_line, counted
@@ -30,6 +29,7 @@ from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.decide.stuck import SinceLanding, explain_landings, since_landing
 from helix_tui.core.supervision.decide.verdict import VerdictReason
 from helix_tui.core.supervision.run_state.budget import BudgetSpan, Limits, parse_limits
+from helix_tui.core.supervision.run_state.start_pause_stop import StopMeans, ways_to_stop
 from helix_tui.core.supervision.run_state.status import said_lines
 from helix_tui.core.supervision.signals.questions import beads_in_question
 from helix_tui.core.supervision.signals.responses import DEFAULT, SHORT, level_of

@@ -35,8 +35,7 @@ from helix_tui.widgets.base.row_source import Rows
 from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.chrome.header import Caption, PaneTabs
 from helix_tui.widgets.chrome.prompt import Words
-from helix_tui.widgets.rows.memories import MemoryRow, MemoryRows, heading
-from helix_tui.widgets.text.memory import MemoryPane
+from helix_tui.widgets.text.memory import MemoryPane, MemoryRow, MemoryRows, heading
 from helix_tui.widgets.text.pane import Para
 
 if TYPE_CHECKING:

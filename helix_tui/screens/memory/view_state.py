@@ -41,8 +41,7 @@ from helix_tui.core.memory.ranking import recency
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_source import Row
-from helix_tui.widgets.rows.memories import MemoryRow, count
-from helix_tui.widgets.text.memory import MemoryFacts, memory_page
+from helix_tui.widgets.text.memory import MemoryFacts, MemoryRow, count, memory_page
 from helix_tui.widgets.text.pane import Para, block, section
 
 BUSY_SECONDS = 2.0

@@ -13,10 +13,20 @@ from textual import on
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age
-from helix_tui.core.supervision.decide.need_actions import ActionId, NeedAction, actions_of, senseless, shared_actions
-from helix_tui.core.supervision.decide.need_view import NeedFilter, NeedGroup, filter_ways, grouped, stake
+from helix_tui.core.supervision.decide.need_view import (
+    ActionId,
+    NeedAction,
+    NeedFilter,
+    NeedGroup,
+    actions_of,
+    filter_ways,
+    grouped,
+    senseless,
+    shared_actions,
+    stake,
+)
 from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.core.supervision.signals.hold import drifted, stale
+from helix_tui.core.supervision.signals.focus import drifted, stale
 from helix_tui.keymap import BY_ID, shown
 from helix_tui.screens.editing.keys import MARKED, PENDING, BeadKeys
 from helix_tui.screens.filter import FilteringScreen

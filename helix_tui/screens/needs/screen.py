@@ -17,14 +17,15 @@ from textual.binding import BindingType
 from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
 from helix_tui.core.editing.steps import OperationRefused, named
 from helix_tui.core.ground.text import clean_line, counted
-from helix_tui.core.supervision.decide.need_actions import (
+from helix_tui.core.supervision.decide.need_view import (
     ASK_OF_ATTEMPT,
     ActionId,
     actions_of,
     assign_to,
+    bring_back,
     operations_for,
+    put_off,
 )
-from helix_tui.core.supervision.decide.need_view import bring_back, put_off
 from helix_tui.core.supervision.decide.needs import OF_ITS_ATTEMPT, Need
 from helix_tui.core.supervision.signals.questions import Kept
 from helix_tui.core.supervision.stages.landing import kept_ref

@@ -12,8 +12,17 @@ from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import NS, parse_now
-from helix_tui.core.supervision.decide.need_actions import ACTIONS, operations_for, shared_actions
-from helix_tui.core.supervision.decide.need_view import GROUPS, NeedFilter, bring_back, filter_ways, grouped, put_off
+from helix_tui.core.supervision.decide.need_view import (
+    ACTIONS,
+    GROUPS,
+    NeedFilter,
+    bring_back,
+    filter_ways,
+    grouped,
+    operations_for,
+    put_off,
+    shared_actions,
+)
 from helix_tui.core.supervision.decide.needs import KINDS, Need, read_snoozes, snooze_file, split_snoozed
 
 NOW = parse_now("2026-08-21T22:00:28Z")

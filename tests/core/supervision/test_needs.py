@@ -14,7 +14,7 @@ from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.operations import DROPPED
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.core.supervision.decide.need_actions import actions_of, operations_for, senseless
+from helix_tui.core.supervision.decide.need_view import actions_of, operations_for, senseless
 from helix_tui.core.supervision.decide.needs import needs_of
 from helix_tui.core.supervision.run_state.budget import BudgetUse
 from helix_tui.core.supervision.signals.drift import Drift

@@ -3,8 +3,8 @@
 Only what nobody but a person can move is in here: beads parked for an operator, reviews that hold work back,
 workers that died or fell silent, work that was kept aside or refused, claims and changes that somebody must
 look at, prerequisites that no longer exist, beads in a circle, unreadable lines, lessons to review, budgets
-reached, and whatever HELIX itself asks (`questions`). How needs are grouped, filtered and put off is
-`need_view`'s, what can be done about each `need_actions`'.
+reached, and whatever HELIX itself asks (`questions`). How needs are grouped, filtered and put off, and
+what can be done about each, is `need_view`'s.
 """
 
 from __future__ import annotations

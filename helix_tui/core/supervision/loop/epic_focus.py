@@ -20,14 +20,18 @@ from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.text import CONTEXT_BEGIN, with_context
 from helix_tui.core.supervision.loop.work import LoopWork
 from helix_tui.core.supervision.signals.focus import (
+    FOR_DECISION,
     descendants,
+    drifted,
     needed,
+    plan_drifted,
     plan_focus,
+    plan_undecided,
     plan_unfocus,
     plan_upkeep,
     read_focus,
+    undecided,
 )
-from helix_tui.core.supervision.signals.hold import FOR_DECISION, drifted, plan_drifted, plan_undecided, undecided
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.stage_run import agent_context
 

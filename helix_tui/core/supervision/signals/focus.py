@@ -1,10 +1,10 @@
-"""Epic focus: let workers pick only what one epic needs, and give everything back exactly as it was.
+"""Keeping workers from beads for a while, and giving them back exactly as they were: one bead, or all but an epic's.
 
 Rules: docs/decisions/0009, docs/formats/helix.md §3.2–3.3. DDx knows no focus; it skips beads whose
-``execution-eligible`` is false. So every other open bead is set to false, with the epic and the value of
-before stamped into the same row by the same command: a bead is marked and held back, or neither. Whether a
-focus is on stands in the epic's own row, set before the first bead is held back and taken away before the
-first is given back; so the rows alone say what to do, after a kill at any step too.
+``execution-eligible`` is false. The value that a bead had is stamped into its row by the command that takes it, so the
+row alone says what is to be given back, after a kill at any step too. A focus holds back every other open bead, with
+the epic beside that value; whether it is on stands in the epic's own row, set before the first bead is held back and
+taken away before the first is given back.
 
 `Scope` is what a question about the queue is about (docs/decisions/0018): the beads that a name stands for, or all of
 it: `EVERYTHING`, a value that no label, bead or document can be called. HELIX's word for it, ``repo``, is read and
@@ -14,21 +14,103 @@ written at the edges only: on the command line, in the title of a governing bead
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from msgspec import Struct, field
 
-from helix_tui.core.beads.readiness import Rule, looks_like_epic
+from helix_tui.core.beads.readiness import Queue, Rule, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.editing.plan.fields import FOCUS_MARK, must_live
 from helix_tui.core.editing.plan.planner import FOCUS_ON
-from helix_tui.core.editing.steps import OperationRefused, Overlay, PlanBuilder, called
+from helix_tui.core.editing.steps import OperationRefused, Overlay, PlanBuilder, called, stored
 from helix_tui.core.ground.time import format_instant
-from helix_tui.core.supervision.signals.hold import hold, release
+from helix_tui.core.supervision.signals.drift import STALE, Drift
+from helix_tui.core.supervision.signals.questions import DRIFTED, UNDECIDED
 
-if TYPE_CHECKING:
-    from helix_tui.core.beads.readiness import Queue
+UNDECIDED_PRIOR = "helix-held-prior"
+"""Beside it: ``absent``, true, or ``=`` and a text, what ``execution-eligible`` was before."""
+
+
+FOR_DECISION = "a decision"
+
+
+def hold(writing: PlanBuilder, bead_id: str, mark: str, why: str, prior_key: str) -> None:
+    """Keep workers from a bead, marked, with the value of before."""
+    value = writing.overlay.value(bead_id, "execution-eligible")
+    prior: Any
+    if value is None or value is True:
+        prior = "absent" if value is None else True
+    elif isinstance(value, str):
+        prior = f"={value}"
+    else:
+        writing.notes.append(
+            f"{called(bead_id)} is left alone: its execution-eligible is neither a boolean nor a string"
+        )
+        return
+    writing.update(bead_id, {"execution-eligible": False, mark: why, prior_key: prior})
+
+
+def release(writing: PlanBuilder, bead_id: str, mark: str, prior_key: str) -> None:
+    """Give a bead its value of before, unless somebody has changed that since; then only the marks go."""
+    overlay = writing.overlay
+    fields: dict[str, Any] = {mark: None, prior_key: None}
+    if overlay.value(bead_id, "execution-eligible") is False:
+        prior = overlay.value(bead_id, prior_key)
+        text = prior[1:] if isinstance(prior, str) and prior.startswith("=") else ""
+        # ddx would make a real false of the text: workers took the bead before, and take it again without
+        fields["execution-eligible"] = prior is True or stored("execution-eligible", text, writing.dialect) or None
+    writing.update(bead_id, fields)
+
+
+def undecided(queue: Queue) -> tuple[str, ...]:
+    """Beads that a run keeps back until a person has judged what came of them, or it has done the others."""
+    # the raw bytes tell without decoding every row of the queue
+    mark = f'"{UNDECIDED}"'.encode()
+    return tuple(bead_id for bead_id, bead in queue.beads.items() if mark in bead.raw)
+
+
+def plan_undecided(writing: PlanBuilder, wanted: Iterable[str] | Mapping[str, str]) -> None:
+    """Keep exactly these back, each for its reason: what is held besides is given back."""
+    overlay, keep = writing.overlay, set(wanted)
+    reasons = wanted if isinstance(wanted, Mapping) else {}
+    have = set(undecided(overlay.queue))
+    for bead_id in sorted(have - keep):
+        release(writing, bead_id, UNDECIDED, UNDECIDED_PRIOR)
+    for bead_id in sorted(keep - have):
+        if bead_id in overlay and _eligible(overlay, bead_id):
+            hold(writing, bead_id, UNDECIDED, reasons.get(bead_id, FOR_DECISION), UNDECIDED_PRIOR)
+
+
+def _eligible(overlay: Overlay, bead_id: str) -> bool:
+    return overlay.value(bead_id, "execution-eligible") is not False
+
+
+DRIFTED_PRIOR = "helix-drift-prior"
+"""Beside the mark of drift: ``absent``, true, or ``=`` and a text, what ``execution-eligible`` was before."""
+
+
+def drifted(queue: Queue) -> tuple[str, ...]:
+    """Beads that are kept from workers because their parent or governing document changed."""
+    mark = f'"{DRIFTED}"'.encode()
+    return tuple(bead_id for bead_id, bead in queue.beads.items() if mark in bead.raw)
+
+
+def plan_drifted(writing: PlanBuilder, wanted: Iterable[str]) -> None:
+    """Keep exactly these back for their drift (CONTRACT-001); the others are given back as they were."""
+    overlay, keep = writing.overlay, set(wanted)
+    have = set(drifted(overlay.queue))
+    for bead_id in sorted(have - keep):
+        release(writing, bead_id, DRIFTED, DRIFTED_PRIOR)
+    for bead_id in sorted(keep - have):
+        if bead_id in overlay and _eligible(overlay, bead_id):
+            hold(writing, bead_id, DRIFTED, "parent or document changed", DRIFTED_PRIOR)
+
+
+def stale(drift: Iterable[Drift]) -> set[str]:
+    """Beads whose parent or governing document changed."""
+    return {each.bead_id for each in drift if each.field in STALE}
+
 
 ON = FOCUS_ON
 """In the epic's row: since when the focus is on it."""
