@@ -161,6 +161,13 @@ def test_words_of_what_is_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_what_the_process_holds_is_bounded() -> None:
-    for held in (probe._seen, gate._last_held):
-        assert isinstance(held, Recent)
-        assert held.most <= 64
+    assert isinstance(probe._seen, Recent)
+    assert probe._seen.most <= 64
+
+
+def test_the_gate_remembers_one_lock(tmp_path: Path) -> None:
+    for name in ("one", "two", "three"):
+        (tmp_path / name / ".ddx").mkdir(parents=True)
+        with gate.WriteGate(find_project(tmp_path / name, env={})).open():
+            pass
+    assert len(gate._last_held) == 1

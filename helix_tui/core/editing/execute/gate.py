@@ -39,7 +39,7 @@ from helix_tui.core.ground.text import clean_line
 POLL_S = 0.02
 
 _last_held: dict[str, float] = {}
-"""Per lock file when this process last held it (monotonic seconds); a process has one or two of them."""
+"""The lock file that this process held last, and until when (monotonic seconds): one entry at most."""
 
 
 class WritesForbidden(HelixError):
@@ -101,6 +101,7 @@ class WriteGate(Struct, frozen=True):
             try:
                 yield descriptor
             finally:
+                _last_held.clear()
                 _last_held[str(path)] = time.monotonic()
 
     @contextmanager
