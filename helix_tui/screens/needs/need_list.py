@@ -13,18 +13,8 @@ from textual import on
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age
-from helix_tui.core.supervision.decide.need_view import (
-    ActionId,
-    NeedAction,
-    NeedFilter,
-    NeedGroup,
-    actions_of,
-    filter_ways,
-    grouped,
-    senseless,
-    shared_actions,
-    stake,
-)
+from helix_tui.core.supervision.decide import need_view
+from helix_tui.core.supervision.decide.need_view import ActionId, NeedAction, NeedFilter, NeedGroup, stake
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.focus import drifted, stale
 from helix_tui.keymap import BY_ID, shown
@@ -124,8 +114,8 @@ class NeedRow(Struct, frozen=True):
         if self.group == SNOOZED:
             return ()
         if self.kind == "need":
-            return actions_of(self.needs[0], without(self.needs[0]))
-        return shared_actions(self.needs)
+            return need_view.actions_of(self.needs[0], without(self.needs[0]))
+        return need_view.shared_actions(self.needs)
 
 
 def need_rows(
@@ -347,7 +337,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         now, queue = self.console.now(), snapshot.queue
         needs, snoozed = self.console.needs, self.console.snoozed
         passing = self._filter.passing(needs, queue, now)
-        groups = list(grouped(passing, now))
+        groups = list(need_view.grouped(passing, now))
         if away := self._filter.passing(snoozed, queue, now):
             groups.append(NeedGroup(SNOOZED, away, ()))
         rows = self._arranged(groups)
@@ -471,7 +461,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
     def _without(self, need: Need) -> frozenset[ActionId]:
         """What makes no sense for a need as it is now."""
         held = need.kind == "drift" and not self.may_be_held(need)
-        return frozenset({"hold"}) if held else senseless(need, self._attempt(need))
+        return frozenset({"hold"}) if held else need_view.senseless(need, self._attempt(need))
 
     def may_be_held(self, need: Need) -> bool:
         """Whether workers are still to be kept off a drifted bead."""
@@ -608,7 +598,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
 
     def ways_on(self, text: str, cursor: int) -> Sequence[Completion]:
         """Ways to go on typing."""
-        return filter_ways(text, cursor, self.console.needs, self.console.snapshot.queue)
+        return need_view.filter_ways(text, cursor, self.console.needs, self.console.snapshot.queue)
 
     def filter_problem(self, text: str) -> str:
         """What of a text is not understood."""
