@@ -49,6 +49,7 @@ def run(call: Call) -> int:
             raise _no_match(queue_state, call.options.selector)
         words = ("ddx", *delegate.one_bead(bead_id, agent_choice))
         left = undone(delegate.dialect)
+        note_unread(call, queue_state.tracker)
         if call.options.dry_run:
             return show_dry_run(call, [words], bead_id=bead_id, leaves_undone=list(left))
         curator.gate.check()
@@ -56,7 +57,6 @@ def run(call: Call) -> int:
         kept = kept_change(curator.project, queue_state.queue, delegate.dialect, bead_id)
         if kept is not None and not call.options.land_kept:
             _warn_of(call, bead_id, kept, rejects=delegate.dialect.lands_kept)
-        note_unread(call, queue_state.tracker)
         note_difference(call, queue_state)
         note_unheard(call, words, agent_choice)
         for line in () if call.options.quiet else left:

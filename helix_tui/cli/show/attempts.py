@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from helix_tui.cli.call import Call, columns
-from helix_tui.cli.loading import Present, add_since, archived_bead, began_since, find_bead, load, since_of
+from helix_tui.cli.loading import Present, add_since, archived_bead, began_since, find_bead, load, note_unread, since_of
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.attempt import (
     Attempt,
@@ -52,6 +52,8 @@ def run(call: Call) -> int:
     """Print the attempts."""
     since = since_of(call)
     present = load(call)
+    # an attempt that only such a line tells of is in no list
+    note_unread(call, present.tracker)
     wanted = _wanted(present, call.options.bead) if call.options.bead else None
     book = read_book(present.project, present.tracker, present.runs)
     known = [each for each in with_given(present.project, book) if wanted is None or each.bead_id == wanted]

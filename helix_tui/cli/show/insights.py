@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError, columns
-from helix_tui.cli.loading import add_since, began_since, load, since_of
+from helix_tui.cli.loading import add_since, began_since, load, note_unread, since_of
 from helix_tui.cli.show.attempts import read_book
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.tracker import only_archived, read_archive
@@ -128,6 +128,7 @@ def run(call: Call) -> int:
     """Print the tables."""
     by, since = _dimensions(call), since_of(call)
     present = load(call)
+    note_unread(call, present.tracker)
     beads = present.tracker.beads
     book = read_book(present.project, present.tracker, present.runs)
     every = with_memories_given(present.project, tuple(book))
