@@ -1,7 +1,7 @@
 """What goes on beside the screens: the monitor of one console, jobs in threads, notifications, outcomes of memories.
 
 The monitor looks for drift, orphaned claims and an unminded focus. Somebody who looks elsewhere is notified by the
-terminal's bell and notes and by the user's own command; of what, `decide/background_monitor` decides.
+terminal's bell and notes and by the user's own command; of what, `decide/watch_and_notify` decides.
 
 As attempts end, their outcomes settle the memories that they were given. That happens in a thread of its own, imports
 too: the memory's libraries are not loaded where there is no memory. With --read-only outcomes are left for somebody
@@ -27,7 +27,9 @@ from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
 from helix_tui.core.snapshot import Snapshot
-from helix_tui.core.supervision.decide.background_monitor import (
+from helix_tui.core.supervision.decide.check import StatusSummary
+from helix_tui.core.supervision.decide.needs import Need
+from helix_tui.core.supervision.decide.watch_and_notify import (
     BackgroundMonitor,
     Concerns,
     NewsWatch,
@@ -39,8 +41,6 @@ from helix_tui.core.supervision.decide.background_monitor import (
     sequences,
     terminal_ways,
 )
-from helix_tui.core.supervision.decide.check import StatusSummary
-from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.settings import Settings, load_settings
 
 if TYPE_CHECKING:

@@ -12,7 +12,13 @@ from importlib.util import find_spec
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError, DoctorCheck, columns
-from helix_tui.cli.memory.plans import print_learned, print_plan, print_proposals, print_undone, print_workspaces
+from helix_tui.cli.memory.plans_and_lessons import (
+    print_learned,
+    print_plan,
+    print_proposals,
+    print_undone,
+    print_workspaces,
+)
 from helix_tui.core.embedding import Loaded, load_encoder
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line, counted, fit

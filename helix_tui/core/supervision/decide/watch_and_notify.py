@@ -61,7 +61,14 @@ from helix_tui.core.supervision.decide.needs import (
 )
 from helix_tui.core.supervision.run_state.budget import NO_BUDGET, Budget
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
-from helix_tui.core.supervision.signals.focus import Focus, drifted, plan_drifted, plan_upkeep, read_focus, stale
+from helix_tui.core.supervision.signals.focus_and_hold import (
+    Focus,
+    drifted,
+    plan_drifted,
+    plan_upkeep,
+    read_focus,
+    stale,
+)
 from helix_tui.core.supervision.signals.orphans import Orphan, find_dead_claims, find_orphans
 from helix_tui.core.supervision.signals.questions import still_tried
 
