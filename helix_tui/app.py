@@ -59,6 +59,12 @@ AFTER_PAINT = 0.05
 SETTLE_AFTER = 0.5
 """Seconds after the start at which the journal is looked at for changes that were cut off."""
 
+LOW = 16
+"""Rows of the terminal below which no pane stands above another: each would show three lines."""
+
+NEVER = 1_000_000
+"""More columns than there are."""
+
 PARSED_SOURCES = 512
 """Stylesheets and widgets' own styles that stay parsed: more than there are."""
 
@@ -104,8 +110,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
     ALLOW_SELECT = False  # of text, by the mouse: Textual 8.2.8 fails at a widget that goes away meanwhile
     CSS_PATH: ClassVar[list[str | PurePath]] = [_HERE / "themes" / "app.tcss", *sorted(_HERE.glob("screens/**/*.tcss"))]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *bindings("tour")]
-    HORIZONTAL_BREAKPOINTS = list(BREAKPOINTS)
-    VERTICAL_BREAKPOINTS = [(0, "-low"), (8, "-tall")]
+    VERTICAL_BREAKPOINTS = [(0, "-low"), (8, "-short"), (LOW, "-tall")]
     MODES: ClassVar[dict[str, str | Callable[[], Screen[Any]]]] = {**MODES}
     DEFAULT_MODE = "queue"
 
@@ -163,6 +168,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self.ddx_named = ddx
         self._own = tuple(own)
         self._home = home
+        self._pane = pane
         self._begun = False
         """The queue was told of once."""
         self._change_runner: ChangeRunner | None = None
@@ -187,8 +193,6 @@ class HelixApp(Traveller, barrier.GuardedApp):
         # gathered until the app is mounted: before that nothing can be shown
         self._problems: list[str] = []
         self.keymap: dict[str, str] = {}
-        if pane:
-            self.HORIZONTAL_BREAKPOINTS = [entry for entry in BREAKPOINTS if entry[1] in NARROW]
         self._apply(settings or Settings(), theme)
 
     def _apply(self, settings: Settings, theme: str | None) -> None:
@@ -213,6 +217,16 @@ class HelixApp(Traveller, barrier.GuardedApp):
         """The default theme, or the plain one for a terminal that has few colours or should show none."""
         few = self.console.color_system in (None, "standard", "windows")
         return PLAIN_THEME if few or self.no_color else DEFAULT_THEME
+
+    @property
+    def HORIZONTAL_BREAKPOINTS(self) -> list[tuple[int, str]]:  # type: ignore[override]
+        """Those of the layouts that there is room for: of a side pane, or of a low terminal, one pane at a time."""
+        if self._pane:
+            return [entry for entry in BREAKPOINTS if entry[1] in NARROW]
+        if self.size.height < LOW:
+            # no width is that of a stack then; its class is named, so that a screen takes it off
+            return [*((least, "-side" if name == "-stack" else name) for least, name in BREAKPOINTS), (NEVER, "-stack")]
+        return list(BREAKPOINTS)
 
     def get_driver_class(self) -> type[Driver]:
         """Textual's own, made to survive what terminals do."""

@@ -454,7 +454,12 @@ class JournalScreen(FilteringScreen):
 
     def _say_keys(self) -> None:
         forbidden = self.console.change_runner.curator.gate.read_only
-        self.show_keys(self.WATCHING_FOOTER if forbidden else self.FOOTER)
+        keys = self.WATCHING_FOOTER if forbidden else self.FOOTER
+        self.show_keys(("go.back", *keys) if self.focused is self.detail else keys)
+
+    def on_descendant_focus(self) -> None:
+        """The footer tells the way back from a change."""
+        self._say_keys()
 
     # --- the filter ---------------------------------------------------------------------------------------
 

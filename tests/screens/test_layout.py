@@ -13,6 +13,7 @@ from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ground.time import NS
 from helix_tui.core.supervision.decide.need_view import grouped
 from helix_tui.core.supervision.decide.needs import Need
+from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.needs.need_list import need_rows
 from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.screens.queue.screen import QueueScreen
@@ -215,6 +216,24 @@ async def test_o_sorts_the_queue_and_once_more_turns_it_round(console: MakeConso
         await pilot.press("escape")
         assert queue(app).filter_text == ""
         assert app.sees("── dag 21")
+
+
+@pytest.mark.parametrize(
+    ("key", "left"), [("1", "#left"), ("2", "#attempts"), ("4", "#asked-pane"), ("6", "#changes-pane")]
+)
+async def test_in_a_low_terminal_no_pane_stands_above_another(console: MakeConsole, key: str, left: str) -> None:
+    app = console()
+    async with app.run_test(size=(80, 12)) as pilot:
+        for height, alone in ((12, True), (30, False), (15, True), (16, False)):
+            await pilot.resize_terminal(80, height)
+            await pilot.press(key)
+            await pilot.pause()
+            screen = cast(HelixScreen, app.screen)
+            assert screen.breakpoint == ("side" if alone else "stack"), height
+            assert (screen.has_class("-side"), screen.has_class("-stack")) == (alone, not alone), height
+            # in place of an empty list words stand, which are not looked at here
+            pane = screen.query_one(left)
+            assert not alone or not pane.size.height or pane.size.height >= height - 3, height
 
 
 async def test_the_bead_says_what_it_holds_up(console: MakeConsole) -> None:

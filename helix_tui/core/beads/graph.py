@@ -341,8 +341,11 @@ def with_titles(text: str, beads: Mapping[str, Bead], *, most: int = 4) -> str:
     def name(found: re.Match[str]) -> str:
         bead_id = found.group()
         bead = beads.get(bead_id)
-        # a quotation mark behind an id: its title is there already
-        if bead is None or bead_id in named or len(named) >= most or text.startswith("“", found.end() + 1):
+        # in the name of a ref or a file it is no word; a quotation mark behind it: its title is there already
+        in_a_path = "/" in (text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1])
+        if bead is None or bead_id in named or len(named) >= most or in_a_path:
+            return bead_id
+        if text.startswith("“", found.end() + 1):
             return bead_id
         title = clean_line(bead.title, TITLE + 1)
         if not title or title in text:

@@ -53,6 +53,10 @@ class ChoiceSheet(Sheet):
     def rewrite(self) -> None:
         """Write the page; at first the cursor stands on what can be done, below whatever is said."""
         super().rewrite()
+        if not self._stands:  # not before the page has its height: it would scroll to the cursor
+            self.call_after_refresh(self._stand)
+
+    def _stand(self) -> None:
         if not self._stands:
             self._stands = any(self.list.select(key) for key, choice in self._keyed().items() if not choice.off)
 

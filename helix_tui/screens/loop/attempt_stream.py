@@ -45,7 +45,6 @@ class RunTail(LogTail):
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
-        self.display = False
         self._status_summary = StatusSummary()
         self._said: tuple[str, ...] = ()
         self._jobs = Jobs(self)
@@ -61,7 +60,7 @@ class RunTail(LogTail):
             self._status_summary = status_summary
         run = self._status_summary.run
         active = run.condition == "active"
-        self.display = run.condition != "never" or self._status_summary.stoppage is not None
+        self.set_class(run.condition != "never" or self._status_summary.stoppage is not None, "-said")
         self.set_class(active, "-active")
         log = run.state.log
         # nobody sees it on another screen, and each reading is of the whole end

@@ -37,6 +37,9 @@ def test_ids_in_a_sentence_have_their_titles_once() -> None:
         f"waits on ab-1 “First thing”, ab-2 “{'x' * 39}…”, and ab-1; not ab-9"
     )
     assert with_titles("close ab-1: First thing", beads) == "close ab-1: First thing"
+    ref = "rebase refs/ddx/iterations/ab-1/2026 or docs/ab-2"
+    assert with_titles(ref, beads) == ref, "in the name of a ref or a file nothing is put"
+    assert with_titles(f"{ref}: ab-1", beads).endswith(": ab-1 “First thing”")
 
 
 def test_memories_in_a_description_stand_apart() -> None:
