@@ -41,6 +41,12 @@ def test_what_is_ready_is_what_the_queue_says(root: Path, capsys: pytest.Capture
     assert [one["file"] for one in found["citations"]] == [f"bead:{name}" for name in ready]
 
 
+def test_that_nothing_is_in_a_state_is_an_answer(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = _ask(root, "which beads are proposed?", capsys)
+    assert (found["answer"], found["tier"]) == ("No bead is proposed.", "answered")
+    assert _ask(root, "which attempts were interrupted?", capsys)["tier"] == "answered"
+
+
 def test_attempts_in_a_state_are_those_with_that_outcome(root: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = _ask(root, "how many attempts were refused?", capsys)
     assert found["answer"].startswith("1 attempt refused:\n")
@@ -58,6 +64,8 @@ def test_attempts_in_a_state_are_those_with_that_outcome(root: Path, capsys: pyt
         ("which attempts failed on 1 August?", "1 attempt that failed on 2026-08-01:", [ATTEMPT]),
         ("which attempts failed on 2026-08-02?", "No attempt is recorded that failed on 2026-08-02.", []),
         ("which attempts failed today?", "No attempt is recorded that failed on 20", []),
+        ("how many attempts failed in August?", "1 attempt that failed in August:", [ATTEMPT]),
+        ("which attempts failed in April 2026?", "No attempt is recorded that failed in April 2026.", []),
         ("which model failed most?", "claude/sonnet, 1 attempt that failed:", [ATTEMPT]),
         ("which agent made the most attempts?", "claude/sonnet, 2 attempts:", [LATER, ATTEMPT]),
     ],

@@ -17,7 +17,7 @@ from helix_tui.core.ask.answer.sentences import sentences_of
 from helix_tui.core.ask.records import RecordPlace, Span, record_place
 from helix_tui.core.ask.retrieval.library import DayOfWork, Records
 from helix_tui.core.ask.retrieval.question import terms_in
-from helix_tui.core.ask.retrieval.record_question import RecordsAsked, doing
+from helix_tui.core.ask.retrieval.record_question import MONTHS, RecordsAsked, doing
 from helix_tui.core.ask.retrieval.search import PoolEntry
 from helix_tui.core.ask.tokens import STOP_WORDS, stem
 from helix_tui.core.ground.text import clean_line, counted
@@ -68,10 +68,14 @@ def answer_records(asked: RecordsAsked, spans: Sequence[Span], records: Records 
     if asked.by_model and spans and records is not None:
         return count_by_model(asked, spans, title=records.title)
     if asked.ended and records is not None:
-        day = records.of_day(asked.day) if asked.day else None
+        day = records.of_day(asked.day) if asked.day and not asked.day.endswith("-") else None
         return list_attempts(asked, spans, title=records.title, day=day)
     if asked.day and records is not None:
         return describe_day(records.of_day(asked.day), title=records.title)
+    if asked.all_in_state and records is not None and not spans:
+        word = asked.state.replace("_", " ")
+        said = f"No attempt is recorded that {_ENDS[word]}." if word in _ENDS else f"No bead is {word}."
+        return RecordAnswer(Answer((Section("", (said,)),), ()), True)
     if not asked.only_records or not spans:
         return None
     title = records.title if records is not None else lambda _: ""
@@ -276,14 +280,23 @@ def list_attempts(
     why = f" for “{clean_line(asked.cause, 60)}”" if asked.cause else ""
     on = f" on “{clean_line(asked.subject, 60)}”" if asked.subject else ""
     # attempts in a row that ended alike are told in one passage
-    count = sum(map(_stands_for, kept)) if day is None else len(kept)
+    count = len(kept) if asked.day else sum(map(_stands_for, kept))
     if day is not None and not causes and not about:
         count = max(count, sum(number for end, number in day.ends.items() if end in asked.ended))
     some = "" if best == 1 or not kept else ", none with all of its words"
-    when = f" on {day.day}" if day is not None else ""
+    month = asked.day.strip("-") if asked.day.endswith("-") else ""
+    when = (
+        f" on {day.day}"
+        if day is not None
+        else f" in {MONTHS[int(month[-2:]) - 1]} {month[:-3]}".rstrip()
+        if month
+        else ""
+    )
     head = f"{counted(count, 'attempt')} that {ends}{when}{why}{on}{some}"
     if not kept:
-        return RecordAnswer(Answer((Section("", (f"No attempt is recorded that {ends}{when}{why}{on}.",)),), ()), True)
+        none = f"No attempt is recorded that {ends}{when}{why}{on}."
+        # words of a subject may have been read wrongly, an end and a day are not
+        return RecordAnswer(Answer((Section("", (none,)),), ()), not asked.subject)
     cited = _Cited()
     lines = tuple(f"{_attempt_line(span, title(span.file))} {cited.cite(span)}" for span in kept[:MAX_LISTED])
     sections = [Section(head, lines)]

@@ -160,7 +160,11 @@ _NOT_LANDED = ("failed", "kept aside", "refused", "interrupted")
 """What *failed* means where a cause is named: what ddx keeps aside for a conflict has failed for whoever asks."""
 
 
-_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June"),
+    *("July", "August", "September", "October", "November", "December"),
+)
+_MONTHS = tuple(name[:3].lower() for name in MONTHS)
 _MONTH = r"(?P<month>(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]{0,6})"
 _DAYS = tuple(
     re.compile(pattern, re.IGNORECASE)
@@ -170,6 +174,7 @@ _DAYS = tuple(
         rf"\b{_MONTH}\.?\s+(?P<d>\d{{1,2}})(?:st|nd|rd|th)?\b(?:,?\s+(?P<year>\d{{4}}))?",
     )
 )
+_WHOLE_MONTH = re.compile(rf"\b(?:in|during)\s+{_MONTH}\b(?:\s+(?P<year>\d{{4}}))?(?!\s*\d)", re.IGNORECASE)
 _NEAR_DAY = re.compile(r"\b(?P<near>today|yesterday)\b", re.IGNORECASE)
 _HAPPENED = re.compile(
     r"\bwhat\s+(?:has\s+)?(?:happened|was\s+done|landed|failed|went\s+wrong)\b|\bwhat\s+did\b.{1,40}\b(?:do|try|change|land|get\s+done)\b"
@@ -204,7 +209,7 @@ class RecordsAsked(Struct, frozen=True):
     one_bead: bool = False
     """Whether the one bead that says all of the subject is asked about."""
     day: str = ""
-    """The day that is asked for, as ``Records.of_day`` takes it."""
+    """The day that is asked for, as ``Records.of_day`` takes it; a month, as ``-04-``, of attempts by end."""
     by_model: bool = False
     """Whether attempts are counted by the model that made them."""
 
@@ -267,12 +272,17 @@ def records_asked(text: str) -> RecordsAsked:
 def _day_asked(head: str) -> str:
     """The day of which a question asks what happened; empty where it asks nothing of the kind."""
     named = _named_day(head) if _HAPPENED.search(head) else ""
-    return named or ("last" if _LAST_RUN.search(head) else "")
+    # of a whole month too much happened to be told
+    return (named if not named.endswith("-") else "") or ("last" if _LAST_RUN.search(head) else "")
 
 
 def _named_day(text: str) -> str:
-    """The day that a text names, as ``Records.of_day`` takes it; empty where it names none."""
+    """The day that a text names, as ``Records.of_day`` takes it, or the month, as ``2026-04-`` or ``-04-``; empty where
+    it names none."""
     found = next(filter(None, (pattern.search(text) for pattern in _DAYS)), None)
+    whole = _WHOLE_MONTH.search(text) if found is None else None
+    if whole is not None:
+        return f"{whole['year'] or ''}-{_MONTHS.index(whole['month'][:3].lower()) + 1:02}-"
     if found is None:
         near = _NEAR_DAY.search(text)
         return "" if near is None else near["near"].lower()
@@ -289,7 +299,11 @@ def _by_end(asked: RecordsAsked, rest: str) -> RecordsAsked:
         found, ended = min(hits, key=lambda hit: hit[0].start())
         about = f"{rest[: found.start()]} {rest[found.end() :]}"
         day = _named_day(about)
-        about = reduce(lambda text, pattern: pattern.sub(" ", text), (*_DAYS, _NEAR_DAY), about) if day else about
+        about = (
+            reduce(lambda text, pattern: pattern.sub(" ", text), (*_DAYS, _WHOLE_MONTH, _NEAR_DAY), about)
+            if day
+            else about
+        )
         why = _CAUSE.search(about)
         cause = _plain(why["cause"]) if why else ""
         subject = _plain(re.sub(r"\b(?:at|of|for)\b", " ", about[: why.start()] if why else about))
@@ -339,6 +353,9 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
     if asked.kinds == ("commit",):
         return _commits(library, asked.subject, RECORD_SPANS, least=0.5)
     records = library.records
+    if asked.day.endswith("-") and records is not None:
+        ended = records.ended(asked.ended) if asked.ended else ()
+        return [span for span in ended if re.search(rf"\bon \d*{re.escape(asked.day)}\d\d\b", span.text)]
     if asked.day:
         day = None if records is None else records.of_day(asked.day)
         if records is not None and day is not None and asked.ended:

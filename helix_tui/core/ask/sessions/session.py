@@ -272,9 +272,8 @@ class _Asking:
         # a question about records ends here: neither senses nor symbols of the files have a say in it
         wanted, found = self._records(retrieval)
         # `library.records` reads them all, so it is asked for only where they can answer
-        from_records = answer_records(
-            wanted, found, self._library.records if found or wanted.ended or wanted.day else None
-        )
+        needed = found or wanted.ended or wanted.day or wanted.all_in_state
+        from_records = answer_records(wanted, found, self._library.records if needed else None)
         if from_records is not None:
             kept = from_records.compaction(
                 retrieval.pool.ordered, POLICY.format(per_file=policy.max_spans_per_file), {}
@@ -445,6 +444,9 @@ class _Asking:
         """How the answer is called: by its passages, and never better than the gate allows."""
         subject = self._subject
         by_passages = kind_of_answer(subject.asks, passages, two_things=subject.two_things, turned_by=subject.turned_by)
+        # that nothing is recorded answers a question about records, and there is nothing to cite for it
+        if records is not None and records.complete and not records.answer.sources:
+            return "answered"
         if tier == "Clarify":
             return "not found"
         if records is not None or not passages:
