@@ -31,6 +31,8 @@ from helix_tui.cli.helix.shared import (
 )
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.errors import ReaderGone
+from helix_tui.core.ground.process import left_behind
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
@@ -287,7 +289,7 @@ def _again(call: Call) -> list[str]:
 def _stop(call: Call) -> int:
     project = locate(call)
     if call.options.dry_run:
-        return _foretell_stop(call, active_run(project))
+        return _foretell_stop(call, project, active_run(project))
     if call.read_only:
         raise CliError("nothing was stopped: this was called with --read-only")
     try:
@@ -297,7 +299,7 @@ def _stop(call: Call) -> int:
     said = {
         "none": "no active run (no PID file)",
         "stale": f"stale PID file removed (pid={ending.pid} was not running)",
-        "left": f"no active run; ended the ddx that the last run left running (pid={ending.pid})",
+        "left": f"no active run; ended the ddx left running by one that was killed (pid={ending.pid})",
         "stopped": f"stopped (pid={ending.pid})",
         "killed": f"stopped by force (pid={ending.pid}); the next run takes over what it left",
         "asked": f"asked to stop after the current bead (pid={ending.pid})",
@@ -310,11 +312,15 @@ def _stop(call: Call) -> int:
     return 1 if ending.how in ("none", "stale") else 0
 
 
-def _foretell_stop(call: Call, holder: Holder | None) -> int:
+def _foretell_stop(call: Call, project: Project, holder: Holder | None) -> int:
     """Which process a stop would end, and how."""
-    how = "none" if holder is None else "asked" if call.options.after_bead else "stopped"
+    left = left_behind(project.root) if holder is None else ()
+    how = "left" if left else "none" if holder is None else "asked" if call.options.after_bead else "stopped"
     if call.json:
-        call.emit({"dry_run": True, "pid": None if holder is None else holder.pid, "how": how})
+        pid = holder.pid if holder is not None else next(iter(left), None)
+        call.emit({"dry_run": True, "pid": pid, "how": how})
+    elif left:
+        call.print(f"helix: no active run; would end the ddx left running by one that was killed (pid={left[0]})")
     elif holder is None:
         call.print("helix: no active run: nothing would be stopped")
     else:

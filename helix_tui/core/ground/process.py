@@ -126,6 +126,40 @@ def interrupt(leader: int, patience: float) -> tuple[Member, ...]:
     return end({*before, *family(leader)})
 
 
+_STARTED_BY = "HELIX_STARTED_BY"
+
+
+def mark_for(program: str) -> dict[str, str]:
+    """An entry for the environment of a program that works for us: who started it, and what it is."""
+    return {_STARTED_BY: f"{os.getpid()}:{born_at(os.getpid())}:{program}"}
+
+
+def left_behind(folder: Path) -> tuple[int, ...]:
+    """Programs at work in a folder that bear a mark and whose starter was killed, so that nobody ends them.
+
+    What an agent leaves running bears the mark too, and is another program. None without ``/proc``.
+    """
+    return tuple(row.pid for row in _rows() if not row.ended and row.session == row.pid and _is_left(row.pid, folder))
+
+
+def _is_left(pid: int, folder: Path) -> bool:
+    own = Path(f"/proc/{pid}")
+    try:
+        if os.readlink(own / "cwd") != os.fspath(folder):
+            return False
+        entries = (own / "environ").read_bytes().split(b"\0")
+        words = (own / "cmdline").read_bytes().split(b"\0")[:3]  # a script has its interpreter first
+    except OSError:  # gone, somebody else's, or there is no /proc
+        return False
+    begin = f"{_STARTED_BY}=".encode()
+    mark = next((os.fsdecode(entry.removeprefix(begin)) for entry in entries if entry.startswith(begin)), "")
+    starter, _, rest = mark.partition(":")
+    born, _, program = rest.partition(":")
+    if not (starter.isdecimal() and born.isdecimal() and os.fsencode(program) in words):
+        return False
+    return not Member(int(starter), int(born)).alive
+
+
 def _wait(members: Iterable[Member], seconds: float) -> tuple[Member, ...]:
     deadline = time.monotonic() + seconds
     while left := alive(members):

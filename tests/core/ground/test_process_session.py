@@ -107,6 +107,34 @@ def test_a_program_of_another_terminal_is_interrupted_with_its_agent(mark: Path)
     assert not lives(pid_in(mark))
 
 
+STARTER = """
+import os, subprocess, sys, time
+from helix_tui.core.ground.process import mark_for
+env = {**os.environ, **mark_for(sys.argv[1])}
+print(subprocess.Popen([sys.argv[1]], env=env, start_new_session=True).pid, flush=True)
+time.sleep(60)
+"""
+
+
+def test_what_a_starter_that_was_killed_left_at_work_is_known_by_its_mark(tmp_path: Path) -> None:
+    program = tmp_path / "a ddx"
+    program.write_text("#!/bin/sh\nsetsid sleep 60 &\nsleep 60\n")  # an agent's own server is nobody's to end
+    program.chmod(0o755)
+    words = [sys.executable, "-c", STARTER, str(program)]
+    with subprocess.Popen(words, cwd=tmp_path, stdout=subprocess.PIPE, text=True) as starter:
+        assert starter.stdout is not None
+        pid = int(starter.stdout.readline())
+        try:
+            assert session.left_behind(tmp_path) == (), "its starter sees to it"
+            starter.kill()
+            starter.wait(20)
+            assert session.left_behind(tmp_path) == (pid,)
+            assert session.left_behind(tmp_path.parent) == ()
+        finally:
+            assert session.end(session.family(pid)) == ()
+    assert session.left_behind(tmp_path) == ()
+
+
 def test_a_number_that_another_process_has_by_now_is_left_alone(stranger: subprocess.Popen[bytes]) -> None:
     former = session.Member(stranger.pid, session.born_at(stranger.pid) - 1)
     assert session.end([former]) == ()

@@ -89,7 +89,7 @@ class StopEnding(Struct, frozen=True):
     """How a stop went.
 
     Attributes:
-        pid: the run's; of ``left`` that of the ddx which a run that died had left at work.
+        pid: the run's; of ``left`` that of the ddx which a run or a command that was killed had left at work.
         alive: processes that would not end.
     """
 
@@ -225,6 +225,10 @@ def _end_of_dead(project: Project) -> StopEnding:
     with contextlib.suppress(OSError):
         holder = forget_dead(project)
     pid, left = _interrupt_ddx(project)
+    # a command that was killed, a question or one bead, wrote nothing down: its ddx is known by its mark
+    for other in session.left_behind(project.root):
+        pid = pid or other
+        left += tuple(member.pid for member in session.interrupt(other, DDX_PATIENCE_S))
     if pid:
         return StopEnding(pid, "left", left)
     return StopEnding(holder.pid, "stale") if holder is not None else StopEnding(0, "none")
