@@ -137,7 +137,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         Args:
             open_feed: makes the feed, given whom to call with news.
             read_only: offer nothing that changes the queue.
-            pane: keep to the postures of a side pane at any width.
+            pane: keep to the layouts of a side pane at any width.
             ascii_only: the ASCII column of the alphabet.
             theme: by name; else the one of the settings, else the default.
             screen: the screen to open on, or the sheet that is laid on the queue.
@@ -167,8 +167,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self.now = clock
         self.ddx_named = ddx
         self._own = tuple(own)
-        self._home = home
-        self._pane = pane
+        self._home, self._pane = home, pane
         self._begun = False
         """The queue was told of once."""
         self._change_runner: ChangeRunner | None = None

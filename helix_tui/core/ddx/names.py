@@ -7,9 +7,12 @@ word that has no row is shown as it is and never counts as success (docs/decisio
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import Literal
 
 from msgspec import Struct
+
+from helix_tui.core.ground.time import NS
 
 Era = Literal["april", "head"]
 Outcome = Literal[
@@ -119,6 +122,9 @@ DDx's checks (``MODE: intake``)."""
 ATTEMPT_ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{8}(?![0-9a-f])")
 """An attempt's id; its first part is the UTC time at which it began."""
 
+STAMPED_NAME = re.compile(r"(\d{8}T\d{6})-[0-9A-Za-z]+\Z")
+"""Its name where the time alone matters: the end may be of any form."""
+
 
 def status_of(word: str) -> Status:
     """What is known of a status; an unknown one is itself, of unknown outcome, and no success."""
@@ -126,3 +132,15 @@ def status_of(word: str) -> Status:
     if known is not None:
         return known
     return Status(word, "unknown", "nothing", "a status that helix-tui does not know", known=False)
+
+
+def began_at(attempt_id: str) -> int | None:
+    """The instant in an attempt's name; None for a name of another form."""
+    match = STAMPED_NAME.match(attempt_id)
+    if match is None:
+        return None
+    try:
+        moment = datetime.strptime(match[1], "%Y%m%dT%H%M%S").replace(tzinfo=UTC)
+    except ValueError:
+        return None
+    return int(moment.timestamp()) * NS

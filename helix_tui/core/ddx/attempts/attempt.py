@@ -18,7 +18,6 @@ from typing import Any, Literal
 from msgspec import Struct
 from msgspec.structs import force_setattr, replace
 
-from helix_tui.core.ddx.attempts.bundles import began_at
 from helix_tui.core.ddx.attempts.verdict import (
     HEADINGS,
     OUTCOME_WORDS,
@@ -33,7 +32,7 @@ from helix_tui.core.ddx.attempts.verdict import (
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.files import money, whole
 from helix_tui.core.ddx.measures import Ratchet
-from helix_tui.core.ddx.names import Outcome, status_of
+from helix_tui.core.ddx.names import Outcome, began_at, status_of
 
 Part = Literal["work", "reviews", "checks", "triage", "other"]
 

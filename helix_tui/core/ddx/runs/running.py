@@ -15,7 +15,6 @@ from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.ddx.attempts.bundles import Bundle, Bundles
 from helix_tui.core.ddx.claims import (
     NO_EDITS,
     Claim,
@@ -27,8 +26,8 @@ from helix_tui.core.ddx.claims import (
     lease_is_fresh,
 )
 from helix_tui.core.ddx.dialect import FRESH, HELD
-from helix_tui.core.ddx.runs.endings import Activities, Doing, Session, Sessions
 from helix_tui.core.ddx.runs.transcript import transcript_folders
+from helix_tui.core.ddx.runs.workers import Activities, Bundle, Bundles, Doing, Session, Sessions
 from helix_tui.core.ground.project import Project, worktree_roots
 from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NS, clock_time, format_age, format_instant

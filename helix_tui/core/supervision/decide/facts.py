@@ -147,6 +147,10 @@ def gather_facts(
     judged = [queue.beads[bead_id] for bead_id in ready[:MOST_JUDGED] if not looks_like_epic(queue.beads[bead_id])]
     acceptance = {bead.id: str(bead.document().get("acceptance") or "") for bead in judged}
     cooling = _cooling(queue, left)
+
+    def concerns(bead_id: str | None) -> bool:
+        return bead_id in chosen and not governs_alignment(queue.beads[bead_id])
+
     epics = [bead for bead in left if looks_like_epic(bead)]
     dying = {each.bead_id: each for each in dead}
     every = tuple(questions)
@@ -168,16 +172,8 @@ def gather_facts(
             bead.id for bead in left if queue.state(bead.id) in ("running", "claimed") and bead.id not in dying
         ),
         dead=tuple(each for each in dying.values() if each.bead_id in chosen),
-        stalls=tuple(
-            run
-            for run in queue_state.runs
-            if run.verdict != "alive" and run.bead_id in chosen and not governs_alignment(queue.beads[run.bead_id])
-        ),
-        orphans=tuple(
-            orphan
-            for orphan in orphans
-            if orphan.bead_id in chosen and not governs_alignment(queue.beads[orphan.bead_id])
-        ),
+        stalls=tuple(run for run in queue_state.runs if run.verdict != "alive" and concerns(run.bead_id)),
+        orphans=tuple(orphan for orphan in orphans if concerns(orphan.bead_id)),
         # without a field the bead is gone, so that no scope can name it
         drift=tuple(each for each in drift if each.bead_id in chosen or not each.field),
         never_met=tuple(_never_met(queue, left)),

@@ -11,8 +11,8 @@ from typing import Any
 from msgspec import Struct
 
 from helix_tui.core.ddx.git_state import implementation_changes
-from helix_tui.core.ddx.runs.endings import WorkerEnding, read_ending
 from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ddx.runs.workers import WorkerEnding, read_ending
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant
 
