@@ -21,7 +21,7 @@ from helix_tui.core.memory.guard_rules import harm, orders, rereadings, undisgui
 from helix_tui.core.memory.ranking import slug
 from helix_tui.core.memory.records import Memory
 
-RULES = 4
+RULES = 5
 """Raised whenever the scanner's rules change: verdicts of other rules are not believed."""
 
 ORDER, SECRET = "order: ", "secret: "
