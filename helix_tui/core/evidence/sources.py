@@ -22,8 +22,7 @@ from helix_tui.core.ask.corpus.git import TrackedFile
 from helix_tui.core.ask.corpus.listing import Listing, Source
 from helix_tui.core.ask.index.database import VERSION
 from helix_tui.core.ask.index.index import RepositoryIndex
-from helix_tui.core.ask.records import PastCommit, Span, text_hash
-from helix_tui.core.ask.retrieval.library import DayOfWork
+from helix_tui.core.ask.records import DayOfWork, PastCommit, Span, text_hash
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, TrackerReader, only_archived, read_archive

@@ -13,8 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
-from helix_tui.core.ask.records import Definition, Span
-from helix_tui.core.ask.retrieval.library import Library
+from helix_tui.core.ask.records import Definition, Library, Span
 from helix_tui.core.ask.retrieval.subject import Wording, union
 
 MOST_FILES = 24

@@ -27,8 +27,7 @@ from helix_tui.core.ask.answer.sentences import (
     with_lead,
 )
 from helix_tui.core.ask.corpus.listing import completes_for_a_shell
-from helix_tui.core.ask.records import Span, text_hash
-from helix_tui.core.ask.retrieval.library import Library
+from helix_tui.core.ask.records import Library, Span, text_hash
 from helix_tui.core.ask.retrieval.subject import Asks, QuestionSubject, Wording, union
 from helix_tui.core.ask.tokens import parts
 

@@ -14,8 +14,7 @@ from msgspec import Struct
 from helix_tui.core.ask.answer.answer import Answer, Citation, Section
 from helix_tui.core.ask.answer.compaction import Compaction, DroppedSpan, Kept
 from helix_tui.core.ask.answer.sentences import sentences_of
-from helix_tui.core.ask.records import RecordPlace, Span, record_place
-from helix_tui.core.ask.retrieval.library import DayOfWork, Records
+from helix_tui.core.ask.records import DayOfWork, RecordPlace, Records, Span, record_place
 from helix_tui.core.ask.retrieval.question import terms_in
 from helix_tui.core.ask.retrieval.record_question import MONTHS, RecordsAsked, doing
 from helix_tui.core.ask.retrieval.search import PoolEntry

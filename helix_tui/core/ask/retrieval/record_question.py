@@ -14,8 +14,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.ask.records import Span
-from helix_tui.core.ask.retrieval.library import Library, Records
+from helix_tui.core.ask.records import Library, Records, Span
 from helix_tui.core.ask.retrieval.question import terms_in
 from helix_tui.core.ask.retrieval.search import Pool
 from helix_tui.core.ask.retrieval.trees import Policy

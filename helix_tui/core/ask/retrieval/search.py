@@ -13,8 +13,7 @@ from typing import Literal
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.ask.records import Heading, RankedFile, Span, SpanKey, text_hash
-from helix_tui.core.ask.retrieval.library import Library, SearchResult
+from helix_tui.core.ask.records import Heading, Library, RankedFile, SearchResult, Span, SpanKey, text_hash
 from helix_tui.core.ask.retrieval.question import Question, Slot, covers, terms_in
 from helix_tui.core.ask.retrieval.trees import Match, Policy, matching_trees
 

@@ -20,8 +20,7 @@ from typing import Literal
 from msgspec import Struct
 
 from helix_tui.core.ask.corpus.listing import is_declaration
-from helix_tui.core.ask.records import Definition, Span, Use
-from helix_tui.core.ask.retrieval.library import Library
+from helix_tui.core.ask.records import Definition, Library, Span, Use
 from helix_tui.core.ask.retrieval.question import Question, Slot, covers, name_parts, names_in, terms_in
 from helix_tui.core.ask.retrieval.search import Pool, PoolEntry, Via, cut_to
 from helix_tui.core.ask.retrieval.trees import Policy

@@ -18,8 +18,18 @@ from msgspec.structs import replace
 
 from helix_tui.core.ask.corpus.listing import role_of
 from helix_tui.core.ask.index.index import RepositoryIndex
-from helix_tui.core.ask.records import Definition, Heading, Kind, RankedFile, Span, Tree, Use, commit_span, text_hash
-from helix_tui.core.ask.retrieval.library import Records
+from helix_tui.core.ask.records import (
+    Definition,
+    Heading,
+    Kind,
+    RankedFile,
+    Records,
+    Span,
+    Tree,
+    Use,
+    commit_span,
+    text_hash,
+)
 from helix_tui.core.ask.retrieval.question import terms_in
 from helix_tui.core.ask.retrieval.subject import may_have
 from helix_tui.core.ask.sessions.envelope import result_of

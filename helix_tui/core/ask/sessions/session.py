@@ -42,8 +42,7 @@ from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, 
 from helix_tui.core.ask.answer.model import ModelReply
 from helix_tui.core.ask.answer.passages import BRANCH_SAID, AnswerKind, Passage, kind_of_answer, lacking, passages_for
 from helix_tui.core.ask.answer.record_answer import RecordAnswer, answer_records
-from helix_tui.core.ask.records import RankedFile, Span, record_place, text_hash
-from helix_tui.core.ask.retrieval.library import Library
+from helix_tui.core.ask.records import Library, RankedFile, Span, record_place, text_hash
 from helix_tui.core.ask.retrieval.question import FOLLOWS, Question, Slot, hints_of, slots_of, understand
 from helix_tui.core.ask.retrieval.record_question import RecordsAsked, consult, records_asked, with_records
 from helix_tui.core.ask.retrieval.search import Controller, Pool, Retrieval, RetrievalStep, Searcher, Via, cut_to
