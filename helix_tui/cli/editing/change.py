@@ -19,6 +19,7 @@ from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.loading import NO_TRACKER, UnknownBead, find_bead, known_as
 from helix_tui.cli.programs import tidy_when_killed
 from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.execute.gate import Executable, find_executable
@@ -128,12 +129,26 @@ def change(
             raise known_as(error, locate(call), queue_state.queue.beads) from None
         dialect = curator.dialect(queue_state.queue)
         planned = plan(wanted, queue_state.queue, dialect, busy=queue_state.busy, title=title)
+        landing = _landing(curator, queue_state.queue, dialect, wanted)
+        planned = replace(planned, notes=(*planned.notes, *landing))
         # before the gate: what only looks may look where nothing may be written
         if call.options.dry_run:
             return print_dry_run(call, _warned(planned, queue_state, curator), queue_state)
         curator.gate.check()
+        for line in landing:
+            call.note(f"helix: {line}")
         done = curator.run(wanted, title=title)
     return (telling or tell)(call, done, curator)
+
+
+def _landing(curator: Curator, queue: Queue, dialect: Dialect, wanted: Iterable[Operation]) -> tuple[str, ...]:
+    """What a worker would land by itself of parked beads that are opened."""
+    opened = [each.bead_id for each in wanted if (each.values.get("fields") or {}).get("status") == "open"]
+    if not (opened and dialect.lands_kept):
+        return ()
+    from helix_tui.core.supervision.stages.build import landed_by_opening
+
+    return landed_by_opening(curator.project, queue, dialect, opened)
 
 
 def change_steps(

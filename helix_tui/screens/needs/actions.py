@@ -30,6 +30,7 @@ from helix_tui.core.supervision.decide.need_view import HOUR_S, MORNING, Snoozes
 from helix_tui.core.supervision.decide.needs import Need, Snooze
 from helix_tui.core.supervision.signals.focus_and_hold import plan_undecided, undecided
 from helix_tui.core.supervision.signals.questions import Kept, OpenQuestions, answering, deciding
+from helix_tui.core.supervision.stages.build import lands_words, refusal
 from helix_tui.core.supervision.stages.commit import closing
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.core.supervision.stages.landing import (
@@ -330,7 +331,7 @@ class LandRequest(ChangeRequest):
             after += "undo reopens the bead, and takes the merge out of the branch as long as nothing else has it"
         else:
             after += "once it has landed, `git revert -m 1` of the merge takes its changes out of the branch"
-        refused = [words for attempt in self.attempts if (words := _refusal(attempt))]
+        refused = [words for attempt in self.attempts if (words := refusal(attempt))]
         return replace(made, kind="land", title=self.title, notes=(*refused, *first, *made.notes, after))
 
     def run(self, curator: Curator, shown: Plan) -> Result | None:
@@ -354,22 +355,7 @@ class OpenRequest(OperationsRequest):
 
     def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
         made = super().plan(curator, queue_state)
-        said = [
-            f"{_refusal(attempt) or f'a change of {attempt.bead_id} is kept aside'}: once the bead is open a worker "
-            f"lands {attempt.result_rev[:12]} as it is, without an agent; to have it attempted afresh first: "
-            f"helix-tui tracker update {attempt.bead_id} --reject-preserved {attempt.result_rev}"
-            for attempt in self.kept
-        ]
-        return replace(made, notes=(*(clean_line(line, 500) for line in said), *made.notes))
-
-
-def _refusal(attempt: Attempt) -> str:
-    """What a person should know of a change before landing it: that a review refused it, and why."""
-    if attempt.verdict.outcome != "refused":
-        return ""
-    review = attempt.review
-    said = ": ".join(text for text in (review.verdict, review.rationale) if text) if review is not None else ""
-    return clean_line(f"review refused this change of {attempt.bead_id}{f' ({said})' if said else ''}", 300)
+        return replace(made, notes=(*map(lands_words, self.kept), *made.notes))
 
 
 def close_landed(curator: Curator, need: Need, sha: str) -> Result:

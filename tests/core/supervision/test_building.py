@@ -9,9 +9,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from helix_tui.core.beads.readiness import classify
+from helix_tui.core.ddx.dialect import AUGUST, DdxVerb
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.supervision.stages.build import build_bead, kept_change
+from helix_tui.core.supervision.stages.build import build_bead, kept_change, landed_by_opening
 from helix_tui.core.supervision.stages.delegate import NOBODY, Delegate
+from tests.core.ddx.attempts.test_attempts import FIRST, Place, event
 from tests.core.supervision.conftest import WorldFactory, make_curator, row
 from tests.programs import write_program
 
@@ -108,3 +111,20 @@ def test_what_ddx_may_land_without_an_agent_is_known_before(
             event = {"kind": "preserved-result-rejected", "body": f"result_rev={kept}"}
             file.write(json.dumps(row("a", events=[event])) + "\n")
         assert kept_change(curator.project, curator.look().queue, dialect, "a") is None, "it begins afresh"
+
+
+@pytest.mark.parametrize(
+    ("status", "lands", "said"), [("proposed", True, 1), ("open", True, 0), ("proposed", False, 0)]
+)
+def test_opening_a_parked_bead_says_what_ddx_lands_of_it(tmp_path: Path, status: str, lands: bool, said: int) -> None:
+    place = Place(tmp_path)
+    place.bundle(FIRST, status="success", outcome="task_succeeded", result_rev="c" * 40)
+    kept = f"pre-land repair: exhausted\nresult_rev={'c' * 40}\npreserve_ref=refs/ddx/iterations/{FIRST}/1"
+    place.row("b-1", event("execute-bead", "repair-cycle-exhausted", kept), status=status)
+    flags = frozenset({"--set", "--reject-preserved"} if lands else {"--set"})
+    dialect = replace(AUGUST, verbs={**AUGUST.verbs, "update": DdxVerb(("bead", "update"), flags)})
+    found = landed_by_opening(find_project(tmp_path), classify(place.beads, now=0), dialect, ["b-1"])
+    assert len(found) == said
+    for line in found:
+        assert line.startswith("review refused this change of b-1")
+        assert f"a worker lands {'c' * 12} as it is, without an agent" in line

@@ -9,6 +9,7 @@ or not begun.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from helix_tui.core.ddx.names import status_of
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, logs_folder
 from helix_tui.core.supervision.stages.results import malformed
@@ -110,6 +112,25 @@ def may_land(dialect: Dialect, made: Attempt | None, bead: Bead | None = None) -
     return bead is None or not was_rejected(bead, made.result_rev)
 
 
+def refusal(attempt: Attempt) -> str:
+    """What a person should know of a change before landing it: that a review refused it, and why; else empty."""
+    if attempt.verdict.outcome != "refused":
+        return ""
+    review = attempt.review
+    said = ": ".join(text for text in (review.verdict, review.rationale) if text) if review is not None else ""
+    return clean_line(f"review refused this change of {attempt.bead_id}{f' ({said})' if said else ''}", 300)
+
+
+def lands_words(kept: Attempt) -> str:
+    """What opening a bead to workers leads to, where ddx lands what is kept of it, and the command against it."""
+    bead_id = clean_line(kept.bead_id, 80)
+    return (
+        f"{refusal(kept) or f'a change of {bead_id} is kept aside'}: once the bead is open a worker lands "
+        f"{kept.result_rev[:12]} as it is, without an agent; to have it attempted afresh first: "
+        f"helix-tui tracker update {bead_id} --reject-preserved {clean_line(kept.result_rev, 80)}"
+    )
+
+
 def kept_change(project: Project, queue: Queue, dialect: Dialect, bead_id: str) -> Attempt | None:
     """The attempt that says how a bead stands, where its change may be landed so."""
     if not dialect.carries_through:
@@ -118,6 +139,15 @@ def kept_change(project: Project, queue: Queue, dialect: Dialect, bead_id: str) 
     records.refresh(queue.beads)
     made = records.deciding(bead_id)
     return made if may_land(dialect, made, queue.beads.get(bead_id)) else None
+
+
+def landed_by_opening(project: Project, queue: Queue, dialect: Dialect, bead_ids: Iterable[str]) -> tuple[str, ...]:
+    """What a worker would land by itself of these beads, of which some are parked, once they are open."""
+    if not dialect.lands_kept:
+        return ()
+    parked = [each for each in bead_ids if queue.state(each) in ("proposed", "preserved_review_blocked")]
+    made = (kept_change(project, queue, dialect, bead_id) for bead_id in parked)
+    return tuple(lands_words(attempt) for attempt in made if attempt is not None)
 
 
 def build_bead(curator: Curator, delegate: Delegate, bead_id: str, agent_choice: AgentChoice) -> Built:
