@@ -519,9 +519,12 @@ class HelixScreen(Dismissal):
     def show_pulse(self) -> None:
         """Say on the top line how things stand."""
         console = self.console
+        # what an attempt left waits for somebody too, and attempts are read after the queue
+        looked = console.has_looked or console.status_summary is not None
+        whole = looked and console.snapshot.attempts_read
         facts = pulse_facts(
             console.snapshot,
-            console.needs,
+            console.needs if whole else None,
             console.now(),
             memory=console.memory_health,
             status_summary=console.status_summary,

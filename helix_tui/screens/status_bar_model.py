@@ -39,13 +39,17 @@ _TROUBLE = {
 
 def pulse_facts(
     snapshot: Snapshot,
-    needs: Sequence[Need],
+    needs: Sequence[Need] | None,
     now: int,
     *,
     memory: str = "",
     status_summary: StatusSummary | None = None,
 ) -> PulseFacts:
-    """The facts of line 1 at an instant. Before anybody has looked, what is ready is to be built."""
+    """The facts of line 1 at an instant. Before anybody has looked, what is ready is to be built.
+
+    Args:
+        needs: None as long as not everything is read that somebody may have to deal with.
+    """
     age = max(0.0, (now - snapshot.written_at) / NS) if snapshot.written_at else None
     running = len(beads_at_work(snapshot.runs))
     counts = counts_of(snapshot.queue, status_summary)
@@ -58,9 +62,9 @@ def pulse_facts(
         stale=bool(running) and age is not None and age >= STALE_AFTER_S,
         running=running,
         # not every dead run: ddx gives some of their beads out again, and Needs me leaves those out too
-        stale_claims=sum(group_of(need) == "stale claims" for need in needs),
+        stale_claims=sum(group_of(need) == "stale claims" for need in needs or ()),
         ready=len(counts.ready),
-        needs_me=len(needs),
+        needs_me=None if needs is None else len(needs),
         memory=memory,
         spent=spent,
         cost=cost,

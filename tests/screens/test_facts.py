@@ -134,3 +134,8 @@ def test_the_pulse_counts_nothing_as_ready_that_ddx_refuses_to_give_out() -> Non
     assert facts.trouble == "ddx refuses all"
     assert (facts.action, facts.because) == ("GUIDANCE", "lifecycle migration required")
     assert pulse_facts(replace(seen, dialect=AUGUST), (), NOW).trouble == ""
+
+
+def test_before_everything_is_read_nobody_says_how_much_waits() -> None:
+    assert pulse_facts(snapshot(), (), NOW).needs_me == 0
+    assert pulse_facts(snapshot(), None, NOW).needs_me is None

@@ -53,7 +53,8 @@ class PulseFacts(Struct, frozen=True):
     stale_claims: int = 0
     """Claims of workers that are gone, on beads that nobody else gets: those of Needs me."""
     ready: int = 0
-    needs_me: int = 0
+    needs_me: int | None = 0
+    """None as long as not everything is read that may need somebody."""
     memory: str = ""
     """How many memories there are, how effective, how many of them systemic; in words, the number before a comma."""
     spent: str = ""
@@ -202,7 +203,7 @@ class StatusBar(SpanLine):
         if facts.stale_claims:
             pieces += [gap, _count("stale", "!", facts.stale_claims, "stale", "error bold", words)]
         pieces += [gap, _count("ready", "○", facts.ready, "ready", "success", words)]
-        pieces += [gap, _count("needs", "◆", facts.needs_me, _need(facts.needs_me), "attention bold", words)]
+        pieces += [gap, _needs(facts.needs_me, words)]
         return pieces
 
 
@@ -225,8 +226,10 @@ def _count(part: str, glyph: str, count: int, word: str, ink: str, words: bool) 
     return part, [(f"{glyph} {count:,} {word}" if words else f"{glyph}{count}", ink)]
 
 
-def _need(count: int) -> str:
-    return "needs you" if count == 1 else "need you"
+def _needs(count: int | None, words: bool) -> Piece:
+    if count is None:
+        return "needs", [("◆ … need you" if words else "◆…", "muted")]
+    return _count("needs", "◆", count, "needs you" if count == 1 else "need you", "attention bold", words)
 
 
 def _simulation(facts: PulseFacts) -> Piece:
