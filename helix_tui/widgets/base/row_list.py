@@ -37,6 +37,8 @@ class RowList(PaintedRows, can_focus=True):
 
         def __init__(self, rows: RowList, key: str | None) -> None:
             super().__init__()
+            # else it is whoever shows the rows, and where that is the list's own parent Textual goes no further up
+            self.set_sender(rows)
             self.rows = rows
             self.key = key
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+from textual.app import ComposeResult
+from textual.containers import Vertical
 from textual.geometry import Region
 
 from helix_tui.themes import THEMES
@@ -49,6 +51,25 @@ async def test_a_key_costs_what_the_view_costs_whatever_the_length() -> None:
             rows.action_cursor_down()
             costs.append(source.looked)
     assert costs[1] <= costs[0] * 1.1
+
+
+async def test_whoever_shows_the_rows_everybody_above_hears_where_the_cursor_came_to() -> None:
+    rows, heard = RowList(), []
+
+    class Panel(Vertical):
+        def compose(self) -> ComposeResult:
+            yield rows
+
+    class Hearing(Host):
+        def on_row_list_selected(self, event: RowList.Selected) -> None:
+            heard.append(event.key)
+
+    panel = Panel()
+    async with Hearing(panel).run_test(size=(40, 10)) as pilot:
+        panel.call_later(rows.show, numbered(range(3)))  # in the panel's own loop, as when its reading comes back
+        await pilot.pause()
+        await pilot.pause()
+        assert heard == ["r0"]
 
 
 async def test_captions_are_stepped_over() -> None:
