@@ -30,7 +30,7 @@ from helix_tui.core.ddx.runs.transcript import transcript_folders
 from helix_tui.core.ddx.runs.workers import Activities, Bundle, Bundles, Doing, Session, Sessions
 from helix_tui.core.ground.project import Project, worktree_roots
 from helix_tui.core.ground.threads import pid_alive
-from helix_tui.core.ground.time import NS, clock_time, format_age, format_instant
+from helix_tui.core.ground.time import NS, clock_time, format_age, format_day
 
 __all__ = ["Fact", "Run", "RunReader", "Verdict", "find_running", "fresh_claims"]
 
@@ -488,7 +488,7 @@ def _facts(work: _Work, bundle: Bundle | None, now: int) -> tuple[Fact, ...]:
         facts += [Fact(n, value, claim.source, claim.path, claim.at) for n, value in said if value]
         if claim.expires_at is not None and claim.expires_at > 0:
             late = " (past)" if claim.expires_at < now else ""
-            until = format_instant(claim.expires_at) + late
+            until = f"{format_day(claim.expires_at)} {clock_time(claim.expires_at)}{late}"
             facts.append(Fact("valid until", until, claim.source, claim.path, claim.at))
     if bundle is not None:
         value = f"{bundle.attempt_id}{', result written' if bundle.finished else ''}"
