@@ -25,7 +25,7 @@ from helix_tui.screens.status_bar_model import counts_of
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, column, fit, rule, spread, unpadded, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.base.row_source import Row, Rows, RowSource
+from helix_tui.widgets.base.row_source import KeyedRows, Row, Rows
 
 if TYPE_CHECKING:
     from textual.app import ComposeResult
@@ -147,7 +147,7 @@ def need_rows(
     return tuple(rows)
 
 
-class NeedRows(RowSource):
+class NeedRows(KeyedRows[NeedRow]):
     """The rows of *Needs me*; the selected one says on a second line what can be done about it, on which keys."""
 
     def __init__(
@@ -160,10 +160,9 @@ class NeedRows(RowSource):
         closed: Collection[str],
         without: Without,
     ) -> None:
-        self.rows = rows
+        super().__init__(rows)
         self._queue, self._now, self._keymap, self._without = queue, now, keymap, without
         self._closed = frozenset(closed)
-        self._places = {row.key: place for place, row in enumerate(rows)}
         needs = [need for row in rows for need in row.needs]
         kinds: dict[str, set[str]] = {}
         for row in rows:
@@ -174,15 +173,6 @@ class NeedRows(RowSource):
         self._has_usd = any(need.usd for need in needs)
         self._stake = max((len(stake(need)) for need in needs if need.waiting), default=0)
         self._has_who = any(need.assigned for need in needs)
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def key(self, index: int) -> str:
-        return self.rows[index].key
-
-    def index(self, key: str) -> int | None:
-        return self._places.get(key)
 
     def text(self, index: int) -> str:
         row = self.rows[index]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Generic, Literal, Protocol, TypeVar
 
 from msgspec import Struct
 from rich.cells import cell_len
@@ -69,22 +69,21 @@ class RowSource(ABC):
         return ""
 
 
-class Row(Struct, frozen=True):
-    """A ready-made row, for lists short enough to be painted whole."""
+class Keyed(Protocol):
+    """What a row may be made of: anything with a key of its own."""
 
-    key: str
-    left: tuple[Span, ...]
-    right: tuple[Span, ...] = ()
-    selectable: bool = True
+    @property
+    def key(self) -> str: ...
 
 
-class Rows(RowSource):
-    """A source of ready-made rows."""
+K = TypeVar("K", bound=Keyed)
 
-    def __init__(self, rows: Iterable[Row] = (), *, unfold: bool = False) -> None:
-        """Make a source; with ``unfold`` a selected row that is cut says the rest on a second line."""
+
+class KeyedRows(RowSource, Generic[K]):
+    """A source of things that each have a key."""
+
+    def __init__(self, rows: Iterable[K]) -> None:
         self.rows = tuple(rows)
-        self._unfold = unfold
         self._places = {row.key: place for place, row in enumerate(self.rows)}
 
     def __len__(self) -> int:
@@ -95,6 +94,24 @@ class Rows(RowSource):
 
     def index(self, key: str) -> int | None:
         return self._places.get(key)
+
+
+class Row(Struct, frozen=True):
+    """A ready-made row, for lists short enough to be painted whole."""
+
+    key: str
+    left: tuple[Span, ...]
+    right: tuple[Span, ...] = ()
+    selectable: bool = True
+
+
+class Rows(KeyedRows[Row]):
+    """A source of ready-made rows."""
+
+    def __init__(self, rows: Iterable[Row] = (), *, unfold: bool = False) -> None:
+        """Make a source; with ``unfold`` a selected row that is cut says the rest on a second line."""
+        super().__init__(rows)
+        self._unfold = unfold
 
     def paint(self, index: int, width: int) -> Line:
         return spread(self.rows[index].left, self.rows[index].right, width)

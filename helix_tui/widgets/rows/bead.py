@@ -16,7 +16,7 @@ from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
 from helix_tui.themes.roles import SIGNS, UNKNOWN, Sign
 from helix_tui.widgets.base.line import Line, Span, Titles, cut, rule, spread, width_of
-from helix_tui.widgets.base.row_source import Column, RowSource, fitting
+from helix_tui.widgets.base.row_source import Column, KeyedRows, RowSource, fitting
 
 TITLE_CELLS = 24
 """Cells that a title keeps before a column on the right gives way."""
@@ -231,7 +231,7 @@ def _shortened(right: list[Span], room: int) -> list[Span]:
     return [(cut(text, kept), ink), *others] if kept >= 4 else others
 
 
-class QueueRows(RowSource):
+class QueueRows(KeyedRows[ViewRow]):
     """A view of the queue as rows."""
 
     def __init__(
@@ -259,10 +259,9 @@ class QueueRows(RowSource):
             self._titles: Titles = last._titles
         else:
             self._titles = Titles(world.queue.beads[row.bead_id].title for row in view.rows if row.kind == "bead")
-        self.rows = view.rows
+        super().__init__(view.rows)
         self._world = world
         self._two_lines = two_lines
-        self._places = {row.key: place for place, row in enumerate(view.rows)}
         self._gutters = _gutter_widths(view.rows)
         self._digits = len(str(len(world.queue.ready)))
 
@@ -272,15 +271,6 @@ class QueueRows(RowSource):
         other = copy(self)
         other._world = world
         return other
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def key(self, index: int) -> str:
-        return self.rows[index].key
-
-    def index(self, key: str) -> int | None:
-        return self._places.get(key)
 
     def text(self, index: int) -> str:
         row = self.rows[index]

@@ -15,7 +15,7 @@ from helix_tui.core.ask.sessions.envelope import answer_blocks, not_found_of, re
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.widgets.base.line import Line, Span, rule, spread
-from helix_tui.widgets.base.row_source import RowSource
+from helix_tui.widgets.base.row_source import KeyedRows
 from helix_tui.widgets.figures import result_ink
 from helix_tui.widgets.text.pane import Para, Wrap, highlighted, section
 
@@ -503,22 +503,12 @@ class RunRow(Struct, frozen=True):
     marked: bool = False
 
 
-class RunRows(RowSource):
+class RunRows(KeyedRows[RunRow]):
     """Rows of questions."""
 
     def __init__(self, rows: Sequence[RunRow], now: int) -> None:
-        self.rows = tuple(rows)
+        super().__init__(rows)
         self._now = now
-        self._places = {row.key: place for place, row in enumerate(self.rows)}
-
-    def __len__(self) -> int:
-        return len(self.rows)
-
-    def key(self, index: int) -> str:
-        return self.rows[index].key
-
-    def index(self, key: str) -> int | None:
-        return self._places.get(key)
 
     def selectable(self, index: int) -> bool:
         return bool(self.rows[index].question)
