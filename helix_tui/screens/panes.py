@@ -196,8 +196,10 @@ class ColumnSheet(Sheet):
 
     def write(self, page: Page) -> None:
         """A line a column: whether it shows, its name, what it says."""
+        said = "Where there is no room for all, the first of them stay: + moves one up."
         if self._chosen is None:
-            page.paragraph([("The width chooses the columns until you mark one with space.", "muted")])
+            said = "The width chooses the columns until you mark one with space."
+        page.paragraph([(said, "muted")])
         shown = self._wanted()
         for name in [*shown, *(name for name in self._columns if name not in shown)]:
             column = self._columns[name]
