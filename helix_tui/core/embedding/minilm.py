@@ -122,6 +122,26 @@ class Loaded(Struct, frozen=True):
         return "keyword" if self.encoder is None else "semantic"
 
 
+_QUIET = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_PROGRESS_BARS")
+
+
+def _imported_quietly() -> Any:
+    """The library of the encoder of record: it asks no network and draws no bar over what is on the terminal.
+
+    Its libraries read the variables while they are imported; agents that are started later do not inherit them.
+    """
+    before = {name: os.environ.get(name) for name in _QUIET}
+    os.environ |= dict.fromkeys(_QUIET, "1")
+    try:
+        return import_module("sentence_transformers")
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
 class SentenceTransformers:
     """The encoder of record; loading it takes seconds, so never on a screen's thread. The model is let go
     after ten minutes without a text; the library, 300 MB with torch, stays: Python cannot unload it."""
@@ -135,10 +155,7 @@ class SentenceTransformers:
             ImportError: sentence-transformers is not installed.
             OSError, ValueError: there is no such model on this machine; the network is never asked.
         """
-        for name in ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE"):
-            os.environ[name] = "1"
-        # imported after the two variables are set, which its libraries read while they are imported
-        library = import_module("sentence_transformers")
+        library = _imported_quietly()
 
         def make() -> Any:
             model = library.SentenceTransformer(

@@ -249,6 +249,21 @@ def test_the_model_of_sentence_transformers_is_let_go_too(tmp_path: Path, monkey
     assert len(made) == 2
 
 
+def test_the_library_is_quiet_and_agents_inherit_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "sentence_transformers.py").write_text(
+        "import os\nseen = dict(os.environ)\nclass SentenceTransformer:\n    def __init__(self, *words, **more): ...\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "sentence_transformers", raising=False)
+    monkeypatch.setenv("HF_HUB_OFFLINE", "0")
+    monkeypatch.delenv("HF_HUB_DISABLE_PROGRESS_BARS", raising=False)
+    before = dict(os.environ)
+    SentenceTransformers(tmp_path)
+    seen = sys.modules["sentence_transformers"].seen
+    assert (seen["HF_HUB_OFFLINE"], seen["HF_HUB_DISABLE_PROGRESS_BARS"]) == ("1", "1")
+    assert dict(os.environ) == before
+
+
 @pytest.mark.parametrize(
     "data",
     [
