@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
@@ -19,9 +19,11 @@ from msgspec import Struct
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead, Dependency
 from helix_tui.core.ddx.dialect import Dialect, Shut
-from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
+
+if TYPE_CHECKING:
+    from helix_tui.core.editing.journal import JournalEntry
 
 Fields = Mapping[str, Any]
 """Field -> value; None: the field is absent."""

@@ -6,7 +6,6 @@ Apart from `process`, so that readers of claims start fast. A thread stays at it
 
 from __future__ import annotations
 
-import ctypes
 import os
 import sys
 import threading
@@ -41,12 +40,20 @@ def keep_at(work: Callable[[], None], wait: Callable[[float], bool]) -> None:
         rest = min(rest * 4, LONGEST_REST_S)
 
 
+def _of_libc(name: str) -> Callable[..., int] | None:
+    """A function of the C library; None where it has none of that name."""
+    import ctypes  # whoever only asks for a process pays nothing for it
+
+    found: Callable[..., int] | None = getattr(ctypes.CDLL(None), name, None)
+    return found
+
+
 def give_back() -> None:
     """Hand back what the C library keeps of freed memory: 3 to 5 MB after a large tracker was read.
 
     A few milliseconds, for seconds in which nobody waits. Does nothing where there is no glibc.
     """
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+    trim = _of_libc("malloc_trim")
     if trim is not None:
         trim(0)
 
@@ -66,7 +73,7 @@ def keep_heaps_small(arenas: int = 2) -> None:
     two. Over 500,000 beside 3,018: 135 to 155 MB where large blocks lie in heaps, 124 to 134 MB where they do not.
     Call it before the first thread. Does nothing where there is no glibc.
     """
-    option = getattr(ctypes.CDLL(None), "mallopt", None)
+    option = _of_libc("mallopt")
     if option is not None:
         option(_M_ARENA_MAX, arenas)
         option(_M_MMAP_THRESHOLD, LARGE)
