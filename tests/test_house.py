@@ -31,7 +31,7 @@ MOST_LOOSE = 15
 MOST_LINES = 620
 """Lines of a module; most have a quarter of that."""
 
-HEAVY = ("textual", "rich", "asyncio", "watchfiles", "sqlite3", "subprocess", "unittest")
+HEAVY = ("textual", "rich", "asyncio", "watchfiles", "sqlite3", "subprocess", "unittest", "ctypes")
 """What a process that prints a queue must not load."""
 
 
