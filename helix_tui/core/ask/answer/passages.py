@@ -566,7 +566,12 @@ def _is_thing(word: str, text: str) -> bool:
 
 
 def kind_of_answer(
-    asks: Asks, passages: Sequence[Passage], *, two_things: bool = False, turned_by: Sequence[str] = ()
+    asks: Asks,
+    passages: Sequence[Passage],
+    *,
+    two_things: bool = False,
+    turned_by: Sequence[str] = (),
+    one_word: bool = False,
 ) -> AnswerKind:
     """How the answer that some passages give may be called; bench/ask.md says how often each is right.
 
@@ -575,6 +580,7 @@ def kind_of_answer(
         passages: the passages, best first.
         two_things: whether the question asks for something else too.
         turned_by: words of the question that its subject has not and that turn its meaning.
+        one_word: whether its subject is one word of any meaning at most, and no name.
     """
     telling = [one for one in passages if not one.tests][:MOST_TELLING]
     if not telling or max(one.together for one in telling) < LEAST:
@@ -593,6 +599,9 @@ def kind_of_answer(
         return "answered" if sure else "evidence found"
     if telling[0].score >= SURE:
         return "answered"
+    # what one word says it says together wherever it stands; a name, and what the place is called, say more
+    if one_word and asks not in _BY_NAME:
+        return "evidence found"
     if asks == "why":
         sure = any(one.together >= TOGETHER and one.best_line >= REASONED for one in telling)
     elif asks in _BY_FORM:

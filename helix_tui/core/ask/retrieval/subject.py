@@ -150,6 +150,11 @@ class QuestionSubject(Struct, frozen=True, dict=True):
         return bool(_SECOND.search(self.text.lower()))
 
     @cached_property
+    def one_word(self) -> bool:
+        """Whether one word of any meaning at most is its subject, and no name."""
+        return not self.names and sum(one.weight == 1 for one in self.words) <= 1
+
+    @cached_property
     def turned_by(self) -> tuple[str, ...]:
         """Words that turn its meaning, which its subject has not."""
         return tuple(dict.fromkeys(_TURNING.findall(self.text.split(FOLLOWS)[0].lower())))

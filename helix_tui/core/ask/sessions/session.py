@@ -442,7 +442,13 @@ class _Asking:
     ) -> AnswerKind:
         """How the answer is called: by its passages, and never better than the gate allows."""
         subject = self._subject
-        by_passages = kind_of_answer(subject.asks, passages, two_things=subject.two_things, turned_by=subject.turned_by)
+        by_passages = kind_of_answer(
+            subject.asks,
+            passages,
+            two_things=subject.two_things,
+            turned_by=subject.turned_by,
+            one_word=subject.one_word,
+        )
         # that nothing is recorded answers a question about records, and there is nothing to cite for it
         if records is not None and records.complete and not records.answer.sources:
             return "answered"

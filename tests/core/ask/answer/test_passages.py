@@ -270,6 +270,15 @@ def test_a_list_is_answered_by_a_passage_of_items_only() -> None:
     assert kind_of_answer("how to", [_passage(form=0.4)]) == "answered"
 
 
+def test_one_word_is_answered_by_a_sure_place_only() -> None:
+    assert read_subject("How do I make it work with my rope?").one_word
+    assert not read_subject("How do I moor a boat with my rope?").one_word
+    assert not read_subject("Who calls moor_boat?").one_word
+    assert kind_of_answer("how to", [_passage(score=1.5)]) == "answered"
+    assert kind_of_answer("how to", [_passage(score=1.5)], one_word=True) == "evidence found"
+    assert kind_of_answer("how to", [_passage(score=1.9)], one_word=True) == "answered"
+
+
 def test_a_reason_is_answered_by_a_place_of_which_one_line_says_it() -> None:
     assert kind_of_answer("why", [_passage(score=1.2, line=0.6)]) == "answered"
     apart = [_passage(score=1.2, line=0.4), _passage(score=1.2, together=0.5)]
