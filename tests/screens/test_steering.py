@@ -371,6 +371,10 @@ async def test_the_loops_own_log_is_followed_on_the_loop_screen(console: MakeCon
         assert not app.sees("x-2 → COMPLETE")
 
 
+def environment_of(pid: int) -> bytes:
+    return Path(f"/proc/{pid}/environ").read_bytes()
+
+
 async def test_leaving_does_not_wait_for_a_bead_that_is_carried_through(console: MakeConsole, tmp_path: Path) -> None:
     program = write_program(
         tmp_path / "ddx",
@@ -384,7 +388,11 @@ async def test_leaving_does_not_wait_for_a_bead_that_is_carried_through(console:
         assert "runs (pid" in said(app)
     (line,) = app.loop_controls.at_work()
     assert "keeps running" in line
-    app.loop_controls._carried[0][1].kill()
+    process = app.loop_controls._carried[0][1]
+    assert f"HELIX_STARTED_BY={os.getpid()}:".encode() in environment_of(process.pid), (
+        "`stop` finds it once this console has ended"
+    )
+    process.kill()
 
 
 async def test_a_loop_that_cannot_begin_says_why(console: MakeConsole) -> None:

@@ -299,7 +299,7 @@ def _stop(call: Call) -> int:
     said = {
         "none": "no active run (no PID file)",
         "stale": f"stale PID file removed (pid={ending.pid} was not running)",
-        "left": f"no active run; ended the ddx left running by one that was killed (pid={ending.pid})",
+        "left": f"no active run; ended the ddx that was still at work (pid={ending.pid})",
         "stopped": f"stopped (pid={ending.pid})",
         "killed": f"stopped by force (pid={ending.pid}); the next run takes over what it left",
         "asked": f"asked to stop after the current bead (pid={ending.pid})",
@@ -320,7 +320,7 @@ def _foretell_stop(call: Call, project: Project, holder: Holder | None) -> int:
         pid = holder.pid if holder is not None else next(iter(left), None)
         call.emit({"dry_run": True, "pid": pid, "how": how})
     elif left:
-        call.print(f"helix: no active run; would end the ddx left running by one that was killed (pid={left[0]})")
+        call.print(f"helix: no active run; would end the ddx that is still at work (pid={left[0]})")
     elif holder is None:
         call.print("helix: no active run: nothing would be stopped")
     else:

@@ -49,7 +49,7 @@ READ_ONLY = "this console was started with --read-only"
 ENDINGS = {
     "none": "no HELIX loop is running here",
     "stale": "the loop had already ended; its pid file is removed",
-    "left": "no loop was running; the ddx left running by one that was killed was ended",
+    "left": "no loop was running; the ddx that was still at work was ended",
     "stopped": "the loop has stopped",
     "killed": "the loop did not answer and was ended by force; the next one takes over what it left",
     "asked": "the loop stops after the current bead",
@@ -276,7 +276,7 @@ class LoopControls:
             process = subprocess.Popen(
                 command,
                 cwd=delegate.project.root,
-                env=dict(delegate.env),
+                env={**delegate.env, **session.mark_for(command[0])},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
