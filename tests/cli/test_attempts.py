@@ -105,6 +105,7 @@ def test_ends_that_ddx_recorded_without_an_id_are_counted(cli: Cli, project: Pro
     assert "not listed" not in cli("attempts", "--bead", "demo-b2", "-C", root, "--now", NOW).out
     late = cli("attempts", "--since", at(9), "--json", "-C", root, "--now", NOW).document
     assert late["without_id"] == {"execution_failed": 1}
+    assert "2 ends that ddx recorded without an attempt id" in cli("insights", "-C", root, "--now", NOW).out
 
 
 def test_a_line_that_cannot_be_read_is_said_beside_the_attempts(cli: Cli, root: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError, columns
 from helix_tui.cli.loading import add_since, began_since, load, note_unread, since_of
-from helix_tui.cli.show.attempts import read_book
+from helix_tui.cli.show.attempts import describe_nameless, read_book
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.tracker import only_archived, read_archive
 from helix_tui.core.ddx.attempts.attempt import format_sum, format_usd, format_whole
@@ -142,13 +142,14 @@ def run(call: Call) -> int:
     lost = failing(attempts, beads)
     models, tried = compare_models(attempts, beads), batches(attempts, beads)
     measured = read_measures(present.project, attempts, present.dialect)
+    unended = sum(not attempt.finished for attempt in attempts)
     if call.json:
         call.emit(
             {
                 "by": by,
                 "attempts": len(attempts),
                 # a table of ends holds none of them
-                "without_result": sum(not attempt.finished for attempt in attempts),
+                "without_result": unended,
                 "rows": [cell_document(cell) for cell in cells],
                 "burn": burn_document(spent),
                 "forecast": drained.record(),
@@ -162,6 +163,10 @@ def run(call: Call) -> int:
     for line in _listing(call, by, cells, spent, drained, lost, models, tried):
         call.print(line)
     for line in _measured(call, measured):
+        call.print(line)
+    if unended:
+        call.print(f"not counted: {counted(unended, 'attempt')} that left no result")
+    for line in describe_nameless([end for end in book.nameless if since is None or (end.at or 0) >= since]):
         call.print(line)
     return 0
 
