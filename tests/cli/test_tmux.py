@@ -33,6 +33,8 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[list[st
     """A tmux server of our own, 160 columns wide; yields the words that speak to it."""
     if shutil.which("tmux") is None:
         pytest.skip("no tmux on this machine")
+    # a user whose shell is nologin, as on some machines that build, has tmux end at once
+    monkeypatch.setenv("SHELL", "/bin/sh")
     socket = tmp_path / "tmux"
     tmux = ["tmux", "-S", str(socket), "-f", os.devnull]
     subprocess.run([*tmux, "new-session", "-d", "-x", "160", "-y", "40", "cat"], check=True, timeout=10)
