@@ -95,8 +95,7 @@ def dollars(cell: Cell) -> str:
 
 def per_landed(cell: Cell) -> str:
     """Cost of each bead that landed."""
-    mark = "≥" if cell.cost_per_landed is not None and not cell.cost_complete else ""
-    return mark + format_usd(cell.cost_per_landed)
+    return format_usd(cell.cost_per_landed, cell.cost_complete)
 
 
 def count(tokens: int | None) -> str:

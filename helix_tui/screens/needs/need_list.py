@@ -250,7 +250,7 @@ class NeedRows(KeyedRows[NeedRow]):
 
 def _money(usd: float | None, complete: bool) -> str:
     """Dollars, or nothing where none are known to have been spent; ``≥`` where the cost of a call is unknown."""
-    return ("" if complete else "≥") + figures.money(usd) if usd else ""
+    return figures.money(usd, complete) if usd else ""
 
 
 def keys_beside(row: NeedRow, keymap: Mapping[str, str], without: Without) -> list[Span]:

@@ -98,12 +98,7 @@ def spent(row: Cell) -> str:
 
 def per_landed(row: Cell) -> str:
     """Known cost of each bead that landed."""
-    return _at_least(row, row.cost_per_landed)
-
-
-def _at_least(row: Cell, dollars: float | None) -> str:
-    mark = "≥" if dollars is not None and not row.cost_complete else ""
-    return mark + figures.money(dollars)
+    return figures.money(row.cost_per_landed, row.cost_complete)
 
 
 def _interval(landed: Share) -> str:
@@ -294,8 +289,8 @@ def totals(report: Report) -> list[Line]:
         parts.append([(f"{burn.open_beads:,} open would cost {figures.money(burn.left)}", "muted")])
     lost = sum(each.cell.cost or 0.0 for each in report.failing)
     if lost:
-        mark = "" if all(each.cell.cost_complete for each in report.failing) else "≥"
-        parts.append([(f"{mark}{figures.money(lost)} in beads that keep failing", "attention")])
+        known = all(each.cell.cost_complete for each in report.failing)
+        parts.append([(f"{figures.money(lost, known)} in beads that keep failing", "attention")])
     return parts
 
 

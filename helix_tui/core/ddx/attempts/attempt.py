@@ -176,14 +176,14 @@ def read_sums(document: object) -> Sums:
     return Sums(found)
 
 
-def format_usd(usd: float | None) -> str:
-    """An amount: ``$1.10``; ``n/a`` when unknown, never 0 for it."""
+def format_usd(usd: float | None, complete: bool = True) -> str:
+    """An amount: ``$1.10``; ``≥$1.10`` where a part of it is unknown; ``n/a`` when all is, never 0 for it."""
     if usd is None:
         return "n/a"
     # $0.00 would say that it cost nothing
     if 0 < usd < 0.005:
-        return "<$0.01"
-    return f"${usd:,.2f}" if usd < 1_000 else f"${usd:,.0f}"
+        return "<$0.01" if complete else ">$0"
+    return ("" if complete else "≥") + (f"${usd:,.2f}" if usd < 1_000 else f"${usd:,.0f}")
 
 
 def format_sum(sums: Sums) -> str:
@@ -192,7 +192,7 @@ def format_sum(sums: Sums) -> str:
     """
     if sums.complete:
         return format_usd(sums.usd)
-    return f"≥{format_usd(sums.usd)}" if sums.usd else "n/a"
+    return format_usd(sums.usd, False) if sums.usd else "n/a"
 
 
 def format_tokens(sums: Sums) -> str:

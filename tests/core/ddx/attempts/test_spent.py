@@ -227,3 +227,5 @@ def test_a_zero_beside_an_unknown_cost_is_no_sum() -> None:
     assert format_sum(Sums({"checks": free})) == "$0.00"
     assert format_sum(Sums({"checks": free, "work": unknown})) == "n/a"
     assert format_sum(Sums({"checks": Amount(0.25, 0, 1), "work": unknown})) == "≥$0.25"
+    # not "at least less than a cent"
+    assert format_sum(Sums({"checks": Amount(0.001, 0, 1), "work": unknown})) == ">$0"
