@@ -68,7 +68,8 @@ def open_console(
             ender.daemon = True
             ender.start()
         app.run()
-        for said in app.loop_controls.at_work():
+        # what was started from the demo ends with it
+        for said in () if demo else app.loop_controls.at_work():
             call.note(clean_line(said, 300))
     finally:
         feed.stop()

@@ -294,6 +294,8 @@ class Console(Protocol):
     prepare: Callable[[Snapshot], None] | None
     """Called with every snapshot in the feed's thread, before the screen is told."""
     read_only: bool
+    is_demo: bool
+    """The project is the demo's: what was started from here ends with it."""
     ddx_named: str | None
     """The ddx that the call names."""
 

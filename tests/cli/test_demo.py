@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 import pytest
 
 from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.ground.threads import pid_alive
 from tests.cli.conftest import Cli
 from tests.cli.test_console import LIMIT_S, Terminal
 
@@ -61,6 +63,25 @@ def test_console_on_the_demo_says_simulation_and_cleans_up() -> None:
         terminal.read_until(b"SIMULATION")
         terminal.press(b"q")
         assert terminal.process.wait(LIMIT_S) == 0
+    finally:
+        terminal.close()
+    assert leftovers() == []
+
+
+def test_a_loop_started_on_the_demo_ends_with_it_and_writes_nothing_after_it() -> None:
+    terminal = Terminal("demo", "--screen", "loop")
+    try:
+        terminal.read_until(b"SIMULATION")
+        terminal.press(b"L")
+        terminal.read_until(b"ends with the demo")
+        terminal.press(b"s")
+        terminal.read_until(b"start the loop")
+        terminal.press(b"y")
+        terminal.read_until(b"the loop is running")
+        pid = int(re.findall(rb"running \(pid (\d+)", terminal.seen)[0])
+        terminal.press(b"q")
+        assert terminal.exit_code() == 0
+        assert not pid_alive(pid)
     finally:
         terminal.close()
     assert leftovers() == []

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +43,7 @@ from helix_tui.core.memory.changes import MemoryChanges
 from helix_tui.core.memory.injection import with_block
 from helix_tui.core.memory.store.indexing import mentioned
 from helix_tui.core.supervision.agents.learning import Learner
+from helix_tui.core.supervision.run_state.start_pause_stop import stop_run
 
 _DAY = 86_400 * NS
 
@@ -278,6 +279,18 @@ def watch(call: Call, root: Path) -> int:
     ):
         os.environ["HELIX_DDX_ERA"] = call.options.era  # a loop started from this console plays the same
         ours = replace(call, ddx=call.ddx or programs.helix_ddx_file())
-        return console.open_console(
-            ours, find_project(root), seconds=call.options.seconds, stall_after_s=DEMO_STALL_S, demo=True
-        )
+        project = find_project(root)
+        try:
+            return console.open_console(
+                ours, project, seconds=call.options.seconds, stall_after_s=DEMO_STALL_S, demo=True
+            )
+        finally:
+            end_runs(project)
+
+
+def end_runs(project: Project) -> None:
+    """End the loop and the beads that were started from the demo's console: they would write where nothing is left."""
+    with suppress(OSError):
+        # first the loop with its ddx, then what single commands have at work
+        while stop_run(project).how == "stopped":
+            pass

@@ -317,7 +317,8 @@ class LoopSheet(ChoiceSheet):
                 "s",
                 "s",
                 "start",
-                "asks first; keeps running when the console is left",
+                "asks first; "
+                + ("ends with the demo" if self.console.is_demo else "keeps running when the console is left"),
                 self._ask_to_start,
                 off or ("it is already running" if active else shut),
             )
