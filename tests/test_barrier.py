@@ -517,3 +517,16 @@ async def test_what_is_caught_is_known_to_the_suite(console: MakeConsole) -> Non
         await pilot.pause()
         assert len(RECENT) == 1
         assert RECENT[0].rstrip().endswith("Planted: a defect")
+
+
+async def test_a_click_where_the_terminal_no_longer_is_does_nothing(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(110, 34)) as pilot:
+        await pilot.press("ctrl+p")
+        await pilot.pause()
+        palette = app.screen
+        click = events.Click(palette, 131, 42, 0, 0, 1, False, False, False, screen_x=131, screen_y=42)
+        palette.post_message(click)
+        await pilot.pause()
+        assert app.screen is palette
+    assert not trace()

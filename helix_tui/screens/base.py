@@ -81,6 +81,9 @@ def is_stale(pump: MessagePump, message: Message) -> bool:
         return True  # the console leaves: a screen opened now would change what Textual is closing
     if isinstance(pump, App):
         return not pump.screen_stack or (given and _is_stale_for_app(pump, message))
+    # the terminal has shrunk since: Textual's palette asks which widget lies there, and none does
+    if isinstance(message, events.Click) and not pump.app.size.contains(int(message.screen_x), int(message.screen_y)):
+        return True
     if not isinstance(pump, Widget) or in_view(pump):
         return False
     if _went_elsewhere(pump.app, message):
