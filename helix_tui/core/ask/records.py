@@ -351,8 +351,8 @@ class Records(Protocol):
         ...
 
     def of_day(self, day: str) -> DayOfWork:
-        """What is recorded of a day: ``x in the newest year that has it, ``today``, ``yesterday``,
-        or ``last`` for that of the last run."""
+        """What is recorded of a day: ``2026-10-30``, ``10-30`` in the newest year that has
+        it, ``today``, ``yesterday``, or ``last`` for that of the last run."""
         ...
 
     def title(self, file: str) -> str:

@@ -163,7 +163,7 @@ class DocumentRule(Struct, frozen=True):
     hidden: bool
     """Documents in folders whose name begins with a dot are read too, but for its own, git's and Claude's."""
     status: bool
-    """``ddx.status`` is a field of its own: what is no text there is an error."""
+    """``ddx.status`` is a field of its own: a value there that is not text is an error."""
     gates: bool
     """A gate whose metric no document defines is an issue."""
 

@@ -67,7 +67,7 @@ def answer_records(asked: RecordsAsked, spans: Sequence[Span], records: Records 
     if asked.by_model and spans and records is not None:
         return count_by_model(asked, spans, title=records.title)
     if asked.ended and records is not None:
-        day = records.of_day(asked.day) if asked.day and not asked.day.endswith("-") else None
+        day = records.of_day(asked.day) if asked.day else None
         return list_attempts(asked, spans, title=records.title, day=day)
     if asked.day and records is not None:
         return describe_day(records.of_day(asked.day), title=records.title)
@@ -279,18 +279,11 @@ def list_attempts(
     why = f" for “{clean_line(asked.cause, 60)}”" if asked.cause else ""
     on = f" on “{clean_line(asked.subject, 60)}”" if asked.subject else ""
     # attempts in a row that ended alike are told in one passage
-    count = len(kept) if asked.day else sum(map(_stands_for, kept))
+    count = len(kept) if asked.day or asked.month else sum(map(_stands_for, kept))
     if day is not None and not causes and not about:
         count = max(count, sum(number for end, number in day.ends.items() if end in asked.ended))
     some = "" if best == 1 or not kept else ", none with all of its words"
-    month = asked.day.strip("-") if asked.day.endswith("-") else ""
-    when = (
-        f" on {day.day}"
-        if day is not None
-        else f" in {MONTHS[int(month[-2:]) - 1]} {month[:-3]}".rstrip()
-        if month
-        else ""
-    )
+    when = f" on {day.day}" if day is not None else _in_month(asked.month)
     head = f"{counted(count, 'attempt')} that {ends}{when}{why}{on}{some}"
     if not kept:
         none = f"No attempt is recorded that {ends}{when}{why}{on}."
@@ -303,6 +296,12 @@ def list_attempts(
         more = [f"`{_attempt_id(span)}`" for span in kept[MAX_LISTED : MAX_LISTED + MAX_NAMED]]
         sections.append(Section("Also", (f"searched: {len(kept) - MAX_LISTED} more: {', '.join(more)}",)))
     return RecordAnswer(Answer(tuple(sections), tuple(cited.all)), best == 1)
+
+
+def _in_month(month: str) -> str:
+    """`` in April 2026`` for ``2026-04``; empty for none."""
+    year, _, number = month.rpartition("-")
+    return f" in {MONTHS[int(number) - 1]} {year}".rstrip() if month else ""
 
 
 def count_by_model(asked: RecordsAsked, spans: Sequence[Span], *, title: Callable[[str], str]) -> RecordAnswer:

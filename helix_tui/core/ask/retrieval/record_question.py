@@ -208,7 +208,9 @@ class RecordsAsked(Struct, frozen=True):
     one_bead: bool = False
     """Whether the one bead that says all of the subject is asked about."""
     day: str = ""
-    """The day that is asked for, as ``Records.of_day`` takes it; a month, as ``-04-``, of attempts by end."""
+    """The day that is asked for, as ``Records.of_day`` takes it."""
+    month: str = ""
+    """The month of which attempts by end are asked for: ``2026-04``, or ``04`` of any year."""
     by_model: bool = False
     """Whether attempts are counted by the model that made them."""
 
@@ -271,23 +273,28 @@ def records_asked(text: str) -> RecordsAsked:
 def _day_asked(head: str) -> str:
     """The day of which a question asks what happened; empty where it asks nothing of the kind."""
     named = _named_day(head) if _HAPPENED.search(head) else ""
-    # of a whole month too much happened to be told
-    return (named if not named.endswith("-") else "") or ("last" if _LAST_RUN.search(head) else "")
+    return named or ("last" if _LAST_RUN.search(head) else "")
 
 
 def _named_day(text: str) -> str:
-    """The day that a text names, as ``Records.of_day`` takes it, or the month, as ``2026-04-`` or ``-04-``; empty where
-    it names none."""
+    """The day that a text names, as ``Records.of_day`` takes it; empty where it names none."""
     found = next(filter(None, (pattern.search(text) for pattern in _DAYS)), None)
-    whole = _WHOLE_MONTH.search(text) if found is None else None
-    if whole is not None:
-        return f"{whole['year'] or ''}-{_MONTHS.index(whole['month'][:3].lower()) + 1:02}-"
     if found is None:
         near = _NEAR_DAY.search(text)
         return "" if near is None else near["near"].lower()
     named = found.groupdict()
-    month = named.get("m") or f"{_MONTHS.index(named['month'][:3].lower()) + 1:02}"
-    return "-".join(filter(None, (named["year"], month, f"{int(named['d']):02}")))
+    return "-".join(filter(None, (named["year"], named.get("m") or _number(named["month"]), f"{int(named['d']):02}")))
+
+
+def _named_month(text: str) -> str:
+    """The month that a text names as a whole, ``2026-04`` or ``04``; empty where it names none."""
+    found = _WHOLE_MONTH.search(text)
+    return "" if found is None else "-".join(filter(None, (found["year"], _number(found["month"]))))
+
+
+def _number(month: str) -> str:
+    """The number of a month by its name: ``April`` -> ``04``."""
+    return f"{_MONTHS.index(month[:3].lower()) + 1:02}"
 
 
 def _by_end(asked: RecordsAsked, rest: str) -> RecordsAsked:
@@ -298,11 +305,9 @@ def _by_end(asked: RecordsAsked, rest: str) -> RecordsAsked:
         found, ended = min(hits, key=lambda hit: hit[0].start())
         about = f"{rest[: found.start()]} {rest[found.end() :]}"
         day = _named_day(about)
-        about = (
-            reduce(lambda text, pattern: pattern.sub(" ", text), (*_DAYS, _WHOLE_MONTH, _NEAR_DAY), about)
-            if day
-            else about
-        )
+        month = "" if day else _named_month(about)
+        if day or month:
+            about = reduce(lambda text, pattern: pattern.sub(" ", text), (*_DAYS, _WHOLE_MONTH, _NEAR_DAY), about)
         why = _CAUSE.search(about)
         cause = _plain(why["cause"]) if why else ""
         subject = _plain(re.sub(r"\b(?:at|of|for)\b", " ", about[: why.start()] if why else about))
@@ -312,6 +317,7 @@ def _by_end(asked: RecordsAsked, rest: str) -> RecordsAsked:
             ended=_NOT_LANDED if cause and ended == ("failed",) else ended,
             cause=cause,
             day=day,
+            month=month,
         )
     met = _MET.search(rest)
     if met:
@@ -352,9 +358,9 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
     if asked.kinds == ("commit",):
         return _commits(library, asked.subject, RECORD_SPANS, least=0.5)
     records = library.records
-    if asked.day.endswith("-") and records is not None:
-        ended = records.ended(asked.ended) if asked.ended else ()
-        return [span for span in ended if re.search(rf"\bon \d*{re.escape(asked.day)}\d\d\b", span.text)]
+    if asked.month and records is not None:
+        began = re.compile(rf"\bon (?:\d+-)?{re.escape(asked.month)}-\d\d\b")
+        return [span for span in records.ended(asked.ended) if began.search(span.text)]
     if asked.day:
         day = None if records is None else records.of_day(asked.day)
         if records is not None and day is not None and asked.ended:
