@@ -61,11 +61,7 @@ def run(call: Call) -> int:
     # of all of them: the last landing may be older than what is asked for
     last = since_landing(known)
     other = [each for each in book.other_calls if wanted is None or each.bead_id == wanted]
-    nameless = [
-        end
-        for end in book.nameless
-        if (wanted is None or end.bead_id == wanted) and (since is None or (end.at or 0) >= since)
-    ]
+    nameless = book.nameless_since(since, wanted)
     # with the calls that belong to no attempt: reviews, checks and triage cost, too
     sums = sum_calls(spent for attempt in attempts for spent in attempt.spent) + sum_calls(other, since)
     if call.json:

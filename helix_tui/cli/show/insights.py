@@ -165,7 +165,7 @@ def run(call: Call) -> int:
         call.print(line)
     if unended:
         call.print(f"not counted: {counted(unended, 'attempt')} that left no result")
-    for line in describe_nameless([end for end in book.nameless if since is None or (end.at or 0) >= since]):
+    for line in describe_nameless(book.nameless_since(since)):
         call.print(line)
     return 0
 

@@ -578,6 +578,12 @@ class AttemptBook:
         """The attempt that says how a bead stands."""
         return _deciding(self.of_bead(bead_id))
 
+    def nameless_since(self, start: int | None, bead_id: str | None = None) -> list[NamelessEnd]:
+        """The ends without an attempt's id since an instant, of one bead or of all; of all time where it is None."""
+        return [
+            end for end in self.nameless if bead_id in (None, end.bead_id) and (start is None or (end.at or 0) >= start)
+        ]
+
     def spent_since(self, start: int) -> Sums:
         """What every call of an agent cost since an instant: `LONGEST_DAY` before it the search ends."""
         calls = list(self.other_calls)
