@@ -19,7 +19,6 @@ from helix_tui.core.ground.time import NS, format_age, format_span
 from helix_tui.themes.roles import SIGNS
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span, SpanLine, column, cut, width_of, wrap_spans
-from helix_tui.widgets.base.row_source import Gesture
 from helix_tui.widgets.figures import look_of
 from helix_tui.widgets.rows.attempts import Board, RunView, paint_attempt, paint_run, title_of
 from helix_tui.widgets.text.diff import DiffFacts, DiffPane, FileDiff, counts_of
@@ -61,13 +60,8 @@ class AttemptSubject(Struct, frozen=True):
 class EvidencePane(TextPane):
     """The first tab. Lines that name a bead, an attempt or the diff lead there."""
 
-    class Followed(Gesture):
+    class Followed(TextPane.LineFollowed):
         """Enter on a line that leads somewhere: ``bead``, ``attempt``, ``diff``."""
-
-        def __init__(self, kind: str, name: str) -> None:
-            super().__init__()
-            self.kind = kind
-            self.name = name
 
     def show_subject(self, subject: AttemptSubject, *, other: bool) -> None:
         """Show an attempt; ``other`` is true for another one than before."""

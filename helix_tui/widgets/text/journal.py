@@ -15,7 +15,7 @@ from helix_tui.core.ground.text import clean_block, clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.themes.roles import Sign
 from helix_tui.widgets.base.line import Line, Span, cut, spread
-from helix_tui.widgets.base.row_source import Gesture, RowSource
+from helix_tui.widgets.base.row_source import RowSource
 from helix_tui.widgets.text.pane import Para, TextPane, section
 
 STATE_SIGNS: dict[str, Sign] = {
@@ -212,13 +212,8 @@ class ChangeFacts(Struct, frozen=True):
 class ChangePane(TextPane):
     """The detail of the journal. Lines that name a bead or another entry lead there."""
 
-    class Followed(Gesture):
+    class Followed(TextPane.LineFollowed):
         """Enter on a line that leads somewhere: ``bead`` or ``entry``."""
-
-        def __init__(self, kind: str, name: str) -> None:
-            super().__init__()
-            self.kind = kind
-            self.name = name
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)

@@ -16,7 +16,7 @@ from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.core.memory.records import PROVEN_AT, Edge, Injection, Memory, MemoryOutcome, Recalled, Revision
 from helix_tui.widgets.base.line import Line, Span, cut, spread, width_of
-from helix_tui.widgets.base.row_source import Gesture, RowSource
+from helix_tui.widgets.base.row_source import RowSource
 from helix_tui.widgets.figures import BAR_LEGEND, share_bar
 from helix_tui.widgets.text.pane import Para, TextPane, block, section
 
@@ -203,13 +203,8 @@ class MemoryFacts(Struct, frozen=True):
 class MemoryPane(TextPane):
     """The page. Lines that name another memory, a bead or an attempt lead there."""
 
-    class Followed(Gesture):
+    class Followed(TextPane.LineFollowed):
         """Enter on a line that leads somewhere: ``memory``, ``attempt`` or ``bead``."""
-
-        def __init__(self, kind: str, name: str) -> None:
-            super().__init__()
-            self.kind = kind
-            self.name = name
 
     def action_open(self) -> None:
         """Go where the line leads."""

@@ -17,7 +17,7 @@ from msgspec import Struct
 from helix_tui.core.ground.text import clean_block
 from helix_tui.widgets.base.line import Line, Span, cut, rule, spread, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.base.row_source import RowSource
+from helix_tui.widgets.base.row_source import Gesture, RowSource
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -380,6 +380,14 @@ class Paragraphs(RowSource):
 
 class TextPane(RowList):
     """A pane of paragraphs. Give it `read` for another document, `update` for a new state of the same one."""
+
+    class LineFollowed(Gesture):
+        """Enter on a line that leads somewhere: the kind of thing, and its name."""
+
+        def __init__(self, kind: str, name: str) -> None:
+            super().__init__()
+            self.kind = kind
+            self.name = name
 
     def __init__(self, *, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(id=id, classes=classes, cursor_needs_focus=True)
