@@ -189,35 +189,36 @@ def _a_kind_of_event_is_dropped(patch: Patch) -> None:
     patch.setattr(BeadEvents, "of", lambda self, bead_id: ())
 
 
-@mutant
-def _a_dependency_keeps_nothing_back(patch: Patch) -> None:
-    left = tuple(test for test in readiness._HEAD_TESTS if test is not readiness._waits)
-    patch.setattr(readiness, "_HEAD_TESTS", left)
-
-
-@mutant
-def _what_workers_may_not_pick_is_ready(patch: Patch) -> None:
-    left = tuple(test for test in readiness._HEAD_TESTS if test is not readiness._not_eligible)
-    patch.setattr(readiness, "_HEAD_TESTS", left)
-
-
-@mutant
-def _a_cooldown_keeps_nothing_back(patch: Patch) -> None:
-    left = tuple(test for test in readiness._HEAD_TESTS if test is not readiness._cooldown)
+def _untested(patch: Patch, test: object) -> None:
+    """One test of readiness is left out."""
+    left = tuple(each for each in readiness._HEAD_TESTS if each is not test)
     assert len(left) < len(readiness._HEAD_TESTS)
     patch.setattr(readiness, "_HEAD_TESTS", left)
 
 
 @mutant
+def _a_dependency_keeps_nothing_back(patch: Patch) -> None:
+    _untested(patch, readiness._waits)
+
+
+@mutant
+def _what_workers_may_not_pick_is_ready(patch: Patch) -> None:
+    _untested(patch, readiness._not_eligible)
+
+
+@mutant
+def _a_cooldown_keeps_nothing_back(patch: Patch) -> None:
+    _untested(patch, readiness._cooldown)
+
+
+@mutant
 def _what_is_superseded_is_ready(patch: Patch) -> None:
-    left = tuple(test for test in readiness._HEAD_TESTS if test is not readiness._superseded)
-    patch.setattr(readiness, "_HEAD_TESTS", left)
+    _untested(patch, readiness._superseded)
 
 
 @mutant
 def _an_epic_is_work_like_any_other(patch: Patch) -> None:
-    left = tuple(test for test in readiness._HEAD_TESTS if test is not readiness._epic_container)
-    patch.setattr(readiness, "_HEAD_TESTS", left)
+    _untested(patch, readiness._epic_container)
 
 
 @mutant

@@ -480,7 +480,7 @@ ADVICE = [
     "add your ssh key to the agent with ssh-add before running ansible",
     "chmod 600 the private key or ssh refuses it",
     "use http://localhost:8080 as the registry in the tests",
-    "set npm registry to https://registry.npmjs.org when the company mirror is down",
+    "set the npm registry to https://mirror.npmjs.org when the company mirror is down",
     'eval "$(ssh-agent -s)" before git clone over ssh in the container',
     "mount the docker socket read-only for the testcontainers job",
     "comment out the flaky assertion only together with a bead that restores it",

@@ -264,10 +264,6 @@ def _stalled_epics(queue: Queue, focused: str) -> list[Stuck]:
     return found
 
 
-Told = tuple[str, str]
-"""A caption and what stands behind it."""
-
-
 class SinceLanding(Struct, frozen=True, dict=True):
     """The last attempt that landed, and those that ended after it."""
 
@@ -346,8 +342,9 @@ def since_landing(newest_first: Iterable[Attempt]) -> SinceLanding:
 
 def explain_landings(
     found: SinceLanding, *, title: str, summary: StatusSummary, running: int, needs: Sequence[Need], now: int
-) -> Iterator[Told]:
-    """The whole answer: the last landing, the attempts since, what runs or why nothing does, what waits for a person.
+) -> Iterator[tuple[str, str]]:
+    """The whole answer, in captions with their lines: the last landing, the attempts since, what runs or why nothing
+    does, what waits for a person.
 
     Args:
         title: of the bead that landed last.
