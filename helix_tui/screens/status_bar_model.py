@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from helix_tui.core.beads.counts import QueueCounts, count_queue
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.ddx.attempts.index import AttemptBook
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.runs.running import beads_at_work
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, midnight

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
-from helix_tui.core.ddx.attempts.index import AttemptBook
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.dialect import AUGUST, RowGate
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.project import Project

@@ -13,7 +13,8 @@ import msgspec
 from helix_tui.cli.call import Call, CliError, check_heard, heard
 from helix_tui.cli.helix.shared import curator_of, explained
 from helix_tui.cli.queue_lines import title_of
-from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
+from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.runs.running import holds
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.text import clean_line, fit, short_id
@@ -67,7 +68,7 @@ class NeedsReader:
         with explained():
             self.state = self.curator.look()
         self._index.refresh(self.state.tracker.beads, holds=holds(self.state.runs))
-        self.attempts = AttemptBook(self._index.attempts, self._index.other_calls)
+        self.attempts = self._index.book
         found = self._monitor.look(self.state, self.curator.history())
         return needs_now(self.curator.project, self.state, self.attempts, found, self.clock())
 

@@ -19,8 +19,9 @@ from helix_tui.core.ddx.attempts.attempt import (
     format_whole,
     sum_calls,
 )
+from helix_tui.core.ddx.attempts.book import AttemptBook, NamelessEnd
 from helix_tui.core.ddx.attempts.evidence import interpret
-from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex, NamelessEnd
+from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ddx.runs.running import Run, holds
@@ -95,7 +96,7 @@ def read_book(project: Project, tracker: Tracker, runs: Iterable[Run]) -> Attemp
     """
     index = AttemptIndex.of(project)
     index.refresh(tracker.beads, holds=holds(runs))
-    return AttemptBook(index.attempts, index.other_calls, index.nameless)
+    return index.book
 
 
 def read_attempts(project: Project, tracker: Tracker, runs: Iterable[Run]) -> tuple[Attempt, ...]:

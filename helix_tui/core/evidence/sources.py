@@ -27,7 +27,8 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, TrackerReader, only_archived, read_archive
 from helix_tui.core.ddx.attempts.attempt import Attempt, Sums, count_outcomes, format_sum
-from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
+from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.names import status_of

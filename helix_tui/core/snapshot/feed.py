@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, TrackerReader, only_archived, read_archive
-from helix_tui.core.ddx.attempts.index import AttemptBook
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.dialect import Dialect, remarks, rule_for
 from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ddx.runs.running import STALL_AFTER_S, Run, RunReader, beads_at_work, holds
@@ -290,7 +290,7 @@ class Gatherer:
         paths = None if changed is None else [Path(path) for path in changed]
         if not self._attempts.refresh(tracker.beads, paths, holds=holds(runs)):
             return last.attempts
-        return AttemptBook(self._attempts.attempts, self._attempts.other_calls, self._attempts.nameless)
+        return self._attempts.book
 
     def _condition(self, tracker: Tracker) -> Condition:
         if tracker.missing:

@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker
-from helix_tui.core.ddx.attempts.index import AttemptBook
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.dialect import Dialect, Shut, shut
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.journal import JournalHistory

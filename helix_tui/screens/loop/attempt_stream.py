@@ -14,7 +14,7 @@ from textual.timer import Timer
 from textual.worker import Worker
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.index import AttemptBook
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.transcript import TranscriptTail
 from helix_tui.core.ground.project import read_end

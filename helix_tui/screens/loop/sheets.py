@@ -46,7 +46,7 @@ from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.form import Page
 
 if TYPE_CHECKING:
-    from helix_tui.core.ddx.attempts.index import AttemptBook
+    from helix_tui.core.ddx.attempts.book import AttemptBook
     from helix_tui.core.snapshot import Change, Snapshot
     from helix_tui.screens.base import Console
 

@@ -8,7 +8,7 @@ from typing import Any
 from helix_tui.core.beads.readiness import Claims, classify
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.index import AttemptBook
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.operations import DROPPED

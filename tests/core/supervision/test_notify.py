@@ -13,7 +13,7 @@ import pytest
 
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.ddx.attempts.index import AttemptBook
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.time import NS, parse_now

@@ -1,10 +1,8 @@
-"""Every attempt of a project: merged from all records as files change, listed as a book, with git's word on landing.
+"""Every attempt of a project: merged from all records as files change, with git's word on landing.
 
 `AttemptIndex` finds out what belongs to which attempt: evidence folders and metrics name it; a loop's result names
 its session; an event of April names neither, and belongs to the attempt whose cost was told just before it, or else
 to the one with the same commits or the nearest end (docs/formats/ddx.md §1, §4, §5).
-
-`AttemptBook` is what it knows at one moment: an immutable collection, newest first, with an index by bead.
 
 `BranchHistory` says which revisions are in the history of the branch that work lands on. Two runs of git answer for
 any number of revisions; git is asked again only when a branch has moved, and then only about those that were not
@@ -15,8 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 
@@ -31,12 +28,11 @@ from helix_tui.core.ddx.attempts.attempt import (
     Piece,
     Review,
     Source,
-    Sums,
     merge,
     revisions,
-    sum_calls,
     with_baselines,
 )
+from helix_tui.core.ddx.attempts.book import AttemptBook, NamelessEnd, deciding
 from helix_tui.core.ddx.attempts.from_bundles import BundleFolders, FoundBundle
 from helix_tui.core.ddx.attempts.from_events import (
     RECOVERIES,
@@ -172,28 +168,12 @@ MAX_LOOP_RESULTS = 40_000
 _Pieces = dict[str, dict[Source, Piece]]
 
 
-class NamelessEnd(Struct, frozen=True):
-    """The end of an attempt that nothing gives an id: ddx failed before it had one, or is of early April."""
-
-    bead_id: str
-    status: str
-    at: int | None
-
-
 class _Gathered(Struct, frozen=True):
     """What the sources say of one bead's attempts."""
 
     pieces: _Pieces
     reviews: dict[str, list[Review]]
     nameless: tuple[NamelessEnd, ...]
-
-
-def _deciding(made: Sequence[Attempt]) -> Attempt | None:
-    """Of the attempts on a bead, newest first, the latest; but one that failed or was ended leaves what an earlier
-    one kept aside, or landed, where it was.
-    """
-    decided = (attempt for attempt in made if attempt.verdict.outcome not in ("failed", "interrupted"))
-    return next(decided, None) or next(iter(made), None)
 
 
 class AttemptIndex:
@@ -262,7 +242,7 @@ class AttemptIndex:
 
     def deciding(self, bead_id: str) -> Attempt | None:
         """The attempt that says how a bead stands."""
-        return _deciding(self.by_bead(bead_id))
+        return deciding(self.by_bead(bead_id))
 
     def get(self, attempt_id: str) -> Attempt | None:
         """One attempt by its id."""
@@ -298,6 +278,11 @@ class AttemptIndex:
             return self.get(report.attempt_id)
         newest = next(iter(self.by_bead(report.bead_id)), None)
         return newest if newest is not None and (newest.started_at or 0) >= since else None
+
+    @property
+    def book(self) -> AttemptBook:
+        """All that is known now."""
+        return AttemptBook(self.attempts, self.other_calls, self.nameless)
 
     @property
     def other_calls(self) -> tuple[AgentCall, ...]:
@@ -536,87 +521,3 @@ def _first_seen(attempt_id: str, own: Mapping[Source, Piece]) -> tuple[int, str]
 def _age_key(attempt: Attempt) -> tuple[int, str]:
     """By the date that lists show: when it ended, else when it began."""
     return (attempt.counted_at, attempt.attempt_id)
-
-
-LONGEST_DAY = 86_400 * NS
-"""How long before an instant an attempt can have begun whose calls are still of the time after it."""
-
-
-class AttemptBook:
-    """Every known attempt of a project at one moment."""
-
-    def __init__(
-        self,
-        attempts: Iterable[Attempt] = (),
-        other_calls: tuple[AgentCall, ...] = (),
-        nameless: tuple[NamelessEnd, ...] = (),
-    ) -> None:
-        """Take attempts, newest first, and the calls of agents and the ends that belong to none."""
-        self.other_calls = other_calls
-        self.nameless = nameless
-        self._by_id: Mapping[str, Attempt] = {attempt.attempt_id: attempt for attempt in attempts}
-
-    def __len__(self) -> int:
-        return len(self._by_id)
-
-    def __iter__(self) -> Iterator[Attempt]:
-        return iter(self._by_id.values())
-
-    def get(self, attempt_id: str) -> Attempt | None:
-        """The attempt of that id."""
-        return self._by_id.get(attempt_id)
-
-    def newest(self, count: int) -> tuple[Attempt, ...]:
-        """The newest attempts."""
-        return tuple(attempt for attempt, _ in zip(self, range(count), strict=False))
-
-    def of_bead(self, bead_id: str) -> tuple[Attempt, ...]:
-        """The attempts on one bead, newest first."""
-        return self._by_bead.get(bead_id, ())
-
-    def deciding(self, bead_id: str) -> Attempt | None:
-        """The attempt that says how a bead stands."""
-        return _deciding(self.of_bead(bead_id))
-
-    def nameless_since(self, start: int | None, bead_id: str | None = None) -> list[NamelessEnd]:
-        """The ends without an attempt's id since an instant, of one bead or of all; of all time where it is None."""
-        return [
-            end for end in self.nameless if bead_id in (None, end.bead_id) and (start is None or (end.at or 0) >= start)
-        ]
-
-    def spent_since(self, start: int) -> Sums:
-        """What every call of an agent cost since an instant: `LONGEST_DAY` before it the search ends."""
-        calls = list(self.other_calls)
-        for attempt in self._since(start):
-            calls += attempt.spent
-        return sum_calls(calls, since=start)
-
-    def begun_since(self, start: int) -> int:
-        """How many attempts began since an instant."""
-        return sum((attempt.started_at or 0) >= start for attempt in self._since(start))
-
-    def _since(self, start: int) -> Iterator[Attempt]:
-        """The attempts that may have done anything since an instant."""
-        # newest end first, so that the search can stop at the first that is too old
-        for attempt in self:
-            ended = attempt.finished_at
-            if ended is not None and ended < start and (attempt.started_at or 0) < start - LONGEST_DAY:
-                return
-            yield attempt
-
-    def changed_since(self, old: AttemptBook) -> frozenset[str]:
-        """Ids of attempts that are new, different or gone."""
-        if old is self:
-            return frozenset()
-        before, after = old._by_id, self._by_id
-        # identity first, it is cheaper: an attempt that was not merged anew is the same object
-        changed = {key for key, attempt in after.items() if before.get(key) is not attempt}
-        same = {key for key in changed if key in before and before[key] == after[key]}
-        return frozenset((changed - same) | (before.keys() - after.keys()))
-
-    @cached_property
-    def _by_bead(self) -> Mapping[str, tuple[Attempt, ...]]:
-        found: dict[str, list[Attempt]] = {}
-        for attempt in self:
-            found.setdefault(attempt.bead_id, []).append(attempt)
-        return {bead_id: tuple(attempts) for bead_id, attempts in found.items()}

@@ -49,7 +49,7 @@ from helix_tui.core.supervision.stages.stage_run import StageOutcome, perform
 from helix_tui.core.supervision.stages.table import STAGES
 
 if TYPE_CHECKING:
-    from helix_tui.core.ddx.attempts.index import AttemptBook
+    from helix_tui.core.ddx.attempts.book import AttemptBook
 
 Asking = Literal["auto", "never", "always"]
 """Whether an agent is asked: where the facts do not decide, never, or whatever they decide."""

@@ -22,8 +22,8 @@ from helix_tui.core.beads.graph import circles
 from helix_tui.core.beads.readiness import PROPOSED, Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Archived, Tracker
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.from_events import was_rejected
-from helix_tui.core.ddx.attempts.index import AttemptBook
 from helix_tui.core.ddx.files import read_bytes, text
 from helix_tui.core.ddx.names import About, status_of
 from helix_tui.core.ddx.runs.running import Run, gone

@@ -19,7 +19,7 @@ from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Archived, find_archived
 from helix_tui.core.ddx.attempts.attempt import Attempt, Sums, count_outcomes, format_sum, sum_calls
-from helix_tui.core.ddx.attempts.index import LONGEST_DAY
+from helix_tui.core.ddx.attempts.book import LONGEST_DAY
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.threads import pid_alive

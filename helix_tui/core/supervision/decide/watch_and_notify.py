@@ -30,7 +30,7 @@ from msgspec.structs import replace
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Archived, find_archived
 from helix_tui.core.ddx.attempts.attempt import count_outcomes
-from helix_tui.core.ddx.attempts.index import AttemptBook
+from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import dialect_or_family

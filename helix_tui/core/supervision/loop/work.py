@@ -10,7 +10,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.ddx.attempts.index import AttemptBook, AttemptIndex
+from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, DdxError
 from helix_tui.core.ddx.runs.running import holds
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
@@ -232,7 +232,7 @@ class LoopWork(Struct):
         # only a limit of the day needs every attempt's records
         if budget.day:
             records = self._refreshed(self.look())
-            book, start = AttemptBook(records.attempts, records.other_calls), midnight(self.clock())
+            book, start = records.book, midnight(self.clock())
             day = Spending(book.spent_since(start), book.begun_since(start))
         return budget_uses(budget, run=run, day=day)
 
