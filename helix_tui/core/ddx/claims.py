@@ -59,6 +59,8 @@ class Claim(Struct, frozen=True):
     worktree: Path | None = None
     left: str = ""
     """DDx's word for how the attempt ended after which its worker kept the claim; empty while it is at it."""
+    beaten: bool = True
+    """Whether it holds a heartbeat; a row's claim without one holds nothing to ddx, whatever its age."""
 
 
 class Hold(Struct, frozen=True):
@@ -204,8 +206,8 @@ def given_out_again(claims: Iterable[Claim], now: int) -> int:
 
     0 where that instant has passed, or where nothing tells it.
     """
-    beaten = [claim.at for claim in claims if claim.source in ("row", "lease") and claim.at is not None]
-    again = max(beaten, default=0) + FRESH
+    beats = [claim for claim in claims if claim.source in ("row", "lease") and claim.beaten]
+    again = max((claim.at for claim in beats if claim.at is not None), default=0) + FRESH
     return again if again > now else 0
 
 
@@ -318,6 +320,7 @@ def row_claim(bead: Bead, since: int | None = None) -> Claim:
         # a claim by hand has a process and no heartbeat: it counts as long as the process lives
         expires_at=seen + FRESH if seen is not None and (at is not None or bead.pid is None) else None,
         left=_left(bead, max(at or 0, claimed)) if claimed is not None else "",
+        beaten=at is not None,
     )
 
 

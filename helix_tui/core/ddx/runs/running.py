@@ -300,7 +300,8 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     Dead: its process is gone from this host, its loop has ended the attempt, or every time until which a
     file vouches lies in the past. A process of another host cannot be asked. Silent: an event, then none for
     ``stall``, however fresh the heartbeat; one of which there never was any is not called so. What was told
-    before the attempt began is of the check that came before it.
+    before the attempt began is of the check that came before it. A claim by hand has no heartbeat, so only a
+    process that can be asked here speaks for it.
     """
     machine = next((claim.machine for claim in claims if claim.machine), "")
     pids = list(dict.fromkeys(claim.pid for claim in claims if claim.pid is not None))
@@ -309,6 +310,8 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     living = [pid for pid in asked if pid_alive(pid)]
     if asked and not living:
         return "dead", f"worker gone: process {asked[0]} is not on this machine"
+    if all(not claim.beaten and claim.machine not in ("", here) for claim in claims):
+        return "dead", f"claimed on {machine} without a heartbeat: ddx gives such a bead out again"
     left = [claim.left for claim in claims if claim.source != "sidecar"]
     if left and all(left):
         return ("dead", f"its worker ended the attempt ({left[0]}) and kept the claim, which expires by itself")

@@ -405,6 +405,20 @@ def test_a_claim_by_hand_without_a_heartbeat_lives_as_long_as_its_process(place:
     assert run.verdict == verdict
 
 
+@pytest.mark.parametrize("age", [1, 60, 5000])
+def test_a_claim_by_hand_on_another_machine_is_no_work(place: Place, age: int) -> None:
+    """Every release gives such a bead out: there is no heartbeat, and no process that could be asked."""
+    claimed = {"claimed-at": ago(age), "claimed-pid": str(os.getpid()), "claimed-machine": "far"}
+    place.beads["b-1"] = held("b-1", ago(age), **claimed)
+    (run,) = place.find()
+    assert (run.verdict, run.live) == ("dead", False)
+    assert "far" in run.why
+    assert "again at" not in run.lost, "ddx does not wait for 90 s to pass"
+    place.beads["b-1"] = held("b-1", ago(age), **claimed, **{"execute-loop-heartbeat-at": ago(50)})
+    (run,) = place.find()
+    assert run.verdict == "alive"
+
+
 def test_the_journal_tells_which_writes_were_ours_and_no_claim() -> None:
     entries = tuple(
         JournalEntry(kind, number, NOW + number * NS, Who("user"), kind, "t", before={kind: {}}, ended_at=NOW + 9 * NS)
