@@ -540,11 +540,11 @@ class HelixScreen(Dismissal):
     def show_keys(self, key_ids: Sequence[str], note: str = "") -> None:
         """Name these keys in the footer; while there is no list, those that lead on."""
         bare = bool(self.BARE_CLASS) and self.has_class(self.BARE_CLASS)
-        self.footer.show(self.BARE_FOOTER if bare else key_ids, note)
+        self.footer.key_ids, self.footer.note = tuple(self.BARE_FOOTER if bare else key_ids), note
 
     def show_pending(self, beads: Collection[str], work: str) -> None:
         """Say that beads are being changed; nothing is, where there are none."""
-        self.footer.show_work(work)
+        self.footer.work = work
 
     def after_change(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
         """A change of these beads has been made, and these are new; the snapshot knows of it later."""

@@ -202,12 +202,12 @@ class Gatherer:
         Args:
             attempts: whether to look for attempts; else those of the last snapshot are kept.
             changed: the only paths under ``.ddx/executions`` and the like that can have changed; None has
-                everything looked at.
+                everything looked at, the installed ddx too.
         """
         last, now = self.snapshot, self.clock()
         tracker, runs, claims = self._of_one_instant(now)
         self._seen = self._seen or not tracker.missing
-        dialect = self._at_hand()
+        dialect = self._at_hand() if changed is None else last.dialect
         queue = self._queue(last, tracker, claims, now, dialect)
         book = self._book(last, tracker, changed, runs) if attempts else last.attempts
         archive = self._archive = read_archive(self.project.archive_file) if attempts else self._archive
@@ -268,7 +268,7 @@ class Gatherer:
         return runs, Claims(leases=leases, running=beads_at_work(runs), origin_head=origin)
 
     def _at_hand(self) -> Dialect | None:
-        """What the installed ddx does; asked again when its file changes."""
+        """What the installed ddx does; another one is met at the next look at everything."""
         return at_hand(self._ddx, self.project.root, env=self._env) if self.era == "auto" else None
 
     def _queue(self, last: Snapshot, tracker: Tracker, claims: Claims, now: int, dialect: Dialect | None) -> Queue:

@@ -254,7 +254,7 @@ class AskScreen(PanedScreen):
         if self.prompt is None:
             options = ((self.document or {}).get("clarify") or {}).get("options")
             reading = self.READING_FOOTER if self.focused is self.view.pane else self.FOOTER
-            self.footer.show(self.CLARIFY_FOOTER if options else reading)
+            self.footer.key_ids = tuple(self.CLARIFY_FOOTER if options else reading)
 
     def on_resize(self) -> None:
         """Whoever reads goes on reading where both no longer fit side by side."""

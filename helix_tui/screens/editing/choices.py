@@ -179,9 +179,9 @@ class PickSheet(Sheet):
         # every key belongs to the line; those that move in the list are handed to it by `_take`
         self.list.can_focus = False
         if several:
-            self.footer.show(("go.open=continue", "go.pane=mark", "go.back"))
+            self.footer.key_ids = ("go.open=continue", "go.pane=mark", "go.back")
         elif turn is not None:
-            self.footer.show(("go.open=choose", "go.pane=reverse direction", "go.back"))
+            self.footer.key_ids = ("go.open=choose", "go.pane=reverse direction", "go.back")
 
     def compose_body(self) -> ComposeResult:
         """The line above, what it leaves below."""

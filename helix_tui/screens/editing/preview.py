@@ -409,7 +409,7 @@ class PreviewSheet(Sheet):
             if self.request is request and not self.has_left:
                 self.outlook = outlook
                 self.caption.show(clean_line(with_titles(outlook.plan.title, outlook.queue_state.queue.beads), 200))
-                self.footer.show(self.FOOTER if outlook.plan.steps else ("go.back",))
+                self.footer.key_ids = tuple(self.FOOTER) if outlook.plan.steps else ("go.back",)
                 self.rewrite()
 
         def failed(error: Trouble) -> None:

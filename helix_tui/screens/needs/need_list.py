@@ -429,7 +429,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         self.reason.display = bool(rows)
         self.reason.show(Rows(rows))
         keys = [f"{KEYS[each.id]}={each.label}" for each in self._offered(row)[:2]]
-        self.footer.show((*keys, *self.FOOTER) if self._rows else ("go.back", "app.help"))
+        self.footer.key_ids = (*keys, *self.FOOTER) if self._rows else ("go.back", "app.help")
 
     def _about(self, row: NeedRow, width: int) -> list[Row]:
         lines: list[Line] = []

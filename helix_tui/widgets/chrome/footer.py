@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from textual import events
+from textual.reactive import reactive
 
 from helix_tui.keymap import BY_ID, names, shown
 from helix_tui.widgets.base.line import Line, Span, SpanLine, width_of
@@ -24,26 +25,17 @@ class KeyLine(SpanLine):
             self.name = name
             """In Textual's spelling."""
 
+    key_ids: reactive[tuple[str, ...]] = reactive(())
+    """The keys that are named, in order; the last one stays when others do not fit."""
+    note = reactive("")
+    """Shown in place of the keys while it is not empty."""
+    work = reactive("")
+    """What is being done, shown before everything else while it is not empty."""
+
     def __init__(self, key_ids: Sequence[str], keymap: dict[str, str] | None = None) -> None:
         super().__init__()
-        self.key_ids = tuple(key_ids)
+        self.set_reactive(KeyLine.key_ids, tuple(key_ids))
         self.keymap = keymap or {}
-        self.note = ""
-        """Said in place of the keys while it is not empty."""
-        self.work = ""
-        """What goes on, said before everything else while it is not empty."""
-
-    def show(self, key_ids: Sequence[str], note: str = "") -> None:
-        """Show other keys, or a note in their place."""
-        if (tuple(key_ids), note) != (self.key_ids, self.note):
-            self.key_ids, self.note = tuple(key_ids), note
-            self.refresh()
-
-    def show_work(self, work: str) -> None:
-        """Say what goes on, or with an empty text that nothing does."""
-        if work != self.work:
-            self.work = work
-            self.refresh()
 
     def on_click(self, event: events.Click) -> None:
         """Press the key under the pointer."""

@@ -26,8 +26,8 @@ from helix_tui.core.ddx.claims import (
     lease_is_fresh,
 )
 from helix_tui.core.ddx.dialect import FRESH, HELD
-from helix_tui.core.ddx.runs.transcript import transcript_folders
-from helix_tui.core.ddx.runs.workers import Activities, Bundle, Bundles, Doing, Session, Sessions
+from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folders
+from helix_tui.core.ddx.runs.workers import WINDOW, Bundle, Bundles, Doing, Session, Sessions
 from helix_tui.core.ground.project import Project, worktree_roots
 from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NS, clock_time, format_age, format_day
@@ -172,7 +172,8 @@ class RunReader:
         self._project = project
         self._claims = ClaimReader(project, env)
         self._bundles = Bundles(project.ddx_dir, self._claims.documents)
-        self._activities = Activities()
+        self._doing: dict[tuple[str, str], Doing] = {}
+        """The transcripts of running attempts, by bead and attempt, followed from one look to the next."""
         self._sessions = Sessions(project.ddx_dir)
         self._worktrees = worktree_roots(project, env)
 
@@ -196,14 +197,16 @@ class RunReader:
 
         ``edits`` are the writes of ours to beads: they are no sign of a worker's life.
         """
-        self._sessions.look()
         works = _merge(self._claims.read(beads.values(), edits), self._claims.here, now)
+        if works:
+            self._sessions.look()
         # whether it lives is all that counts here, so no silence is too long
         living = [work for work in works if self._verdict(work, None, now, 1 << 62)[0] != "dead"]
         runs = [self._run(work, now, int(stall_after_s * NS), alone=len(living) == 1) for work in works]
         runs = [run for run in runs if _is_told(run, runs, beads)]
         self._claims.documents.sweep()
-        self._activities.keep_only({(run.bead_id or "", run.attempt_id or ""): run for run in runs})
+        told = {(run.bead_id or "", run.attempt_id or "") for run in runs}
+        self._doing = {key: doing for key, doing in self._doing.items() if key in told}
         return tuple(sorted(runs, key=lambda run: (not run.live, run.bead_id is None, run.started_at or 0)))
 
     def _run(self, work: _Work, now: int, stall: int, *, alone: bool) -> Run:
@@ -215,7 +218,7 @@ class RunReader:
             bundle = self._bundles.of(bead_id, work.since)
         attempt_id = _attempt_id(work, record, bundle)
         folders = self._folders(bead_id, attempt_id, work)
-        doing = self._activities.of(bead_id, attempt_id, folders) if attempt_id else None
+        doing = self._follow(bead_id, attempt_id, folders) if attempt_id else None
         session = None
         if self._verdict(work, None, now, 1 << 62)[0] != "dead":
             session = self._side_session(work, doing, alone and bundle is not None and bundle.finished)
@@ -250,6 +253,17 @@ class RunReader:
             facts=_facts(work, bundle, now),
             folders=folders,
         )
+
+    def _follow(self, bead_id: str, attempt_id: str, folders: Iterable[Path]) -> Doing:
+        """What an attempt does, as of its transcripts now."""
+        key = (bead_id, attempt_id)
+        doing = self._doing.get(key)
+        if doing is None:
+            doing = self._doing[key] = Doing(TranscriptTail(folders, window=WINDOW))
+        else:
+            doing.tail.watch(folders)
+        doing.poll()
+        return doing
 
     def _folders(self, bead_id: str, attempt_id: str, work: _Work) -> tuple[Path, ...]:
         if not attempt_id:

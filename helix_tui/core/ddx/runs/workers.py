@@ -174,7 +174,7 @@ def _word(reason: str) -> str:
     return clean_line(spaced.lower(), 80)
 
 
-_WINDOW = 64 << 10
+WINDOW = 64 << 10
 _LOOK_AT = 12
 _REMEMBERED = 48
 _SEARCH = 512 << 10
@@ -322,29 +322,6 @@ class Sessions:
     def _forget_oldest(self) -> None:
         while len(self._known) > _REMEMBERED:
             del self._known[min(self._known, key=lambda name: self._known[name].born)]
-
-
-class Activities:
-    """The transcripts of all running attempts, followed from one look to the next."""
-
-    def __init__(self) -> None:
-        self._doing: dict[tuple[str, str], Doing] = {}
-
-    def of(self, bead_id: str, attempt_id: str, folders: Iterable[Path], files: Iterable[Path] = ()) -> Doing:
-        """What an attempt does, as of its transcripts now."""
-        key = (bead_id, attempt_id)
-        doing = self._doing.get(key)
-        if doing is None:
-            doing = self._doing[key] = Doing(TranscriptTail(folders, files, window=_WINDOW))
-        else:
-            doing.tail.watch(folders, files)
-        doing.poll()
-        return doing
-
-    def keep_only(self, keys: Mapping[tuple[str, str], object]) -> None:
-        """Let go of attempts that nobody calls running any more."""
-        for key in [key for key in self._doing if key not in keys]:
-            del self._doing[key]
 
 
 def _born(name: str) -> int | None:
