@@ -43,7 +43,7 @@ def make_app(
     named, options.screen = options.screen, options.screen or "queue"
     if options.screen not in (*SCREENS, *SHEETS):
         name = clean_line(options.screen, 40)
-        raise CliError(f"there is no screen “{name}”", f"There are: {', '.join((*SCREENS, *SHEETS))}.", 2)
+        raise CliError(f"there is no screen “{name}”", f"Choose one of: {', '.join((*SCREENS, *SHEETS))}.", 2)
     return HelixApp(
         open_feed,
         read_only=call.read_only,

@@ -55,10 +55,10 @@ _QUEUE = "the tracker, the journal"
 
 COMMANDS = {
     "queue": _row("the queue as DDx sees it"),
-    "why": _row("why a bead is or is not next, and what closing it makes ready"),
-    "attempts": _row("what was executed, with evidence, cost and outcome", "", "git"),
+    "why": _row("why a bead is or is not next, and what closing it would make ready"),
+    "attempts": _row("all attempts, with evidence, cost and outcome", "", "git"),
     "doc": _row(
-        "the document graph: dependencies, what is stale, wrong or changed, and the beads under it", "", "ddx", "git"
+        "the document graph: dependencies, stale, invalid and changed documents, and their beads", "", "ddx", "git"
     ),
     "needs": _row(
         "what waits for a person, and what can be done about it", "with --snooze, --wake: .helix/snoozed.json", "git"
@@ -77,16 +77,16 @@ COMMANDS = {
     "reopen": _row("reopen a closed bead", _QUEUE, "ddx"),
     "cancel": _row("cancel a bead for good", _QUEUE, "ddx"),
     "create": _row("create a bead, checked against the authoring rules", _QUEUE, "ddx"),
-    "undo": _row("undo what was changed from here", _QUEUE, "ddx"),
-    "redo": _row("redo what was undone", _QUEUE, "ddx"),
-    "journal": _row("the changes made from here, by whom, and how to undo them"),
+    "undo": _row("undo changes made with helix-tui", _QUEUE, "ddx"),
+    "redo": _row("redo changes that were undone", _QUEUE, "ddx"),
+    "journal": _row("changes made with helix-tui, by whom, and how to undo them"),
     "install-hooks": _row(
-        "have ddx check new beads against the authoring rules, and give Claude Code what is remembered",
+        "install hooks: ddx checks new beads against the authoring rules, Claude Code gets memories",
         ".ddx/hooks, Claude Code's settings of the project",
         "ddx",
     ),
     "install-plugin": _row(
-        "the Claude Code plugin of helix-tui: skills, agents, hooks and `helix`; or the older links",
+        "install the Claude Code plugin: skills, agents, hooks and `helix`; or the older links",
         "Claude Code's plugins, with --links: ~/.agents, ~/.claude, ~/.local/bin",
     ),
     "insights": _row("what attempts cost and how they ended, with n and interval", "", "git"),
@@ -101,12 +101,14 @@ COMMANDS = {
         "search by meaning",
     ),
     "doctor": _row(
-        "what is installed, what is missing, and whether ddx agrees with us",
+        "what is installed, what is missing, and whether ddx and helix-tui agree",
         "with --bundle: one archive",
         "search by meaning",
     ),
     "setup": _row(
-        "fetch the weights for search by meaning, after asking", "a package beside helix-tui", "search by meaning"
+        "download the model weights for search by meaning; asks first",
+        "a package beside helix-tui",
+        "search by meaning",
     ),
     "snapshot": _row("one frame of a screen as text, SVG or JSON", "", "search by meaning"),
     "demo": _row(

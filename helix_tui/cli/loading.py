@@ -134,7 +134,7 @@ def find_bead(queue: Queue, text: str) -> str:
 
     # its time grows with the square of the length
     near = get_close_matches(text[:80], queue.beads, n=3)
-    hint = f"Near it: {', '.join(clean_line(bead_id, 60) for bead_id in near)}." if near else ""
+    hint = f"Similar: {', '.join(clean_line(bead_id, 60) for bead_id in near)}." if near else ""
     raise UnknownBead(text, hint or "`helix-tui queue` lists the ids.")
 
 
@@ -167,7 +167,7 @@ def _meant(text: str, ids: Collection[str], what: str) -> str | None:
         return fits[0] if fits else None
     some = ", ".join(clean_line(bead_id, 60) for bead_id in fits[:6])
     more = f" and {len(fits) - 6} more" if len(fits) > 6 else ""
-    raise CliError(f"“{clean_line(text, 60)}” fits {len(fits)} {what}: {some}{more}", "Type more of the id.")
+    raise CliError(f"“{clean_line(text, 60)}” matches {len(fits)} {what}: {some}{more}", "Type more of the id.")
 
 
 def _fitting(text: str, ids: Iterable[str]) -> list[str]:

@@ -235,6 +235,6 @@ def _refuse(name: str) -> NoReturn:
     from difflib import get_close_matches
 
     close = get_close_matches(name, COMMANDS, n=1)
-    hint = f"Did you mean “{close[0]}”?" if close else f"There are: {', '.join(COMMANDS)}."
+    hint = f"Did you mean “{close[0]}”?" if close else f"Commands: {', '.join(COMMANDS)}."
     print(f"helix-tui: unknown command: {clean_line(name, 60)}. {hint}", file=sys.stderr)
     raise SystemExit(2)

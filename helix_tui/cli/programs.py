@@ -67,7 +67,9 @@ def finish(command: Sequence[str], *, cwd: Path, env: dict[str, str], timeout: f
         try:
             out, err = process.communicate(timeout=timeout)
         except subprocess.TimeoutExpired:
-            raise CliError(f"{command[-1]} took more than {timeout:.0f} s", "Try again on a quieter machine.") from None
+            raise CliError(
+                f"{command[-1]} took more than {timeout:.0f} s", "Try again when the machine is less busy."
+            ) from None
     if process.returncode:
         raise CliError(
             f"{' '.join(command[1:4])} failed: {last_words(err)}", "Is git on PATH? `git --version` shows it."

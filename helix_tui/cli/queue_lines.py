@@ -174,7 +174,7 @@ def _why_in_short(queue: Queue, bead_id: str, standing: Standing) -> str:
 
 def claims_left(held: Collection[Run], free: Collection[Run], lost: Collection[Run]) -> str:
     """How many workers are gone, as `gone` says, and whose beads nothing holds any more."""
-    parts = [f"{counted(len(held) + len(free) + len(lost), 'claim')} of workers that are gone"]
+    parts = [f"{counted(len(held) + len(free) + len(lost), 'claim')} of dead workers"]
     parts += [f"{len(free):,} free again"] if free else []
     parts += [f"{len(lost):,} of beads that the tracker lacks"] if lost else []
     return ", ".join(parts)

@@ -70,7 +70,7 @@ def test_people_get_the_answer_with_sources(repository: Path, capsys: pytest.Cap
         (["what?", "--budget", "max_iter=2"], 2, "did you mean max_iters"),
         (["  "], 2, "no question"),
         (["what?", "--revision", "nowhere"], 1, "nowhere"),
-        (["what?", "--model-command", "'"], 2, "cannot be read"),
+        (["what?", "--model-command", "'"], 2, "cannot be parsed"),
     ],
 )
 def test_what_cannot_be_asked_is_said(

@@ -128,7 +128,7 @@ def test_what_does_not_hold_exits_1_with_a_sentence(cli: Cli, root: Path) -> Non
     assert document.code == 1
     assert "reopen it first" in document.document["refused"][0]["why"]
     assert cli("close", "nobody", "-C", root).code == 1
-    assert "fits 5 beads" in cli("close", "demo-", "-C", root).err
+    assert "matches 5 beads" in cli("close", "demo-", "-C", root).err
     for words in (
         ("set", "a1"),
         ("label", "a1"),
@@ -222,7 +222,7 @@ def test_cancelling_says_what_then_waits_for_ever(cli: Cli, root: Path) -> None:
 
 
 def test_the_journal_tells_who_what_and_the_way_back(cli: Cli, root: Path) -> None:
-    assert "nothing has been changed" in cli("journal", "-C", root).out
+    assert "no changes made with helix-tui yet" in cli("journal", "-C", root).out
     cli("set", "a1", "priority=3", "-C", root)
     cli("cancel", "d4", "-C", root)
     newest, oldest = cli("journal", "--json", "-C", root).document["operations"]

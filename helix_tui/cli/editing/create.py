@@ -33,11 +33,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set", action="append", default=[], metavar="KEY=VALUE", dest="fields", help="any other field; repeatable"
     )
-    parser.add_argument("--allow-vague", action="store_true", help="allow acceptance that no machine can check")
+    parser.add_argument("--allow-vague", action="store_true", help="allow acceptance that no command can check")
     parser.add_argument(
         "--no-triage",
         action="store_true",
-        help="accept the bead whatever the authoring rules say (also: HELIX_SKIP_TRIAGE=1)",
+        help="create the bead even if it breaks the authoring rules (also: HELIX_SKIP_TRIAGE=1)",
     )
     add_dry_run(parser)
 
@@ -96,7 +96,7 @@ def _fields(words: Iterable[str]) -> dict[str, str]:
     for word in words:
         key, equals, value = word.partition("=")
         if not key or not equals:
-            raise CliError(f"--set wants KEY=VALUE, not “{clean_line(word, 60)}”", exit_code=2)
+            raise CliError(f"--set takes KEY=VALUE, not “{clean_line(word, 60)}”", exit_code=2)
         fields[key] = value
     return fields
 
@@ -125,5 +125,5 @@ def _triage(
         fix = "Add what is missing, or create the bead anyway with --no-triage."
         raise CliError(
             "the bead was not created: " + "; ".join(clean_line(each, 300) for each in said),
-            "Write it so that a machine can check it, or pass --allow-vague." if vague else fix,
+            "Write acceptance that a command can check, or pass --allow-vague." if vague else fix,
         )

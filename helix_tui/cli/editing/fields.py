@@ -107,10 +107,10 @@ def _label(call: Call, queue: Queue) -> Iterable[Operation]:
 def _rank_arguments(parser: argparse.ArgumentParser) -> None:
     add_ids(parser, many=False)
     place = parser.add_mutually_exclusive_group(required=True)
-    place.add_argument("--top", action="store_true", help="first of its priority")
+    place.add_argument("--top", action="store_true", help="first within its priority")
     place.add_argument("--before", metavar="ID", default="")
     place.add_argument("--after", metavar="ID", default="")
-    place.add_argument("--clear", action="store_true", help="clear the rank: by age again")
+    place.add_argument("--clear", action="store_true", help="clear the rank; the bead is ordered by age again")
 
 
 def _rank(call: Call, queue: Queue) -> Iterable[Operation]:

@@ -15,8 +15,8 @@ from helix_tui.core.supervision.signals.focus_and_hold import plan_focus, plan_u
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
-    parser.add_argument("id", metavar="ID", nargs="?", help="the epic; without it, what the focus is on")
-    parser.add_argument("--off", action="store_true", help="end the focus and release what it held")
+    parser.add_argument("id", metavar="ID", nargs="?", help="the epic; without one, show the current focus")
+    parser.add_argument("--off", action="store_true", help="end the focus and release the beads it held back")
     parser.add_argument(
         "--reconcile", action="store_true", help="hold back beads created since; repair an interrupted focus"
     )
@@ -56,6 +56,6 @@ def _show(call: Call, curator: Curator) -> int:
         call.print("no focus")
     if focus.leftovers:
         call.print(
-            f"left over from an earlier focus: {some(focus.leftovers)}; `helix-tui focus --reconcile` repairs it"
+            f"still held back by an earlier focus: {some(focus.leftovers)}; `helix-tui focus --reconcile` repairs it"
         )
     return 0

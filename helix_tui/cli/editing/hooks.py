@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--claude",
         action="store_true",
-        help="Claude Code's hooks instead, in .claude/settings.json: what is remembered reaches its agents",
+        help="install Claude Code's hooks instead, in .claude/settings.json: its agents get memories",
     )
     parser.add_argument("--remove", action="store_true", help="remove the hook, or with --claude the hooks")
     parser.add_argument("--dry-run", action="store_true", help="print what would be written")
@@ -78,10 +78,10 @@ def run(call: Call) -> int:
         with clear_errors():
             installed = remove(project, gate) if options.remove else install(project, gate)
     except ForeignHook as error:
-        raise CliError(clean_line(str(error), 400), f"Look at it: {clean_line(str(hook_path(project)))}") from None
+        raise CliError(clean_line(str(error), 400), f"Check the file: {clean_line(str(hook_path(project)))}") from None
     except OSError as error:
         raise CliError(f"the hook cannot be written: {error.strerror}") from None
-    done, had = ("removed", "no hook of ours") if options.remove else ("installed", "already installed")
+    done, had = ("removed", "no helix-tui hook") if options.remove else ("installed", "already installed")
     return _conclude(call, project, installed.path, installed.changed, done if installed.changed else had)
 
 
@@ -92,7 +92,9 @@ def _claude(call: Call, project: Project) -> int:
         with clear_errors():
             merged = merge(project, gate, BY_NAME, remove=call.options.remove, dry=call.options.dry_run)
     except UnreadableSettings as error:
-        raise CliError(clean_line(str(error), 400), "It stays as it is. Correct it by hand, then try again.") from None
+        raise CliError(
+            clean_line(str(error), 400), "The file was not changed. Correct it by hand, then try again."
+        ) from None
     except OSError as error:
         raise CliError(f"the settings cannot be written: {error.strerror}") from None
     if call.options.dry_run and call.json:
@@ -153,14 +155,14 @@ def _foretell(call: Call, project: Project) -> int:
     try:
         changes = would_change(project, remove=call.options.remove)
     except ForeignHook as error:
-        raise CliError(clean_line(str(error), 400), f"Look at it: {clean_line(str(path))}") from None
+        raise CliError(clean_line(str(error), 400), f"Check the file: {clean_line(str(path))}") from None
     if call.json:
         call.emit({"path": path, "dry_run": True, "changed": changes, "text": text})
     elif changes:
         call.print(f"would {'remove' if call.options.remove else 'write'} {clean_line(str(path))}")
         call.print(clean_block(text))
     else:
-        had = "no hook of ours at" if call.options.remove else "already installed:"
+        had = "no helix-tui hook at" if call.options.remove else "already installed:"
         call.print(f"nothing would change: {had} {clean_line(str(path))}")
     return 0
 

@@ -71,7 +71,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("count", nargs="?", default="1", metavar="N|OP", help="how many (default: 1), or one by its id")
     parser.add_argument("--id", metavar="OP", dest="entry", help="one change by its id, whoever made it")
     if command == "undo":
-        parser.add_argument("--to", metavar="OP", help="restore what was right after this change, whoever changed it")
+        parser.add_argument(
+            "--to", metavar="OP", help="restore the state right after this change, whoever changed it since"
+        )
     add_dry_run(parser)
 
 
@@ -108,7 +110,7 @@ def _read_count(call: Call) -> None:
     if options.count.startswith("op-"):
         options.entry, options.count = options.entry or options.count, "1"
     if not options.count.isdecimal() or int(options.count) < 1:
-        raise CliError("how many changes? at least one", f"For example: helix-tui {call.command} 2", 2)
+        raise CliError("the number of changes must be 1 or more", f"For example: helix-tui {call.command} 2", 2)
     options.count = int(options.count)
 
 
@@ -146,7 +148,7 @@ def _chosen(call: Call, curator: Curator) -> list[JournalEntry] | None:
     history = curator.history()
     entry = history.get(wanted)
     if entry is None:
-        raise CliError(f"the journal has no {clean_line(wanted, 60)}", "`helix-tui journal` lists what it has.")
+        raise CliError(f"the journal has no {clean_line(wanted, 60)}", "`helix-tui journal` lists its entries.")
     return [history.root(entry)] if options.entry else list(history.back_to(entry.id))
 
 
@@ -286,7 +288,7 @@ def _journal(call: Call) -> int:
     if options.id:
         entry = history.get(options.id)
         if entry is None:
-            raise CliError(f"the journal has no {clean_line(options.id, 60)}", "`helix-tui journal` lists what it has.")
+            raise CliError(f"the journal has no {clean_line(options.id, 60)}", "`helix-tui journal` lists its entries.")
         entries = [entry]
     else:
         entries = list(history.entries[-options.last :] if options.last > 0 else history.entries)[::-1]
@@ -306,7 +308,7 @@ def _journal(call: Call) -> int:
         if options.id:
             _print_entry(call, entry, mark)
     if not entries:
-        call.print("nothing has been changed from here yet")
+        call.print("no changes made with helix-tui yet")
     if history.left_out:
         call.note(f"{counted(history.left_out, 'older change')}: in {curator.journal.path} only")
     if history.dropped:
@@ -327,7 +329,7 @@ def _marks(curator: Curator) -> Mapping[str, EntryStatus]:
 def _line(entry: JournalEntry, mark: EntryStatus) -> str:
     age = format_age((now_ns() - entry.at) / NS)
     who = clean_line(entry.who.name, 20)
-    tail = {"final": "  no way back", "conflicted": "  changed since"}.get(mark.state, "")
+    tail = {"final": "  cannot be undone", "conflicted": "  changed since"}.get(mark.state, "")
     word = _WORDS.get(mark.state, mark.state)
     return f"{entry.id:<8} {age:>4}  {who:<10} {word:<10} {clean_line(entry.title, 160)}{tail}"
 

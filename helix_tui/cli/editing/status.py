@@ -19,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     if command == "claim":
         parser.add_argument("--assignee", default="", metavar="NAME", help="who claims it (default: as ddx decides)")
     elif command == "unclaim":
-        parser.add_argument("--force", action="store_true", help="even where a live worker is on it")
+        parser.add_argument("--force", action="store_true", help="even if a live worker has claimed it")
     elif command == "reopen":
         parser.add_argument("--reason", default="", metavar="TEXT", help="kept in the bead's history")
         parser.add_argument("--append-notes", default="", metavar="TEXT", help="added to its notes")

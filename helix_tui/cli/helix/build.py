@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "selector", nargs="?", default="", help="a ready bead's id, parent, spec-id, label, or part of its title"
     )
     parser.add_argument(
-        "--land-kept", action="store_true", help="go on where ddx may land a change that a review refused"
+        "--land-kept", action="store_true", help="continue even if ddx may land a change that a review refused"
     )
     add_agent_options(parser)
 
@@ -83,7 +83,7 @@ def _warn_of(call: Call, bead_id: str, kept: Attempt, *, rejects: bool) -> None:
     lands = f"ddx may land {kept.result_rev[:12]} as it is, without an agent"
     if kept.verdict.outcome == "refused":
         named = clean_line(bead_id, 80)
-        advice = f"If that is meant: helix-tui build {named} --land-kept"
+        advice = f"If that is what you want: helix-tui build {named} --land-kept"
         if rejects:
             advice += f". To attempt it afresh: helix-tui tracker update {named} --reject-preserved {kept.result_rev}"
         raise CliError(f"nothing was run: {lands}, and a review refused it", advice)

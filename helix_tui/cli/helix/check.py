@@ -30,7 +30,7 @@ from helix_tui.core.supervision.signals.focus_and_hold import EVERYTHING, drifte
 from helix_tui.core.supervision.stages.stage_run import command_of
 from helix_tui.core.supervision.stages.table import STAGES
 
-_ALONE = "`helix-tui check --no-model` shows what the facts say by themselves."
+_ALONE = "`helix-tui check --no-model` shows what the facts alone say."
 
 _ROLES = {"BUILD": "success", "WAIT": "waiting", "GUIDANCE": "attention", "BACKFILL": "warning", "STOP": "muted"}
 
@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     asking = parser.add_mutually_exclusive_group()
     asking.add_argument("--ask", action="store_true", help="ask an agent even where the facts decide")
-    asking.add_argument("--no-model", action="store_true", help="let only the facts decide")
+    asking.add_argument("--no-model", action="store_true", help="decide by the facts alone")
     parser.add_argument(
         "--acknowledge",
         nargs="*",

@@ -53,7 +53,7 @@ def markdown() -> Iterator[str]:
     """The lines of docs/outcomes.md."""
     yield "# What HELIX does with each result, and at each level"
     yield ""
-    yield "What `helix-tui help outcomes --markdown` prints. DDx decides how an attempt ended; HELIX decides what"
+    yield "`helix-tui help outcomes --markdown` prints this page. DDx decides how an attempt ended; HELIX decides what"
     yield "follows. Statuses are an open set: a word that is not in the table is shown as it is and never counts as"
     yield "success. The word alone does not decide: what git does not find on the branch has not landed."
     yield ""
@@ -108,10 +108,10 @@ _NOT_BY_ITSELF = frozenset(("run", "start", "stop", "build", "implement", "commi
 """Commands that a person asks for: agents do not begin them by themselves, and no session pays for them."""
 
 _HOW = {
-    "run": "For draining a queue prefer ddx's own loop: `ddx work`, or `ddx agent execute-loop` of April.",
-    "start": "For draining a queue prefer ddx's own loop: `ddx work`, or `ddx agent execute-loop` of April.",
-    "build": "For one bead prefer ddx itself: `ddx try ID`, or `ddx agent execute-bead ID` of April.",
-    "tracker": "It passes its arguments on to `ddx bead`; use that where ddx is installed.",
+    "run": "To drain a queue, prefer ddx's own loop: `ddx work`, or in April's ddx `ddx agent execute-loop`.",
+    "start": "To drain a queue, prefer ddx's own loop: `ddx work`, or in April's ddx `ddx agent execute-loop`.",
+    "build": "For one bead, prefer ddx itself: `ddx try ID`, or in April's ddx `ddx agent execute-bead ID`.",
+    "tracker": "It passes its arguments on to `ddx bead`; use that directly where ddx is installed.",
 }
 
 _ARGUMENTS = {
@@ -146,7 +146,7 @@ def _skill(name: str, row: CommandRow) -> Iterator[str]:
     yield "---"
     yield ""
     if row.alias_of:
-        yield f"The old name of `helix-{real}`; that skill says more."
+        yield f"The old name of `helix-{real}`; see that skill."
         yield ""
     text = ' "$ARGUMENTS"' if row.asks in ("request", "requirement", "goal") else " $ARGUMENTS"
     yield f"Run `helix-tui {real}{text}` in the project (`helix {real}` is the same) and report what it says."
@@ -168,7 +168,7 @@ def _skill(name: str, row: CommandRow) -> Iterator[str]:
 
 def _when(row: CommandRow) -> str:
     if row.alias_of:
-        return " Use it only where somebody asks for that name."
+        return " Use it only when asked for by this name."
     if row.group == "compatibility":
         return " A wrapper over ddx for people who are used to it."
     return ""
@@ -209,7 +209,7 @@ _KEY_OPTIONS = (
     ("--autonomy low|medium|high", "how much run and input decide on their own (HELIX_AUTONOMY)"),
     ("-s, --summary", "run: one line per event, with the lines of the log"),
     ("--max-cycles N, --review-every N, --review-threshold N", "run: when to stop, align, review"),
-    ("--no-auto-align, --no-auto-review, --no-focus", "run: what not to do on its own"),
+    ("--no-auto-align, --no-auto-review, --no-focus", "run: leave out alignment, reviews, or the focus on one epic"),
 )
 
 
@@ -225,7 +225,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--markdown",
         action="store_true",
-        help="every command with its options, as docs/commands.md; of outcomes, autonomy docs/outcomes.md",
+        help="print docs/commands.md, all commands with their options; for outcomes or autonomy, docs/outcomes.md",
     )
     parser.add_argument(
         "--skills", type=Path, metavar="FOLDER", help="write the skill of each HELIX command into this folder"
@@ -256,7 +256,7 @@ def run(call: Call) -> int:
         call.emit({"groups": groups, "aliases": {name: row.alias_of for name, row in ROWS.items() if row.alias_of}})
         return 0
     width = max(map(len, ROWS))
-    call.print("usage: helix-tui COMMAND [options]    (helix-tui --help lists curation and the console's own too)")
+    call.print("usage: helix-tui COMMAND [options]    (helix-tui --help also lists editing and console commands)")
     for group, names in grouped().items():
         call.print()
         call.print(call.paint(f"{HEADINGS[group]}:", "bold"))
@@ -292,7 +292,7 @@ def _reference() -> Iterator[str]:
     """The lines of docs/commands.md: every command, and the options that are its own."""
     yield "# Commands"
     yield ""
-    yield "What `helix-tui help --markdown` prints. Options that every command takes:"
+    yield "`helix-tui help --markdown` prints this page. Options that every command takes:"
     yield ""
     shared = load("help")[1]
     # `help` has three of its own

@@ -80,7 +80,7 @@ def _request(call: Call) -> int:
                 raise CliError(f"a person refused it ({need})", "Run the command again; it will ask again.") from None
             raise CliError(
                 f"autonomy low: a person must approve it first ({need})",
-                f"`helix-tui input --answer {need.question_id} yes`, then give the command again.",
+                f"`helix-tui input --answer {need.question_id} yes`, then run the command again.",
             ) from None
         values = {"request": call.options.request, "autonomy": level, **known_of(curator)}
         done = perform(curator.project, delegate, stage, values, agent_choice, f"input-{call.now}")

@@ -43,7 +43,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument("--filter", metavar="QUERY", default="", help="like: kind:proposals waits>3d blocks>=1 text")
     parser.add_argument(
-        "--watch", action="store_true", help="keep running: a line, or with --json a document, per change"
+        "--watch", action="store_true", help="keep running: print a line per change, or with --json a document"
     )
     parser.add_argument("--every", type=float, default=2.0, metavar="SECONDS", help="with --watch: how often to look")
     parser.add_argument("--snooze", nargs="+", metavar="KEY", help="snooze these, by their key in --json")
@@ -128,7 +128,9 @@ def _put_off(call: Call, reader: NeedsReader, split: SplitNeeds) -> bool:
     unknown = next((key for key in keys if key not in every), "")
     # checked before anything is written: all of the keys are put off or none
     if unknown:
-        raise CliError(f"nothing waiting has the key “{clean_line(unknown, 80)}”", "`helix-tui needs --json`", 2)
+        raise CliError(
+            f"nothing waiting has the key “{clean_line(unknown, 80)}”", "`helix-tui needs --json` lists the keys.", 2
+        )
     project, gate, until = reader.curator.project, reader.curator.gate, _until(call)
     if call.options.dry_run:
         _foretell(call, keys, until)

@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         parser.add_argument(
             "--after-bead", action="store_true", help="finish the current bead first; without it ddx is interrupted"
         )
-        parser.add_argument("--dry-run", action="store_true", help="name the process it would end, without ending it")
+        parser.add_argument("--dry-run", action="store_true", help="name the process it would end; end nothing")
         return
     parser.add_argument("--max-cycles", type=_number, default=0, metavar="N", help="completed cycles; 0: no limit")
     parser.add_argument(
@@ -63,7 +63,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=_number,
         default=THRESHOLD,
         metavar="N",
-        help="review no change below N lines and 3 files, and say which (default: every success is reviewed)",
+        help="skip reviews of changes below N lines and 3 files, and list them (default: review every success)",
     )
     parser.add_argument("--no-auto-align", action="store_true", help="inject no alignment and do not run ALIGN")
     parser.add_argument("--no-auto-review", action="store_true", help="inject no reviews")
@@ -75,7 +75,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--no-context",
         action="store_true",
-        help="tell agents neither stance nor context: nothing is written into the bead that ddx picks",
+        help="give agents neither stance nor context: nothing is written into the bead that ddx picks",
     )
     parser.add_argument("--ephemeral", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("-s", "--summary", action="store_true", help="one line per event, the rest in the log")
@@ -247,10 +247,10 @@ def _start(call: Call) -> int:
     if call.options.dry_run:
         return show_dry_run(call, [words])
     if call.read_only:
-        raise CliError("nothing was started: this was called with --read-only")
+        raise CliError("nothing was started: --read-only is set", "Run it without --read-only.")
     started = start_run(project, words)
     if started.code:
-        fix = f"What it printed: {started.log}"
+        fix = f"Its output: {started.log}"
         raise CliError(f"the run ended at once: {clean_line(started.trouble, 600)}", fix, started.code)
     if call.json:
         call.emit({"pid": started.pid, "log": str(started.log), "active": started.code is None})
@@ -291,11 +291,13 @@ def _stop(call: Call) -> int:
     if call.options.dry_run:
         return _foretell_stop(call, project, active_run(project))
     if call.read_only:
-        raise CliError("nothing was stopped: this was called with --read-only")
+        raise CliError("nothing was stopped: --read-only is set", "Run it without --read-only.")
     try:
         ending = stop_run(project, now=not call.options.after_bead)
     except PermissionError:
-        raise CliError("the active run belongs to somebody else", "Ask them, or somebody who may stop it.") from None
+        raise CliError(
+            "the active run belongs to another user", "Ask them to stop it, or stop it as that user."
+        ) from None
     said = {
         "none": "no active run (no PID file)",
         "stale": f"stale PID file removed (pid={ending.pid} was not running)",

@@ -23,9 +23,9 @@ __all__ = ["clear_errors", "curator_of"]
 
 def add_agent_options(parser: argparse.ArgumentParser, *, dry_run: bool = True) -> None:
     """Who does the work, and how."""
-    group = parser.add_argument_group("who does it")
+    group = parser.add_argument_group("the agent that does the work")
     group.add_argument(
-        "--agent", "--harness", dest="agent", default="", metavar="NAME", help="the harness that ddx is to use"
+        "--agent", "--harness", dest="agent", default="", metavar="NAME", help="the harness that ddx starts"
     )
     for name in ("claude", "codex", "ddx-agent", "embedded", "forge"):
         group.add_argument(f"--{name}", dest="agent", action="store_const", const=name, help=argparse.SUPPRESS)

@@ -114,8 +114,8 @@ def _refuse_missing(curator: Curator, stage: Stage, word: str) -> None:
     near = ", ".join(clean_line(name, 80) for name in missing.near)
     raise CliError(
         f"cannot {stage.name} {clean_line(word, 120)}: {missing.why}",
-        (f"Near it: {near}. " if near else "`helix-tui queue` lists the beads. ")
-        + f"Without a scope {'the last commit' if stage.scope != WORD else 'the whole repository'} is meant.",
+        (f"Similar: {near}. " if near else "`helix-tui queue` lists the beads. ")
+        + f"Without a scope the scope is {'the last commit' if stage.scope != WORD else 'the whole repository'}.",
     )
 
 
@@ -138,7 +138,7 @@ def conclude(call: Call, curator: Curator, done: StageOutcome, level: Level, *, 
     """Raise what a stage leaves to a person, tell how it ended, and say what the command exits with."""
     raised = raise_from(curator, questions_of(curator), done, level)
     for question in raised:
-        call.note(f"helix: asks ({question.id}, {question.kind}): {clean_line(question.text, 400)}")
+        call.note(f"helix: question ({question.id}, {question.kind}): {clean_line(question.text, 400)}")
     code = report(call, done, governing=governing)
     return code or (1 if any(question.stops for question in raised) else 0)
 

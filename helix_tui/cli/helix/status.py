@@ -55,7 +55,7 @@ def _forget_dead(call: Call, project: Project) -> None:
     with suppress(OSError):
         dead = forget_dead(project)
         if dead is not None:
-            call.note(f"helix: removed the pid file of a run that is gone (pid {dead.pid})")
+            call.note(f"helix: removed the pid file of a run that has ended (pid {dead.pid})")
 
 
 def _print_status(call: Call, document: dict[str, Any], counts: QueueCounts, refused: Shut | None) -> None:
@@ -200,7 +200,7 @@ def _recover(call: Call) -> int:
         left = (*find_orphans(queue_state, curator.project), *find_dead_claims(queue_state, curator.project))
         orphans = [each for each in left if not wanted or each.bead_id in wanted]
         if not orphans:
-            raise CliError("no claim of a dead process here", "`helix-tui stuck` says why the rest does not move.")
+            raise CliError("no claim of a dead process here", "`helix-tui stuck` says why other beads are stuck.")
         if call.options.dry_run:
             return show_dry_run(call, [("ddx", "bead", "update", each.bead_id, "--unclaim") for each in orphans])
         done = recover(curator, orphans)
@@ -227,7 +227,7 @@ def _next(call: Call) -> int:
             | {"refused": present.shut.record() if present.shut is not None else None}
         )
     elif present.shut is not None:
-        raise CliError(f"nothing is next: {present.shut.short}", present.shut.fix)
+        raise CliError(f"no bead is next: {present.shut.short}", present.shut.fix)
     elif first is None:
         call.print("no ready issues")
     else:

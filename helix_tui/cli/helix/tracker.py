@@ -75,7 +75,7 @@ def run(call: Call) -> int:
     """Hand the words on to ddx, and what it prints to the terminal, with its exit code."""
     words = list(call.options.words)
     if not words:
-        raise CliError("tracker wants a command", "`helix-tui tracker help` lists what ddx has.", exit_code=2)
+        raise CliError("tracker needs a command", "`helix-tui tracker help` lists what ddx has.", exit_code=2)
     words = ["--help"] if words == ["help"] else words
     if call.json and "--json" not in words:
         words.append("--json")

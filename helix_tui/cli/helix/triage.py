@@ -23,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--superseded-by", default="", metavar="ID")
     parser.add_argument("--replaces", default="", metavar="ID")
     parser.add_argument("--execution-eligible", default="", choices=("true", "false"), help="default: from its phase")
-    parser.add_argument("--silent", action="store_true", help="print nothing but the id and errors")
+    parser.add_argument("--silent", action="store_true", help="print only the id and errors")
 
 
 def run(call: Call) -> int:

@@ -47,7 +47,7 @@ def inject(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
     if not options.bead:
         if not options.objective.strip() and not options.files:
-            raise CliError("say what to do", "`helix-tui memory inject --objective TEXT`, or --bead ID", 2)
+            raise CliError("no objective was given", "Pass --objective TEXT, --files, or --bead ID.", 2)
         record = not (options.dry_run or call.read_only)
         return _choose(call, memory, options.objective, record=record).document()
     with clear_errors():
@@ -177,7 +177,7 @@ def answer(call: Call, writes: bool) -> int:
     """
     verb = call.options.verb
     if writes and call.read_only:
-        raise CliError(f"memory {verb} changes the memory", "Run it without --read-only.")
+        raise CliError(f"memory {verb} would change the memory, and --read-only is set", "Run it without --read-only.")
     try:
         with _database(call) as path, _open(call, writes, path) as memory:
             if verb in _COMPARES and not memory.read_only and memory.path.exists():
@@ -342,7 +342,7 @@ def _similar(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
     text = options.trigger or options.named_trigger
     if not text.strip():
-        raise CliError("say what to compare with", "`helix-tui memory similar-recent TEXT`", 2)
+        raise CliError("no text to compare with", "For example: helix-tui memory similar-recent TEXT", 2)
     found = memory.similar_recent(text, options.threshold, options.days, options.type)
     return {"mode": memory.mode, "detail": memory.detail, "similar": [each.document() for each in found]}
 

@@ -98,7 +98,7 @@ def workspace_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--verified",
         choices=("passed", "failed"),
-        help="with close: how VERIFY ended, where it cannot be run from here",
+        help="with close: how VERIFY ended, if it cannot be run here",
     )
     parser.add_argument(
         "--timeout", type=float, default=VERIFY_TIMEOUT_S, metavar="S", help="with close: seconds that VERIFY may take"
@@ -188,7 +188,7 @@ def exploration(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options, plans = call.options, Plans(memory)
     if options.action == "add":
         if not options.objective.strip():
-            raise CliError("say what the exploration was for", "--objective TEXT", 2)
+            raise CliError("no objective was given", "Pass --objective TEXT.", 2)
         return {"exploration": plans.add_exploration(options.objective, _read(options.file)).document()}
     return {"explorations": [each.document() for each in plans.explorations()]}
 
@@ -203,11 +203,11 @@ def workspace(call: Call, memory: MemoryStore) -> dict[str, Any]:
         task = next((each for each in found.tasks if each.seq == options.seq), None)
         if task is None:
             seqs = ", ".join(each.seq for each in found.tasks)
-            raise CliError(f"plan {found.id} has no task “{clean_line(options.seq, 40)}”", f"It has: {seqs}.", 2)
+            raise CliError(f"plan {found.id} has no task “{clean_line(options.seq, 40)}”", f"Its tasks: {seqs}.", 2)
         opened = plans.open_workspace(found, task, root=locate(call).root)
         return {"workspace": opened.document()}
     if options.number is None:
-        raise CliError("say which workspace", "`helix-tui memory workspace` lists them.", 2)
+        raise CliError("no workspace was given", "`helix-tui memory workspace` lists them.", 2)
     shown = plans.workspace(options.number)
     if shown is None:
         raise CliError(f"no workspace {options.number}", "`helix-tui memory workspace` lists them.")
@@ -256,7 +256,7 @@ def _plan(plans: Plans, number: int | None) -> MemoryPlan:
 def _read(name: str | None) -> Any:
     """A JSON document from a file or from stdin."""
     if not name:
-        raise CliError("name the file", "--file FILE, or --file - for stdin", 2)
+        raise CliError("no file was given", "Pass --file FILE, or --file - for stdin.", 2)
     try:
         if name == "-":
             raw = sys.stdin.buffer.read(MAX_DOCUMENT + 1)
@@ -304,7 +304,7 @@ def print_plan(call: Call, document: dict[str, Any]) -> Iterator[str]:
             yield call.paint(f"cannot be undone: {_why_not(document)}", "warning")
         yield call.paint("nothing was changed (--dry-run)", "muted")
     if document.get("plans") == []:
-        yield "no plan is stored: `helix-tui memory plan add --file plan.json`"
+        yield "no plan stored yet: `helix-tui memory plan add --file plan.json` adds one"
 
 
 def _way_back(document: dict[str, Any]) -> str:
@@ -439,7 +439,11 @@ def _add(call: Call, kept: Proposals) -> dict[str, Any]:
     options = call.options
     said = {name: clean_line(getattr(options, name), 600).strip() for name in ("trigger", "resolution", "attempt")}
     if missing := [f"--{name}" for name, text in said.items() if len(text) < (1 if name == "attempt" else 10)]:
-        raise CliError(f"the rest: {', '.join(missing)}", "A situation, what to do in it, and the attempt.", 2)
+        raise CliError(
+            f"missing or too short: {', '.join(missing)}",
+            "Give the situation and what to do in it, 10 characters or more each, and the attempt.",
+            2,
+        )
     reason = f"proposed by {clean_line(os.environ.get('USER') or 'an agent', 60)}"
     lesson = Proposal(0, said["attempt"], options.bead, options.type, said["trigger"], said["resolution"], reason)
     added = kept.add(lesson)
@@ -463,7 +467,7 @@ def _chosen(words: list[str], waiting: list[Proposal]) -> list[Proposal]:
     by_number = {str(each.id): each for each in waiting}
     unknown = [word for word in words if word not in by_number]
     if unknown or not words:
-        what = f"no lesson {clean_line(unknown[0], 40)} waits" if unknown else "say which lessons"
+        what = f"no lesson {clean_line(unknown[0], 40)} waits" if unknown else "no lesson was given"
         raise CliError(what, "`helix-tui memory proposals` numbers them; `all` names all.", 2)
     return [by_number[word] for word in words]
 
@@ -471,7 +475,7 @@ def _chosen(words: list[str], waiting: list[Proposal]) -> list[Proposal]:
 def print_learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
     """``learn`` for people."""
     for each in document["attempts"]:
-        verdict = each["verdict"] or "says nothing"
+        verdict = each["verdict"] or "no verdict"
         role = {"passed": "success", "failed": "error"}.get(verdict, "muted")
         yield f"{call.paint(verdict, role)}  {clean_line(each['title'], 80)}  {clean_line(each['why'], 120)}"
         if each["injected"]:
@@ -499,7 +503,7 @@ def print_proposals(call: Call, document: dict[str, Any]) -> Iterator[str]:
     if document.get("done"):
         yield f"{clean_line(document['done']['title'], 200)} · `helix-tui memory undo` undoes it"
     for why in document.get("refused", ()):
-        yield call.paint(f"not taken: {clean_line(why, 200)}", "warning")
+        yield call.paint(f"not accepted: {clean_line(why, 200)}", "warning")
     for each in document["proposals"]:
         yield f"{each['id']:>4}  {each['type']:<8}  {clean_line(each['trigger'], 200)}"
         yield call.paint(f"      {clean_line(each['resolution'], 200)}", "muted")

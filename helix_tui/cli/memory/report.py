@@ -32,7 +32,9 @@ def edit(call: Call, memory: MemoryStore) -> dict[str, Any]:
     options = call.options
     change = MemoryEdit(options.trigger, options.resolution, options.type, options.source, options.revision)
     if change == MemoryEdit():
-        raise CliError("say what to correct", "Give --resolution, --trigger, --type, --source or --revision.", 2)
+        raise CliError(
+            "nothing to correct was given", "Give --resolution, --trigger, --type, --source or --revision.", 2
+        )
     if _looks(call):
         return _document(memory.edit(options.name, change, apply=False).document(), None)
     memory_change, done = MemoryChanges(memory).edit(options.name, change)
@@ -89,7 +91,7 @@ def print_corrected(call: Call, document: dict[str, Any]) -> Iterator[str]:
 
 def print_removed(call: Call, document: dict[str, Any]) -> Iterator[str]:
     """``remove`` for people."""
-    word = "removed" if document["applied"] else "would go"
+    word = "removed" if document["applied"] else "would be removed"
     for name in document["candidates"]:
         yield f"{word}  {clean_line(name)}"
     yield counted(len(document["candidates"]), "memory", "memories")
@@ -206,7 +208,7 @@ def _injected(call: Call, document: Document) -> Iterator[str]:
 
 def _credited(call: Call, document: Document) -> Iterator[str]:
     if document["duplicate"]:
-        yield "counted before: nothing was changed"
+        yield "already counted: nothing was changed"
         return
     kind = f"verified: {document['verdict']}" if document["verified"] else "unverified, kept apart"
     yield f"helped {document['helped']}, did not {document['unhelpful']} ({kind})"
@@ -268,7 +270,7 @@ def _suggested(call: Call, document: Document) -> Iterator[str]:
 
 
 def _pruned(call: Call, document: Document) -> Iterator[str]:
-    word = "removed" if document["applied"] else "would go"
+    word = "removed" if document["applied"] else "would be removed"
     for name in document["candidates"]:
         yield f"{word}  {clean_line(name)}"
     now = "remain" if document["applied"] else "are there"
@@ -370,7 +372,7 @@ def _database(project: Project, loaded: Loaded) -> DoctorCheck:
         f" ({health.with_verified_feedback} verified), {counted(health.injections, 'injection')}"
     )
     if damage != "ok":
-        return DoctorCheck("database", False, f"{detail}; damaged: {damage}", "Put a backup in its place.")
+        return DoctorCheck("database", False, f"{detail}; damaged: {damage}", "Replace it with a backup.")
     if health.without_vector:
         return DoctorCheck(
             "database",

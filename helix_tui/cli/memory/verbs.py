@@ -122,7 +122,7 @@ def _edge(parser: argparse.ArgumentParser) -> None:
         "--type",
         dest="rel_type",
         required=True,
-        help="co_occurs, causes, solves or similar; led_to and supersedes are taken too",
+        help="co_occurs, causes, solves or similar; led_to and supersedes are accepted too",
     )
     parser.add_argument("--weight", type=float, default=1.0)
 
@@ -157,7 +157,9 @@ def _chunk(parser: argparse.ArgumentParser) -> None:
 
 
 def _consolidate(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--threshold", type=float, default=0.9, help="cosine similarity from which two are merged")
+    parser.add_argument(
+        "--threshold", type=float, default=0.9, help="cosine similarity at which two memories are merged"
+    )
 
 
 def _similar(parser: argparse.ArgumentParser) -> None:
@@ -193,11 +195,11 @@ def _inject(parser: argparse.ArgumentParser) -> None:
 
 def _list(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--type", default=None)
-    parser.add_argument("--limit", type=int, default=0, help="this many of the newest (default: all)")
+    parser.add_argument("--limit", type=int, default=0, help="only the newest N (default: all)")
 
 
 def _embed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--limit", type=int, default=0, help="at most this many (default: all)")
+    parser.add_argument("--limit", type=int, default=0, help="at most N (default: all)")
 
 
 def _learn(parser: argparse.ArgumentParser) -> None:
@@ -255,15 +257,15 @@ VERBS = {
     "supersede": _Verb("replace one memory by another", _supersede),
     "list": _Verb("all memories, newest first", _list),
     "inject": _Verb("print what an agent should know, and record it in the ledger", _inject),
-    "feedback": _Verb("count what an outcome says about what was shown", _feedback, writes=True),
+    "feedback": _Verb("record an outcome for the memories that were shown", _feedback, writes=True),
     "edge": _Verb("relate two memories", _edge, writes=True),
     "relate": _Verb("relate two memories", _edge, writes=True),
     "edges": _Verb("relations of a memory, or all", _edges),
-    "connected": _Verb("what relations lead to", _connected),
+    "connected": _Verb("memories reached through relations", _connected),
     "suggest-edges": _Verb("relations that may be worth adding", _suggest),
     "similar-recent": _Verb("memories of the last days that resemble a text", _similar),
     "chunk": _Verb("remember how a task succeeded", _chunk, writes=True),
-    "assess": _Verb("continue an approach, change it, or ask", _assess),
+    "assess": _Verb("advise whether to continue an approach, change it, or ask", _assess),
     "decay": _Verb("list what is dormant", _decay),
     "prune": _Verb("remove memories that do not help", _prune),
     "consolidate": _Verb("merge memories that say nearly the same", _consolidate, writes=True),

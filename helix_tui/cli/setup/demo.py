@@ -145,10 +145,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument("--headless", action="store_true", help="no console: drain the queue and print a summary")
     parser.add_argument("--seconds", type=float, metavar="N", help="end after N seconds")
-    parser.add_argument("--tour", action="store_true", help="with a tour of two minutes: what is where, key by key")
+    parser.add_argument("--tour", action="store_true", help="start with a two-minute tour, key by key")
     parser.add_argument("--keep", action="store_true", help="leave the project on disk afterwards")
     parser.add_argument("--era", choices=("april", "head"), default="head", help="the DDx release that it simulates")
-    parser.add_argument("--torn-line", action="store_true", help="with a line in the tracker that a crash cut off")
+    parser.add_argument("--torn-line", action="store_true", help="with a tracker line that a crash cut off")
     console.add_arguments(parser)
 
 

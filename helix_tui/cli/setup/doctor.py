@@ -117,9 +117,9 @@ def _documents(project: Project, ddx: Ddx, dialect: Dialect) -> DoctorCheck:
     if documents.source != "ddx":
         return DoctorCheck("documents", True, f"{counted}; {documents.note}")
     if not documents.differences:
-        return DoctorCheck("documents", True, f"{counted}, the same for ddx and for our own reader")
+        return DoctorCheck("documents", True, f"{counted}, the same in ddx and in helix-tui's own reader")
     few = "; ".join(documents.differences[:3])
-    fix = "No action needed: ddx's own graph is used. Please report it with `helix-tui doc graph --own --json`."
+    fix = "Nothing to do: helix-tui uses ddx's graph. Please report it with `helix-tui doc graph --own --json`."
     return DoctorCheck("documents", None, f"{len(documents.differences)} differences: {few}", fix)
 
 
@@ -136,7 +136,7 @@ def compare(ours: Sequence[str], theirs: Sequence[str]) -> DoctorCheck:
                      f"{theirs[first]} there")  # fmt: skip
     detail = "; ".join(filter(None, parts))
     return DoctorCheck(
-        "readiness", False, detail, "Trust ddx's answer, and please report it with `helix-tui queue --json`."
+        "readiness", False, detail, "Trust ddx's answer, and please report this with `helix-tui queue --json`."
     )
 
 
@@ -440,7 +440,7 @@ def _work_tree(project: Project) -> Iterator[DoctorCheck]:
             "work tree",
             False,
             f"{counted(len(found), 'file')} not committed: {some}{more}",
-            "ddx since May 2026 starts no attempt beside such changes, ddx of April commits them with the "
+            "ddx since May 2026 starts no attempt beside such changes; ddx of April commits them with the "
             "next attempt. Commit them, or `git stash --include-untracked`.",
         )
     else:
@@ -450,7 +450,7 @@ def _work_tree(project: Project) -> Iterator[DoctorCheck]:
         folders = " ".join(sorted({path.split("/")[0] for path in ours}))
         detail = f"git tracks {counted(len(ours), 'file')} that helix-tui changes: {clean_line(ours[0], 80)}"
         fix = f"`git rm -r --cached {folders}`, and commit that; the files stay."
-        yield DoctorCheck("files of ours", False, detail, fix)
+        yield DoctorCheck("helix-tui's files", False, detail, fix)
 
 
 def _tracker(project: Project, tracker: Tracker) -> DoctorCheck:
@@ -478,7 +478,7 @@ def _archive(project: Project) -> Iterator[DoctorCheck]:
     """What of ddx's archive cannot be read."""
     archive = read_archive(project.archive_file)
     if archive.problem:
-        yield DoctorCheck("archive", False, archive.problem, "What it holds is neither counted nor found.")
+        yield DoctorCheck("archive", False, archive.problem, "Its content is neither counted nor found.")
     elif archive.dropped:
         yield DoctorCheck("archive", False, archive.unread, "Their content is neither counted nor found.")
 
@@ -497,14 +497,14 @@ def _queue(present: Present) -> Iterator[DoctorCheck]:
         said = f"{counted(waiting, 'bead waits', 'beads wait')} for {len(missing)} not in the tracker"
         away = len(find_archived(present.project.archive_file, missing))
         said += f", {away} of them archived" if away else ""
-        fix = "They are never ready, and ddx does not report it: `helix-tui queue --json`, under dangling."
+        fix = "They never become ready, and ddx does not report them: `helix-tui queue --json`, under dangling."
         yield DoctorCheck("dependencies", False, said, fix)
     if queue.graph.cycles:
         yield DoctorCheck(
             "cycles",
             False,
             counted(len(queue.graph.cycles), "dependency cycle"),
-            "`helix-tui queue --json` lists them under cycles; take one edge out of each.",
+            "`helix-tui queue --json` lists them under cycles; remove one edge from each.",
         )
     held, free, lost = gone(present.runs, queue)
     at_work = f"{len(beads_at_work(present.runs))} at work"

@@ -86,7 +86,7 @@ def _reply(call: Call, raw: bytes, *, patience: float = BUSY_SECONDS) -> dict[st
 
     event = call.options.event
     if event not in HOOKS:
-        call.note(f"helix-tui hook: no event “{clean_line(event, 60)}”; there are: {', '.join(HOOKS)}")
+        call.note(f"helix-tui hook: no event “{clean_line(event, 60)}”; events: {', '.join(HOOKS)}")
         return {}
     hook_message = read_hook_message(raw) if 0 < len(raw) <= MAX_STDIN else None
     if hook_message is None:

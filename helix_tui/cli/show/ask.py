@@ -137,7 +137,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--check-trees",
         action="store_true",
-        help="check the trees that the repository keeps against docs/knowledge/dag-node-schema.md; 1: one is broken",
+        help="check the repository's trees against docs/knowledge/dag-node-schema.md; exit code 1 if one is broken",
     )
     parser.add_argument("--trace-out", metavar="FILE", type=Path, help="write the run as JSON lines")
 
@@ -179,7 +179,7 @@ def run(call: Call) -> int:
         try:
             AskHistory(project.helix_dir).save(document, call.now)
         except OSError as error:
-            call.note(f"helix-tui ask: the run is not kept: {error.strerror}")
+            call.note(f"helix-tui ask: the run could not be saved: {error.strerror}")
     if options.trace_out is not None and options.dry_run:
         call.note(f"{options.trace_out} is not written (--dry-run)")
     elif options.trace_out is not None:
@@ -216,7 +216,7 @@ def _work(call: Call, project: Project) -> WorkReader:
 def _serve(call: Call) -> int:
     """Serve agents until they have had enough."""
     if call.options.question:
-        raise CliError("--serve takes no question", "Leave out the question: agents ask.", 2)
+        raise CliError("--serve takes no question", "Leave out the question: agents ask the questions.", 2)
 
     gc.enable()  # turned off for commands that end at once
     project = locate(call)
@@ -260,7 +260,7 @@ def _model(call: Call, project: Project) -> AskModel | None:
     try:
         command = find_model(project, call.ddx, who, command=options.model_command or "", seconds=options.model_timeout)
     except ValueError as error:
-        raise CliError(f"the model command cannot be read: {error}", "See its quotes.", 2) from None
+        raise CliError(f"the model command cannot be parsed: {error}", "Check its quotation marks.", 2) from None
     except DdxError as error:
         call.note(f"helix-tui ask: no model: {error.message}")
         return None
@@ -346,7 +346,7 @@ def _model_line(document: Mapping[str, Any]) -> str:
     spent = f", {sum(tokens):,} tokens" if tokens else ""
     cost = f", ${model['cost_usd']:.4f}" if model["cost_usd"] is not None else ""
     why = clean_line(document["tool_results_fallback_reason"], 160)
-    return f"model {name}{spent}{cost}{f', not taken: {why}' if why else ''}"
+    return f"model {name}{spent}{cost}{f', not used: {why}' if why else ''}"
 
 
 MAX_ITEMS = 50
@@ -380,7 +380,7 @@ def serve(session: AskSession) -> int:
     def search(query: str, limit: int = 10) -> dict[str, Any]:
         """Find passages of the repository for some words, best first: code, documents, beads, memories, commits."""
         if not query.strip():
-            raise ToolError("there is no word to search for")
+            raise ToolError("the search has no words")
         try:
             return session.search(query[:MAX_QUESTION], max(1, min(limit, MAX_ITEMS)))
         except NotAskable as error:
@@ -389,7 +389,7 @@ def serve(session: AskSession) -> int:
     def ask(question: str, follows: str = "") -> dict[str, Any]:
         """Answer a question from the repository and its records, each sentence with its source."""
         if not question.strip():
-            raise ToolError("there is no question: ask in a whole sentence")
+            raise ToolError("the question is empty: ask in a whole sentence")
         try:
             return brief_document(*session.ask(question[:MAX_QUESTION], follows=follows))
         except NotAskable as error:

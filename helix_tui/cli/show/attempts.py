@@ -39,7 +39,7 @@ ROLES: dict[Outcome, str] = {"landed": "success", "kept_aside": "attention", "re
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
-    parser.add_argument("--bead", metavar="ID", help="of this bead only")
+    parser.add_argument("--bead", metavar="ID", help="only attempts on this bead")
     add_since(parser)
 
 
@@ -186,7 +186,7 @@ def _last_landing(call: Call, found: SinceLanding, titles: dict[str, str]) -> li
     if not found.attempts:
         return []
     landed = found.describe_landed(titles.get(found.landed.bead_id, "") if found.landed else "", call.now)
-    return [f"landed last: {landed}", f"since then: {found.describe_attempts()}"]
+    return [f"last landed: {landed}", f"since then: {found.describe_attempts()}"]
 
 
 def _cells(call: Call, attempt: Attempt) -> list[str]:

@@ -191,7 +191,7 @@ def _dimensions(call: Call) -> list[str]:
         raise CliError(
             f"--by {clean_line(call.options.by, 60)!r}: no dimension is called "
             f"{clean_line(', '.join(unknown), 60) or 'nothing'}",
-            f"There are: {', '.join(DIMENSIONS)}.",
+            f"Dimensions: {', '.join(DIMENSIONS)}.",
             2,
         )
     return list(dict.fromkeys(names))
@@ -259,7 +259,7 @@ def failing_document(each: Failing) -> dict[str, Any]:
 
 
 def comparison_document(each: ModelComparison) -> dict[str, Any]:
-    """Whether a cheaper model would have sufficed on one kind of bead."""
+    """Whether a cheaper model would have been enough on one kind of bead."""
     return {
         "kind": each.kind,
         "dearer": cell_document(each.dearer),
@@ -304,7 +304,7 @@ def _listing(
         lines += ["", call.paint("keeps failing", "bold"), *_failing_lines(lost)]
     better = [each for each in models if each.verdict in ("as good", "better") and (each.saved or 0) > 0]
     if better:
-        lines += ["", call.paint("a cheaper model would have sufficed", "bold"), *map(said, better)]
+        lines += ["", call.paint("a cheaper model would have been enough", "bold"), *map(said, better)]
     for batch in tried:
         lines += [
             "",
@@ -346,7 +346,7 @@ def _burn_lines(spent: Burn) -> list[str]:
         lines.append(f"{newest.key[0][1]}: {_sum(newest)}, and nothing since")
     if spent.left is not None and spent.open_beads:
         each = format_usd(spent.recent.cost_per_landed)
-        lines.append(f"{each} a landed bead: the {spent.open_beads:,} open ones would cost {format_usd(spent.left)}")
+        lines.append(f"{each} per landed bead: the {spent.open_beads:,} open ones would cost {format_usd(spent.left)}")
     return lines
 
 
@@ -375,6 +375,6 @@ def said(each: ModelComparison) -> str:
     return clean_line(
         f"{each.kind}: {cheaper} lands {percent(each.cheaper.landed.rate)} of {each.cheaper.n:,} at "
         f"{per_landed(each.cheaper)}, {dearer} {percent(each.dearer.landed.rate)} of {each.dearer.n:,} at "
-        f"{per_landed(each.dearer)}: {format_usd(each.saved)} less for each that lands",
+        f"{per_landed(each.dearer)}: {format_usd(each.saved)} less per landed bead",
         300,
     )

@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--view", metavar="NAME", default="", help="a saved view: its filter and order")
     parser.add_argument("--archived", action="store_true", help="list the beads of ddx's archive too")
     parser.add_argument(
-        "--era", choices=("auto", "april", "head"), default="auto", help="one readiness rule for all beads"
+        "--era", choices=("auto", "april", "head"), default="auto", help="use one readiness rule for all beads"
     )
 
 
@@ -60,7 +60,7 @@ def filter_of_view(name: str) -> str:
     view = book.named(name)
     if view is None:
         known = ", ".join(f"“{clean_line(each.name, 40)}”" for each in book.views)
-        raise CliError(f"no view is called “{clean_line(name, 40)}”", f"There are: {known}.", 2)
+        raise CliError(f"no view is called “{clean_line(name, 40)}”", f"Saved views: {known}.", 2)
     return view.filter
 
 

@@ -1,4 +1,4 @@
-"""``helix-tui why ID``: why a bead is or is not next, and what closing it makes ready."""
+"""``helix-tui why ID``: why a bead is or is not next, and what closing it would make ready."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of this command."""
     parser.add_argument("id", metavar="ID", help="a bead id, or the beginning or end of one")
     parser.add_argument(
-        "--era", choices=("auto", "april", "head"), default="auto", help="one readiness rule for all beads"
+        "--era", choices=("auto", "april", "head"), default="auto", help="use one readiness rule for all beads"
     )
 
 

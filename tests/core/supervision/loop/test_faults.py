@@ -206,7 +206,7 @@ def test_a_pid_file_is_believed_only_as_far_as_the_lock_bears_it_out(stage: Stag
     looked = world.process("status", "--read-only")
     assert pid_file.exists(), looked.stderr
     told = world.process("status")
-    assert f"removed the pid file of a run that is gone (pid {os.getpid()})" in told.stderr
+    assert f"removed the pid file of a run that has ended (pid {os.getpid()})" in told.stderr
     assert not pid_file.exists()
 
 
