@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""Stands behind a real ddx as `claude`: does what a word says, and speaks as ddx's harness expects.
+"""Stands behind a real ddx as `claude` or `codex`: does what a word says, and speaks as ddx's harness expects.
 
 `$HOME/mode` is the word (a bead whose title has `[word]` gets that one), `$HOME/verdict` what a review says
 (of a bead with `[block]`: BLOCK; with `[mute]`: BLOCK without a word on why), `$HOME/pace` how many seconds
 the work takes at least. Each call becomes one line of `$HOME/calls.jsonl`: kind, title, bead, whether HELIX's
-context was in its prompt, tokens, cost, pid; what never tells its cost has none. It reaches no network.
+context was in its prompt, tokens, cost, pid, who was called; what never tells its cost has none. It reaches no
+network.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ COST_USD, IN, OUT, CACHED = 0.0421, 2850, 150, 300
 UNTOLD = ("ratelimit", "hang")
 """Words with which the work never tells what it used."""
 SESSION = "5e551011-0000-4000-8000-000000000001"
+AGENT = Path(sys.argv[0]).name
+CODEX = AGENT == "codex"
 
 
 def word(name: str, otherwise: str) -> str:
@@ -31,11 +34,14 @@ def word(name: str, otherwise: str) -> str:
 
 
 def line(**fields: Any) -> None:
-    sys.stdout.write(json.dumps({"session_id": SESSION, **fields}) + "\n")
+    """A line of the stream; of Claude Code's, each names its session."""
+    sys.stdout.write(json.dumps(fields if CODEX else {"session_id": SESSION, **fields}) + "\n")
     sys.stdout.flush()
 
 
 def say(*content: dict[str, Any]) -> None:
+    if CODEX:
+        return
     usage = {"input_tokens": IN, "output_tokens": OUT, "cache_read_input_tokens": CACHED}
     message = {"id": "m", "role": "assistant", "model": MODEL, "content": list(content), "usage": usage}
     line(type="assistant", message=message)
@@ -45,13 +51,18 @@ def note(kind: str, prompt: str, *, paid: bool = True) -> None:
     title = re.search(r"<title>([^<]*)", prompt)
     bead = re.search(r'<bead[^>]*\bid="([^"]+)"', prompt)
     row = {"kind": kind, "title": title[1].strip() if title else "", "pid": os.getpid(), "at": time.time()}
-    row |= {"bead": bead[1] if bead else "", "context": "helix-context" in prompt}
+    row |= {"bead": bead[1] if bead else "", "context": "helix-context" in prompt, "agent": AGENT}
     row |= {"tokens": IN + OUT, "cost_usd": COST_USD} if paid else {"tokens": 0, "cost_usd": 0.0}
     with open(HOME / "calls.jsonl", "a") as file:
         file.write(json.dumps(row) + "\n")
 
 
 def end(text: str, *, code: int = 0) -> NoReturn:
+    if CODEX:
+        line(type="item.completed", item={"id": "item_0", "type": "agent_message", "text": text})
+        usage = {"input_tokens": IN, "cached_input_tokens": CACHED, "output_tokens": OUT}
+        line(type="turn.completed", usage=usage)
+        sys.exit(code)
     line(
         type="result",
         subtype="error" if code else "success",
@@ -138,12 +149,15 @@ def work(mode: str, prompt: str) -> NoReturn:
 
 def main() -> NoReturn:
     if "--version" in sys.argv:
-        sys.stdout.write("2.0.0 (Claude Code)\n")
+        sys.stdout.write("codex-cli 0.50.0\n" if CODEX else "2.0.0 (Claude Code)\n")
         sys.exit(0)
-    if len(sys.argv) == 1:
+    if len(sys.argv) == 1 or (CODEX and "exec" not in sys.argv):
         sys.exit(0)
     prompt = sys.argv[-1] if len(sys.argv[-1]) > 40 else sys.stdin.read()
-    line(type="system", subtype="init", model=MODEL, tools=["Bash", "Edit"], cwd=os.getcwd())
+    if CODEX:
+        line(type="thread.started", thread_id=SESSION)
+    else:
+        line(type="system", subtype="init", model=MODEL, tools=["Bash", "Edit"], cwd=os.getcwd())
     start = prompt.lstrip()
     kinds = {"MODE: intake": "intake", "MODE: triage": "triage", "MODE:": "mode", "<bead-review>": "review"}
     kinds |= {"Repair bead ": "repair"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
@@ -53,6 +54,25 @@ def test_a_run_reviews_each_success_and_leaves_nothing_behind(stranger: Stranger
     if refused:
         asked = {item["kind"] for item in stranger.tui_json("needs")["needs"]}
         assert {"medium": "ambiguous", "high": "escalation"}[level] in asked
+
+
+def test_another_harness_reviews_where_it_was_asked_for(stranger: Stranger) -> None:
+    """The agent on PATH is a second harness too: ddx's own review and HELIX's review bead are given to that one."""
+    shutil.copy(stranger.base / "bin" / "claude", stranger.base / "bin" / "codex")
+    bead = stranger.bead("Write one")
+    stranger.commit("beads")
+    done = stranger.supervised("--review-agent", "codex/gpt-5.4")
+    assert stranger.closed() >= {bead}, done.stderr
+    (review,) = [row for row in stranger.rows().values() if row.get("helix-trigger-bead") == bead]
+    worked = {call["bead"]: call["agent"] for call in stranger.calls("work")}
+    assert worked == {bead: "claude", review["id"]: "codex"}
+    reviewed = {call["agent"] for call in stranger.calls("review") if call["bead"] == bead}
+    if "--review-harness" not in stranger.ddx(*stranger.release.drain, "--help").stdout:
+        assert "does not take --review-harness" in done.stderr
+    elif stranger.release.is_april:
+        assert reviewed == {"codex"}
+    else:
+        assert reviewed <= {"codex"}  # May's and June's loop takes the option, and reviews nothing by itself
 
 
 def test_low_asks_before_it_begins_and_does_what_it_was_allowed(stranger: Stranger) -> None:

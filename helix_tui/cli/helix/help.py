@@ -205,7 +205,7 @@ _KEY_OPTIONS = (
     ("--json", "one JSON document on stdout"),
     ("--dry-run", "print the exact command; do nothing"),
     ("--agent NAME, --model NAME, --effort LEVEL", "who does the work (HELIX_AGENT, HELIX_MODEL, HELIX_EFFORT)"),
-    ("--review-agent NAME", "who checks and reviews it (HELIX_REVIEW_AGENT)"),
+    ("--review-agent NAME[/MODEL]", "who checks and reviews it (HELIX_REVIEW_AGENT)"),
     ("--autonomy low|medium|high", "how much run and input decide on their own (HELIX_AUTONOMY)"),
     ("-s, --summary", "run: one line per event, with the lines of the log"),
     ("--max-cycles N, --review-every N, --review-threshold N", "run: when to stop, align, review"),

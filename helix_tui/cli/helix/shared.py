@@ -32,8 +32,8 @@ def add_agent_options(parser: argparse.ArgumentParser, *, dry_run: bool = True) 
     group.add_argument(
         "--review-agent",
         default="",
-        metavar="NAME",
-        help="another harness for checks and reviews (HELIX_REVIEW_AGENT, else HELIX_ALT_AGENT)",
+        metavar="NAME[/MODEL]",
+        help="another harness for checks and reviews, and its model (HELIX_REVIEW_AGENT, else HELIX_ALT_AGENT)",
     )
     group.add_argument("--model", default="", metavar="NAME", help="the model, as ddx calls it")
     group.add_argument("--effort", default="", metavar="LEVEL", help="the model's reasoning effort")

@@ -34,6 +34,35 @@ def test_a_help_that_says_nothing_is_taken_for_april_throughout(tmp_path: Path) 
     assert asked[5:7] == ("--permissions", "safe")
 
 
+def test_who_reviews_is_told_to_a_loop_that_takes_it(tmp_path: Path) -> None:
+    loop = '"agent execute-loop --help") echo "--once --json --harness --model%s"'
+    agent_choice = AgentChoice("claude", "opus", reviewer="codex/org/model")
+    start = ("agent", "execute-loop", "--once", "--json")
+    own = ("--harness", "claude", "--model", "opus")
+    script = f'case "$*" in {loop % " --review-harness --review-model"};; *) exit 1;; esac'
+    review = ("--review-harness", "codex", "--review-model", "org/model")
+    assert _ddx(tmp_path, script).drain(agent_choice) == (*start, *review, *own)
+    (tmp_path / "older").mkdir()
+    assert _ddx(tmp_path / "older", f'case "$*" in {loop % ""};; *) exit 1;; esac').drain(agent_choice) == (
+        *start,
+        *own,
+    )
+
+
+@pytest.mark.parametrize(
+    ("reviewer", "who"),
+    [
+        ("", ("claude", "opus")),
+        ("claude", ("claude", "opus")),
+        ("codex", ("codex", "")),
+        ("claude/haiku", ("claude", "haiku")),
+    ],
+)
+def test_a_model_holds_for_the_harness_that_it_was_named_with(reviewer: str, who: tuple[str, str]) -> None:
+    given = AgentChoice("claude", "opus", "high", reviewer).for_agent("alternate")
+    assert ((given.harness, given.model), given.effort) == (who, "high")
+
+
 def test_a_generic_help_is_no_proof_of_age(tmp_path: Path) -> None:
     assert _ddx(tmp_path, "echo a scripted ddx").drain(AgentChoice())[:2] == ("agent", "execute-loop")
 

@@ -293,9 +293,8 @@ class Booking:
         trigger = Trigger("post-cycle-review", work.state.completed_cycles, result.bead_id)
         scope = f"commit:{result.result_rev}" if result.result_rev else "last-commit"
         epic = work.state.focused_epic
-        operation = injection.review_bead(
-            queue, trigger, scope=scope, epic=epic, reviewer=options.agent_choice.review_harness
-        )
+        reviewer = options.agent_choice.reviewer
+        operation = injection.review_bead(queue, trigger, scope=scope, epic=epic, reviewer=reviewer)
         inject(work, operation, injection.REVIEW, trigger)
 
     def _injected_before(self, result: LoopResult) -> bool:

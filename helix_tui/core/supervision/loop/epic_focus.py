@@ -264,7 +264,7 @@ class Curating:
             return ""
         scope = queue.beads[epic].spec_id or "last-commit"
         trigger = injection.Trigger("post-epic-close", work.state.completed_cycles, epic, "re-run-with-explicit-scope")
-        reviewer = work.options.agent_choice.review_harness
+        reviewer = work.options.agent_choice.reviewer
         operation = injection.review_bead(queue, trigger, scope=scope, epic=epic, reviewer=reviewer)
         return inject(work, operation, injection.REVIEW, trigger)
 

@@ -87,8 +87,14 @@ class Loop:
         except DdxError as error:
             self._failed(error)
         work.teller.verbose(f"delegating to: ddx {' '.join(words)}")
-        for line in unheard(words, work.options.agent_choice):
+        agent_choice = work.options.agent_choice
+        for line in unheard(words, agent_choice):
             work.teller.always(line)
+        if agent_choice.reviewer and "--review-harness" not in words:
+            work.teller.always(
+                "this ddx does not take --review-harness: its own reviews go to whom it chooses, "
+                f"those of HELIX to {agent_choice.reviewer}"
+            )
         self._readable(work.look())
         # what the last run left is booked first, so that everything below sees its results
         take_over(work, self.booking)
@@ -222,7 +228,8 @@ class Loop:
         )
         review, agent_choice = reviewer_of(queue_state.queue, work.options.agent_choice)
         if review:
-            work.teller.always(f"{called(review)} is next: its review goes to {agent_choice.harness}")
+            who = "/".join(filter(None, (agent_choice.harness, agent_choice.model)))
+            work.teller.always(f"{called(review)} is next: its review goes to {who}")
         if work.options.context:
             self.curating.brief_agent(queue_state, queue_state.queue.ready[0])
         try:
@@ -522,10 +529,8 @@ def reviewer_of(queue: Queue, agent_choice: AgentChoice) -> tuple[str, AgentChoi
     bead = queue.beads[queue.ready[0]] if queue.ready else None
     if bead is None or injection.injected_type(bead) != injection.REVIEW:
         return "", agent_choice
-    reviewer = str(bead.document().get("helix-reviewer") or "") or agent_choice.review_harness
-    if not reviewer or reviewer == agent_choice.harness:
-        return "", agent_choice
-    return bead.id, replace(agent_choice, harness=reviewer, model="")
+    chosen = agent_choice.given_to(str(bead.document().get("helix-reviewer") or "") or agent_choice.reviewer)
+    return ("" if chosen is agent_choice else bead.id), chosen
 
 
 def _tidy(finished: Finished, out: Path) -> None:

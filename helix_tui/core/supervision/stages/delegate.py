@@ -49,8 +49,9 @@ class AgentChoice(Struct, frozen=True):
     harness: str = ""
     model: str = ""
     effort: str = ""
-    review_harness: str = ""
-    """Who reviews, and where ``alternate`` is asked for, who checks and polishes."""
+    reviewer: str = ""
+    """Who reviews, as ``harness`` or ``harness/model``, and where ``alternate`` is asked for, who checks and
+    polishes."""
 
     @property
     def flags(self) -> dict[str, str]:
@@ -58,10 +59,21 @@ class AgentChoice(Struct, frozen=True):
         return {"--harness": self.harness, "--model": self.model, "--effort": self.effort}
 
     def for_agent(self, agent: str) -> AgentChoice:
-        """The choice for one of the two agents; a model holds only for the harness that it was named with."""
-        if agent == "primary" or not self.review_harness or self.review_harness == self.harness:
+        """The choice for one of the two agents."""
+        return self if agent == "primary" else self.given_to(self.reviewer)
+
+    def given_to(self, reviewer: str) -> AgentChoice:
+        """The choice with a reviewer at work; a model holds only for the harness that it was named with."""
+        if reviewer in ("", self.harness):
             return self
-        return AgentChoice(self.review_harness, "", self.effort, self.review_harness)
+        harness, _, model = reviewer.partition("/")
+        return AgentChoice(harness, model, self.effort, self.reviewer)
+
+    @property
+    def review_flags(self) -> dict[str, str]:
+        """Who is to do ddx's own reviews, as the flags of its loop."""
+        harness, _, model = self.reviewer.partition("/")
+        return {"--review-harness": harness, "--review-model": model}
 
 
 NOBODY = AgentChoice()
@@ -141,9 +153,9 @@ class Delegate(Struct):
         words = [*verb.words, "--once", "--json"]
         if verb.knows("--local"):
             words.append("--local")  # without it April hands the work to a server and returns at once
-        reviewer = agent_choice.review_harness
-        asked = ("--review-harness", reviewer) if reviewer and verb.knows("--review-harness") else ()
-        return (*words, *_chosen(verb, agent_choice), *asked)
+        for flag, value in agent_choice.review_flags.items():
+            words += [flag, value] if value and verb.knows(flag) else []
+        return (*words, *_chosen(verb, agent_choice))
 
     def one_bead(self, bead_id: str, agent_choice: AgentChoice) -> tuple[str, ...]:
         """The command that executes one chosen bead.
@@ -360,7 +372,7 @@ def environment_options(env: Mapping[str, str]) -> dict[str, str]:
     §1)."""
     names = {
         "harness": "HELIX_AGENT",
-        "review_harness": "HELIX_REVIEW_AGENT",
+        "reviewer": "HELIX_REVIEW_AGENT",
         "model": "HELIX_MODEL",
         "effort": "HELIX_EFFORT",
         "autonomy": "HELIX_AUTONOMY",
@@ -368,8 +380,8 @@ def environment_options(env: Mapping[str, str]) -> dict[str, str]:
     }
     found = {name: env.get(variable, "").strip() for name, variable in names.items()}
     alternate = env.get("HELIX_ALT_AGENT", "").strip()
-    if not found["review_harness"] and alternate not in ("", "auto", "none"):
-        found["review_harness"] = alternate
+    if not found["reviewer"] and alternate not in ("", "auto", "none"):
+        found["reviewer"] = alternate
     return {name: value for name, value in found.items() if value}
 
 
@@ -393,6 +405,4 @@ def chosen(
     given = environment_options(env)
     harness = agent or given.get("harness", "") or set_agent
     model = model or given.get("model", "") or (set_model if harness == set_agent else "")
-    return AgentChoice(
-        harness, model, effort or given.get("effort", ""), review_agent or given.get("review_harness", "")
-    )
+    return AgentChoice(harness, model, effort or given.get("effort", ""), review_agent or given.get("reviewer", ""))

@@ -319,13 +319,13 @@ def test_an_epic_whose_review_cannot_be_done_now_keeps_nobody(stage: StageFactor
 @pytest.mark.parametrize("era", ERAS)
 def test_the_reviewer_that_was_asked_for_reviews(stage: StageFactory, era: str) -> None:
     world = stage([row("a-1", era=era), row("a-2", era=era, priority=3)], era)
-    agent_choice = AgentChoice(harness="claude", review_harness="codex")
+    agent_choice = AgentChoice("claude", "opus", reviewer="codex/gpt")
     world.run(auto_review=True, auto_align=False, agent_choice=agent_choice, max_cycles=2)
     turns = [line for line in world.calls if "--once" in line]
-    harnesses = [line.partition("--harness ")[2].split()[0] for line in turns]
-    assert harnesses == ["claude", "codex", "claude"]
+    who = [(line.partition(" --harness ")[2].split()[0], line.partition(" --model ")[2].split()[0]) for line in turns]
+    assert who == [("claude", "opus"), ("codex", "gpt"), ("claude", "opus")]
     (review, *_) = [each for each in world.rows().values() if each.get("helix-trigger-bead") == "a-1"]
-    assert (review["helix-reviewer"], review["status"]) == ("codex", "closed")
+    assert (review["helix-reviewer"], review["status"]) == ("codex/gpt", "closed")
 
 
 def test_run_emits_blocker_report_and_observability_metadata_for_timing_and_tokens(
