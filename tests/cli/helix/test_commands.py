@@ -100,9 +100,11 @@ def test_dangling_dependencies_are_polish(helix: Any, stage: StageFactory) -> No
 
 
 def test_a_cancelled_dependency_is_not_called_missing(helix: Any, stage: StageFactory) -> None:
-    world = stage([row("a-1", "b-1"), row("b-1", status="cancelled"), row("c-1")])
+    proposed = row("d-1", "b-1", status="proposed")
+    world = stage([row("a-1", "b-1"), row("b-1", status="cancelled"), row("c-1"), proposed])
     document = helix(world, "check", "--json").document
-    assert (document["dangling"], document["waits_on_cancelled"]) == ([], [{"bead_id": "a-1", "cancelled": "b-1"}])
+    waits = [{"bead_id": name, "cancelled": "b-1"} for name in ("a-1", "d-1")]  # whatever else holds it
+    assert (document["dangling"], document["waits_on_cancelled"]) == ([], waits)
     (reason,) = [each for each in document["reasons"] if each["refs"] == ["a-1", "b-1"]]
     assert reason["code"] == "cancelled_dependency"
     assert reason["detail"].endswith("waits on b-1 (cancelled)")
@@ -613,6 +615,9 @@ def test_stuck_tells_reason_and_what_one_could_do(helix: Any, stage: StageFactor
             row("a-2", **{"work-retry-after": "2099-01-01T00:00:00Z"}),
             row("e-1", issue_type="epic"),
             row("c-1", "a-2", parent="e-1"),
+            # April picks a bead by its type, whatever its title says: this one is next
+            row("e-2", era="april", title="Epic: picked like any other", **{"execute-loop-last-status": "no_changes"}),
+            row("c-2", "a-2", parent="e-2"),
         ]
     )
     found = {each["bead_id"]: each for each in helix(world, "stuck", "--json").document["stuck"]}
@@ -623,6 +628,7 @@ def test_stuck_tells_reason_and_what_one_could_do(helix: Any, stage: StageFactor
     )
     assert found["c-1"]["blocking_deps"] == ["a-2"]
     assert found["e-1"]["reason"] == "epic-stalled"
+    assert "e-2" not in found
     said = helix(world, "stuck").out
     assert "could: leave it until then, or to have it tried now: `helix-tui tracker cooldown clear a-2`" in said
     assert "could: look, and decide: `helix-tui why e-1`" in said

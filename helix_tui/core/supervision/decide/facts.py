@@ -110,8 +110,10 @@ class Facts(Struct, frozen=True):
 
     @property
     def waits_on_cancelled(self) -> tuple[tuple[str, str], ...]:
-        """(bead, what it waits for and is cancelled, which never closes)."""
-        return tuple(each for each in self.never_met if each[1] in self.queue.beads)
+        """(bead, what it names as a dependency and is cancelled, which never closes), whatever else holds it."""
+        beads = self.queue.beads
+        edges = ((bead_id, target) for bead_id in self.left for target in beads[bead_id].depends_on)
+        return tuple(edge for edge in edges if edge[1] in beads and beads[edge[1]].status == "cancelled")
 
     @property
     def next_eligible(self) -> str:

@@ -248,16 +248,19 @@ def _drifted(queue: Queue, bead_id: str, drift: list[Drift]) -> Stuck:
     return Stuck(bead_id, queue.beads[bead_id].title, "queue-drift", "; ".join(map(str, drift)), "polish")
 
 
+_MOVING = ("ready", "running", "claimed")
+
+
 def _stalled_epics(queue: Queue, focused: str) -> list[Stuck]:
-    """Open epics with unfinished children of which none is ready or running."""
+    """Open epics that nobody works on, with unfinished children of which none is ready or running."""
     found = []
     for bead in queue.beads.values():
         children = queue.graph.children.get(bead.id, ())
-        if bead.status in TERMINAL or not children or not looks_like_epic(bead):
+        if bead.status in TERMINAL or not children or not looks_like_epic(bead) or queue.state(bead.id) in _MOVING:
             continue
         left = [child for child in children if queue.beads[child].status not in TERMINAL]
         # an epic below is judged by its own children
-        moving = [child for child in left if queue.state(child) in ("ready", "running", "claimed", "epic_container")]
+        moving = [child for child in left if queue.state(child) in (*_MOVING, "epic_container")]
         if left and not moving:
             why = "in focus, and nothing under it" if bead.id == focused else "nothing under it"
             found.append(Stuck(bead.id, bead.title, "epic-stalled", f"{why} can be picked", "escalate", tuple(left)))
