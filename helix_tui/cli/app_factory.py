@@ -20,7 +20,7 @@ OnChange = Callable[[Snapshot, Change], None]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """What the console, its snapshot and the demo all understand."""
+    """Add the options that the console, its snapshot and the demo share."""
     parser.add_argument(
         "--screen", metavar="NAME", default="", help="the screen: queue, loop, memory, needs, … (default: home)"
     )
@@ -32,8 +32,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def make_app(
     call: Call, open_feed: Callable[[OnChange], Feed], *, look_out: LookOut = "live", home: bool = False
 ) -> HelixApp:
-    """The app as this call wants it; with ``home`` on what needs its user, where nothing else was asked for."""
-    # read by Textual as it is imported: a key right after a frame waits 4 ms for the next one, not 17
+    """The app for this call; with ``home``, it opens on Needs me unless another screen was asked for."""
+    # Textual reads this on import: a key right after a frame waits 4 ms for the next frame, not 17
     os.environ.setdefault("TEXTUAL_FPS", "240")
     from helix_tui.app import HelixApp
     from helix_tui.screens import SCREENS, SHEETS
@@ -53,7 +53,7 @@ def make_app(
         screen=options.screen,
         settings=settings,
         view_book=ViewBook(settings.views, settings_file().with_name("views.toml")),
-        # a picture is drawn as the console first is, whatever its user has arranged since
+        # a snapshot shows the default layout, whatever the user has arranged since
         kept=Layout(layout_file() if look_out == "live" else None),
         clock=clock_of(call),
         ddx=call.ddx,
@@ -64,5 +64,5 @@ def make_app(
 
 
 def clock_of(call: Call) -> Callable[[], int]:
-    """The clock of a call: the present, or the instant at which ``--now`` stopped it."""
+    """The clock of a call: the present, or the fixed instant that ``--now`` names."""
     return (lambda: call.now) if call.fixed_now else now_ns

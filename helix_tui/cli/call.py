@@ -1,4 +1,4 @@
-"""One call of the program: its global options and its project, and the only ways by which a command writes anything.
+"""One call of the program: its global options, its project, and the only functions through which a command prints.
 
 Colour and columns for people are made here too, without a library: a queue on stdout must not import one.
 """
@@ -59,7 +59,7 @@ class Paint(Struct, frozen=True):
 
     @classmethod
     def for_stream(cls, stream: TextIO, *, plain: bool) -> Paint:
-        """Colour on a terminal only, and not against ``--no-color``, NO_COLOR or a dumb terminal."""
+        """Colour on a terminal only, and not with ``--no-color``, NO_COLOR or a dumb terminal."""
         is_terminal = stream.isatty()
         wanted = not plain and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
         width = shutil.get_terminal_size((100, 24)).columns if is_terminal else 100
@@ -105,23 +105,23 @@ class Call(Struct, frozen=True):
     command: str
     options: argparse.Namespace
     directory: Path
-    """Where to look for the project: what ``-C`` says, else the current folder."""
+    """Where to look for the project: the folder that ``-C`` names, else the current one."""
     now: int
-    """The instant to judge by: what ``--now`` says, else the present."""
+    """The instant to judge by: that of ``--now``, else the present."""
     fixed_now: bool
-    """``--now`` was given: time stands still."""
+    """``--now`` was given, so the clock does not advance."""
     read_only: bool
-    """``--read-only`` or ``--dry-run``: nothing is written, neither in the queue nor in a file of ours."""
+    """``--read-only`` or ``--dry-run``: nothing is written, neither to the queue nor to helix-tui's own files."""
     ddx: str | None
     """The executable that ``--ddx`` names."""
     json: bool
     paint: Paint
     aside: bool = False
-    """Stdout has one thing to hold, so that what is told for people goes to stderr."""
+    """Stdout is reserved for one document, so messages for people go to stderr."""
 
     @classmethod
     def of(cls, command: str, options: argparse.Namespace) -> Call:
-        """The call that parsed options stand for; unusable values end the program with 2."""
+        """The call that the parsed options describe; unusable values end the program with exit code 2."""
         try:
             now = parse_now(options.now) if options.now else now_ns()
         except ValueError as error:
@@ -151,7 +151,7 @@ class Call(Struct, frozen=True):
             sys.stdout.buffer.flush()
 
     def print(self, text: str = "") -> None:
-        """Write a line for people; its parts from outside have been cleaned already."""
+        """Write a line for people; text from outside must have been cleaned before."""
         with heard():
             (sys.stderr if self.aside else sys.stdout).write(text + "\n")
 
@@ -161,7 +161,7 @@ class Call(Struct, frozen=True):
             print(clean_block(text), file=sys.stderr, flush=True)
 
     def fail(self, error: HelixError) -> None:
-        """Say what went wrong; a machine gets it as its one document too."""
+        """Print what went wrong; with ``--json``, also as the one document on stdout."""
         message = clean_line(error.message, 1_000)
         advice = sentence(error.advice)
         self.note(f"helix-tui: {message}")
@@ -192,26 +192,26 @@ def heard() -> Iterator[None]:
 
 
 def check_heard() -> None:
-    """See whether anybody still reads stdout, where nothing may be written for long.
+    """Check whether stdout is still being read, for commands that may print nothing for a long time.
 
     Raises:
         ReaderGone: it is a pipe, and its other end is closed.
     """
     poll = select.poll()
-    poll.register(sys.stdout.fileno(), 0)  # what has gone wrong is told without being asked for
+    poll.register(sys.stdout.fileno(), 0)  # errors are reported even where no output was asked for
     if any(event & select.POLLERR for _, event in poll.poll(0)):
         raise ReaderGone
 
 
 def _plain(value: object) -> str:
-    """Paths in JSON; bytes of a name that are no UTF-8 become U+FFFD."""
+    """Paths in JSON; bytes that are not valid UTF-8 become U+FFFD."""
     if isinstance(value, Path):
         return os.fsencode(value).decode("utf-8", "replace")
     raise NotImplementedError(f"{type(value).__name__} has no JSON output")
 
 
 def _here() -> Path:
-    """The current folder, or the name of the one that was removed under us."""
+    """The current folder, or its former path if it has been removed."""
     try:
         return Path.cwd()
     except FileNotFoundError:
@@ -236,11 +236,11 @@ _HINT = "weights-hint"
 
 
 def hint_once(call: Call, loaded: Loaded | None = None) -> None:
-    """Say once a person that search goes by words, and what to do about it."""
+    """Tell the user, once, that search works by words only, and what to do about it."""
     if os.environ.get("HELIX_EMBEDDER") == "off":
         return
     folder = next(iter(user_cache_dirs(os.environ)), None)
-    # the mark first: to load the encoder takes a third of a second
+    # check the marker first: loading the encoder takes a third of a second
     if folder is None or (folder / "helix-tui" / _HINT).exists():
         return
     from helix_tui.core.embedding import load_encoder
@@ -249,13 +249,13 @@ def hint_once(call: Call, loaded: Loaded | None = None) -> None:
         return
     call.note("helix: searching by words only; helix-tui setup fetches the weights for search by meaning")
     mark = folder / "helix-tui" / _HINT
-    with suppress(OSError):  # told again the next time
+    with suppress(OSError):  # the message appears again the next time
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
 
 
 class DoctorCheck(Struct, frozen=True):
-    """One thing that was looked at; ``ok`` is None where there is nothing to judge."""
+    """The result of one check; ``ok`` is None if there is nothing to judge."""
 
     name: str
     ok: bool | None

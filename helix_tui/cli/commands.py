@@ -38,13 +38,13 @@ _MODULES = {
         for name in ("needs", "input", "check", "triage", "experiment", "commit", "tracker", "help")
     },
 }
-"""Module -> the commands that it answers."""
+"""Module -> the commands that it implements."""
 
 MODULES = {name: _CLI + module for module, names in _MODULES.items() for name in names.split()}
 """Subcommand -> the module that is loaded for it."""
 
 CONSOLE = "helix_tui.cli.console"
-"""What runs where no subcommand is named."""
+"""The module that runs when no subcommand is given."""
 
 
 def _row(summary: str, writes: str = "", *uses: Means) -> CommandRow:
@@ -117,7 +117,7 @@ COMMANDS = {
     "tmux": _row("the side pane beside the current tmux pane", "opens a pane", "tmux"),
     **ROWS,
 }
-"""Subcommand -> what is known of it."""
+"""Subcommand -> its record."""
 
 HEADINGS: dict[str, str] = {
     "first-class": "HELIX commands, first-class",

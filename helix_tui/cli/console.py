@@ -26,11 +26,11 @@ from helix_tui.settings import load_settings
 __all__ = ["add_arguments", "run"]
 
 FIRST_PAINT_S = 2.0
-"""How long the first frame may keep back what takes longer to read."""
+"""How long the first frame may postpone the slower reads."""
 
 
 def run(call: Call) -> int:
-    """Open the console; where there is no terminal, print one frame of it."""
+    """Open the console; without a terminal, print one frame of it."""
     if call.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
         from helix_tui.cli.show import snapshot
 
@@ -47,14 +47,14 @@ def open_console(
     home: bool = False,
     demo: bool = False,
 ) -> int:
-    """Show the console on a project until its user leaves, or until ``seconds`` are over.
+    """Show the console on a project until the user quits, or for ``seconds``.
 
-    A worker without an event for ``stall_after_s`` is called silent; None is what the user has set. ``home`` opens
-    on what needs its user, where something waits and nothing runs. ``demo``: the project is a throw-away one, and the
+    A worker without an event for ``stall_after_s`` is called silent; None takes the user's setting. ``home`` opens
+    Needs me if something waits and nothing runs. ``demo``: the project is a throw-away one, and the
     tour runs here; elsewhere it runs on a demo of its own, and the console opens again after it.
     """
     keep_heaps_small()
-    allow_reads()  # a console before this one, that offered the tour, ended them
+    allow_reads()  # an earlier console, the one that offered the tour, stopped reads when it closed
     feed = EarlyFeed(project, clock_of(call), stall_after_s or load_settings().stall_after_s, call.ddx)
     feed.begin()
     try:
@@ -64,11 +64,10 @@ def open_console(
             app.call_later(app.begin_tour)
         if seconds is not None:
             ender = threading.Timer(seconds, lambda: app.call_from_thread(app.exit, 0))
-            # nobody waits for it once the console has been left
-            ender.daemon = True
+            ender.daemon = True  # it must not keep a console that has quit alive
             ender.start()
         app.run()
-        # what was started from the demo ends with it
+        # whatever the demo started ends with it
         for said in () if demo else app.loop_controls.at_work():
             call.note(clean_line(said, 300))
     finally:
@@ -80,14 +79,14 @@ def open_console(
 
 
 def take_tour() -> None:
-    """The demo with its tour, in this terminal, until its user leaves it."""
+    """The demo with its tour, in this terminal, until the user quits."""
     command, begun = [*programs.helix_tui(), "demo", "--tour"], time.monotonic()
     done = subprocess.run(command, check=False)
     logs.program(command, f"rc {done.returncode}", time.monotonic() - begun)
 
 
 class EarlyFeed:
-    """The live feed, begun before there is an app to tell; what it says until then is kept."""
+    """The live feed, started before the app exists; its messages are kept until the app can take them."""
 
     def __init__(
         self, project: Project, clock: Callable[[], int], stall_after_s: float | None = None, ddx: str | None = None
@@ -110,13 +109,13 @@ class EarlyFeed:
         self._live.start()
 
     def open(self, on_change: OnChange) -> EarlyFeed:
-        """Say whom to tell once it runs."""
+        """Set the app that gets the messages once it runs."""
         self._on_change = on_change
         return self
 
     def start(self) -> None:
-        """The app runs: tell what was kept, and from now on as it comes."""
-        # told with the lock held, so that no newer snapshot overtakes the one that was kept
+        """The app runs: pass on the kept message, and from now on each new one at once."""
+        # passed on while the lock is held, so that no newer snapshot overtakes the kept one
         with self._lock:
             assert self._on_change is not None
             self._tell = self._on_change
@@ -126,7 +125,7 @@ class EarlyFeed:
             self._live.on_change = self._on_change
 
     def painted(self) -> None:
-        """The queue is on screen: the rest may be read, and garbage looked for."""
+        """The queue is on screen: start the slower reads and garbage collection."""
         gc.enable()
         self._live.painted()
 
@@ -135,12 +134,12 @@ class EarlyFeed:
         self._live.stop()
 
     def _hear(self, snapshot: Snapshot, change: Change) -> None:
-        """What the feed says until the app runs."""
+        """Receives the feed's messages until the app runs."""
         with self._lock:
             if self._tell is not None:
                 self._tell(snapshot, change)
             elif self._kept is None:
                 self._kept = snapshot, change
             else:
-                # of several before the app runs only the newest is told, with all that has changed
+                # of several snapshots before the app runs only the newest is passed on, with the changes of all
                 self._kept = snapshot, merge_changes((self._kept[1], change))

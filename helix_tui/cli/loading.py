@@ -1,6 +1,6 @@
-"""The present data of a project, read once, for the commands that print it, and the beads and times they are asked for.
+"""A project's data, read once for the commands that print it, and the parsing of bead ids and times.
 
-`core.snapshot.take_snapshot` reads more than a queue needs; what one cold process pays counts here. A bead may be named
+`core.snapshot.take_snapshot` reads more than a queue needs, and start-up time counts here. A bead may be named
 by the beginning or the end of its id; ``--since`` means attempts that began at or after an instant.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class UnknownBead(CliError):
-    """No bead of the tracker is named so; ``named`` is what was written."""
+    """No bead of the tracker has that name; ``named`` is the text that was given."""
 
     def __init__(self, named: str, advice: str) -> None:
         super().__init__(f"no bead “{clean_line(named, 60)}” in the tracker", advice)
@@ -40,23 +40,23 @@ NO_TRACKER = "`ddx init` creates one here; -C DIR names another project; `helix-
 
 
 ASKED = {"april": "DDx of April, as requested", "head": "DDx since May, as requested"}
-"""Whose rules ``--era`` asks for, in words."""
+"""The rules that ``--era`` asks for, in words."""
 
 
 class Present(Struct, frozen=True):
-    """One project's tracker and the queue that it makes."""
+    """One project's tracker and its queue."""
 
     project: Project
     tracker: Tracker
     queue: Queue
     runs: tuple[Run, ...]
-    """What some file calls running, dead claims too."""
+    """What any file reports as running, dead claims included."""
     dialect: Dialect | None = None
-    """What the installed ddx does, whose rule judged the queue if it is proven; None where there is none."""
+    """The capabilities of the installed ddx, whose rule judged the queue if proven; None without a ddx."""
 
     @property
     def judged_by(self) -> str:
-        """Whose rule says what is ready: a DDx of which time, where somebody asked for it by ``--era``."""
+        """Whose rule decides what is ready; that of ``--era`` if it was given."""
         if self.queue.era == "auto":
             return "the DDx that wrote it"
         asked = ASKED.get(self.queue.era) if isinstance(self.queue.era, str) else None
@@ -64,12 +64,12 @@ class Present(Struct, frozen=True):
 
     @property
     def shut(self) -> Shut | None:
-        """Why the installed ddx would refuse every command here; None where it would not."""
+        """Why the installed ddx would refuse every command here; None if it would not."""
         return shut(self.tracker.beads, self.dialect)
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What must be known of the installed ddx before the queue is believed."""
+        """Warnings about the installed ddx that affect the queue."""
         return tuple(remark.text for remark in remarks(self.tracker.beads, self.dialect))
 
 
@@ -93,7 +93,7 @@ def load(call: Call, *, era: Era = "auto", digest: bool = False) -> Present:
 
 
 def judge(call: Call, project: Project, tracker: Tracker, *, era: Era = "auto", now: int | None = None) -> Present:
-    """What runs, and which bead stands where, as of the call's instant or of another one."""
+    """Runs and queue as of the call's instant, or of another one."""
     now = call.now if now is None else now
     reader = RunReader(project)
     runs = reader.find(tracker.beads, now, edits=_edits(project, tracker))
@@ -106,7 +106,7 @@ def judge(call: Call, project: Project, tracker: Tracker, *, era: Era = "auto", 
 
 
 def _edits(project: Project, tracker: Tracker) -> dict[str, list[tuple[int, int]]]:
-    """Our own writes to beads, read only where a row in progress may have been written by one."""
+    """helix-tui's own writes to beads, read only if one of them may explain a row in progress."""
     if not any(bead.status == "in_progress" for bead in tracker.beads.values()):
         return {}
     from helix_tui.core.editing.journal import Journal, edits_of
@@ -115,13 +115,13 @@ def _edits(project: Project, tracker: Tracker) -> dict[str, list[tuple[int, int]
 
 
 def note_unread(call: Call, tracker: Tracker) -> None:
-    """Say on stderr which lines of the tracker could not be read: what is judged leaves them out."""
+    """Say on stderr which lines of the tracker could not be read: the queue leaves them out."""
     if tracker.unread:
         call.note(f"{clean_line(tracker.unread, 300)}; `helix-tui doctor` says what to do")
 
 
 def find_bead(queue: Queue, text: str) -> str:
-    """The id that a text stands for: the id itself, or the beginning or end of exactly one.
+    """The id that a text means: the id itself, or the beginning or end of exactly one.
 
     Raises:
         UnknownBead: no id fits.
@@ -132,7 +132,7 @@ def find_bead(queue: Queue, text: str) -> str:
         return found
     from difflib import get_close_matches
 
-    # its time grows with the square of the length
+    # its running time grows with the square of the length
     near = get_close_matches(text[:80], queue.beads, n=3)
     hint = f"Similar: {', '.join(clean_line(bead_id, 60) for bead_id in near)}." if near else ""
     raise UnknownBead(text, hint or "`helix-tui queue` lists the ids.")
@@ -155,10 +155,10 @@ def archived_bead(project: Project, held: Collection[str], text: str) -> Bead | 
 
 
 def _meant(text: str, ids: Collection[str], what: str) -> str | None:
-    """The id among these that a text stands for: the id itself, or the beginning or end of exactly one.
+    """The id among these that a text means: the id itself, or the beginning or end of exactly one.
 
     Raises:
-        CliError: it is that of several.
+        CliError: several match.
     """
     if text in ids:
         return text
@@ -175,7 +175,7 @@ def _fitting(text: str, ids: Iterable[str]) -> list[str]:
 
 
 def known_as(error: UnknownBead, project: Project, held: Collection[str]) -> CliError:
-    """What to say of a bead that is to be changed and that the tracker does not hold: it may be archived."""
+    """The error for a change to a bead that is not in the tracker: it may be archived."""
     gone = archived_bead(project, held, error.named)
     if gone is None:
         return error
@@ -188,7 +188,7 @@ _SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def add_since(parser: argparse.ArgumentParser) -> None:
-    """The option."""
+    """Add the ``--since`` option."""
     parser.add_argument("--since", metavar="D", help="started since then: 90m, 12h, 3d, or an ISO 8601 time")
 
 
@@ -196,7 +196,7 @@ def since_of(call: Call) -> int | None:
     """The instant that was asked for, or None.
 
     Raises:
-        CliError: neither a span nor a time.
+        CliError: it is neither a duration nor a time.
     """
     text = call.options.since
     if not text:
@@ -213,5 +213,5 @@ def since_of(call: Call) -> int | None:
 
 
 def began_since(attempt: Attempt, since: int | None) -> bool:
-    """Whether an attempt began at or after ``since``; one of which no time is known counts as old."""
+    """Whether an attempt began at or after ``since``; without a known time it counts as old."""
     return since is None or (attempt.started_at or attempt.finished_at or 0) >= since

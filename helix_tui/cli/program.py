@@ -1,6 +1,6 @@
-"""The program: from the words of a command line to an exit code.
+"""The program: from a command line to an exit code.
 
-It finds the subcommand, loads that module alone, reads the options (and says above ``--help`` what a command does,
+It finds the subcommand, loads that module alone, reads the options (``--help`` begins with what a command does,
 writes and uses), runs it, and turns what goes wrong into a message and an exit code.
 """
 
@@ -25,7 +25,7 @@ from helix_tui.core.supervision.stages.commands import CommandRow
 
 
 def add_shared(parser: argparse.ArgumentParser, *, below: bool = False) -> None:
-    """Add the global options; ``below`` for the parser of a verb, where only what is given there counts."""
+    """Add the global options; ``below``: to a verb's parser, where an omitted option must not reset the outer one."""
     group = parser.add_argument_group("for every command, before or after it")
     names = [
         group.add_argument(
@@ -46,10 +46,10 @@ def add_shared(parser: argparse.ArgumentParser, *, below: bool = False) -> None:
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser that says which option an unknown one may have meant."""
+    """A parser that suggests the option that an unknown one may have meant."""
 
     def error(self, message: str) -> NoReturn:
-        """End with 2, and say where help is."""
+        """Exit with 2, and say where help is."""
         from difflib import get_close_matches
 
         words = message.partition("unrecognized arguments: ")[2].split()
@@ -70,7 +70,7 @@ def load(name: str | None) -> tuple[Any, argparse.ArgumentParser]:
     parser = parser_for(name)
     module.add_arguments(parser)
     if name not in (None, "memory") and "--dry-run" not in parser._option_string_actions:
-        # whatever a script puts before a command, it may put --dry-run before every one
+        # a script may put --dry-run before any command
         parser.add_argument(
             "--dry-run", action="store_true", help="change nothing; show what would be done, if anything"
         )
@@ -116,7 +116,7 @@ def _command_list() -> str:
 
 
 _TAKE_A_VALUE = {"-C", "--now", "--ddx", "--screen", "--theme"}
-"""Options that may stand before the subcommand and are followed by a value."""
+"""Options that may precede the subcommand and take a value."""
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -130,15 +130,15 @@ def main(argv: list[str] | None = None) -> int:
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except BrokenPipeError:  # Python would flush once more at exit, complain, and end with 120 whatever the code
+        except BrokenPipeError:  # Python would flush once more at exit, complain, and exit with 120 instead of the code
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     return code
 
 
 def _main(words: list[str]) -> int:
     if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")  # a C locale must not break the output
-    # Looking for garbage costs a start 40 ms and finds none. The console turns it on again once it stands.
+        sys.stdout.reconfigure(errors="replace")  # output must work in a C locale
+    # Garbage collection costs 40 ms at start and finds nothing. The console turns it on again once it is drawn.
     gc.disable()
     try:
         return _run(words)
@@ -160,7 +160,7 @@ def _main(words: list[str]) -> int:
 
 
 def _defect(error: Exception, *, debug: bool) -> int:
-    """An exception that nobody expected: the trace to the log, one line to whoever called, exit code 70."""
+    """Handle an unexpected exception: the trace goes to the log, one line to stderr, exit code 70."""
     from helix_tui.core.ground.log import scrubbed
 
     logs.logger("program").critical("the command failed with an unexpected exception", exc_info=error)
@@ -175,7 +175,7 @@ def _defect(error: Exception, *, debug: bool) -> int:
 
 
 def _open_streams() -> None:
-    """Put something where the caller has closed a stream: None breaks whoever writes to it, and a file that
+    """Replace a stream that the caller has closed: None breaks code that writes to it, and a file that
     is opened later would get its number."""
     for name, way in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
@@ -189,7 +189,7 @@ def _run(words: list[str]) -> int:
     if name is None or "search by meaning" in COMMANDS[name].uses:
         _pass_settings_on()
     module, parser = load(name)
-    arrange = getattr(module, "arrange", None)  # a command that hands words on to another program
+    arrange = getattr(module, "arrange", None)  # a command that passes words on to another program
     options = parser.parse_args(arrange(rest) if arrange else rest)
     call = Call.of(name or "console", options)
     on_copy = getattr(options, "on_copy", False)
@@ -205,11 +205,11 @@ def _run(words: list[str]) -> int:
 
 
 def _pass_settings_on() -> None:
-    """Let the settings name the weights and the memory's window, for this process and those it starts."""
+    """Apply the settings' model folder and memory window to this process and those it starts."""
     from helix_tui.settings import load_settings
 
     settings = load_settings()
-    # the environment outranks the settings
+    # the environment takes precedence over the settings
     if settings.model_dir:
         os.environ.setdefault("HELIX_MODEL_DIR", settings.model_dir)
     if settings.systemic_days is not None:
@@ -217,7 +217,7 @@ def _pass_settings_on() -> None:
 
 
 def split_command(words: list[str]) -> tuple[str | None, list[str]]:
-    """The subcommand and all other words; global options may stand on both sides of it."""
+    """The subcommand and all other words; global options may come before or after it."""
     skip = False
     for place, word in enumerate(words):
         if skip:

@@ -1,6 +1,6 @@
-"""Programs that we start: our own executables however this one was installed, and the bounds of each.
+"""Programs that helix-tui starts: its own executables, however it was installed, and the limits on each.
 
-None outlives us, none reads our terminal, each has a time limit.
+None outlives the caller, none reads the terminal, each has a time limit.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def helix_ddx_file() -> str | None:
 
 
 def quiet_environment() -> dict[str, str]:
-    """The environment without what would lead a program of ours to another project's records."""
+    """The environment without variables that would point a child program at another project's records."""
     package = str(Path(__file__).resolve().parents[2])
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("DDX_", "GIT_"))}
     # so that -m finds this package from any folder, installed or not
@@ -52,13 +52,13 @@ def quiet_environment() -> dict[str, str]:
 
 
 def last_words(text: str) -> str:
-    """What a failing program said at the very end."""
+    """The last words that a failing program printed."""
     lines = [line.strip() for line in clean_block(text, 20_000).splitlines() if line.strip()]
     return lines[-1][:300] if lines else "it printed nothing"
 
 
 def finish(command: Sequence[str], *, cwd: Path, env: dict[str, str], timeout: float) -> str:
-    """Run a program of ours to its end and return what it printed.
+    """Run one of these programs to its end and return what it printed.
 
     Raises:
         CliError: it failed, or took too long.
@@ -81,7 +81,7 @@ def finish(command: Sequence[str], *, cwd: Path, env: dict[str, str], timeout: f
 def running(
     command: Sequence[str], *, cwd: Path, env: dict[str, str], log: int = subprocess.PIPE
 ) -> Iterator[subprocess.Popen[str]]:
-    """A program in a process group of its own, which is gone when the block ends however it ends."""
+    """A program in its own process group, which is ended when the block exits, however it exits."""
     process = subprocess.Popen(
         command,
         cwd=cwd,
@@ -102,10 +102,10 @@ def running(
 
 
 def stop(process: subprocess.Popen[str], patience: float = 3.0) -> None:
-    """End a program and everything that it started, first politely."""
-    for _ in range(2):  # once more for what was started meanwhile
+    """End a program and everything that it started, first with SIGTERM."""
+    for _ in range(2):  # again, for processes started in the meantime
         members = family(process.pid)
-        # reaped before, and the number is somebody else's by now: none of its session lives
+        # already reaped, and the pid now belongs to another process: nothing of its session is left
         if process.returncode is not None and any(each.pid == process.pid for each in members):
             break
         end(members, signs=((signal.SIGTERM, patience),))
@@ -117,7 +117,7 @@ def stop(process: subprocess.Popen[str], patience: float = 3.0) -> None:
 
 @contextmanager
 def tidy_when_killed() -> Iterator[None]:
-    """Turn a hang-up or a polite kill into an ordinary exit, so that ``finally`` blocks run."""
+    """Turn SIGHUP or SIGTERM into an ordinary exit, so that ``finally`` blocks run."""
 
     def leave(number: int, frame: FrameType | None) -> None:
         raise SystemExit(128 + number)

@@ -1,4 +1,4 @@
-"""The queue in lines for people: rows, notes, and its numbers in one line, the same in every command."""
+"""The queue in lines for people: rows, notes, and the counts in one line, the same in every command."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from helix_tui.core.ground.time import NS, format_age, format_instant, format_sp
 
 
 def queue_lines(call: Call, present: Present, shown: Sequence[str], archived: Sequence[str] | None = None) -> list[str]:
-    """The queue: what is unfinished in the order asked for; what is finished is counted.
+    """The queue: unfinished beads in the order asked for; finished ones are counted.
 
     Args:
         shown: ids that pass the filter, in the order asked for.
-        archived: ids of the archive that do; None where they are not asked for.
+        archived: archived ids that pass it; None if they are not asked for.
     """
     if call.options.order == "pick":
         body: Iterable[str] = _by_state(call, present, shown)
@@ -42,7 +42,7 @@ def queue_lines(call: Call, present: Present, shown: Sequence[str], archived: Se
 
 
 def _archived(call: Call, present: Present, archived: Sequence[str] | None) -> list[str]:
-    """Beads of ddx's archive that pass the filter, where they are asked for."""
+    """Beads of ddx's archive that pass the filter, if they are asked for."""
     if archived is None:
         return []
     beads = read_archive(present.project.archive_file).beads
@@ -52,7 +52,7 @@ def _archived(call: Call, present: Present, archived: Sequence[str] | None) -> l
 
 
 def _by_state(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
-    """One paragraph a state, what runs first; with a filter, finished beads that pass it too."""
+    """One paragraph per state, running beads first; with a filter, also the finished beads that pass it."""
     queue = present.queue
     runs: dict[str, list[Run]] = {}
     for run in present.runs:
@@ -63,7 +63,7 @@ def _by_state(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
     for state in ("running", *shown_states):
         group = [bead_id for bead_id in shown if states[bead_id] == state]
         if state != "ready":
-            # ready beads come in the order in which ddx picks them, which is not by priority alone
+            # ready beads are in ddx's pick order, which is not by priority alone
             group.sort(key=lambda bead_id: queue.beads[bead_id].priority)
         if group:
             but = f" · {present.shut.short}" if state == "ready" and present.shut is not None else ""
@@ -125,18 +125,18 @@ def _row(call: Call, queue: Queue, bead_id: str, lead: str = "", *, name_state: 
 
 
 def title_of(bead: Bead) -> str:
-    """The title, cleaned; never nothing."""
+    """The title, cleaned; never empty."""
     return clean_line(bead.title, 400) or "(no title)"
 
 
 @lru_cache(maxsize=1)
 def _id_width(queue: Queue) -> int:
-    """As wide as the widest id, shortened; an id of a strange form does not widen the column for all."""
+    """The width of the widest shortened id; one unusually long id does not widen the column."""
     return min(12, max((cell_width(clean_line(short_id(bead_id))) for bead_id in queue.beads), default=12))
 
 
 def run_line(run: Run, now: int, indent: str) -> str:
-    """One run: what it does, for how long, with what, and whether it still lives."""
+    """One run: what it does, for how long, with which harness and model, and whether it is alive."""
     since = format_span((now - run.started_at) / NS) if run.started_at else ""
     doing = " ".join(filter(None, (run.phase, run.last_tool))) or run.message
     what = " · ".join(filter(None, (clean_line(doing, 60), since, clean_line(run.model or run.harness, 30))))
@@ -145,14 +145,14 @@ def run_line(run: Run, now: int, indent: str) -> str:
 
 
 def _why_in_short(queue: Queue, bead_id: str, standing: Standing) -> str:
-    """What a list has room for: what it waits for, or what waits for it."""
+    """The short reason in a list: what the bead waits for, or what waits for it."""
     if standing.state == "waiting_dependencies":
         first, *others = standing.reasons[0].refs
         bead = queue.beads.get(first)
         gone = " (missing)" if bead is None else " (cancelled)" if bead.status == "cancelled" else ""
         return f"waits on {clean_line(short_id(first))}{gone}" + (f" +{len(others)}" if others else "")
     if standing.state == "running":
-        return ""  # the line under it tells
+        return ""  # the line below says it
     if standing.state == "superseded":
         return f"by {clean_line(short_id(standing.reasons[0].refs[0]))}"
     if standing.until is not None:
@@ -173,7 +173,7 @@ def _why_in_short(queue: Queue, bead_id: str, standing: Standing) -> str:
 
 
 def claims_left(held: Collection[Run], free: Collection[Run], lost: Collection[Run]) -> str:
-    """How many workers are gone, as `gone` says, and whose beads nothing holds any more."""
+    """How many workers are dead, as `gone` says, and whose beads nothing holds any more."""
     parts = [f"{counted(len(held) + len(free) + len(lost), 'claim')} of dead workers"]
     parts += [f"{len(free):,} free again"] if free else []
     parts += [f"{len(lost):,} of beads that the tracker lacks"] if lost else []
@@ -181,7 +181,7 @@ def claims_left(held: Collection[Run], free: Collection[Run], lost: Collection[R
 
 
 def notes(call: Call, present: Present) -> list[str]:
-    """What must not pass in silence: what is finished, unread, unknown, missing or in a circle."""
+    """Notes on what the rows leave out: finished, unreadable, unknown or missing beads, and cycles."""
     queue, tracker = present.queue, present.tracker
     counts = queue.counts()
     finished = ", ".join(f"{counts.get(state, 0):,} {state}" for state in sorted(TERMINAL)[::-1])

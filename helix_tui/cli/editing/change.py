@@ -1,4 +1,4 @@
-"""What every command that changes the queue shares: the curator, ids, and how a change is shown, run and told.
+"""What all commands that change the queue share: the curator, ids, and how a change is shown, run and reported.
 
 `change` plans operations on the queue as it is, prints what would follow (--dry-run) or runs them, and reports the
 journal's entry; `told` turns what can go wrong on the way into a message and an exit code.
@@ -37,7 +37,7 @@ from helix_tui.core.supervision.agents.hooks import SKIP
 from helix_tui.core.supervision.signals.focus_and_hold import plan_upkeep, read_focus
 
 MOST = 12
-"""Beads told by name in one line for people."""
+"""How many beads one line names."""
 
 
 def add_ids(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
@@ -51,7 +51,7 @@ def add_ids(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
 
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
-    """The option that shows and does nothing."""
+    """The ``--dry-run`` option."""
     parser.add_argument("--dry-run", action="store_true", help="print the commands and their effect; change nothing")
 
 
@@ -60,7 +60,7 @@ def curator_of(call: Call, *, who: str = "cli") -> Curator:
     project = locate(call)
 
     def find(era: Era) -> Executable:
-        untold = getattr(call.options, "no_triage", False)  # then our own hook is passed over too
+        untold = getattr(call.options, "no_triage", False)  # then helix-tui's own hook is skipped too
         return find_executable(project, call.ddx, era=era, env=os.environ | {SKIP: "1"} if untold else None)
 
     def as_of() -> int:
@@ -74,7 +74,7 @@ def curator_of(call: Call, *, who: str = "cli") -> Curator:
 
 @contextmanager
 def clear_errors() -> Iterator[None]:
-    """Turn what can go wrong in curation, a polite kill too, into a message and an exit code."""
+    """Turn what can go wrong during a change, SIGTERM included, into a message and an exit code."""
     try:
         with tidy_when_killed():
             yield
@@ -85,7 +85,7 @@ def clear_errors() -> Iterator[None]:
     except Conflict as error:
         raise CliError(f"changed since, so nothing was overwritten: {error}", _conflict_fix(error)) from None
     except HelixError:
-        raise  # says all by itself; the journal's is an OSError too
+        raise  # has its own message; the journal's error is an OSError too
     except OSError as error:
         where = f" {clean_line(str(error.filename), 200)}" if error.filename else ""
         raise CliError(
@@ -102,7 +102,7 @@ def _conflict_fix(error: Conflict) -> str:
 
 
 def resolve(queue: Queue, texts: str | Sequence[str]) -> list[str]:
-    """The ids that texts stand for, each once; one text may name several, separated by commas."""
+    """The ids that the texts mean, each once; one text may name several, separated by commas."""
     words = [texts] if isinstance(texts, str) else texts
     # an id may hold a comma itself
     parts = [part for word in words for part in (word.split(",") if word not in queue.beads else [word])]
@@ -119,7 +119,7 @@ def change(
     title: str = "",
     telling: Callable[[Call, Result, Curator], int] | None = None,
 ) -> int:
-    """Plan operations, show or run them, and tell what came of it, by ``telling`` where it is given."""
+    """Plan operations, show or run them, and report the result, through ``telling`` if it is given."""
     with clear_errors():
         curator = curator_of(call)
         queue_state = curator.look()
@@ -131,7 +131,7 @@ def change(
         planned = plan(wanted, queue_state.queue, dialect, busy=queue_state.busy, title=title)
         landing = _landing(curator, queue_state.queue, dialect, wanted)
         planned = replace(planned, notes=(*planned.notes, *landing))
-        # before the gate: what only looks may look where nothing may be written
+        # before the gate: a dry run is allowed where writing is not
         if call.options.dry_run:
             return print_dry_run(call, _warned(planned, queue_state, curator), queue_state)
         curator.gate.check()
@@ -142,7 +142,7 @@ def change(
 
 
 def _landing(curator: Curator, queue: Queue, dialect: Dialect, wanted: Iterable[Operation]) -> tuple[str, ...]:
-    """What a worker would land by itself of parked beads that are opened."""
+    """Warnings about parked beads whose kept change a worker would land without an agent once they are opened."""
     opened = [each.bead_id for each in wanted if (each.values.get("fields") or {}).get("status") == "open"]
     if not (opened and dialect.lands_kept):
         return ()
@@ -154,7 +154,7 @@ def _landing(curator: Curator, queue: Queue, dialect: Dialect, wanted: Iterable[
 def change_steps(
     call: Call, curator: Curator, kind: str, title: str, make: Callable[[PlanBuilder, QueueState], None]
 ) -> int:
-    """The same for steps that are planned on what the queue then holds."""
+    """The same for steps that are planned on the queue as it is then."""
     with clear_errors():
         queue_state = curator.look()
         if call.options.dry_run:
@@ -166,7 +166,7 @@ def change_steps(
 
 
 def _warned(planned: Plan, queue_state: QueueState, curator: Curator) -> Plan:
-    """A plan with what else to know: ddx drops lines that it cannot read; another release wrote the rows."""
+    """The plan with added notes: ddx drops lines that it cannot read; another release wrote the rows."""
     if not planned.steps:
         return planned
     other = (str(queue_state.difference),) if queue_state.difference is not None else ()
@@ -250,7 +250,7 @@ def tell(call: Call, done: Result, curator: Curator) -> int:
         call.note(f"helix-tui: {problem}")
     if done.error is not None:
         call.note(f"helix-tui: {done.error.message}; {how_far(done)}")
-        # advice to try again would be wrong where the change was made all the same
+        # advice to try again would be wrong if the change was made anyway
         if not done.made_anyway:
             call.note(f"  {clean_line(done.error.advice, 400)}")
         return done.error.exit_code
@@ -258,7 +258,7 @@ def tell(call: Call, done: Result, curator: Curator) -> int:
 
 
 def how_far(done: Result) -> str:
-    """What stands after a command failed."""
+    """What was changed before a command failed."""
     if done.entry is None or not done.entry.after:
         return "nothing was changed"
     if done.made_anyway:
@@ -299,7 +299,7 @@ def _recorded(entry: JournalEntry | None) -> dict[str, Any]:
 
 
 def edits_of(steps: Iterable[CommandStep]) -> Edits:
-    """What steps lead to together, as far as it is known beforehand."""
+    """What the steps together lead to, as far as it can be predicted."""
     merged: dict[str, dict[str, Any]] = {}
     for step in steps:
         for edits in (step.edits, step.ripple):
@@ -309,7 +309,7 @@ def edits_of(steps: Iterable[CommandStep]) -> Edits:
 
 
 def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
-    """What would follow, in lines for people: first for the changed beads themselves."""
+    """What would follow, in lines for people, the changed beads first."""
     for place in follows.places[:MOST]:
         yield call.paint(f"{clean_line(place.bead_id, 80)}: {place}", "bold")
     if len(follows.places) > MOST:
@@ -337,7 +337,7 @@ def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
 
 
 def _print_commands(call: Call, planned: Plan, done: Result | None = None) -> None:
-    """The commands; of a change that did not come to its end, each with what became of it."""
+    """The commands; for a change that was not completed, each with its result."""
     made = done.created if done is not None else {}
     lines = [shlex.join(("ddx", *step.args)) for step in with_real_ids(planned.steps, made)]
     for number, line in enumerate(lines if made else planned.lines):
@@ -358,8 +358,8 @@ def _print_shift(call: Call, ready: Sequence[str], blocked: Sequence[str], when:
 
 
 def _print_focus(call: Call, curator: Curator) -> None:
-    """Say where the change left a focus that no longer covers all it should."""
-    # read anew: ddx has written since
+    """Warn if the change left the focus out of date."""
+    # read again: ddx has written since
     queue_state = curator.look()
     if not read_focus(Overlay(queue_state.queue)).epic:
         return
@@ -388,7 +388,7 @@ def _journal_line(entry: JournalEntry) -> str:
 
 
 def _print_way_back(call: Call, planned: Plan) -> None:
-    """Whether it could be taken back, by which commands, and what would stay."""
+    """Whether it could be undone, by which commands, and what would remain."""
     if not planned.undoable:
         call.print(f"cannot be undone: {clean_line('; '.join(planned.back.lost), 300)}")
         return

@@ -59,7 +59,7 @@ def operation(call: Call, queue: Queue) -> Operation:
     unknown: list[CliError] = []
     parent = next(iter(_found(queue, [options.parent] if options.parent else [], unknown)), "")
     depends_on = _found(queue, options.depends_on, unknown)
-    # unknown ids are told together with what the rules find, so that one correction is enough
+    # unknown ids are reported together with what the rules find, so that one correction is enough
     if not options.no_triage and os.environ.get(SKIP) != "1":
         _triage(call, queue, labels, depends_on, fields, unknown)
     elif unknown:
@@ -80,7 +80,7 @@ def operation(call: Call, queue: Queue) -> Operation:
 
 
 def _found(queue: Queue, words: Iterable[str], unknown: list[CliError]) -> list[str]:
-    """The ids that words stand for; what stands for none goes into ``unknown``, to be told with the rest."""
+    """The ids that the words mean; unknown words go into ``unknown`` as errors, to be reported with the rest."""
     ids: list[str] = []
     for word in words:
         for part in [word] if word in queue.beads else word.split(","):

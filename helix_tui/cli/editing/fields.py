@@ -1,4 +1,4 @@
-"""``helix-tui set | unset | dep | supersede | eligible | label | rank``: what changes a bead's fields."""
+"""``helix-tui set | unset | dep | supersede | eligible | label | rank``: the commands that change a bead's fields."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from helix_tui.core.editing.operations import Operation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of whichever of these commands was asked for."""
+    """The options of the command that was called."""
     _ARGUMENTS[parser.prog.split()[-1]](parser)
     add_dry_run(parser)
 
 
 def run(call: Call) -> int:
-    """Do it, or with --dry-run tell what it would do."""
+    """Make the change, or with --dry-run show what it would do."""
     return change(call, lambda queue: _OPERATIONS[call.command](call, queue))
 
 
@@ -62,7 +62,7 @@ def _dep(call: Call, queue: Queue) -> Iterable[Operation]:
     waiting = resolve(queue, call.options.ids)
     if call.options.action == "add":
         return [operations.depend(a, b) for a in waiting for b in resolve(queue, call.options.on)]
-    # An edge to a bead that the tracker lost is named by its whole id.
+    # An edge to a bead that is missing from the tracker is named by its full id.
     edges = {target for bead_id in waiting for target in queue.beads[bead_id].depends_on}
     on = [call.options.on] if call.options.on in edges else resolve(queue, call.options.on)
     return [operations.undepend(a, b) for a in waiting for b in on]

@@ -1,4 +1,4 @@
-"""``helix-tui install-hooks``: the hook by which ddx has a new bead judged, and the hooks of Claude Code.
+"""``helix-tui install-hooks``: the hook with which ddx checks a new bead, and the hooks of Claude Code.
 
 With ``--judge`` this is the hook itself: a bead on stdin, the verdict as exit code.
 """
@@ -60,7 +60,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Install the hook, or be it."""
+    """Install the hook, or act as the hook."""
     options = call.options
     if options.plugin_path:
         return _plugin(call)
@@ -86,7 +86,7 @@ def run(call: Call) -> int:
 
 
 def _claude(call: Call, project: Project) -> int:
-    """Merge our hooks into Claude Code's settings of this project, or take them out."""
+    """Merge helix-tui's hooks into this project's Claude Code settings, or remove them."""
     gate = WriteGate(project, call.read_only)
     try:
         with clear_errors():
@@ -109,8 +109,8 @@ def _claude(call: Call, project: Project) -> int:
 
 
 def _conclude(call: Call, project: Project, path: Path, changed: bool, word: str, **more: object) -> int:
-    """Say what was done, and commit the file or say that it is to be committed."""
-    # DDX_BEAD_DIR may lead out of the repository
+    """Report what was done, and commit the file or say that it has to be committed."""
+    # DDX_BEAD_DIR may point outside the repository
     inside = path.is_relative_to(project.root)
     file = path.relative_to(project.root).as_posix() if inside else str(path)
     left = inside and bool(uncommitted(project.root, [file]))
@@ -140,7 +140,7 @@ def _commit(project: Project, file: str, subject: str, word: str) -> str:
 
 
 def _plugin(call: Call) -> int:
-    """Where the plugin lies, for `claude plugin marketplace add`."""
+    """The plugin's folder, for `claude plugin marketplace add`."""
     folder = Path(helix_tui.__file__).with_name("plugin")
     if call.json:
         call.emit({"path": folder})
@@ -150,7 +150,7 @@ def _plugin(call: Call) -> int:
 
 
 def _foretell(call: Call, project: Project) -> int:
-    """What would be written, or taken away."""
+    """What would be written or removed."""
     path, text = hook_path(project), "" if call.options.remove else hook_text()
     try:
         changes = would_change(project, remove=call.options.remove)
@@ -169,7 +169,7 @@ def _foretell(call: Call, project: Project) -> int:
 
 def _judge(call: Call, project: Project) -> int:
     """Answer as a hook of ddx does: findings on stderr, the verdict as exit code."""
-    # one byte more than may be, to tell that it is too long
+    # one byte more than allowed, to notice that it is too long
     verdict = judge_stdin(sys.stdin.buffer.read(MAX_BEAD + 1), project, os.environ)
     for finding in verdict.findings:
         call.note(clean_line(str(finding), 400))

@@ -1,4 +1,4 @@
-"""``helix-tui journal | undo | redo``: what was changed from here, and how it is undone or done again.
+"""``helix-tui journal | undo | redo``: changes made with helix-tui, and how to undo and redo them.
 
 Entries and the conflicts of an undo have a JSON shape here, which the snapshot of the journal's screen prints too.
 """
@@ -62,7 +62,7 @@ _NOTHING = {"undo": "nothing to undo", "redo": "nothing to redo"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of whichever of these commands was asked for."""
+    """The options of the command that was called."""
     command = parser.prog.split()[-1]
     if command == "journal":
         parser.add_argument("id", nargs="?", metavar="OP", help="one entry in full, as op-12")
@@ -78,7 +78,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Show the journal, take back, or do again."""
+    """Show the journal, undo, or redo."""
     if call.command == "journal":
         return _journal(call)
     _read_count(call)
@@ -86,7 +86,7 @@ def run(call: Call) -> int:
     if call.options.dry_run:
         return _foretell(call, curator)
     with clear_errors():
-        # refused before the first of several is undone
+        # refused before the first of several changes is undone
         curator.gate.check()
     done: list[Result] = []
     stopped: CliError | None = None
@@ -96,7 +96,7 @@ def run(call: Call) -> int:
             try:
                 _go(call, curator, done)
             except Conflict as error:
-                # kept for --json, which shows both versions; `told` leaves only the words of it
+                # kept for --json, which shows both versions; `told` keeps only the message
                 conflict = error
                 raise
     except CliError as error:
@@ -105,7 +105,7 @@ def run(call: Call) -> int:
 
 
 def _read_count(call: Call) -> None:
-    """A number says how many; an id that stands in its place is one that was asked for."""
+    """Read the argument as a count, or as the id of one entry."""
     options = call.options
     if options.count.startswith("op-"):
         options.entry, options.count = options.entry or options.count, "1"
@@ -115,7 +115,7 @@ def _read_count(call: Call) -> None:
 
 
 def _go(call: Call, curator: Curator, done: list[Result]) -> None:
-    """Take back or do again, one after the other, until one fails."""
+    """Undo or redo, one after the other, until one fails."""
     turn = curator.redo if call.command == "redo" else curator.undo
     chosen = _chosen(call, curator)
     if chosen is None:
@@ -140,7 +140,7 @@ def _keep(call: Call, curator: Curator, result: Result | None, done: list[Result
 
 
 def _chosen(call: Call, curator: Curator) -> list[JournalEntry] | None:
-    """The entries that were asked for by id; None: a person's last ones."""
+    """The entries that were asked for by id; None means the user's latest ones."""
     options = call.options
     wanted = options.entry or getattr(options, "to", None)
     if not wanted:
@@ -153,7 +153,7 @@ def _chosen(call: Call, curator: Curator) -> list[JournalEntry] | None:
 
 
 def _check_direction(call: Call, chosen: list[JournalEntry]) -> None:
-    """A change named by its id is taken back only where it stands, and done again only where it does not."""
+    """Refuse to undo a named change that is already undone, and to redo one that is not."""
     if not call.options.entry:
         return
     (entry,) = chosen
@@ -164,7 +164,7 @@ def _check_direction(call: Call, chosen: list[JournalEntry]) -> None:
 
 
 def _foretell(call: Call, curator: Curator) -> int:
-    """What would run, entry by entry, one on top of the other, and what would follow."""
+    """Show what would run, entry by entry, each on the result of the one before, and what would follow."""
     with clear_errors():
         chosen = _chosen(call, curator)
         history = curator.history()
@@ -276,7 +276,7 @@ def _document(result: Result) -> dict[str, Any]:
 
 
 _WORDS = {"undone": "undone", "partial": "half-way", "final": "done", "failed": "nothing"}
-"""How people call a state, where the word itself does not do."""
+"""The words for states whose own name is not readable enough."""
 
 
 def _journal(call: Call) -> int:
@@ -317,10 +317,10 @@ def _journal(call: Call) -> int:
 
 
 def _marks(curator: Curator) -> Mapping[str, EntryStatus]:
-    """How the entries stand; against no rows where the tracker cannot be read."""
+    """The status of each entry; none if the tracker cannot be read."""
     try:
         beads = curator.look().queue.beads
-    # the journal can be listed all the same
+    # the journal can be listed anyway
     except Unreadable:
         return {}
     return EntryChecker().marks(curator.history(), beads)

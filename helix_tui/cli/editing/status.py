@@ -1,4 +1,4 @@
-"""``helix-tui claim | unclaim | close | reopen | cancel``: what changes a bead's status."""
+"""``helix-tui claim | unclaim | close | reopen | cancel``: the commands that change a bead's status."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from helix_tui.core.editing.operations import Operation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of whichever of these commands was asked for."""
+    """The options of the command that was called."""
     add_ids(parser)
     command = parser.prog.split()[-1]
     if command == "claim":
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Do it, or with --dry-run tell what it would do."""
+    """Make the change, or with --dry-run show what it would do."""
     return change(call, lambda queue: _operations(call, queue))
 
 

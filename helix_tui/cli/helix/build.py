@@ -1,4 +1,4 @@
-"""``helix-tui build``: one bounded execution of one bead, by ddx's own verb for that; a compatibility surface."""
+"""``helix-tui build``: one bounded execution of one bead, with ddx's own command for it; a compatibility surface."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def run(call: Call) -> int:
         if call.options.dry_run:
             return show_dry_run(call, [words], bead_id=bead_id, leaves_undone=list(left))
         curator.gate.check()
-        # a ddx of August lands what was kept aside as it is, refused by a review or not
+        # August's ddx lands a kept change as it is, even if a review refused it
         kept = kept_change(curator.project, queue_state.queue, delegate.dialect, bead_id)
         if kept is not None and not call.options.land_kept:
             _warn_of(call, bead_id, kept, rejects=delegate.dialect.lands_kept)
@@ -75,10 +75,10 @@ def run(call: Call) -> int:
 
 
 def _warn_of(call: Call, bead_id: str, kept: Attempt, *, rejects: bool) -> None:
-    """Say that ddx may land what is kept of the bead.
+    """Warn that ddx may land the bead's kept change.
 
     Raises:
-        CliError: a review refused it; that wants a word of its own.
+        CliError: a review refused it, and ``--land-kept`` was not given.
     """
     lands = f"ddx may land {kept.result_rev[:12]} as it is, without an agent"
     if kept.verdict.outcome == "refused":

@@ -62,9 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Say what comes next."""
+    """Print what should happen next."""
     options = call.options
-    # without a word about it, --read-only asks no agent; with --ask it is refused below
+    # --read-only asks no agent by default; together with --ask it is refused below
     alone = options.no_model or (call.read_only and not options.ask)
     asking: Asking = "always" if options.ask else "never" if alone else "auto"
     with explained():
@@ -110,7 +110,7 @@ def run(call: Call) -> int:
 
 
 def _acknowledge(call: Call, curator: Curator) -> None:
-    """Take what others changed as seen, and say what that was."""
+    """Mark what others changed as seen, and list it."""
     wanted = call.options.acknowledge
     watch = DriftWatch(curator.project, curator.gate)
     seen = watch.acknowledge(curator.look().queue.beads, curator.history(), wanted or None)
@@ -122,7 +122,7 @@ def _acknowledge(call: Call, curator: Curator) -> None:
 
 
 def _keep_back(call: Call, checker: Checker) -> None:
-    """Bring the marks on drifted beads up to date: ``--apply`` sets them, either option gives back."""
+    """Update the holds on drifted beads: ``--apply`` sets them, either option releases what was reviewed."""
     curator = checker.curator
     queue_state = curator.look()
     wanted = stale(checker.drift(queue_state))

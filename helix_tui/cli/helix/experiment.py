@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Experiment."""
+    """Run a session, run a batch, or compare a batch."""
     if not call.options.compare:
         refuse_in_attempt(call)
     with explained():
@@ -136,7 +136,7 @@ def _named(call: Call, curator: Curator) -> tuple[str, ...]:
     batch = tuple(
         bead_id
         for bead_id in batch
-        # an epic without children is work like any other
+        # an epic without children is ordinary work
         if not (looks_like_epic(queue.beads[bead_id]) and queue.graph.children.get(bead_id))
     )
     if not batch:

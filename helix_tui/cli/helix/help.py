@@ -105,7 +105,7 @@ def _lines(call: Call, topic: str) -> Iterator[str]:
 
 
 _NOT_BY_ITSELF = frozenset(("run", "start", "stop", "build", "implement", "commit", "plan", "tracker"))
-"""Commands that a person asks for: agents do not begin them by themselves, and no session pays for them."""
+"""Commands for people only: agents do not start them on their own, and their skills cost a session no context."""
 
 _HOW = {
     "run": "To drain a queue, prefer ddx's own loop: `ddx work`, or in April's ddx `ddx agent execute-loop`.",
@@ -185,7 +185,7 @@ def _stage_lines(stage: Stage) -> Iterator[str]:
 
 
 def _own_options(name: str) -> Iterator[str]:
-    # `next` has no option of its own: what it takes, every command takes
+    # `next` has no options of its own, only the global ones
     shared = {action.dest for action in load("next")[1]._actions}
     for action in load(name)[1]._actions:
         if action.dest in shared or action.help in (None, argparse.SUPPRESS) or not action.option_strings:
@@ -233,7 +233,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Print the surface, or one command's own help."""
+    """Print the list of commands, or the help of one."""
     about = call.options.about
     if about in TOPICS:
         emit(call, about)
@@ -289,13 +289,13 @@ def _write_skills(call: Call, folder: Path) -> int:
 
 
 def _reference() -> Iterator[str]:
-    """The lines of docs/commands.md: every command, and the options that are its own."""
+    """The lines of docs/commands.md: every command with its own options."""
     yield "# Commands"
     yield ""
     yield "`helix-tui help --markdown` prints this page. Options that every command takes:"
     yield ""
     shared = load("help")[1]
-    # `help` has three of its own
+    # `help` has three options of its own
     common = {action.dest for action in shared._actions} - {"about", "markdown", "skills"}
     yield from _options(action for action in shared._actions if action.dest in common)
     for name, row in COMMANDS.items():

@@ -1,4 +1,4 @@
-"""``helix-tui input``: a request becomes governed work, and the questions that HELIX asks get their answers."""
+"""``helix-tui input``: turn a request into governed work, and answer HELIX's questions."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """List, answer, or hand a request to an agent."""
+    """List questions, answer one, or pass a request to an agent."""
     options = call.options
     if sum((bool(options.request), options.questions, options.answer is not None)) != 1:
         raise CliError("input takes exactly one request (or --questions, or --answer ID TEXT)", exit_code=1)
@@ -116,7 +116,7 @@ def _questions(call: Call) -> int:
 
 
 def _beads(curator: Curator) -> Mapping[str, Bead]:
-    """The tracker's beads; none where it cannot be read."""
+    """The tracker's beads; none if it cannot be read."""
     try:
         return curator.look().queue.beads
     except Unreadable:
@@ -124,11 +124,11 @@ def _beads(curator: Curator) -> Mapping[str, Bead]:
 
 
 def _escalated(curator: Curator) -> list[dict[str, Any]]:
-    """Beads that were made for a person; their own id stands for the question."""
+    """Escalation beads, made for a person to decide; the bead's id serves as the question's."""
     try:
         queue = curator.look().queue
     except Unreadable:
-        return []  # what is asked can be listed all the same
+        return []  # the questions can be listed anyway
     return [
         {
             "id": bead_id,
@@ -163,8 +163,8 @@ GIVEN_UP = "the kept change {} is given up: it stays at its ref, and the next at
 
 
 def _foretell(call: Call, curator: Curator, question_id: str, text: str) -> int:
-    """The commands that an answer would run; one that is about no bead runs none."""
-    # what is no question may be a bead that was made for a person
+    """The commands that an answer would run; none if the question is not about a bead."""
+    # if there is no such question, the id may be that of an escalation bead
     asked = next((each for each in questions_of(curator).open() if each.id == question_id), None)
     commands: Sequence[Sequence[str]] = ()
     if asked is None or (asked.bead_id and asked.kind != "approval"):
@@ -190,7 +190,7 @@ def _unknown(question_id: str) -> CliError:
 
 
 def _decide(call: Call, curator: Curator, bead_id: str, text: str) -> int:
-    """The answer to an escalation, which is no question but a bead."""
+    """Answer an escalation, which is a bead and not a question."""
     with explained():
         try:
             decide_escalation(curator, bead_id, text)

@@ -1,4 +1,4 @@
-"""``helix-tui needs``: everything that waits on a person, with what can be done about it; once, or as it changes."""
+"""``helix-tui needs``: everything that waits for a person and what can be done about it, once or on every change."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from helix_tui.core.supervision.decide.needs import Need, SplitNeeds, read_snooz
 from helix_tui.core.supervision.decide.watch_and_notify import BackgroundMonitor, needs_now
 
 MOST_LINES = 8
-"""Needs of one group that people get to see."""
+"""How many needs of one group are printed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,19 +52,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 class NeedsReader:
-    """Looks at a project again and again; what has not changed is not read twice."""
+    """Reads a project repeatedly; unchanged files are not read again."""
 
     def __init__(self, call: Call) -> None:
         self.curator = curator_of(call)
         self.clock: Callable[[], int] = (lambda: call.now) if call.fixed_now else now_ns
-        # asked by hand at each look, so that it needs to call nobody
+        # polled at each look, so it needs no callback
         self._monitor = BackgroundMonitor(self.curator.project, lambda _: None, clock=self.clock)
         self._index = AttemptIndex.of(self.curator.project)
         self.state: QueueState
         self.attempts = AttemptBook()
 
     def look(self) -> SplitNeeds:
-        """What waits on a person now, and what is put off."""
+        """What waits for a person now, and what is snoozed."""
         with explained():
             self.state = self.curator.look()
         self._index.refresh(self.state.tracker.beads, holds=holds(self.state.runs))
@@ -89,7 +89,7 @@ class NeedsReader:
 
 
 def run(call: Call) -> int:
-    """Print what needs a person; or put some of it off."""
+    """Print what waits for a person, or snooze some of it."""
     wanted = NeedFilter(call.options.filter)
     if wanted.problem:
         raise CliError(wanted.problem, "A filter is written like: kind:proposals waits>3d blocks>=1 text", 2)
@@ -122,11 +122,11 @@ def run(call: Call) -> int:
 
 
 def _put_off(call: Call, reader: NeedsReader, split: SplitNeeds) -> bool:
-    """Snooze and wake, or with ``--dry-run`` tell what would be; whether that is all there is to tell."""
+    """Snooze and wake, or with ``--dry-run`` show what would change; True if nothing else is to be printed."""
     every = {need.key: need for need in (*split.active, *split.snoozed)}
     keys = [*(call.options.snooze or ()), *(call.options.wake or ())]
     unknown = next((key for key in keys if key not in every), "")
-    # checked before anything is written: all of the keys are put off or none
+    # checked before anything is written: all keys are snoozed, or none
     if unknown:
         raise CliError(
             f"nothing waiting has the key “{clean_line(unknown, 80)}”", "`helix-tui needs --json` lists the keys.", 2
@@ -146,7 +146,7 @@ def _put_off(call: Call, reader: NeedsReader, split: SplitNeeds) -> bool:
 
 
 def _foretell(call: Call, keys: Iterable[str], until: int | None) -> None:
-    """What snoozing and waking would do."""
+    """Lines that say what snoozing and waking would do."""
     snooze, wake = call.options.snooze or [], call.options.wake or []
     if call.json:
         end = format_instant(until) if until is not None else None
@@ -203,7 +203,7 @@ def _title(reader: NeedsReader, need: Need) -> str:
 
 
 def _watch(call: Call, reader: NeedsReader, wanted: NeedFilter, split: SplitNeeds) -> int:
-    """Tell what is there, then each need that comes and each that goes, until interrupted."""
+    """Print the present needs, then each one that appears or disappears, until interrupted."""
     known: dict[str, Need] = {}
     while True:
         now = {need.key: need for need in wanted.passing(split.active, reader.state.queue, reader.clock())}
@@ -215,11 +215,11 @@ def _watch(call: Call, reader: NeedsReader, wanted: NeedFilter, split: SplitNeed
                 _print(call, reader, "gone", need)
         known = now
         time.sleep(max(0.2, call.options.every))
-        # a watch with nothing to tell would not notice that its reader has gone
+        # without output, the watch would not notice that its reader has exited
         check_heard()
         try:
             split = reader.look()
-        except CliError as error:  # it may be readable again at the next look
+        except CliError as error:  # it may be readable again the next time
             call.note(error.message)
 
 

@@ -1,4 +1,4 @@
-"""``helix-tui run | start | stop``: supervise ddx's loop until something says to stop.
+"""``helix-tui run | start | stop``: supervise ddx's loop until a reason to stop occurs.
 
 Compatibility surfaces (FEAT-002): execution, landing, closing and retries are ddx's; HELIX curates,
 counts, interprets.
@@ -47,7 +47,7 @@ from helix_tui.settings import load_settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of whichever of these commands was asked for."""
+    """The options of the command that was called."""
     if parser.prog.split()[-1] == "stop":
         parser.add_argument(
             "--after-bead", action="store_true", help="finish the current bead first; without it ddx is interrupted"
@@ -84,14 +84,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Start it here, start it in the background, or stop it."""
+    """Run the loop here, start it in the background, or stop it."""
     if call.command != "stop":
         refuse_in_attempt(call)
     return {"run": _run, "start": _start, "stop": _stop}[call.command](call)
 
 
 def options_of(call: Call) -> RunOptions:
-    """What a run is asked for."""
+    """The settings of a run, from the options."""
     options = call.options
     align = environment_options(os.environ).get("auto_align", "1") != "0"
     return RunOptions(
@@ -136,15 +136,15 @@ def _run(call: Call) -> int:
 
 
 def learn(call: Call, outcome: RunOutcome) -> dict[str, object]:
-    """Take in what ddx's evidence says of the attempts of a run: what was injected is settled, lessons are proposed.
+    """Learn from a run's attempts by ddx's evidence: settle the injected memories, and propose lessons.
 
-    A memory that cannot be opened costs the lessons and one line, never the run.
+    If the memory cannot be opened, the lessons are lost and one line says so; the run is unaffected.
     """
     state = outcome.state
     since = parse_instant(state.started_at)
     if not state.attempted_cycles or since is None or call.read_only:
         return {}
-    # only here: the memory's libraries take a fifth of a second, and `start` and `stop` need none
+    # imported only here: the memory's libraries take a fifth of a second, and `start` and `stop` do not need them
     from helix_tui.cli.show.attempts import read_attempts
     from helix_tui.core.beads.tracker import read_tracker
     from helix_tui.core.ddx.runs.running import find_running
@@ -155,7 +155,7 @@ def learn(call: Call, outcome: RunOutcome) -> dict[str, object]:
     tracker = read_tracker(project.beads_file)
     attempts = read_attempts(project, tracker, find_running(project, tracker.beads, call.now))
     try:
-        # no encoder: to settle and to propose, no texts are compared
+        # no encoder: settling and proposing compare no texts
         with open_memory(database_path(project), None) as memory:
             learner = Learner(project, memory)
             found = learner.learn(tracker.beads, attempts, since=since)
@@ -174,7 +174,7 @@ def supervised(
     call: Call, curator: Curator, delegate: Delegate, options: RunOptions, *, summary: bool = False
 ) -> RunOutcome:
     """Run in this process until something stops it; signals end it in an orderly way."""
-    # an unreadable tracker is told before a run is entered anywhere
+    # report an unreadable tracker before the run is recorded anywhere
     curator.look()
     control = Control(curator.project)
     try:
@@ -196,13 +196,13 @@ def supervised(
 
 
 def _heard(call: Call, control: Control) -> Callable[[str], None]:
-    """Tell each line of a run; once nobody reads them, the run is asked to end, as by a signal."""
+    """Print each line of a run; when the reader has gone, ask the run to end, as a signal would."""
 
     def say(line: str) -> None:
         try:
             call.note(line)
         except ReaderGone:
-            # raised out of a line of the log, it would end the run where it stands
+            # raised while a line is printed, it would end the run halfway through a step
             control.interrupted = True
 
     return say
@@ -343,7 +343,7 @@ def _confirm(text: str) -> bool:
 
 @contextmanager
 def _signals(control: Control) -> Iterator[None]:
-    """The first signal asks the run to end, ddx included; a second one ends it where it stands."""
+    """The first signal asks the run to end, ddx included; a second one ends it at once."""
 
     def ask(number: int, frame: FrameType | None) -> None:
         if control.interrupted:

@@ -1,4 +1,4 @@
-"""What the HELIX commands share: who does the work, how a command is shown, and what their errors exit with."""
+"""What the HELIX commands share: the choice of agent, printing a command, and exit codes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["clear_errors", "curator_of"]
 
 
 def add_agent_options(parser: argparse.ArgumentParser, *, dry_run: bool = True) -> None:
-    """Who does the work, and how."""
+    """Add the options that choose the agent, its model and its limits."""
     group = parser.add_argument_group("the agent that does the work")
     group.add_argument(
         "--agent", "--harness", dest="agent", default="", metavar="NAME", help="the harness that ddx starts"
@@ -46,7 +46,7 @@ def add_agent_options(parser: argparse.ArgumentParser, *, dry_run: bool = True) 
 
 
 class _Once(argparse.Action):
-    """An option that is not said twice: of two levels of autonomy nobody can tell which one was meant."""
+    """An option that may be given only once: with two levels of autonomy it is unclear which one was meant."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, values: object, option: str | None = None
@@ -57,7 +57,7 @@ class _Once(argparse.Action):
 
 
 def add_autonomy(parser: argparse.ArgumentParser) -> None:
-    """How far it goes by itself."""
+    """Add the ``--autonomy`` option."""
     parser.add_argument(
         "--autonomy",
         action=_Once,
@@ -68,9 +68,9 @@ def add_autonomy(parser: argparse.ArgumentParser) -> None:
 
 
 def autonomy_of(call: Call) -> Level:
-    """The level that was asked for, else the environment's, else that of the settings, else medium."""
+    """The level given as an option, else in the environment, else in the settings, else medium."""
     wanted = getattr(call.options, "autonomy", None) or environment_options(os.environ).get("autonomy", "")
-    # read only where neither option nor environment says it
+    # read only if neither option nor environment gives a level
     wanted = wanted or load_settings().autonomy or DEFAULT
     found = level_of(wanted)
     if found is not None:
@@ -81,7 +81,7 @@ def autonomy_of(call: Call) -> Level:
 
 
 def agent_choice_of(call: Call) -> AgentChoice:
-    """Who is to do the work."""
+    """The agent and model that were chosen."""
     options, settings = call.options, load_settings()
     return chosen(
         os.environ,
@@ -95,13 +95,13 @@ def agent_choice_of(call: Call) -> AgentChoice:
 
 
 def note_unheard(call: Call, words: Sequence[str], agent_choice: AgentChoice) -> None:
-    """Say which of the options that a person asked for a command does not carry."""
+    """Report the given options that the command cannot pass on."""
     for line in unheard(words, agent_choice):
         call.note(f"helix: {line}")
 
 
 def refuse_in_attempt(call: Call) -> None:
-    """Do not act on a project's own work tree from a folder that ddx made of it for one attempt.
+    """Refuse to act on a project's own work tree from the folder that ddx made for one attempt.
 
     Raises:
         CliError: the call is made in such a folder (docs/decisions/0021); only ddx works and lands there.
@@ -121,17 +121,17 @@ def refuse_in_attempt(call: Call) -> None:
 
 
 def refuse_shut(queue_state: QueueState) -> None:
-    """Start nothing where ddx would refuse whatever it is asked.
+    """Refuse to start if ddx would refuse every command.
 
     Raises:
-        CliError: it would.
+        CliError: ddx would refuse.
     """
     if queue_state.shut is not None:
         raise CliError(f"nothing was started: {queue_state.shut.cause}", queue_state.shut.fix)
 
 
 def note_difference(call: Call, queue_state: QueueState) -> None:
-    """Say on stderr where another release wrote the tracker than the installed ddx."""
+    """Warn on stderr if another release than the installed ddx wrote the tracker."""
     if queue_state.difference is not None:
         call.note(str(queue_state.difference))
 
@@ -147,12 +147,12 @@ def questions_of(curator: Curator) -> OpenQuestions:
 
 
 def shown(words: Sequence[str]) -> str:
-    """A command as one would type it."""
+    """A command as one would type it in a shell."""
     return clean_block(shlex.join(words), 20_000)
 
 
 def show_dry_run(call: Call, commands: Sequence[Sequence[str]], *, prompt: str = "", **more: object) -> int:
-    """Print the commands that would run, and aside what an agent would be asked."""
+    """Print the commands that would run and, on stderr, the agent's prompt."""
     if call.json:
         asked = {"prompt": prompt} if prompt else {}
         call.emit({"commands": [list(words) for words in commands], "dry_run": True, **asked, **more})

@@ -45,7 +45,7 @@ _ROUNDS = {"design": 5, "polish": 6}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of whichever of these commands was asked for."""
+    """The options of the command that was called."""
     stage = stage_of(parser.prog.split()[-1])
     if stage.name == "evolve":
         parser.add_argument("request", nargs="?", default="", help="the requirement")
@@ -66,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Do one stage."""
+    """Run one stage."""
     refuse_in_attempt(call)
     stage = stage_of(call.command)
     values = _values(call, stage)
@@ -80,7 +80,7 @@ def run(call: Call) -> int:
             return _dry_run(call, curator, delegate, stage, agent_choice, values)
         curator.gate.check()
         stamp = f"{stage.name}-{call.now}"
-        # Asked before a governing bead is made: none is, for an agent that is not there.
+        # Checked first, so that no governing bead is created when the agent is not installed.
         command = command_of(curator.project, delegate, stage, agent_choice)
         note_unheard(call, command, agent_choice.for_agent(stage.agent))
         if not stage.governed:
@@ -91,7 +91,7 @@ def run(call: Call) -> int:
         if not call.options.quiet:
             call.note(f"helix: governing bead {clean_line(governing.bead_id)} ({governing.mode})")
         done = perform(curator.project, delegate, stage, values, agent_choice, stamp)
-        # whatever the agent came to: a governing bead that stays claimed blocks the next alignment
+        # whatever the result: a governing bead that stays claimed blocks the next alignment
         left = hand_back(curator, governing)
         if left:
             call.note(f"helix: {clean_line(left, 400)}")
@@ -101,7 +101,7 @@ def run(call: Call) -> int:
 
 
 def _refuse_missing(curator: Curator, stage: Stage, word: str) -> None:
-    """Pay no agent for a look at what is not there."""
+    """Refuse a scope that does not exist, before an agent is paid to look at it."""
     from helix_tui.core.editing.undo import Unreadable
 
     try:
@@ -120,7 +120,7 @@ def _refuse_missing(curator: Curator, stage: Stage, word: str) -> None:
 
 
 def _print_governing(call: Call, curator: Curator, bead_id: str, done: StageOutcome) -> None:
-    """A governing bead whose work is done and which is not closed stands in the next one's way."""
+    """Remind the user to close a governing bead whose work is done: while it is open it blocks the next one."""
     bead = curator.look().queue.beads.get(bead_id)
     if done.status == "COMPLETE" and bead is not None and bead.status not in TERMINAL:
         call.note(
@@ -135,7 +135,7 @@ def stage_of(command: str) -> Stage:
 
 
 def conclude(call: Call, curator: Curator, done: StageOutcome, level: Level, *, governing: str = "") -> int:
-    """Raise what a stage leaves to a person, tell how it ended, and say what the command exits with."""
+    """Raise the questions that a stage leaves to a person, report how it ended, and return the exit code."""
     raised = raise_from(curator, questions_of(curator), done, level)
     for question in raised:
         call.note(f"helix: question ({question.id}, {question.kind}): {clean_line(question.text, 400)}")
@@ -144,7 +144,7 @@ def conclude(call: Call, curator: Curator, done: StageOutcome, level: Level, *, 
 
 
 def report(call: Call, done: StageOutcome, *, governing: str = "") -> int:
-    """Tell what a stage said and whether it kept its contract."""
+    """Print a stage's answer and whether it kept its contract."""
     if call.json:
         call.emit(
             {
@@ -172,7 +172,7 @@ def report(call: Call, done: StageOutcome, *, governing: str = "") -> int:
 
 
 def _closing(done: StageOutcome) -> list[str]:
-    """What a stage's own trailers say, in a line or two."""
+    """The stage's own trailers in a line or two."""
     trailers = done.trailers
     if done.ok and not done.status and done.stage.status is not None:
         return [f"the answer has no {done.stage.status.name} trailer: read it for the result"]
@@ -203,13 +203,13 @@ def _values(call: Call, stage: Stage) -> dict[str, str]:
 
 
 def about_of(call: Call, stage: Stage) -> str:
-    """The document that a stage is about, by whatever word names it."""
+    """The document that a stage is about, whichever trailer names it."""
     options = call.options
     return str((options.artifact or options.scope) if stage.name == "evolve" else options.scope)
 
 
 def known_of(curator: Curator, about: str = "") -> dict[str, str]:
-    """What is known of queue and documents, and the context of it as it is now, as values of a prompt; a repository
+    """The present facts about queue and documents, with their context, as values of a prompt; a repository
     without a queue is no obstacle to planning."""
     from helix_tui.core.editing.undo import Unreadable
 

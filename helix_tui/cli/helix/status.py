@@ -1,4 +1,4 @@
-"""``helix-tui status | stuck | next``: what the run does or why it stopped, what does not move, what is next."""
+"""``helix-tui status | stuck | next``: what the run does or why it stopped, what is stuck, what is next."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from helix_tui.core.ground.text import clean_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of whichever of these commands was asked for."""
+    """The options of the command that was called."""
     if parser.prog.split()[-1] == "stuck":
         parser.add_argument(
             "--recover", nargs="*", metavar="ID", default=None, help="release orphaned claims: these, or all"
@@ -28,7 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Tell."""
+    """Print the answer."""
     return {"status": _status, "stuck": _stuck, "next": _next}[call.command](call)
 
 
@@ -51,7 +51,7 @@ def _status(call: Call) -> int:
 def _forget_dead(call: Call, project: Project) -> None:
     from helix_tui.core.supervision.run_state.state import forget_dead
 
-    # a folder that cannot be written is no reason for no answer
+    # the answer is printed even if the folder cannot be written
     with suppress(OSError):
         dead = forget_dead(project)
         if dead is not None:
@@ -107,7 +107,7 @@ def _in_words(outcome: object) -> str:
 
 
 def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> None:
-    """The counters of the run, what came of its attempts, and its last turns."""
+    """The run's counters, the outcomes of its attempts, and its last turns."""
     active = document["condition"] == "active"
     ours = f"{run['supervisory_cycles']} supervisory, " if run["supervisory_cycles"] else ""
     reason = "" if active else f", stop reason {clean_line(document['last_stop_reason'])}"
@@ -117,7 +117,7 @@ def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> Non
         f"{run['last_run'] or run['updated_at']}"
     )
     if run["outcomes"]:
-        # a run of an older helix-tui wrote down statuses alone
+        # an older helix-tui recorded statuses only
         came_to = {_in_words(outcome): count for outcome, count in run["verdicts"].items()} or run["outcomes"]
         said = ", ".join(f"{count} {clean_line(outcome, 60)}" for outcome, count in came_to.items())
         call.print(f"Outcomes: {said}; {format_whole(read_sums(run['spent']))}")
@@ -127,7 +127,7 @@ def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> Non
         told = turn.get("verdicts")
         came_to = [_in_words(outcome) for outcome in told] if isinstance(told, list) else []
         ends = [f"{clean_line(bead, 60)} {clean_line(status, 60)}" for bead, status in turn["results"]]
-        # a run of an older helix-tui wrote down statuses alone
+        # an older helix-tui recorded statuses only
         if len(came_to) == len(ends):
             ends = [f"{end} ({outcome})" for end, outcome in zip(ends, came_to, strict=True)]
         did = ", ".join(ends)
@@ -213,7 +213,7 @@ def _next(call: Call) -> int:
     from helix_tui.core.supervision.signals.questions import causes
 
     present = load(call)
-    # What ddx refuses to give out is next for nobody.
+    # A bead that ddx refuses to hand out is nobody's next bead.
     ready = present.queue.ready if present.shut is None else ()
     first = ready[0] if ready else None
     together = siblings(present.queue, first)[1:] if first else ()

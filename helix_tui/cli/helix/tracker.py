@@ -1,4 +1,4 @@
-"""``helix-tui tracker``: ddx's own bead commands, as they are; a thin wrapper for people who are used to it."""
+"""``helix-tui tracker``: ddx's own bead commands, unchanged; a thin wrapper for people who are used to it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TIMEOUT_S = 600.0
 """How long one command may take; a migration rewrites the whole tracker."""
 
 MAX_OUTPUT = 1 << 30
-"""Bytes of output that are handed on; an export of a large tracker has tens of millions."""
+"""Bytes of output that are passed on; an export of a large tracker has tens of millions."""
 
 _READS = frozenset(
     {"show", "list", "ready", "blocked", "status", "export", "lint", "metrics"}
@@ -53,7 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def arrange(words: list[str]) -> list[str]:
-    """Our own options before ddx's words, wherever they were written; but for what the verb itself takes."""
+    """Move helix-tui's own options before ddx's words, except those that the verb itself takes."""
     ours: list[str] = []
     theirs: list[str] = []
     rest = iter(words)
@@ -72,7 +72,7 @@ def arrange(words: list[str]) -> list[str]:
 
 
 def run(call: Call) -> int:
-    """Hand the words on to ddx, and what it prints to the terminal, with its exit code."""
+    """Pass the words on to ddx, and its output and exit code back."""
     words = list(call.options.words)
     if not words:
         raise CliError("tracker needs a command", "`helix-tui tracker help` lists what ddx has.", exit_code=2)
@@ -84,7 +84,7 @@ def run(call: Call) -> int:
         return show_dry_run(call, [("ddx", *args)])
     with explained():
         curator = curator_of(call)
-        # where there is no tracker yet, as before `tracker init`, there is nothing to lock
+        # without a tracker, as before `tracker init`, there is nothing to lock
         if reads(words) or not curator.project.ddx_dir.is_dir():
             if not reads(words):
                 curator.gate.check()
@@ -117,4 +117,4 @@ def _era(curator: Curator) -> Era:
     try:
         return curator.look().queue.default_era
     except Unreadable:
-        return "head"  # `tracker init` makes the first one
+        return "head"  # `tracker init` creates it

@@ -1,4 +1,4 @@
-"""``helix-tui triage``: a bead that keeps the authoring rules, or none."""
+"""``helix-tui triage``: create a bead only if it keeps the authoring rules."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _BUILDS = ("build", "deploy", "iterate")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``create``, with the names that HELIX gave them."""
+    """The options of ``create``, under HELIX's names."""
     create.add_arguments(parser)
     parser.add_argument("--deps", action="append", default=[], metavar="ID,ID", help="the same as --depends-on")
     parser.add_argument("--design", default="", metavar="TEXT", help="how to do it")
@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Check the bead and make it; whether workers may pick it follows from its phase."""
+    """Check the bead and create it; its phase decides whether workers may pick it."""
     options = call.options
     options.depends_on = [*options.depends_on, *options.deps]
     given = {
@@ -41,19 +41,19 @@ def run(call: Call) -> int:
 
 
 def _print(call: Call, done: Result, curator: Curator) -> int:
-    """The new bead's id alone on stdout, for whoever goes on with it; the rest beside it."""
+    """The new bead's id alone on stdout, for scripts; everything else on stderr."""
     if call.json:
         return tell(call, done, curator)
     for bead_id in done.created.values():
         call.print(clean_line(bead_id))
     if call.options.silent and done.error is None and not (done.problems or done.plan.refusals):
         return 0
-    # scripts take all of stdout for the id
+    # scripts read all of stdout as the id
     return tell(replace(call, aside=True), done, curator)
 
 
 def _eligible(labels: list[str], fields: list[str]) -> str:
-    """True for what builds, deploys or iterates; a bead of another phase is not executed."""
+    """True for beads that build, deploy or iterate; beads of other phases are not executed."""
     if any(field.startswith("execution-eligible=") for field in fields):
         return ""
     words = {text.strip() for word in labels for text in word.split(",")}

@@ -43,7 +43,7 @@ from helix_tui.core.memory.store.indexing import mentioned
 
 
 def inject(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    """Choose what to show; with --bead write it there, then enter it into the ledger."""
+    """Choose which memories to show; with --bead write them into the bead, then record them in the ledger."""
     options = call.options
     if not options.bead:
         if not options.objective.strip() and not options.files:
@@ -60,7 +60,7 @@ def inject(call: Call, memory: MemoryStore) -> dict[str, Any]:
         if options.dry_run:
             return document
         document |= _write(call, curator, bead, described)
-    # entered once the bead has it: a write that is refused has shown nobody anything
+    # recorded only after the bead was written: a refused write has shown nothing to an agent
     return document | ({"id": memory.enter(chosen).id} if chosen.shown else {})
 
 
@@ -99,7 +99,7 @@ def _write(call: Call, curator: Curator, bead: Bead, described: str) -> dict[str
 
 
 def _objective(bead: Bead) -> str:
-    """What a bead is about: its title, and its text without a block of ours."""
+    """What a bead is about: its title, and its text without an injected block."""
     return f"{bead.title}\n{without_block(_field(bead, 'description'))}"
 
 
@@ -128,7 +128,7 @@ _MODELLESS = {
     "plan",
     "exploration",
 }
-"""Verbs that compare no texts: the encoder is not loaded for them."""
+"""Verbs that compare no texts, so the encoder is not loaded."""
 
 _SOMETIMES: dict[str, Callable[[argparse.Namespace], bool]] = {
     "inject": lambda options: not options.dry_run,
@@ -144,13 +144,13 @@ _SOMETIMES: dict[str, Callable[[argparse.Namespace], bool]] = {
     "exploration": lambda options: options.action == "add",
     "workspace": lambda options: options.action in ("open", "close"),
 }
-"""Verbs that write with some options only, and with which."""
+"""Verbs that write only with certain options, and those options."""
 
 _COMPARES = {"store", "recall", "inject", "chunk", "similar-recent", "suggest-edges", "assess"}
-"""Verbs that need the vectors of what is remembered."""
+"""Verbs that need the vectors of memories."""
 
 _MOST_ENCODED = 256
-"""Texts of a database without vectors, such as the plugin's, that one call encodes: a few seconds, once."""
+"""How many texts without a vector, as the plugin stores them, one call encodes: a few seconds, once."""
 
 _LOOKS = {
     "recall",
@@ -166,14 +166,14 @@ _LOOKS = {
     "exploration",
     "workspace",
 }
-"""Verbs that have an answer where there is no database yet; they do not make one."""
+"""Verbs that answer without a database and do not create one."""
 
 
 def answer(call: Call, writes: bool) -> int:
-    """Open the memory, do what the verb says, print it.
+    """Open the memory, run the verb, print the result.
 
     Raises:
-        CliError: what stands in the way and what to do about it.
+        CliError: the verb cannot run; says why and what to do.
     """
     verb = call.options.verb
     if writes and call.read_only:
@@ -181,7 +181,9 @@ def answer(call: Call, writes: bool) -> int:
     try:
         with _database(call) as path, _open(call, writes, path) as memory:
             if verb in _COMPARES and not memory.read_only and memory.path.exists():
-                with suppress(DatabaseReadOnly):  # without room for vectors, what has some is compared
+                with suppress(
+                    DatabaseReadOnly
+                ):  # if vectors cannot be stored, only memories that have one are compared
                     memory.embed(_MOST_ENCODED)
             document = _OPERATIONS[verb](call, memory) | ({"dry_run": True} if _on_copy(call) else {})
     except MemoryFault as fault:
@@ -197,13 +199,13 @@ def answer(call: Call, writes: bool) -> int:
 
 
 def _on_copy(call: Call) -> bool:
-    """Whether what the verb does is to be seen and then forgotten."""
+    """Whether this is a dry run on a copy that is then discarded."""
     return bool(getattr(call.options, "on_copy", False))
 
 
 @contextmanager
 def _database(call: Call) -> Iterator[Path]:
-    """The project's memory, or with --dry-run a copy that is gone afterwards."""
+    """The project's memory, or with --dry-run a temporary copy."""
     path = database_path(locate(call))
     if not _on_copy(call):
         yield path
@@ -211,7 +213,7 @@ def _database(call: Call) -> Iterator[Path]:
     with tempfile.TemporaryDirectory(prefix="helix-memory-") as folder:
         copy = Path(folder, path.name)
         if path.exists():
-            # Where nobody has it open, SQLite would leave two files beside it, even for whoever only reads.
+            # If no process has it open, SQLite would leave two files beside it, even after reading only.
             how = "mode=ro" if path.with_name(f"{path.name}-wal").exists() else "immutable=1"
             ours = sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)
             with closing(ours), closing(sqlite3.connect(copy)) as made:
@@ -229,10 +231,10 @@ def _open(call: Call, writes: bool, path: Path) -> MemoryStore:
         return call.now if call.fixed_now else now_ns()
 
     changes = writes or (verb in _SOMETIMES and _SOMETIMES[verb](call.options))
-    # reading must not fail where the file or its folder cannot be written
+    # reading must work even if the file or its folder cannot be written
     if path.exists() and not (changes or call.read_only):
         return look_into(path, loaded, clock=clock)
-    # only a verb that writes makes a database
+    # only a verb that writes creates a database
     if path.exists() or (changes and not call.read_only):
         return open_memory(path, loaded, read_only=call.read_only, clock=clock)
     if verb in _LOOKS or changes:
@@ -324,7 +326,7 @@ def _connected(call: Call, memory: MemoryStore) -> dict[str, Any]:
 
 
 def _unknown(memory: MemoryStore, name: str) -> list[str]:
-    """The name where no memory has it: an empty answer alone does not tell."""
+    """The name if no memory has it: an empty answer alone would not say so."""
     return [name] if name and memory.get(name) is None else []
 
 
@@ -376,7 +378,7 @@ def _prune(call: Call, memory: MemoryStore) -> dict[str, Any]:
 
 
 def _change(change: MemoryChange | None) -> dict[str, Any]:
-    """The entry that `memory undo` takes back; None where nothing was changed."""
+    """The entry that `memory undo` reverts; None if nothing was changed."""
     return {"done": None if change is None else change.document()}
 
 

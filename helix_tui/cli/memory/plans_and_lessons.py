@@ -1,7 +1,7 @@
-"""``memory plan``, ``exploration``, ``workspace``: helix v1's orchestration and its way into the queue; and ``memory
-learn``, ``proposals`` and ``undo``: what attempts have taught, and who takes it in.
+"""``memory plan``, ``exploration``, ``workspace``: helix v1's orchestration and how it reaches the queue; and ``memory
+learn``, ``proposals`` and ``undo``: what was learned from attempts, and its acceptance.
 
-A plan becomes beads, or tasks of Claude Code; a workspace is a task as it is carried out, ended by its VERIFY.
+A plan becomes beads, or tasks of Claude Code; a workspace is a task being carried out, and VERIFY ends it.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from helix_tui.settings import load_settings
 
 
 def names(option: str, text: str) -> Sequence[str]:
-    """The names in a JSON list; a list with memories in it, as recall prints them, is one too."""
+    """The names in a JSON list; a list of memories, as recall prints them, is accepted too."""
     try:
         found = json.loads(text)
     except ValueError as error:
@@ -107,7 +107,7 @@ def workspace_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def plan(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    """Store, show and list plans; make beads of one."""
+    """Store, show and list plans; create beads from one."""
     options, plans = call.options, Plans(memory)
     if options.action == "list":
         return {"plans": [each.document() for each in plans.plans()]}
@@ -125,7 +125,7 @@ def plan(call: Call, memory: MemoryStore) -> dict[str, Any]:
 
 
 def _tasks(call: Call, plans: Plans, found: MemoryPlan) -> dict[str, Any]:
-    """The plan as tasks of Claude Code: the calls that make them, or with --list the list itself."""
+    """The plan as tasks of Claude Code: the calls that create them, or with --list the list itself."""
     document: dict[str, Any] = {"plan": found.document(), "calls": native_tasks.calls(found)}
     if call.options.task_list is None:
         return document
@@ -184,7 +184,7 @@ def _apply(call: Call, found: MemoryPlan) -> dict[str, Any]:
 
 
 def exploration(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    """Keep and list what explorers found."""
+    """Store and list what explorers found."""
     options, plans = call.options, Plans(memory)
     if options.action == "add":
         if not options.objective.strip():
@@ -194,7 +194,7 @@ def exploration(call: Call, memory: MemoryStore) -> dict[str, Any]:
 
 
 def workspace(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    """Begin and end tasks of a plan, with what they were given."""
+    """Open and close tasks of a plan, with the memories they were given."""
     options, plans = call.options, Plans(memory)
     if options.action == "list":
         return {"workspaces": [each.document() for each in plans.workspaces(options.number)]}
@@ -215,7 +215,7 @@ def workspace(call: Call, memory: MemoryStore) -> dict[str, Any]:
 
 
 def _close(call: Call, plans: Plans, workspace: TaskWorkspace) -> dict[str, Any]:
-    """End a task by its VERIFY, which is shown and run here, or was run by whoever says how it ended."""
+    """Close a task by its VERIFY, which is shown and run here, or was run elsewhere and reported."""
     options = call.options
     report = TaskReport(
         options.status,
@@ -227,13 +227,13 @@ def _close(call: Call, plans: Plans, workspace: TaskWorkspace) -> dict[str, Any]
         tuple(clean_line(each, 400) for each in options.violation),
     )
     root = locate(call).root
-    if options.on_copy:  # nothing is run, nothing is kept
+    if options.on_copy:  # nothing is run, nothing is stored
         return {"workspace": workspace.document(), "would_run": workspace.data.get("verify")}
     verify = clean_line(workspace.data.get("verify") or "", 300)
     if options.verified is None:
         call.note(f"running VERIFY, {options.timeout:g} s at most: {verify}")
     check = plans.check(workspace, root, options.timeout) if options.verified is None else None
-    # whoever ran it elsewhere answers for it; the record says that it was reported
+    # it was run elsewhere: the record says that the result was reported, not observed
     if options.verified is not None:
         check = TaskCheck(options.verified, f"`{verify}` {options.verified}, as reported")
     closed = plans.close_workspace(workspace.id, report, check)
@@ -274,7 +274,7 @@ def _read(name: str | None) -> Any:
 
 
 def print_plan(call: Call, document: dict[str, Any]) -> Iterator[str]:
-    """``plan`` for people."""
+    """``plan`` as text."""
     for each in document.get("plans", ()):
         yield f"{each['id']:>4}  {len(each['tasks']):>3} tasks  {clean_line(each['objective'], 200)}"
     if "plan" in document:
@@ -314,13 +314,13 @@ def _way_back(document: dict[str, Any]) -> str:
 
 
 def _why_not(document: dict[str, Any]) -> str:
-    """Why beads cannot be unmade; the same for each of them is said once."""
+    """Why created beads cannot be removed; each reason once."""
     reasons = [why.partition(" was made, and ")[2] or why for why in document["why_not"]]
     return clean_line("; ".join(dict.fromkeys(reasons)), 300)
 
 
 def print_workspaces(call: Call, document: dict[str, Any]) -> Iterator[str]:
-    """``workspace`` for people."""
+    """``workspace`` as text."""
     found = document.get("workspaces", [document["workspace"]] if "workspace" in document else [])
     for each in found:
         task = clean_line(f"{each['task_seq']} {each['task_slug']}", 100)
@@ -344,7 +344,7 @@ def print_workspaces(call: Call, document: dict[str, Any]) -> Iterator[str]:
 
 
 def _ended(call: Call, document: dict[str, Any]) -> Iterator[str]:
-    """What a task's end has found, and what followed from it."""
+    """The result of closing a task, and what followed from it."""
     ended, counted_as = document["workspace"], document["feedback"]
     checked = ended["verification"]
     if checked is not None:
@@ -385,7 +385,7 @@ def proposals_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    """Take in what DDx's evidence says of attempts that ended; without --apply, show it."""
+    """Learn from DDx's evidence about ended attempts; without --apply, only show it."""
     options = call.options
     project = locate(call)
     tracker = read_tracker(project.beads_file)
@@ -413,7 +413,7 @@ def learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
 
 
 def proposals(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    """Lessons that wait; accept or decline some of them."""
+    """List the waiting lessons; accept or decline some."""
     options = call.options
     kept = Proposals(memory)
     if options.action == "list":
@@ -435,7 +435,7 @@ def proposals(call: Call, memory: MemoryStore) -> dict[str, Any]:
 
 
 def _add(call: Call, kept: Proposals) -> dict[str, Any]:
-    """A lesson that somebody proposes: it waits as those do that are drawn by rule."""
+    """Propose a lesson by hand; it waits for acceptance like those proposed by rule."""
     options = call.options
     said = {name: clean_line(getattr(options, name), 600).strip() for name in ("trigger", "resolution", "attempt")}
     if missing := [f"--{name}" for name, text in said.items() if len(text) < (1 if name == "attempt" else 10)]:
@@ -454,7 +454,7 @@ def _add(call: Call, kept: Proposals) -> dict[str, Any]:
 
 
 def undo(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    """Take back the last change that a person made to the memory."""
+    """Undo the last change that a person made to the memory."""
     memory_change = MemoryChanges(memory).undo()
     if memory_change is None:
         return {"undone": None, "why": "nothing to undo in the memory"}
@@ -473,7 +473,7 @@ def _chosen(words: list[str], waiting: list[Proposal]) -> list[Proposal]:
 
 
 def print_learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
-    """``learn`` for people."""
+    """``learn`` as text."""
     for each in document["attempts"]:
         verdict = each["verdict"] or "no verdict"
         role = {"passed": "success", "failed": "error"}.get(verdict, "muted")
@@ -499,7 +499,7 @@ def print_learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
 
 
 def print_proposals(call: Call, document: dict[str, Any]) -> Iterator[str]:
-    """``proposals`` for people."""
+    """``proposals`` as text."""
     if document.get("done"):
         yield f"{clean_line(document['done']['title'], 200)} · `helix-tui memory undo` undoes it"
     for why in document.get("refused", ()):
@@ -513,6 +513,6 @@ def print_proposals(call: Call, document: dict[str, Any]) -> Iterator[str]:
 
 
 def print_undone(call: Call, document: dict[str, Any]) -> Iterator[str]:
-    """``undo`` for people."""
+    """``undo`` as text."""
     memory_change = document["undone"]
     yield f"undone: {clean_line(memory_change['title'], 200)}" if memory_change else document["why"]

@@ -1,7 +1,7 @@
-"""What ``helix-tui memory`` prints for people, from the same document that machines get.
+"""What ``helix-tui memory`` prints as text, from the same document that ``--json`` prints.
 
-Also the verbs by which a person corrects (``edit``, ``supersede``, ``remove``; shown first, undone by ``undo``), and
-doctor's look at the database and the embedder.
+Also the verbs with which a person corrects (``edit``, ``supersede``, ``remove``; shown first, undone by ``undo``), and
+doctor's check of the database and the embedder.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from helix_tui.core.memory.store.database import guarded
 
 
 def edit(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    """Correct a memory, or bring an older revision of it back."""
+    """Correct a memory, or restore an older revision of it."""
     options = call.options
     change = MemoryEdit(options.trigger, options.resolution, options.type, options.source, options.revision)
     if change == MemoryEdit():
@@ -42,7 +42,7 @@ def edit(call: Call, memory: MemoryStore) -> dict[str, Any]:
 
 
 def supersede(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    """Let one memory stand in place of another."""
+    """Replace one memory by another."""
     options = call.options
     if _looks(call):
         return _document(memory.supersede(options.name, options.by, apply=False).document(), None)
@@ -51,7 +51,7 @@ def supersede(call: Call, memory: MemoryStore) -> dict[str, Any]:
 
 
 def remove(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    """Take memories out, with their history."""
+    """Remove memories with their history."""
     wanted = list(dict.fromkeys(call.options.names))
     known = {name: memory.get(name) for name in wanted}
     missing = [name for name, found in known.items() if found is None]
@@ -78,7 +78,7 @@ def _document(found: dict[str, Any], memory_change: MemoryChange | None) -> dict
 
 
 def print_corrected(call: Call, document: dict[str, Any]) -> Iterator[str]:
-    """``edit`` and ``supersede`` for people: before, after, and what becomes of the counts."""
+    """``edit`` and ``supersede`` as text: before, after, and what happens to the counts."""
     before, after = document["before"], document["after"]
     yield call.paint(clean_line(after["name"]), "bold")
     for key in ("type", "trigger", "resolution", "source"):
@@ -90,7 +90,7 @@ def print_corrected(call: Call, document: dict[str, Any]) -> Iterator[str]:
 
 
 def print_removed(call: Call, document: dict[str, Any]) -> Iterator[str]:
-    """``remove`` for people."""
+    """``remove`` as text."""
     word = "removed" if document["applied"] else "would be removed"
     for name in document["candidates"]:
         yield f"{word}  {clean_line(name)}"
@@ -349,7 +349,7 @@ _WAYS: dict[str, Callable[[Call, Document], Iterator[str]]] = {
 
 
 def examine_memory(project: Project) -> Iterator[DoctorCheck]:
-    """The database and the embedder; nothing is changed or made."""
+    """Check the database and the embedder; nothing is changed or created."""
     loaded = load_encoder()
     yield _database(project, loaded)
     yield _embedder(loaded)
@@ -360,7 +360,7 @@ def _database(project: Project, loaded: Loaded) -> DoctorCheck:
     try:
         with guarded(path), open_memory(path, loaded, read_only=True, busy_seconds=2) as memory:
             health = memory.health()
-            # one fault is enough to know
+            # one fault is enough
             damage = memory.read("PRAGMA quick_check(1)")[0][0]
     except DatabaseMissing:
         return DoctorCheck("database", None, f"no {path}; storing the first memory creates it")

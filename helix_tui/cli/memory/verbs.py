@@ -1,6 +1,6 @@
 """``helix-tui memory VERB``: the operations of docs/formats/memory.md §3.
 
-Where stdout is no terminal the answer is JSON, as it is in helix's.
+If stdout is not a terminal the answer is JSON, as in helix.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class _Verb(Struct, frozen=True):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One parser for each verb; the global options may stand after the verb too."""
+    """One parser for each verb; the global options may follow the verb too."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, verb in VERBS.items():
         own = verbs.add_parser(name, description=verb.summary, help=verb.summary, allow_abbrev=False)
@@ -41,12 +41,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def adjust(call: Call) -> Call:
-    """JSON is the default where stdout is no terminal, for errors too."""
+    """JSON is the default if stdout is not a terminal, for errors too."""
     return replace(call, json=call.json or not sys.stdout.isatty())
 
 
 def run(call: Call) -> int:
-    """Open the memory, do it, print what came of it."""
+    """Open the memory, run the verb, print the result."""
     from helix_tui.cli.memory.operations import answer
 
     return answer(call, VERBS[call.options.verb].writes)

@@ -1,7 +1,7 @@
 """``helix-tui demo``: a throw-away project, the simulation that drains it, and the console on it.
 
-The project has a memory of its earlier work: lessons that are given to its beads, and credited or blamed by what the
-simulated attempts leave.
+The project has memories of earlier work: lessons that are injected into its beads, and credited or blamed by what the
+simulated attempts leave behind.
 """
 
 from __future__ import annotations
@@ -71,16 +71,16 @@ BEADS = (
 
 
 class DemoMemories(Struct, frozen=True):
-    """What was put into beads before the simulation."""
+    """The memories that were injected before the simulation."""
 
     stored: int = 0
     injections: tuple[Injection, ...] = field(default=())
 
 
 def give(project: Project, tracker: Tracker, env: dict[str, str]) -> DemoMemories:
-    """Remember the lessons, and write into each bead what is remembered for it."""
+    """Store the lessons, and write into each bead the memories that fit it."""
     at = [now_ns()]
-    # without the environment: HELIX_DB_PATH would lead into the user's own memory
+    # without the environment: HELIX_DB_PATH would point at the user's own memory
     with open_memory(database_path(project, {}), load_encoder(), clock=lambda: at[0]) as memory:
         for days, trigger, resolution, kind in LESSONS:
             at[0] = now_ns() - days * _DAY
@@ -94,7 +94,7 @@ def give(project: Project, tracker: Tracker, env: dict[str, str]) -> DemoMemorie
                 text = with_block(str(bead.document().get("description") or ""), chosen.text)
                 wanted.append(operations.assign(bead.id, {"description": text}))
                 injections.append(chosen)
-        # never the ddx of whoever looks at the demo: this queue is helix-ddx's
+        # never the user's ddx: this queue belongs to helix-ddx
         curator = Curator(project, lambda era: embedded_tracker(project, era=era, env=env), env=env)
         curator.run(wanted, title="inject memories")
         entered = tuple(memory.enter(each) for each in injections)
@@ -110,7 +110,7 @@ def _chosen(memory: MemoryStore, bead: Bead) -> Injection:
 def take_in(
     project: Project, tracker: Tracker, attempts: tuple[Attempt, ...], given: DemoMemories, since: int
 ) -> dict[str, Any]:
-    """Let the evidence credit and blame, accept the failures it teaches, and say what came of it."""
+    """Credit and blame the memories by the evidence, accept the proposed failures, and report the result."""
     with open_memory(database_path(project, {}), load_encoder()) as memory:
         learner = Learner(project, memory)
         learned = learner.learn(tracker.beads, attempts, since=since)
@@ -138,7 +138,7 @@ DRAIN_LIMIT = 300.0
 
 
 DEMO_STALL_S = 12.0
-"""Silence that the demo's console calls a stall: its agent works a hundred times as fast as a real one."""
+"""Silence that counts as a stall in the demo, whose agent works a hundred times as fast as a real one."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -153,7 +153,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Build the project, drain it, and show it; without a terminal, sum it up."""
+    """Build the project, drain it, and show it; without a terminal, print a summary."""
     if call.options.dry_run:
         return print_dry_run(call)
     headless = call.options.headless or call.json or not (sys.stdout.isatty() and sys.stdin.isatty())
@@ -175,7 +175,7 @@ def print_dry_run(call: Call) -> int:
 
 @contextmanager
 def throw_away(call: Call) -> Iterator[Path]:
-    """A temporary folder that is gone afterwards, unless it is to be kept."""
+    """A temporary folder, removed afterwards unless ``--keep`` was given."""
     holder = Path(tempfile.mkdtemp(prefix="helix-demo-"))
     try:
         yield holder
@@ -187,7 +187,7 @@ def throw_away(call: Call) -> Iterator[Path]:
 
 
 def build(call: Call, holder: Path) -> Path:
-    """Let helix-ddx make the project; where it is."""
+    """Let helix-ddx create the project; return its folder."""
     root = holder / "demo"
     command = [*programs.helix_ddx(), "demo-workspace", str(root), "--era", call.options.era]
     command += ["--torn-line"] if call.options.torn_line else []
@@ -196,12 +196,12 @@ def build(call: Call, holder: Path) -> Path:
 
 
 def environment(call: Call) -> dict[str, str]:
-    """What helix-ddx is told: which era to play, and nothing of another project."""
+    """The environment of helix-ddx: which era to simulate, and nothing of another project."""
     return programs.quiet_environment() | {"HELIX_DDX_ERA": call.options.era}
 
 
 def drain(call: Call, root: Path) -> int:
-    """Drain it as fast as the simulation can, then say what came of it, by the evidence on disk."""
+    """Drain the queue as fast as the simulation can, then print the outcome from the evidence on disk."""
     given = remember(call, root)
     begun, clock = now_ns(), time.monotonic()
     limit = DRAIN_LIMIT if call.options.seconds is None else call.options.seconds
@@ -217,7 +217,7 @@ def drain(call: Call, root: Path) -> int:
     project = find_project(root)
     tracker = read_tracker(project.beads_file)
     found = evidence.read_attempts(project, tracker, find_running(project, tracker.beads, now_ns()))
-    # whole seconds: an attempt's id, by which it may be dated, has no finer ones
+    # whole seconds: an attempt may be dated by its id, which has no finer unit
     attempts = [attempt for attempt in found if (attempt.started_at or 0) >= begun // NS * NS]
     seconds = time.monotonic() - clock
     memories = take_in(project, tracker, found, given, begun // NS * NS)
@@ -226,7 +226,7 @@ def drain(call: Call, root: Path) -> int:
 
 
 def remember(call: Call, root: Path) -> DemoMemories:
-    """Give the beads what earlier work has taught."""
+    """Inject the memories of earlier work into the beads."""
     project = find_project(root)
     return give(project, read_tracker(project.beads_file), environment(call))
 
@@ -234,7 +234,7 @@ def remember(call: Call, root: Path) -> DemoMemories:
 def summarise(
     call: Call, project: Project, tracker: Tracker, attempts: list[Attempt], memories: dict[str, Any], seconds: float
 ) -> None:
-    """What came of the drain, for people or for a machine."""
+    """The outcome of the drain, as text or JSON."""
     counts = count_headings(attempts)
     if call.json:
         call.emit(
@@ -270,14 +270,14 @@ def summarise(
 
 
 def watch(call: Call, root: Path) -> int:
-    """Open the console on it while the simulation works at a person's pace."""
+    """Open the console on it while the simulation works at a pace that a person can follow."""
     remember(call, root)
     command = [*programs.helix_ddx(), "drain", "-C", str(root)]
     with (
         open(root.parent / "simulation.log", "wb") as log,
         running(command, cwd=root, env=environment(call), log=log.fileno()),
     ):
-        os.environ["HELIX_DDX_ERA"] = call.options.era  # a loop started from this console plays the same
+        os.environ["HELIX_DDX_ERA"] = call.options.era  # a loop started from this console simulates the same era
         ours = replace(call, ddx=call.ddx or programs.helix_ddx_file())
         project = find_project(root)
         try:
@@ -289,8 +289,8 @@ def watch(call: Call, root: Path) -> int:
 
 
 def end_runs(project: Project) -> None:
-    """End the loop and the beads that were started from the demo's console: they would write where nothing is left."""
+    """End the loop and the attempts that the demo's console started: their folder is about to be removed."""
     with suppress(OSError):
-        # first the loop with its ddx, then what single commands have at work
+        # first the loop with its ddx, then attempts started one by one
         while stop_run(project).how == "stopped":
             pass

@@ -1,4 +1,4 @@
-"""``helix-tui doctor``: what is here, what is missing, and whether ddx would pick the same beads as we say.
+"""``helix-tui doctor``: what is installed, what is missing, and whether ddx picks the same beads as helix-tui.
 
 ``--bundle FILE`` packs what a defect report needs into one archive, without secrets and texts of beads.
 """
@@ -47,7 +47,7 @@ MOST_IDS = 20
 
 
 def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterator[DoctorCheck]:
-    """Find ddx, ask what it speaks, and compare its pick order with ours."""
+    """Find ddx, probe its capabilities, and compare its pick order with helix-tui's."""
     path = find_ddx(call.ddx)
     if path is None:
         wanted = call.ddx or os.environ.get("DDX_BIN")
@@ -91,7 +91,7 @@ def _verbs(dialect: Dialect) -> DoctorCheck:
 
 
 def _readiness(call: Call, project: Project, ddx: Ddx) -> DoctorCheck:
-    """Both answers as of now; if a write came between them, ours is taken once more."""
+    """Both answers as of now; if the tracker was written between them, ours is computed again."""
     theirs: Sequence[str] = ()
     ours: Sequence[str] = ()
     for _ in range(2):
@@ -106,7 +106,7 @@ def _readiness(call: Call, project: Project, ddx: Ddx) -> DoctorCheck:
 
 
 def _documents(project: Project, ddx: Ddx, dialect: Dialect) -> DoctorCheck:
-    """Whether our own reader makes the same graph of the documents as ddx does."""
+    """Whether helix-tui's own reader builds the same document graph as ddx."""
     try:
         documents = read_documents(project, ddx, dialect)
     except DocumentsUnreadable as error:
@@ -152,7 +152,7 @@ def _cleaned(ids: Iterable[str]) -> str:
 
 
 def _advice(error: DdxError) -> str:
-    """What to do, and where the answer that could not be read has been kept."""
+    """The advice, and where the unreadable answer has been kept."""
     if error.exit_code != MALFORMED or not error.output:
         return error.advice
     with tempfile.NamedTemporaryFile(prefix="helix-ddx-answer-", suffix=".txt", delete=False) as file:
@@ -164,9 +164,9 @@ _PACKAGES = ("textual", "rich", "watchfiles", "msgspec", "sqlite-utils", "numpy"
 _SIZES = (".ddx", ".helix", ".git/info")
 """Folders whose files are listed with their sizes."""
 _MAX_LISTED = 500
-"""Files that a folder's list names; the rest is counted."""
+"""How many files the list of a folder names; the rest are counted."""
 _VARIABLES = ("TERM", "COLORTERM", "LANG", "LC_ALL", "NO_COLOR", "TMUX", "SHELL", "EDITOR", "TEXTUAL")
-"""Variables whose values are told; of ours and of DDx's (HELIX_…, DDX_…) only that they are set."""
+"""Variables whose values are included; for HELIX_… and DDX_… only whether they are set."""
 
 
 def write_bundle(call: Call, target: Path, checks: Sequence[DoctorCheck]) -> list[tuple[str, int]]:
@@ -178,7 +178,7 @@ def write_bundle(call: Call, target: Path, checks: Sequence[DoctorCheck]) -> lis
     project = locate(call)
     parts = _with_contents(list(_parts(project, checks)))
     try:
-        # never over a file that is there
+        # never overwrites a file
         with open(target, "xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, text in parts:
                 archive.writestr(name, text)
@@ -192,7 +192,7 @@ def write_bundle(call: Call, target: Path, checks: Sequence[DoctorCheck]) -> lis
 
 
 def _with_contents(parts: list[tuple[str, bytes]]) -> list[tuple[str, bytes]]:
-    """The parts, and before them one that lists them, for whoever gets the archive without our words."""
+    """The parts, preceded by one that lists them, for readers of the archive alone."""
     listed = "".join(f"{len(text):>12,}  {name}\n" for name, text in parts)
     return [("contents.txt", listed.encode()), *parts]
 
@@ -247,7 +247,7 @@ def _versions() -> Iterator[str]:
 
 
 def _sizes(root: Path) -> Iterator[str]:
-    """Sizes of our files and of DDx's, no contents."""
+    """Sizes of helix-tui's and DDx's files, no contents."""
     for folder in _SIZES:
         top = root / folder
         if not top.is_dir():
@@ -308,7 +308,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Look at everything; 1 when something is wrong."""
+    """Run every check; 1 if something is wrong."""
     checks = list(examine(call))
     packed: dict[str, Any] = {}
     if call.options.bundle and call.options.dry_run:
@@ -354,7 +354,7 @@ def listing(call: Call, checks: list[DoctorCheck]) -> list[str]:
 
 
 def examine(call: Call) -> Iterator[DoctorCheck]:
-    """Every check, in the order in which one would look."""
+    """Every check, in a sensible order."""
     parts = (f"helix-tui {__version__}", f"Python {platform.python_version()}", f"textual {_version('textual')}")
     yield DoctorCheck("program", True, ", ".join(parts))
     yield _terminal()
@@ -367,7 +367,7 @@ def examine(call: Call) -> Iterator[DoctorCheck]:
     yield _tracker(project, tracker)
     yield from _archive(project)
     lacking = tracker.missing and not project.ddx_dir.is_dir()
-    # a `.ddx` without a tracker is an empty queue, no `.ddx` is none
+    # a `.ddx` without a tracker is an empty queue; without a `.ddx` there is no queue
     present = None if lacking or tracker.problem else judge(call, project, tracker)
     if present is not None:
         yield from _queue(present)
@@ -416,18 +416,18 @@ def _project(project: Project) -> DoctorCheck:
 
 
 def _last_worker(project: Project) -> Iterator[DoctorCheck]:
-    """What stopped the last worker, and would stop the next one."""
+    """What stopped the last worker and would stop the next one."""
     from helix_tui.core.supervision.signals.stoppage import find_stoppage
 
     stoppage = find_stoppage(project)
     if stoppage is not None:
-        # a cause that is gone is no fault; of one that cannot be looked for only its words are told
+        # a cause that no longer exists is not a fault; one that cannot be checked is only quoted
         ok = True if stoppage.present is False else False if stoppage.present else None
         yield DoctorCheck("last worker", ok, stoppage.words, stoppage.fix)
 
 
 def _work_tree(project: Project) -> Iterator[DoctorCheck]:
-    """What would keep ddx from beginning an attempt, and what of ours git should not know."""
+    """What would keep ddx from starting an attempt, and helix-tui files that git should not track."""
     if project.git_dir is None:
         return
     found = implementation_changes(project.root)
@@ -475,7 +475,7 @@ def _tracker(project: Project, tracker: Tracker) -> DoctorCheck:
 
 
 def _archive(project: Project) -> Iterator[DoctorCheck]:
-    """What of ddx's archive cannot be read."""
+    """The parts of ddx's archive that cannot be read."""
     archive = read_archive(project.archive_file)
     if archive.problem:
         yield DoctorCheck("archive", False, archive.problem, "Its content is neither counted nor found.")

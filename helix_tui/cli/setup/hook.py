@@ -1,8 +1,8 @@
-"""``helix-tui hook EVENT``: a hook of Claude Code. JSON in, JSON out, exit code 0 whatever happens.
+"""``helix-tui hook EVENT``: a hook of Claude Code. JSON in, JSON out, always exit code 0.
 
-An agent's work must not stop because its memory has a bad day: an error is one line on stderr and an empty
-answer. Torch is never loaded here, for the host waits. At the end of a session it waits for 1.5 seconds at most,
-so that event is answered at once, and what is to be done goes on in a process of its own.
+An agent's work must not stop because its memory fails: an error is one line on stderr and an empty
+answer. Torch is never loaded here, because the host waits. At the end of a session it waits at most 1.5 seconds,
+so that event is answered at once, and the work continues in a separate process.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.text import clean_line
 
 BUSY_SECONDS = 2.0
-"""How long what an agent claims, or what came of it, waits for another writer."""
+"""How long recording a claim or an outcome waits for another writer."""
 
 BRIEFLY = 0.3
-"""The same while the agent itself waits."""
+"""The same while the agent is waiting."""
 
 AFTERWARDS = 20.0
-"""The same where nobody waits."""
+"""The same when nothing waits for the answer."""
 
 MAX_STDIN = 64 << 20
-"""Bytes of an event that are read; an edit carries the text it writes. What is longer is not answered."""
+"""Bytes of an event that are read; an edit includes the text it writes. Longer events are not answered."""
 
 WAITED_FOR = {"session-start", "user-prompt-submit", "pre-tool-use", "subagent-start"}
 
@@ -61,14 +61,14 @@ def run(call: Call) -> int:
     try:
         sys.stdout.write(json.dumps(reply) + "\n")
         sys.stdout.flush()
-    except OSError as error:  # nobody listens, or the disk behind it is full
+    except OSError as error:  # the reader has gone, or its disk is full
         call.note(f"helix-tui hook: {error.strerror}")
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
 def _leave_host() -> None:
-    """Go on in a session of our own, with no stream of the host's: neither its end nor its patience ends this."""
+    """Continue in a new session without the host's streams, so that the host's exit or timeout does not end this."""
     os.setsid()
     nowhere = os.open(os.devnull, os.O_RDWR)
     for number in range(3):
@@ -77,7 +77,7 @@ def _leave_host() -> None:
 
 def _reply(call: Call, raw: bytes, *, patience: float = BUSY_SECONDS) -> dict[str, Any]:
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
-        os.environ.setdefault(name, "1")  # one short text: on a busy machine more threads take ten times as long
+        os.environ.setdefault(name, "1")  # one short text: on a busy machine, more threads would take ten times as long
     from helix_tui.core.embedding import load_encoder
     from helix_tui.core.memory import DatabaseBusy, DatabaseReadOnly, database_path, look_into, open_memory
     from helix_tui.core.supervision.agents.briefing import HOOKS, answer, environment, place_of
@@ -97,7 +97,7 @@ def _reply(call: Call, raw: bytes, *, patience: float = BUSY_SECONDS) -> dict[st
         return {}
     if not os.environ.get("CLAUDE_PLUGIN_ROOT") and plugin_enabled(place.project, os.environ):
         return {}  # the plugin's hook answers the same event
-    by_path = event == "pre-tool-use"  # what names the file is found without an encoder
+    by_path = event == "pre-tool-use"  # memories that name the file are found without an encoder
     choice = "off" if by_path or os.environ.get("HELIX_EMBEDDER") == "off" else "light"
     if event == "session-start":
         environment(place.project, os.environ)
@@ -110,7 +110,7 @@ def _reply(call: Call, raw: bytes, *, patience: float = BUSY_SECONDS) -> dict[st
     except (DatabaseBusy, DatabaseReadOnly):
         if not waited_for:
             raise
-    # Somebody else is writing for long, or the disk is full: the agent is told all the same, only the ledger
-    # goes without.
+    # Another process holds the database for long, or the disk is full: the agent gets its answer anyway, only
+    # the ledger misses it.
     with open_memory(path, encoder, read_only=True, busy_seconds=BRIEFLY) as memory:
         return answer(event, hook_message, place, memory)

@@ -1,6 +1,6 @@
-"""``helix-tui install-plugin``: our plugin in Claude Code, by Claude Code's own commands; or the older links.
+"""``helix-tui install-plugin``: install the plugin with Claude Code's own commands, or the older links.
 
-Nothing of somebody else's is replaced or removed: a link that leads elsewhere, a file that is not ours.
+Nothing that helix-tui did not make is replaced or removed: links that point elsewhere, other files.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Install the plugin, or take it out."""
+    """Install the plugin, or remove it."""
     if call.read_only and not call.options.dry_run:
         raise CliError("--read-only: nothing is installed or removed", "Run it without --read-only.", exit_code=1)
     return _links(call) if call.options.links else _plugin(call)
@@ -98,10 +98,10 @@ def _commands(claude: str, scope: str, *, remove: bool) -> Iterator[list[str]]:
 
 
 def _run(call: Call, words: list[str], *, lenient: bool) -> str:
-    """Run one command of Claude Code; what it said.
+    """Run one command of Claude Code; return its output.
 
     Raises:
-        CliError: it cannot be started, or fails; where ``lenient``, what is not installed is no failure.
+        CliError: it cannot be started, or fails; with ``lenient``, "not installed" is not a failure.
     """
     try:
         done = run_program(words, cwd=locate(call).root, timeout=_TIMEOUT_S)
@@ -122,7 +122,7 @@ def _cached() -> Path:
 
 
 def _print_python() -> list[Path]:
-    """Write beside the copy which Python has helix-tui, for shells in which it is not on PATH."""
+    """Record beside the copy which Python has helix-tui, for shells where it is not on PATH."""
     reported: list[Path] = []
     for door in _cached().glob("*/*/bin/helix"):
         path = door.parents[1] / ".python"
@@ -132,7 +132,7 @@ def _print_python() -> list[Path]:
 
 
 def _sweep(call: Call) -> list[Path]:
-    """What is left after Claude Code's own removal: its orphaned copy, and our note in this project."""
+    """Remove what Claude Code leaves behind: its orphaned copy, and our note in this project."""
     gone: list[Path] = []
     if _cached().is_dir():
         shutil.rmtree(_cached(), ignore_errors=True)
@@ -190,7 +190,7 @@ def _print_links(call: Call, done: list[Path], foreign: list[Path]) -> int:
 
 
 def _wanted_links() -> Iterator[tuple[Path, Path]]:
-    """Each link and where it leads: skills in ~/.agents, mirrored in ~/.claude."""
+    """Each link and its target: skills in ~/.agents, mirrored in ~/.claude."""
     for skill in sorted((PLUGIN_FOLDER / "skills").iterdir()):
         if (skill / "SKILL.md").is_file():
             yield Path.home() / ".agents" / "skills" / skill.name, skill
@@ -198,7 +198,7 @@ def _wanted_links() -> Iterator[tuple[Path, Path]]:
 
 
 def _ours(path: Path) -> bool:
-    """Whether a link leads into our plugin, of this installation or of one that is gone."""
+    """Whether a link points into our plugin, of this installation or of a removed one."""
     if not path.is_symlink():
         return False
     target = Path(os.path.realpath(path))
@@ -211,7 +211,7 @@ def _link(path: Path, target: Path) -> None:
 
 
 def _unlink(path: Path) -> None:
-    """Remove a link or launcher, and folders above it that were made for it and are empty now."""
+    """Remove a link or launcher, and the folders made for it that are now empty."""
     path.unlink()
     for folder in (path.parent, path.parent.parent):
         if folder == Path.home() or not folder.is_dir() or any(folder.iterdir()):
@@ -221,7 +221,7 @@ def _unlink(path: Path) -> None:
 
 def _write_launcher(path: Path) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    # -P: a folder called helix_tui where it is started must not stand before this one
+    # -P: a folder called helix_tui in the current directory must not shadow this package
     door = shlex.join([sys.executable, "-P", "-m", "helix_tui"])
     replace_file(path, _LAUNCHER.format(door=door).encode())
     path.chmod(0o755)

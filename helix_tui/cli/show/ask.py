@@ -1,7 +1,7 @@
 """``helix-tui ask QUESTION``: the retrieval loop and one answer, cited, with every step.
 
-``--serve`` is the same as an MCP server for agents; ``--check-trees`` holds every tree of the repository against the
-schema that users are given.
+``--serve`` is the same as an MCP server for agents; ``--check-trees`` checks every tree of the repository against the
+published schema.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ from helix_tui.settings import load_settings
 
 SCHEMA = "docs/knowledge/dag-node-schema.md"
 MAX_SHOWN = 40
-"""Lines of one tree for people; all of them are in --json."""
+"""How many lines of one tree are printed; --json has all."""
 
 
 def check_trees(call: Call) -> int:
-    """Check each tree; 1 where one has a problem."""
+    """Check each tree; 1 if one has a problem."""
     root = locate(call).root
     try:
         files = [entry.path for entry in Source(root, None).list().entries if may_hold_tree(entry.path)]
@@ -69,9 +69,9 @@ def check_trees(call: Call) -> int:
         raise CliError(clean_line(str(error), 400), "Name a repository with -C DIR.") from None
 
     def read(path: str) -> bytes | None:
-        # a tree may name any file; nothing outside the repository is opened for it
+        # a tree may name any file; nothing outside the repository is opened
         found = None if path.startswith(("/", "..")) or "/../" in path else read_file(root, path)
-        if isinstance(found, int):  # larger than what is searched
+        if isinstance(found, int):  # larger than the files that are searched
             with open(root / path, "rb", opener=open_nonblocking) as file:
                 return file.read(MAX_TREE_BYTES + 1)
         return found
@@ -108,7 +108,7 @@ def _print(call: Call, path: str, found: list[TreeProblem]) -> None:
 
 
 NOTE_EVERY = 2.0
-"""Seconds between two words about an index that is being made."""
+"""Seconds between two progress lines while the index is built."""
 
 MOST_CHARS = 20_000
 
@@ -158,7 +158,7 @@ def run(call: Call) -> int:
     model = None if options.no_model else _model(call, project)
     index, made_ms = _index(call, project)
     records = ProjectRecords(project, _work(call, project), in_memory=call.read_only)
-    # the records are those of now, whatever commit is asked about
+    # the records are the present ones, whatever commit is asked about
     library = IndexLibrary(index, None if options.revision else records)
     try:
         found = ask(
@@ -204,7 +204,7 @@ def _earlier(project: Project) -> dict[str, Any]:
 
 
 def _work(call: Call, project: Project) -> WorkReader:
-    """What is known of the work, as `queue` and `attempts` judge it: as of ``--now``, else of each question."""
+    """The records of the work, as `queue` and `attempts` judge them: as of ``--now``, else of each question."""
 
     def look(tracker: Tracker) -> tuple[Queue, Mapping[str, Hold]]:
         present = judge(call, project, tracker, now=call.now if call.fixed_now else now_ns())
@@ -214,11 +214,11 @@ def _work(call: Call, project: Project) -> WorkReader:
 
 
 def _serve(call: Call) -> int:
-    """Serve agents until they have had enough."""
+    """Serve agents until they disconnect."""
     if call.options.question:
         raise CliError("--serve takes no question", "Leave out the question: agents ask the questions.", 2)
 
-    gc.enable()  # turned off for commands that end at once
+    gc.enable()  # it is off for short commands
     project = locate(call)
     return serve(AskSession(project, present=_work(call, project), ddx=call.ddx, keep=not call.read_only))
 
@@ -232,7 +232,7 @@ def _question(call: Call) -> str:
 
 
 def _index(call: Call, project: Project) -> tuple[RepositoryIndex, float]:
-    """The index, up to date, and the milliseconds that this took."""
+    """The index, up to date, and the milliseconds that updating took."""
     last = 0.0
 
     def report(progress: Progress) -> None:
@@ -254,7 +254,7 @@ def _index(call: Call, project: Project) -> tuple[RepositoryIndex, float]:
 
 
 def _model(call: Call, project: Project) -> AskModel | None:
-    """How to ask a model: a configured command, else ddx; None where there is neither."""
+    """How to ask a model: a configured command, else ddx; None if there is neither."""
     options, settings = call.options, load_settings()
     who = ModelSettings(options.agent, options.model, settings.agent, settings.model)
     try:
@@ -273,7 +273,7 @@ ROLES: dict[Result, str] = {"answered": "success", "evidence found": "warning"}
 
 
 def listing(call: Call, document: Mapping[str, Any]) -> list[str]:
-    """The run in lines for people: the answer, its sources with their lines, what was not found."""
+    """The run as text: the answer, its sources with their lines, what was not found."""
     paint, result = call.paint, result_of(document)
     lines = [f"{paint(result, ROLES.get(result, 'attention'))} · {seconds_of(document):.2f} s", ""]
     for block in answer_blocks(document):
@@ -302,7 +302,7 @@ def _block_lines(call: Call, block: Block) -> list[str]:
 
 
 def _steps(call: Call, document: Mapping[str, Any]) -> Iterator[str]:
-    """How the answer came about, in the words of the loop: what ``--steps`` adds."""
+    """The steps of the retrieval loop, which ``--steps`` adds."""
     paint = call.paint
     required = [slot for slot in document["slots"] if slot["required"]]
     covered = sum(bool(slot["covered_by"]) for slot in required)
@@ -409,14 +409,14 @@ def serve(session: AskSession) -> int:
     try:
         server.run("stdio")
     except* BrokenPipeError:
-        pass  # the client has gone while it was being answered
+        pass  # the client disconnected before it was answered
     finally:
         session.stop()
     return 0
 
 
 def brief_document(ident: str, document: Mapping[str, Any]) -> dict[str, Any]:
-    """An answer as agents get it: the text, how far it answers, its sources with their hashes."""
+    """An answer for agents: the text, its status, its sources with their hashes."""
     return {
         "answer": document["answer"],
         "result": result_of(document),

@@ -32,7 +32,7 @@ from helix_tui.core.supervision.decide.stuck import SinceLanding, since_landing
 from helix_tui.core.supervision.run_state.budget import with_given
 
 MOST_LINES = 60
-"""Attempts that people get to see at once."""
+"""How many attempts are printed without filters."""
 
 ROLES: dict[Outcome, str] = {"landed": "success", "kept_aside": "attention", "refused": "attention", "failed": "error"}
 
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _wanted(present: Present, text: str) -> str:
-    """The bead that a text means, in the tracker or in the archive."""
+    """The bead that a text names, in the tracker or in the archive."""
     gone = archived_bead(present.project, present.queue.beads, text)
     return gone.id if gone is not None else find_bead(present.queue, text)
 
@@ -53,17 +53,17 @@ def run(call: Call) -> int:
     """Print the attempts."""
     since = since_of(call)
     present = load(call)
-    # an attempt that only such a line tells of is in no list
+    # an attempt that only such a line records is in no list
     note_unread(call, present.tracker)
     wanted = _wanted(present, call.options.bead) if call.options.bead else None
     book = read_book(present.project, present.tracker, present.runs)
     known = [each for each in with_given(present.project, book) if wanted is None or each.bead_id == wanted]
     attempts = [attempt for attempt in known if began_since(attempt, since)]
-    # of all of them: the last landing may be older than what is asked for
+    # of all attempts: the last landing may be older than the ones asked for
     last = since_landing(known)
     other = [each for each in book.other_calls if wanted is None or each.bead_id == wanted]
     nameless = book.nameless_since(since, wanted)
-    # with the calls that belong to no attempt: reviews, checks and triage cost, too
+    # including calls that belong to no attempt: reviews, checks and triage cost too
     sums = sum_calls(spent for attempt in attempts for spent in attempt.spent) + sum_calls(other, since)
     if call.json:
         rows = [as_document(attempt, call.now, present.queue.parked(attempt.bead_id)) for attempt in attempts]
@@ -92,7 +92,7 @@ def read_book(project: Project, tracker: Tracker, runs: Iterable[Run]) -> Attemp
     """Every attempt that left evidence, newest first, and the calls of agents that belong to none.
 
     Args:
-        runs: what runs at the instant that is judged by; it says whose last word is still to come.
+        runs: what runs at that instant; their attempts have not ended yet.
     """
     index = AttemptIndex.of(project)
     index.refresh(tracker.beads, holds=holds(runs))
@@ -105,7 +105,7 @@ def read_attempts(project: Project, tracker: Tracker, runs: Iterable[Run]) -> tu
 
 
 def as_document(attempt: Attempt, now: int, parked: str = "") -> dict[str, Any]:
-    """One attempt as docs/formats/cli.md promises it; what nobody recorded is null, never zero."""
+    """One attempt as docs/formats/cli.md specifies it; unrecorded values are null, never zero."""
     tokens, reading = attempt.tokens, interpret(attempt, now, parked)
     return {
         "attempt_id": attempt.attempt_id,
@@ -127,7 +127,7 @@ def as_document(attempt: Attempt, now: int, parked: str = "") -> dict[str, Any]:
         "finished_at": _instant(attempt.finished_at),
         "duration_ms": attempt.duration_ms,
         "tokens": {"input": tokens.input, "cached": tokens.cached, "output": tokens.output, "total": tokens.total},
-        # to the millionth, as the sums beside it are
+        # to six decimals, like the sums beside it
         "cost_usd": None if attempt.cost_usd is None else round(attempt.cost_usd, 6),
         "spent": attempt.sums.record(),
         "base_rev": attempt.base_rev or None,
@@ -156,7 +156,7 @@ def _instant(instant: int | None) -> str | None:
 
 
 def listing(call: Call, attempts: list[Attempt], titles: dict[str, str], sums: Sums, last: SinceLanding) -> list[str]:
-    """One line an attempt, how those since the last landing ended, and the sums."""
+    """One line per attempt, the outcomes since the last landing, and the sums."""
     if not attempts:
         return ["no attempts" + (" that match" if call.options.bead or call.options.since else " yet")]
     newest, older = attempts[:MOST_LINES], len(attempts) - MOST_LINES
@@ -173,7 +173,7 @@ def listing(call: Call, attempts: list[Attempt], titles: dict[str, str], sums: S
 
 
 def describe_nameless(ends: Sequence[NamelessEnd]) -> list[str]:
-    """How many ends are in no list of attempts, and what they were; empty where there are none."""
+    """How many recorded ends have no attempt in the list, and their statuses; empty if there are none."""
     if not ends:
         return []
     statuses = Counter(end.status for end in ends)
@@ -182,7 +182,7 @@ def describe_nameless(ends: Sequence[NamelessEnd]) -> list[str]:
 
 
 def _last_landing(call: Call, found: SinceLanding, titles: dict[str, str]) -> list[str]:
-    """How long ago one landed, and how those after it ended, where there are any."""
+    """How long ago an attempt landed, and how those after it ended, if there are any."""
     if not found.attempts:
         return []
     landed = found.describe_landed(titles.get(found.landed.bead_id, "") if found.landed else "", call.now)

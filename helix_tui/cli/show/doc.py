@@ -1,6 +1,6 @@
-"""``helix-tui doc``: the document graph: what depends on what, what is stale, wrong or changed, what a name means.
+"""``helix-tui doc``: the document graph: dependencies, stale, invalid and changed documents, and search.
 
-ddx answers where there is one, our own reader of frontmatter where there is none; the answer says which.
+ddx answers if it is installed, else helix-tui's own frontmatter reader; the answer says which.
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ def _line(document: GraphDocument) -> str:
 
 
 def _named(call: Call, documents: Documents) -> DocumentMatch:
-    """The document that somebody named; how it was found is said where no document declares that id.
+    """The document that a text names; if no document declares that id, stderr says how it was found.
 
     Raises:
-        CliError: no document is like it.
+        CliError: no document matches.
     """
     match = documents.find(call.options.name)
     name = clean_line(call.options.name, 80)

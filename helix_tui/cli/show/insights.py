@@ -1,6 +1,6 @@
-"""``helix-tui insights``: what attempts cost and what came of them, by any dimensions, with experiments and a forecast.
+"""``helix-tui insights``: cost and outcome of attempts by any dimensions, with experiments and a forecast.
 
-A figure that nobody recorded is ``n/a`` in words and null in JSON, never zero.
+An unrecorded figure is ``n/a`` in text and null in JSON, never zero.
 """
 
 from __future__ import annotations
@@ -89,12 +89,12 @@ def percent(part: float | None) -> str:
 
 
 def dollars(cell: Cell) -> str:
-    """What a cell is known to have cost; ``≥`` where the cost of some calls is unknown."""
+    """The known cost of a cell, with ``≥`` if the cost of some calls is unknown."""
     return format_usd(None) if cell.cost is None else format_sum(cell.sums)
 
 
 def per_landed(cell: Cell) -> str:
-    """Cost of each bead that landed."""
+    """Cost per landed bead."""
     return format_usd(cell.cost_per_landed, cell.cost_complete)
 
 
@@ -113,7 +113,7 @@ def span(milliseconds: int | None) -> str:
 DEFAULT_BY = "harness,model,kind"
 
 MOST_ROWS = 30
-"""Rows of a table that people get to see at once."""
+"""How many rows of a table are printed."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -136,7 +136,7 @@ def run(call: Call) -> int:
     other = [each for each in book.other_calls if since is None or each.at >= since]
     spent = burn(attempts, beads, call.now, left=to_do(present.queue), other_calls=other)
     away = only_archived(read_archive(present.project.archive_file), beads)
-    # from all attempts: --since narrows what is shown, not what is foretold
+    # from all attempts: --since narrows the tables, not the forecast
     drained = forecast(every, beads, present.queue.graph, call.now, left=to_do(present.queue), archive=away)
     lost = failing(attempts, beads)
     models, tried = compare_models(attempts, beads), batches(attempts, beads)
@@ -147,7 +147,7 @@ def run(call: Call) -> int:
             {
                 "by": by,
                 "attempts": len(attempts),
-                # a table of ends holds none of them
+                # a table by outcome leaves them out
                 "without_result": unended,
                 "rows": [cell_document(cell) for cell in cells],
                 "burn": burn_document(spent),
@@ -171,7 +171,7 @@ def run(call: Call) -> int:
 
 
 def _measured(call: Call, measures: Iterable[Measure]) -> Iterator[str]:
-    """Each metric with a value: what it is held against, and which way it goes."""
+    """Each metric with a value: its baseline, ratchet and direction."""
     for place, each in enumerate(each for each in measures if each.value is not None):
         if not place:
             yield ""
@@ -203,7 +203,7 @@ def _dimensions(call: Call) -> list[str]:
 def cell_document(cell: Cell) -> dict[str, Any]:
     """One row: counts, the landed share with its 95 % interval, dollars, tokens, durations in ms.
 
-    What nobody recorded is null. ``cost_complete`` is false where the cost of some attempts is unknown.
+    Unrecorded values are null. ``cost_complete`` is false where the cost of some attempts is unknown.
     """
     return {
         "key": dict(cell.key),
@@ -230,7 +230,7 @@ def cell_document(cell: Cell) -> dict[str, Any]:
 
 
 def burn_document(spent: Burn) -> dict[str, Any]:
-    """Spending by day and at the present rate, in dollars."""
+    """Spending by day and at the current rate, in dollars."""
     return {
         "last_24h": cell_document(spent.last_day),
         "recent": cell_document(spent.recent),
@@ -259,7 +259,7 @@ def failing_document(each: Failing) -> dict[str, Any]:
 
 
 def comparison_document(each: ModelComparison) -> dict[str, Any]:
-    """Whether a cheaper model would have been enough on one kind of bead."""
+    """Whether a cheaper model would have been enough for one kind of bead."""
     return {
         "kind": each.kind,
         "dearer": cell_document(each.dearer),

@@ -79,23 +79,23 @@ def chosen(call: Call, queue: Queue) -> list[str]:
 
 
 def chosen_archived(call: Call, present: Present) -> list[str]:
-    """The ids of the archive alone that pass the filter, as the archive has them."""
+    """The archived ids that pass the filter, in the archive's order."""
     away = only_archived(read_archive(present.project.archive_file), present.tracker.beads)
     if not away or not call.options.filter:
         return list(away)
-    # a queue of their own: ddx, too, looks up dependencies in the active file alone
+    # a separate queue: ddx too looks up dependencies in the active file only
     return matching(parse_query(call.options.filter), classify(away, now=call.now))
 
 
 def order_by_pick(queue: Queue, shown: Iterable[str]) -> list[str]:
-    """What DDx would pick, in its order; then the rest, as the tracker has it."""
+    """What DDx would pick, in its order; then the rest, in the tracker's order."""
     wanted = dict.fromkeys(shown)
     picked = [bead_id for bead_id in queue.ready if bead_id in wanted]
     return picked + [bead_id for bead_id in wanted if bead_id not in queue.position]
 
 
 def in_view(queue: Queue, order: str, text: str) -> list[str]:
-    """Every id that passes the filter, as the tree or the graph on screen has them, nothing folded."""
+    """Every id that passes the filter, in the order of the tree or graph on screen, with nothing folded."""
     from helix_tui.core.beads.views import FOLD_DONE, FOLD_LOOSE, Folding, build_view
 
     parents = (f"done:{bead_id}" for bead_id in queue.graph.children)
@@ -108,7 +108,7 @@ def in_view(queue: Queue, order: str, text: str) -> list[str]:
 
 
 def document(present: Present, shown: Sequence[str], archived: Sequence[str] | None = None) -> dict[str, Any]:
-    """The queue as docs/cli.md promises it; ``archived``: ids of archived beads to list, None for no list."""
+    """The queue as docs/formats/cli.md specifies it; ``archived``: ids of archived beads to list, None for no list."""
     archive = read_archive(present.project.archive_file)
     away = only_archived(archive, present.tracker.beads)
     queue, tracker = present.queue, present.tracker
@@ -191,7 +191,7 @@ def _rows(queue: Queue, shown: Iterable[str]) -> list[dict[str, Any]]:
 
 
 def as_running(run: Run, now: int) -> dict[str, Any]:
-    """One piece of work that some file calls running, with its age at ``now``."""
+    """One run that any file reports, with its age at ``now``."""
     age = run.age_s(now)
     return {
         "bead_id": run.bead_id,
@@ -212,7 +212,7 @@ def as_running(run: Run, now: int) -> dict[str, Any]:
 
 
 def weight_document(queue: Queue, bead_id: str) -> dict[str, Any]:
-    """What waits on a bead directly or through others, and its place in the longest chain through it."""
+    """How many beads wait on it, directly or through others, and its place in its longest chain."""
     chains = queue.graph.chains
     place, length = chains.chain_through(bead_id)
     return {

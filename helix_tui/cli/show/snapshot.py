@@ -1,4 +1,4 @@
-"""``helix-tui snapshot``: one frame of a screen, drawn by the real app where no terminal is needed."""
+"""``helix-tui snapshot``: one frame of a screen, drawn by the real app without a terminal."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def _data(snapshot: Snapshot, screen: str) -> dict[str, Any]:
 
 
 def _sheet(app: HelixApp, screen: str) -> dict[str, Any]:
-    """What a sheet shows beside the queue that it lies on; empty for a screen."""
+    """The data of a sheet, which is opened over the queue; empty for a screen."""
     if screen == "needs":
         return {"needs": [need.record() for need in app.needs]}
     if screen in ("next", "controls") and app.status_summary is not None:
@@ -103,7 +103,7 @@ def _sheet(app: HelixApp, screen: str) -> dict[str, Any]:
 
 
 class StillFeed:
-    """A feed that has one snapshot and nothing after it."""
+    """A feed with one snapshot and nothing after it."""
 
     def __init__(self, snapshot: Snapshot, on_change: OnChange) -> None:
         self.snapshot = snapshot
@@ -125,11 +125,11 @@ async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[
     from helix_tui.screens.picture import picture_of
 
     app = make_app(call, lambda on_change: StillFeed(snapshot, on_change), look_out="once")
-    # a frame in the middle of an animation is another one each time
+    # a frame in the middle of an animation would differ each time
     app.animation_level = "none"
     try:
         async with asyncio.timeout(DRAW_LIMIT), app.run_test(size=size) as pilot:
-            for _ in range(3):  # what a worker brings may ask for another one
+            for _ in range(3):  # the result of one worker may start another
                 await app.workers.wait_for_complete()
                 await pilot.pause()
             sheet = _sheet(app, call.options.screen)
@@ -146,7 +146,7 @@ async def _draw(call: Call, snapshot: Snapshot, size: tuple[int, int]) -> tuple[
 
 
 def frame_text(app: HelixApp, *, colour: bool) -> str:
-    """What stands on the screen, line by line; Textual itself exports only SVG."""
+    """The text on the screen, line by line; Textual itself exports only SVG."""
     from rich.console import Console
 
     width, height = app.size

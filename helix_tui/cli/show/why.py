@@ -23,7 +23,7 @@ from helix_tui.core.supervision.signals.questions import causes
 _LABEL = 10
 MOST_LOOKUPS = 12
 MOST_NAMED = 10
-"""Beads of one reason that get a line."""
+"""How many beads of one reason are listed."""
 
 MOST_CUTS = 4
 
@@ -78,7 +78,7 @@ def run(call: Call) -> int:
 
 
 def _print_archived(call: Call, present: Present, bead: Bead) -> None:
-    """What became of an archived bead, and what still waits on it."""
+    """How an archived bead ended, and what still waits on it."""
     gone = describe(bead)
     waiting = present.queue.graph.dependents.get(bead.id, ())
     if call.json:
@@ -108,7 +108,7 @@ def _print_archived(call: Call, present: Present, bead: Bead) -> None:
 
 
 def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, LastSeen | None]) -> list[str]:
-    """The answer in lines for people."""
+    """The answer as lines of text."""
     queue, paint = present.queue, call.paint
     bead, standing = queue.beads[bead_id], queue.standing(bead_id)
     place = queue.position.get(bead_id)
@@ -124,7 +124,7 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
     ]
     runs = [run for run in present.runs if run.bead_id == bead_id]
     lines += [f"{'worker':<{_LABEL}}{run_line(run, queue.as_of, '')}" for run in runs]
-    # why it is where it is: what waits for a person first, then the queue's own reasons
+    # the reasons: what waits for a person first, then the queue's own
     held = causes(bead, asked_of(present.project))
     for number, cause in enumerate(held):
         lead = f"{'because' if not number else '':<{_LABEL}}"
@@ -132,7 +132,7 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
     for number, why in enumerate(standing.reasons, len(held)):
         lead = f"{'because' if not number else '':<{_LABEL}}"
         detail = clean_line(why.detail)
-        if len(why.refs) > MOST_NAMED:  # the ids follow, one a line
+        if len(why.refs) > MOST_NAMED:  # the ids follow, one per line
             detail = fit(detail, call.paint.width - _LABEL).rstrip()
         lines.append(lead + detail)
         lines += _named(call, queue, why.refs, missing)
@@ -155,7 +155,7 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
             + (f"nothing at once; {waiting} wait on it and on others" if waiting else "nothing waits on it")
         )
     place, length = queue.graph.chains.chain_through(bead_id)
-    # in a circle no bead has a place: each comes before the others
+    # in a cycle no bead has a place: each comes before the others
     if length > 1 and circle_of(queue, bead_id) is None:
         critical = ", on the critical path" if queue.graph.chains.on_critical_path(bead_id) else ""
         waits = queue.graph.chains.holds_up.get(bead_id, 0)
@@ -165,7 +165,7 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
 
 
 def _round_about(queue: Queue, bead_id: str) -> list[str]:
-    """The circle that a bead is in, or that it waits on; and what would break it."""
+    """The cycle that a bead is in or waits on, and what would break it."""
     mine = circle_of(queue, bead_id)
     circle = mine or circle_ahead(queue, bead_id)
     if circle is None:
@@ -183,7 +183,7 @@ def _round_about(queue: Queue, bead_id: str) -> list[str]:
 
 
 def _named(call: Call, queue: Queue, all_ids: Sequence[str], missing: dict[str, LastSeen | None]) -> list[str]:
-    """A line for each bead; of many the first few, and how many more in which states."""
+    """A line for each bead; if there are many, the first few, and how many more by state."""
     ids = all_ids if len(all_ids) <= MOST_NAMED else all_ids[: MOST_NAMED - 1]
     lines = []
     for bead_id in ids:
@@ -203,7 +203,7 @@ def _named(call: Call, queue: Queue, all_ids: Sequence[str], missing: dict[str, 
 
 
 def _missing(present: Present, bead_id: str) -> list[tuple[str, LastSeen | None]]:
-    """What it waits for that the tracker lacks, and where that was last seen: a few, for each runs git."""
+    """Missing beads that it waits on, and where each was last seen: only a few, because each look runs git."""
     gone = [target for target in present.queue.beads[bead_id].depends_on if target not in present.queue.beads]
     if not gone:
         return []
