@@ -13,7 +13,7 @@ import pytest
 from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.project import find_project, machine_name
 from helix_tui.core.ground.time import format_instant, now_ns
-from helix_tui.core.supervision.run_state.budget import Budget, Limits, read_budget
+from helix_tui.core.supervision.run_state.budget import Budget, Limits, read_budget, write_budget
 from helix_tui.core.supervision.signals.questions import OpenQuestions
 from tests.screens.conftest import MakeConsole
 from tests.screens.test_steering import BEADS, REPORTS, said, settled, waited
@@ -55,6 +55,26 @@ async def test_before_a_start_stands_what_it_takes_and_what_it_would_cost(consol
         await pilot.press("escape")
         await settled(pilot)
     assert not (app.root / "started").exists()
+
+
+@pytest.mark.parametrize(
+    ("budget", "words"),
+    [
+        (Budget(Limits(usd=0.4)), "after about 1 of 2 beads: the budget of a run, $0.40"),
+        (Budget(Limits(usd=5.0), Limits(attempts=1)), "after about 1 of 2 beads: the budget of a day, 1 attempt"),
+        (Budget(Limits(usd=5.0)), "not by the budget, as far as past attempts tell; nearest is the budget of a run"),
+    ],
+)
+async def test_before_a_start_stands_where_the_budget_stops_it(
+    console: MakeConsole, budget: Budget, words: str
+) -> None:
+    app = console(BEADS, look_out="once")
+    past(app.root, 12, 0.5)
+    write_budget(find_project(app.root), budget)
+    app.feed.look()
+    async with app.run_test(size=(140, 34)) as pilot:
+        await pilot.press("L")
+        await waited(pilot, lambda: app.sees(f"stops    {words}"))
 
 
 async def test_what_waits_for_an_answer_is_not_among_what_a_start_takes(console: MakeConsole) -> None:

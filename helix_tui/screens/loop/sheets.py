@@ -28,7 +28,7 @@ from helix_tui.core.insights.forecast import Estimate, estimate
 from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.decide.stuck import SinceLanding, explain_landings, since_landing
 from helix_tui.core.supervision.decide.verdict import VerdictReason
-from helix_tui.core.supervision.run_state.budget import BudgetSpan, Limits, parse_limits
+from helix_tui.core.supervision.run_state.budget import BudgetSpan, BudgetUse, Limits, first_reached, parse_limits
 from helix_tui.core.supervision.run_state.start_pause_stop import StopMeans, ways_to_stop
 from helix_tui.core.supervision.run_state.status import said_lines
 from helix_tui.core.supervision.signals.questions import beads_in_question
@@ -181,8 +181,8 @@ class StartForecast(Struct, frozen=True):
     """None while it is worked out."""
     whole: Estimate | None = None
 
-    def lines(self) -> list[tuple[str, str]]:
-        """What it says, each with its caption."""
+    def lines(self, uses: Sequence[BudgetUse]) -> list[tuple[str, str]]:
+        """What it says, each with its caption; at last where the budget, whose parts these are, stops it."""
         each, whole = self.each, self.whole
         if each is None or whole is None:
             return [("costs", "estimating …")]
@@ -191,7 +191,20 @@ class StartForecast(Struct, frozen=True):
         rows = [("a bead", _amounts(each))]
         if whole.attempts > 1:
             rows.append((f"all {whole.attempts}", _amounts(whole)))
-        return [*rows, ("", each.basis)]
+        rows.append(("", each.basis))
+        usd, tokens = (found.middle if found is not None else None for found in (each.usd, each.tokens))
+        reached = first_reached(uses, usd=usd, tokens=tokens)
+        return [*rows, ("stops", _stops(*reached, whole.attempts))] if reached is not None else rows
+
+
+def _stops(after: int, use: BudgetUse, beads: int) -> str:
+    """Where a budget ends a run of so many beads, as far as past attempts tell."""
+    part = f"the budget of {'a run' if use.span == 'run' else 'a day'}, {use.limit_words}"
+    if not after:
+        return f"before the first bead: {part}, is reached"
+    if after >= beads:
+        return f"not by the budget, as far as past attempts tell; nearest is {part}"
+    return f"after about {after:,} of {beads:,} beads: {part}"
 
 
 def _amounts(found: Estimate) -> str:
@@ -415,7 +428,8 @@ class LoopSheet(ChoiceSheet):
         agent = " · ".join(filter(None, (who.harness, who.model, who.effort)))
         rows.append(("agent", clean_line(agent, 200) or "ddx chooses (no --agent, HELIX_AGENT or setting)"))
         rows.append(("takes", self._takes(forecast.ready, snapshot)))
-        rows += forecast.lines()
+        uses = self.status_summary.budget_uses(snapshot.attempts, self.console.now(), of_new_run=True)
+        rows += forecast.lines(uses)
         limits = self._budget_words()
         rows.append(("budget", limits))
         for name, said in rows:

@@ -300,12 +300,17 @@ class StatusSummary(Struct, frozen=True):
     budget: Budget = NO_BUDGET
     """What a run and a day may cost: what holds for the run that is under way, else for the next."""
 
-    def budget_uses(self, book: AttemptBook, now: int) -> tuple[BudgetUse, ...]:
-        """Each part of the budget with what is spent of it, what is nearest to its end first."""
+    def budget_uses(self, book: AttemptBook, now: int, *, of_new_run: bool = False) -> tuple[BudgetUse, ...]:
+        """Each part of the budget with what is spent of it, what is nearest to its end first.
+
+        Args:
+            of_new_run: as a run that starts now would find it, where none is under way.
+        """
         if not self.budget:
             return ()
         state, start = self.run.state, midnight(now)
-        run = Spending(state.sums, state.attempted_cycles) if self.run.condition == "active" else None
+        new = Spending() if of_new_run else None
+        run = Spending(state.sums, state.attempted_cycles) if self.run.condition == "active" else new
         day = Spending(book.spent_since(start), book.begun_since(start)) if self.budget.day else Spending()
         return budget_uses(self.budget, run=run, day=day)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any, Literal
 
@@ -230,6 +231,17 @@ class BudgetUse(Struct, frozen=True):
         return self.spent / self.limit
 
     @property
+    def limit_words(self) -> str:
+        """``$5.00``, ``2M tokens``, ``10 attempts``."""
+        if self.part == "usd":
+            return format_usd(self.limit)
+        return (
+            f"{format_count(int(self.limit))} {self.part}"
+            if self.part == "tokens"
+            else counted(int(self.limit), "attempt")
+        )
+
+    @property
     def amount(self) -> str:
         """``$5.21 of $5.00``; ``≥`` where some calls do not say what they used."""
         least = "" if self.complete else "≥"
@@ -261,6 +273,19 @@ def budget_uses(budget: Budget, *, run: Spending | None, day: Spending) -> tuple
     spans: Iterable[tuple[BudgetSpan, Limits, Spending | None]] = (("run", budget.run, run), ("day", budget.day, day))
     uses = [use for span, limits, spent in spans if spent is not None for use in _uses(span, limits, spent)]
     return tuple(sorted(uses, key=lambda use: -use.share))
+
+
+def first_reached(
+    uses: Iterable[BudgetUse], *, usd: float | None, tokens: float | None
+) -> tuple[int, BudgetUse] | None:
+    """After how many beads, of such a size each, the first part of a budget is reached, and which; None of no part.
+
+    A part of which nobody knows what a bead takes is passed over. None is in hand when 0 is the answer.
+    """
+    sizes = {"usd": usd, "tokens": tokens, "attempts": 1.0}
+    known = ((use, size) for use in uses if (size := sizes[use.part]) or use.reached)
+    counts = [(0 if use.reached else ceil((use.limit - use.spent) / (size or 1)), use) for use, size in known]
+    return min(counts, key=lambda count: count[0], default=None)
 
 
 def _uses(span: BudgetSpan, limits: Limits, spent: Spending) -> Iterable[BudgetUse]:
