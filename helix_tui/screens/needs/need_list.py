@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
+from rich.cells import cell_len
 from textual import on
 
 from helix_tui.core.beads.readiness import Queue
@@ -22,8 +23,21 @@ from helix_tui.screens.editing.keys import MARKED, PENDING, BeadKeys
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.screens.status_bar_model import counts_of
+from helix_tui.themes.roles import NEED_SIGNS
 from helix_tui.widgets import figures
-from helix_tui.widgets.base.line import Line, Span, column, fit, rule, spread, unpadded, width_of, wrap_spans
+from helix_tui.widgets.base.line import (
+    Line,
+    Span,
+    Titles,
+    column,
+    fit,
+    packed,
+    rule,
+    spread,
+    unpadded,
+    width_of,
+    wrap_spans,
+)
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import KeyedRows, Row, Rows
 
@@ -34,40 +48,6 @@ if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt
     from helix_tui.core.snapshot import Change, Snapshot
     from helix_tui.screens.needs.actions import BesideQueue
-
-WORDS = {
-    "physics-level": ("!", "error bold", "contradiction"),
-    "guidance": ("?", "attention bold", "guidance"),
-    "approval": ("?", "attention bold", "approval"),
-    "conflict": ("◆", "attention bold", "outcome"),
-    "ambiguous": ("◆", "attention bold", "unclear"),
-    "escalation": ("◆", "attention bold", "escalation"),
-    "clarification": ("?", "attention bold", "clarification"),
-    "gap": ("?", "attention", "gap"),
-    "worker_stopped": ("!", "error bold", "stopped"),
-    "budget": ("!", "attention bold", "budget"),
-    "dead_run": ("!", "error bold", "dead worker"),
-    "silent_run": ("!", "error bold", "silent worker"),
-    "orphaned_claim": ("!", "error bold", "stale claim"),
-    "drift": ("◆", "attention bold", "drift"),
-    "tried": ("✗", "error", "passed over"),
-    "focus": ("◆", "attention bold", "focus"),
-    "proposed": ("◆", "attention bold", "proposed"),
-    "preserved_review_blocked": ("◆", "attention bold", "review"),
-    "merge_conflict": ("◆", "attention bold", "merge conflict"),
-    "failing_check": ("✗", "attention bold", "failing check"),
-    "refused": ("◆", "attention bold", "refused"),
-    "landed_faulted": ("!", "attention bold", "fault found"),
-    "kept_aside": ("◆", "attention bold", "kept aside"),
-    "lesson": ("◆", "attention", "lesson"),
-    "cycle": ("↻", "error", "circle"),
-    "archived_dependency": ("?", "error", "archived"),
-    "missing_dependency": ("?", "error", "missing"),
-    "cancelled_dependency": ("✗", "error", "cancelled"),
-    "unknown_status": ("?", "attention bold", "unknown"),
-    "unread_lines": ("?", "attention bold", "unread"),
-}
-"""Sign, ink and word of each kind of need; a new kind shows by its own name."""
 
 KEYS: Mapping[ActionId, str] = {
     "answer": "go.open",
@@ -171,6 +151,9 @@ class NeedRows(KeyedRows[NeedRow]):
         self._mixed = {group for group, found in kinds.items() if len(found) > 1} - {"stale claims"}
         """Groups in which a row says of what kind it is: elsewhere the heading does."""
         self._has_usd = any(need.usd for need in needs)
+        beads = [queue.beads[need.bead_id] for need in needs if need.bead_id in queue.beads]
+        self._titles = Titles({clean_line(bead.title, 300) for bead in beads})
+        self._longest = max((cell_len(clean_line(bead.title, 300)) for bead in beads), default=0)
         self._stake = max((len(stake(need)) for need in needs if need.waiting), default=0)
         self._has_who = any(need.assigned for need in needs)
 
@@ -204,7 +187,7 @@ class NeedRows(KeyedRows[NeedRow]):
         return [(f"  {' · '.join(said)}", "muted")] if said else []
 
     def _need(self, need: Need, width: int, group: str) -> Line:
-        glyph, ink, word = WORDS.get(need.kind, ("◆", "attention bold", need.kind.replace("_", " ")))
+        glyph, ink, word = NEED_SIGNS.get(need.kind, ("◆", "attention bold", need.kind.replace("_", " ")))
         left: list[Span] = [(f"{glyph} ", ink)]
         right = self._figures(need, width)
         room = width - width_of(left) - width_of(right) - 1
@@ -214,11 +197,13 @@ class NeedRows(KeyedRows[NeedRow]):
             room -= _WORD
         bead = self._queue.beads.get(need.bead_id)
         if width < REASON_LEAST or not need.bead_id:
-            left.append((title, "text"))
+            room = width - width_of(left) - width_of(unpadded(right)) - 1
+            left.append((self._titles.shortened(title, room), "text"))
         else:
-            share = max(28, room * 11 // 20)
+            share = min(max(28, room * 11 // 20), self._longest + 2)
             named = clean_line(bead.title, 300) if bead is not None else f"{short_id(need.bead_id)} not in the tracker"
-            left.append((column(named, share), "text" if bead is not None else "muted"))
+            shown_ = self._titles.shortened(named, share - 2)
+            left.append((column(shown_, share), "text" if bead is not None else "muted"))
             left.append((_beside(need, word, named), "muted"))
         return spread(left, unpadded(right), width)
 
@@ -437,7 +422,8 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
             lines += wrap_spans([(clean_line(row.needs[0].reason, 2_000), "text")], width)
         if width < 60:
             keys = keys_beside(row, self.console.keymap, self._without)
-            lines += wrap_spans(keys, width) if width_of(keys) > width - 2 else []
+            pairs = [keys[place : place + 2] for place in range(0, len(keys), 2)]
+            lines += packed(pairs, width, 0) if width_of(keys) > width - 2 else []
         for action in self._offered(row) if width >= 60 else ():
             key = shown(BY_ID[KEYS[action.id]], self.console.keymap)
             lines.append([(f"{key:<6}", "running"), (f"{action.label}  ", "text"), (action.effect, "muted")])

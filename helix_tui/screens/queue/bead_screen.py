@@ -21,8 +21,8 @@ from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.questions import causes
 from helix_tui.screens.editing.keys import BeadKeys
 from helix_tui.screens.sheet import OverlayScreen
-from helix_tui.themes.roles import SIGNS, UNKNOWN
-from helix_tui.widgets.base.line import Span, cut, rule, spread
+from helix_tui.themes.roles import NEED_SIGNS, SIGNS, UNKNOWN
+from helix_tui.widgets.base.line import Span, Titles, cut, rule, spread, width_of
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows
 from helix_tui.widgets.rows.attempts import title_of
@@ -173,28 +173,27 @@ class BeadScreen(BeadKeys, OverlayScreen):
 
 
 MOST_NEXT = 5
-MOST_GONE = 2
-"""Dead runs that are named: any number of them lies below what is next otherwise."""
 MOST_NEEDS = 200
 
 
 def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
     """The rows of the strip."""
     rows: list[Row] = []
-    running, gone = _running(world)
-    for caption, ids in (("running", running), ("next", world.queue.ready[:MOST_NEXT])):
+    live = [bead_id for bead_id, run in world.runs.items() if run.live and bead_id in world.queue.beads]
+    # a bead may wait for two reasons: it has one row, with the sign of the more urgent one
+    first: dict[str, Need] = {}
+    for need in needs[:MOST_NEEDS]:
+        first.setdefault(need.bead_id or need.key, need)
+    upcoming = world.queue.ready[:MOST_NEXT]
+    shown = {*live, *upcoming, *(need.bead_id for need in first.values())} & world.queue.beads.keys()
+    titles = Titles(title_of(bead_id, world.queue.beads)[0] for bead_id in shown)
+    for caption, ids in (("running", live), ("next", upcoming)):
         if ids:
             rows.append(Row(f"caption:{caption}", tuple(rule(caption, width)), selectable=False))
-            rows += [_bead_row(bead_id, caption, world, width) for bead_id in ids]
-        if caption == "running" and gone:
-            rows.append(Row("more:running", ((f"! {gone:,} more gone", "error"),)))
+            rows += [_bead_row(bead_id, caption, world, titles, width) for bead_id in ids]
     if needs:
         rows.append(Row("caption:needs", tuple(rule("needs me", width, f"{len(needs)}")), selectable=False))
-        # a bead may wait for two reasons: it has one row, with the sign of the more urgent one
-        first: dict[str, Need] = {}
-        for need in needs[:MOST_NEEDS]:
-            first.setdefault(need.bead_id or need.key, need)
-        rows += [_need_row(need, world) for need in first.values()]
+        rows += [_need_row(need, world, titles, width) for need in first.values()]
     rows.append(Row("caption:counts", tuple(rule("all", width, f"{len(world.queue.beads):,}")), selectable=False))
     for state, count in world.queue.counts().items():
         sign = SIGNS.get(state, UNKNOWN)
@@ -204,30 +203,22 @@ def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
     return Rows(rows)
 
 
-def _running(world: RowContext) -> tuple[list[str], int]:
-    """The beads of live runs and of the first dead ones, and how many dead ones that leaves out."""
-    known = [bead_id for bead_id in world.runs if bead_id in world.queue.beads]
-    live = [bead_id for bead_id in known if world.runs[bead_id].live]
-    gone = [bead_id for bead_id in known if not world.runs[bead_id].live]
-    return live + gone[:MOST_GONE], len(gone[MOST_GONE:])
-
-
-def _bead_row(bead_id: str, caption: str, world: RowContext, width: int) -> Row:
+def _bead_row(bead_id: str, caption: str, world: RowContext, titles: Titles, width: int) -> Row:
     bead = world.queue.beads[bead_id]
     sign, note = sign_of(bead, world), note_of(bead, world, brief=True)
-    left: list[Span] = [(f"{sign.glyph} ", sign.ink), title_of(bead_id, world.queue.beads)]
     right = [(cut(note[0], width // 3), note[1])] if note else []
+    title, ink = title_of(bead_id, world.queue.beads)
+    room = width - 2 - (width_of(right) + 1 if right else 0)
+    left: list[Span] = [(f"{sign.glyph} ", sign.ink), (titles.shortened(title, room), ink)]
     return Row(f"{caption}:{bead_id}", tuple(spread(left, right, width)))
 
 
-def _need_row(need: Need, world: RowContext) -> Row:
+def _need_row(need: Need, world: RowContext, titles: Titles, width: int) -> Row:
     bead = world.queue.beads.get(need.bead_id)
-    said = title_of(bead.id, world.queue.beads) if bead is not None else (clean_line(need.reason, 200), "text")
+    said, ink_ = title_of(bead.id, world.queue.beads) if bead is not None else (clean_line(need.reason, 200), "text")
     key = f"need:{need.bead_id}" if bead is not None else f"need:{need.key}"
-    from helix_tui.screens.needs.need_list import WORDS  # only where something waits
-
-    glyph, ink, _ = WORDS.get(need.kind, ("◆", "attention bold", ""))
-    return Row(key, ((f"{glyph} ", ink), said))
+    glyph, ink, _ = NEED_SIGNS.get(need.kind, ("◆", "attention bold", ""))
+    return Row(key, ((f"{glyph} ", ink), (titles.shortened(said, width - 2), ink_)))
 
 
 @lru_cache(maxsize=4)

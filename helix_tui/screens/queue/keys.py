@@ -129,9 +129,10 @@ class SliceKeys(FilteringScreen):
             self.console.say(f"not saved: {name} is defined by hand or built in", "warning")
             return
         view = SavedView(name, self.filter.text, self.kind if self.kind in VIEWS else "", self.chosen_columns)
+        before = any(view.name == name for view in book.views)
         book.keep(view)
         keep(self, book.write)
-        self.console.say(f"saved: {name}; V shows it")
+        self.console.say(f"{'replaced' if before else 'saved'}: {name}; V shows it")
 
     def _remove(self, kept: Iterable[SavedView]) -> None:
         def drop(name: str) -> None:

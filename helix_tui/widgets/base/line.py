@@ -47,7 +47,9 @@ def cut(text: str, width: int) -> str:
         return ""
     # no character takes more than two cells: most texts need not be measured
     if len(text) * 2 > width and cell_len(text) > width:
-        return set_cell_size(text, width - 1) + "…"
+        kept = set_cell_size(text, width - 1)
+        # half of a wide character became a blank, which would part the text from its end
+        return (kept if text.startswith(kept) else kept[:-1]) + "…"
     return text
 
 
@@ -57,17 +59,25 @@ def column(text: str, width: int) -> str:
 
 
 def fit(spans: Line, width: int) -> list[Span]:
-    """The spans in at most ``width`` cells, cut at the end with ``…``."""
+    """The spans in at most ``width`` cells; where more than blanks is missing, the end is ``…``."""
+    whole = list(spans)
+    if width_of(whole) <= width:
+        return whole
+    while whole and not whole[-1][0].strip():
+        whole.pop()
+    if whole:
+        whole[-1] = (whole[-1][0].rstrip(), whole[-1][1])
+    if width_of(whole) <= width:
+        return whole
     fitted: list[Span] = []
     left = width
-    for text, ink in spans:
-        if left <= 0:
+    for text, ink in whole:
+        cells = cell_len(text)
+        if cells >= left:  # a text that just fits is cut too: what follows it is missing
+            fitted.append((cut(f"{text} ", left), ink))
             break
-        kept = cut(text, left)
-        fitted.append((kept, ink))
-        left -= cell_len(kept)
-        if kept != text:
-            break
+        fitted.append((text, ink))
+        left -= cells
     return fitted
 
 

@@ -499,7 +499,8 @@ class PaintedRows(Widget):
             if len(self._painted) >= max(_CACHED_ROWS, 3 * self._view.height):
                 self._painted.clear()
             width = self._width_for(index)
-            entry = Painted(self.source.paint(index, width), self.source.paint_more(index, width), width)
+            more = self.source.paint_more(index, width)
+            entry = Painted(fit(self.source.paint(index, width), width), more and fit(more, width), width)
             self._painted[key] = entry
         return entry
 

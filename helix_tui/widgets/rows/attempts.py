@@ -146,6 +146,10 @@ class Board(Struct, frozen=True):
         lead = 2 + (ending_room(self.order.ending_cells, width) + 1 if width >= NARROW else 0)
         return shown_columns(self.order.columns(self.cells), width, lead, self.order.chosen)
 
+    def shortened(self, title: str, width: int) -> str:
+        """A title of the list in the cells that a row has for it."""
+        return title if self.titles is None else self.titles.shortened(title, max(8, width))
+
     def heads(self, width: int) -> list[Span]:
         """The names of those columns."""
         return [column.head for column in self.columns(width)]
@@ -286,7 +290,9 @@ def paint_run(view: RunView, board: Board, width: int) -> Line:
     title, ink = title_of(run.bead_id, board.beads) if run.bead_id else ("worker between beads", "muted")
     left: list[Span] = [(f"{sign.glyph} ", sign.ink), (title, f"{ink} bold")]
     room = width - 2 - min(cell_len(title), TITLE_CELLS)
-    return spread(left, _run_figures(run, board.now, width, room), width)
+    figures_ = _run_figures(run, board.now, width, room)
+    left[-1] = (board.shortened(title, width - 3 - width_of(figures_)), left[-1][1])
+    return spread(left, figures_, width)
 
 
 def _run_figures(run: Run, now: int, width: int, room: int) -> list[Span]:
@@ -379,8 +385,7 @@ def paint_attempt(attempt: Attempt, board: Board, width: int) -> Line:
         lead: list[Span] = [(f"{look.glyph} ", look.ink)]
     else:
         lead = ending_span(attempt, ending_room(board.order.ending_cells, width))
-    if board.titles is not None:
-        title = board.titles.shortened(title, max(8, width - width_of(lead) - width_of(columns) - 1))
+    title = board.shortened(title, width - width_of(lead) - width_of(columns) - 1)
     return spread([*lead, (title, ink)], columns, width)
 
 

@@ -281,7 +281,8 @@ class LaneList(RowList):
             else:
                 on_lane_thumb = self._on_thumb(column.lane, y)
                 pieces.append(self._row_strip(index, 0, column.width - 1, on_lane_thumb, palette, plain))
-        others = self._out_of_view() if not y else ""
+        beyond = self._out_of_view() if not y else ""
+        others = f" {beyond}" if beyond else ""
         strip = Strip.join(pieces).adjust_cell_length(self.size.width - cell_len(others), palette.style("text"))
         end = to_strip([(others, "muted")], cell_len(others), palette, plain=plain)
         return Strip.join([strip, end]) if others else strip

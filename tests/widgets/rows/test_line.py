@@ -31,6 +31,23 @@ def test_fitted_spans_fit(line: list[Span], width: int) -> None:
     assert width_of(fit(line, width)) <= width
 
 
+@given(spans, widths)
+def test_fitted_spans_say_that_something_is_missing(line: list[Span], width: int) -> None:
+    whole = "".join(text for text, _ in line).rstrip()
+    shown = "".join(text for text, _ in fit(line, width)).rstrip()
+    assert shown == whole or shown.endswith("…")
+
+
+def test_a_text_that_just_fits_is_cut_where_more_follows_it() -> None:
+    assert [text for text, _ in fit([("landed", "success"), (" · large", "muted")], 6)] == ["lande…"]
+    assert [text for text, _ in fit([("landed", "success"), ("    ", "muted")], 6)] == ["landed"]
+
+
+def test_a_wide_character_at_the_cut_leaves_no_gap_before_its_sign() -> None:
+    assert cut("다시 시작하는", 6) == "다시 …"
+    assert cut("다시시작하는", 6) == "다시…"
+
+
 @given(texts, st.integers(3, 60))
 def test_a_column_has_its_width_and_parts_from_the_next(text: str, width: int) -> None:
     written = column(text, width)
