@@ -94,6 +94,19 @@ def test_a_check_and_a_triage_belong_to_the_attempt_between_them(project: Projec
     assert project.index.other_calls == ()
 
 
+def test_a_triage_follows_work_whose_row_begins_with_its_end(project: Project) -> None:
+    """April to June: ten minutes of work are written as ten minutes from the instant at which they ended."""
+    project.attempt(FIRST, status="execution_failed")
+    project.attempt(SECOND, status="execution_failed")
+    written = {"promptSHA": "x", "outcome": "failure", "surface": "claude", "durationMs": 600_000}
+    project.work(605, took=600, **written)
+    project.call(607)
+    project.work(1215, SECOND, took=600, **written)
+    project.call(1217)
+    assert parts(project.sums()) == {"work": (2 * EACH, 2), "triage": (2 * EACH, 2)}
+    assert [[call.part for call in attempt.calls] for attempt in project.index.attempts] == [["work", "triage"]] * 2
+
+
 def test_a_triage_follows_a_review_that_reached_nobody(project: Project) -> None:
     """July, where its router finds no reviewer: the work was good, and ddx asks what to make of the rest."""
     project.attempt(FIRST, cost_usd=EACH, tokens=3000)
