@@ -209,10 +209,7 @@ def _attempts(overlay: Scene) -> Iterator[Statement]:
         yield ("landed", last["landed_attempt"]), True
         yield ("newest landing", ""), last["landed_attempt"]
         landed = [row for row in document["attempts"] if row["landed"]]
-        yield (
-            ("newest landing", ""),
-            max(landed, key=lambda row: row["finished_at"] or row["started_at"] or "")["attempt_id"],
-        )
+        yield ("newest landing", ""), max(landed, key=lambda row: row["landed_at"] or "")["attempt_id"]
     yield ("attempts since a landing", ""), last["attempts"]
     yield ("attempts since a landing", ""), sum(last["outcomes"].values())
     yield ("attempts since a landing", ""), sum(last["statuses"].values())

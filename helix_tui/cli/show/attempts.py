@@ -125,6 +125,7 @@ def as_document(attempt: Attempt, now: int, parked: str = "") -> dict[str, Any]:
         "provider": attempt.provider or None,
         "started_at": _instant(attempt.started_at),
         "finished_at": _instant(attempt.finished_at),
+        "landed_at": _instant(attempt.landed_at or None) if attempt.landed else None,
         "duration_ms": attempt.duration_ms,
         "tokens": {"input": tokens.input, "cached": tokens.cached, "output": tokens.output, "total": tokens.total},
         # to six decimals, like the sums beside it

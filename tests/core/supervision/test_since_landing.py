@@ -28,7 +28,7 @@ SHORT = _attempt("2", "success", 150, 140)
 LONG = _attempt("1", "success", 300, 120)
 
 
-def test_the_last_landing_is_the_one_that_ended_last() -> None:
+def test_the_last_landing_is_the_one_that_landed_last() -> None:
     found = since_landing([FAILED, FAILED_BEFORE, NO_CHANGE, SHORT, LONG])
     assert found.landed is LONG
     assert found.attempts == (FAILED, FAILED_BEFORE, NO_CHANGE)
@@ -37,6 +37,13 @@ def test_the_last_landing_is_the_one_that_ended_last() -> None:
         "3 attempts, ≥$1.00: 1 no change, 2 failed; most often execution_failed (2×), the last time: index.lock exists"
     )
     assert found.record()["statuses"] == {"execution_failed": 2, "no_changes": 1}
+
+
+def test_a_landing_counts_from_when_it_landed_and_not_from_when_its_attempt_ended() -> None:
+    recovered = _attempt("0", "success", 9000, 8990, recorded_at=NOW - 40 * MINUTE)
+    found = since_landing([FAILED, FAILED_BEFORE, NO_CHANGE, SHORT, LONG, recovered])
+    assert (found.landed, found.attempts) == (recovered, (FAILED,))
+    assert found.describe_landed("Sort sailings", NOW) == "40m ago: “Sort sailings”"
 
 
 def test_what_still_runs_has_not_ended_and_a_landing_is_not_its_own_aftermath() -> None:

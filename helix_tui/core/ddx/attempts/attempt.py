@@ -257,6 +257,8 @@ class Attempt(AttemptEnd, frozen=True):
     provider: str = ""
     started_at: int | None = None
     finished_at: int | None = None
+    recorded_at: int | None = None
+    """When ddx wrote down what came of it: after its review and its landing, be it by a later recovery."""
     duration_ms: int | None = None
     tokens: Tokens = Tokens()
     cost_usd: float | None = None
@@ -310,6 +312,11 @@ class Attempt(AttemptEnd, frozen=True):
     def counted_at(self) -> int:
         """`at` for what is sorted or compared by it: 0, before everything, where nobody wrote an instant down."""
         return self.at or 0
+
+    @property
+    def landed_at(self) -> int:
+        """For what landed: when that was, as near as records tell."""
+        return self.recorded_at or self.counted_at
 
     @property
     def word(self) -> str:
@@ -497,6 +504,7 @@ def merge(
         on_branch=on_branch,
         started_at=started_at,
         finished_at=_finished(end, own),
+        recorded_at=next((piece.at for piece in end if piece.at is not None and piece.status), None),
         tokens=_tokens(own),
         review=_review(end, reviews),
         bundle=next((piece.folder for piece in own if piece.folder is not None), None),
@@ -566,8 +574,8 @@ def _finished(end: Sequence[Piece], own: Sequence[Piece]) -> int | None:
     exact = next((piece.finished_at for piece in own if piece.finished_at is not None), None)
     if exact is not None:
         return exact
-    # else when somebody wrote down how it ended: a little late, never before it
-    return next((piece.at for piece in end if piece.at is not None and piece.status), None)
+    # else when somebody wrote down how it ended: a little late, never before it; a recovery may come days later
+    return next((piece.at for piece in end if piece.at is not None and piece.status and not piece.recovered), None)
 
 
 def _review(end: Sequence[Piece], reviews: Sequence[Review]) -> Review | None:

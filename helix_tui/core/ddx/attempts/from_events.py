@@ -244,6 +244,7 @@ def recovery_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
         landed_rev=values.get("landed_tip") or values.get("result_rev", "") if recovered else "",
         preserve_ref=values.get("preserve_ref", ""),
         recovered=recovered,
+        at=event.at,
     )
 
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import takewhile
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +21,6 @@ from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Archived, find_archived
 from helix_tui.core.ddx.attempts.attempt import Attempt, Sums, count_outcomes, format_sum, sum_calls
-from helix_tui.core.ddx.attempts.book import LONGEST_DAY
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.threads import pid_alive
@@ -278,7 +279,7 @@ class SinceLanding(Struct, frozen=True, dict=True):
     @property
     def at(self) -> int | None:
         """When it landed, in ns."""
-        return self.landed.counted_at if self.landed is not None else None
+        return self.landed.landed_at if self.landed is not None else None
 
     @cached_property
     def sums(self) -> Sums:
@@ -328,19 +329,13 @@ class SinceLanding(Struct, frozen=True, dict=True):
         }
 
 
-def since_landing(newest_first: Iterable[Attempt]) -> SinceLanding:
-    """What came after the last landing; an attempt may begin before another one and land after it."""
-    seen: list[Attempt] = []
-    last: Attempt | None = None
-    for attempt in newest_first:
-        # sorted by their ends: what lies so far before the last landing cannot have landed after it
-        if last is not None and (attempt.started_at or attempt.counted_at) < last.counted_at - LONGEST_DAY:
-            break
-        seen.append(attempt)
-        if attempt.landed and (last is None or attempt.counted_at > last.counted_at):
-            last = attempt
-    after = [each for each in seen if last is None or (each is not last and each.counted_at > last.counted_at)]
-    return SinceLanding(last, tuple(each for each in after if each.verdict.outcome != "unfinished"))
+def since_landing(newest_first: Sequence[Attempt]) -> SinceLanding:
+    """What came after the last landing; an attempt may end before another one and land after it."""
+    last = max((each for each in newest_first if each.landed), key=attrgetter("landed_at"), default=None)
+    ended = [each for each in newest_first if each is not last and each.verdict.outcome != "unfinished"]
+    if last is None:
+        return SinceLanding(None, tuple(ended))
+    return SinceLanding(last, tuple(takewhile(lambda each: each.counted_at > last.landed_at, ended)))
 
 
 def explain_landings(

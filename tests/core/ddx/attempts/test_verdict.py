@@ -13,6 +13,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.index import AttemptIndex, BranchHistory
 from helix_tui.core.ddx.attempts.verdict import OUTCOMES
 from helix_tui.core.ground.project import find_project
+from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.signals.responses import response_to
 from tests.core.ddx.attempts.test_attempts import FIRST, SECOND, Place, event
 
@@ -99,6 +100,8 @@ def test_landing_by_recovery_is_landing(tmp_path: Path) -> None:
     )
     attempt = place.look()
     assert (attempt.verdict.outcome, attempt.landed_rev) == ("landed", "bbb")
+    assert attempt.landed_at == parse_instant("2026-08-01T11:00:00Z"), "when it was recovered, not when it ended"
+    assert attempt.counted_at < attempt.landed_at
     assert (attempt.status, response_to(attempt)) == ("success", "count"), "ddx calls it a success then, and so do we"
     parked = f"attempt_id={FIRST}\nresult_rev=aaa\npreserve_ref={REF}\npushed=true"
     place.row("b-1", event("dangling-success-preserved", "preserved for operator landing", parked))
