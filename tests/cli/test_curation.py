@@ -267,6 +267,11 @@ def test_the_hook_is_installed_and_asked(cli: Cli, root: Path, tmp_path: Path, m
     ran = cli("tracker", "-C", str(root), "create", "Bare")
     assert ran.code == 1
     assert "missing required label" in ran.err
+    ruled = ("--labels", "helix,phase:build", "--set", "spec-id=F-1", "--acceptance", "`true` exits 0")
+    ran = cli("create", "Ruled", *ruled, "-C", root)
+    assert (ran.code, ran.err.count("consider adding a kind label")) == (0, 1), (
+        "what the command finds, the hook does not say again"
+    )
     again = cli("install-hooks", "--dry-run", "-C", root)
     assert "nothing would change: already installed" in again.out
     hook = root / ".ddx" / "hooks" / "validate-bead-create"

@@ -60,8 +60,9 @@ def curator_of(call: Call, *, who: str = "cli") -> Curator:
     project = locate(call)
 
     def find(era: Era) -> Executable:
-        untold = getattr(call.options, "no_triage", False)  # then helix-tui's own hook is skipped too
-        return find_executable(project, call.ddx, era=era, env=os.environ | {SKIP: "1"} if untold else None)
+        # a command that makes a bead has judged it, or was told not to: helix-tui's own hook would say the same again
+        judged = hasattr(call.options, "no_triage")
+        return find_executable(project, call.ddx, era=era, env=os.environ | {SKIP: "1"} if judged else None)
 
     def as_of() -> int:
         return call.now if call.fixed_now else now_ns()

@@ -18,14 +18,16 @@ from typing import Any, Protocol
 from msgspec import Struct
 
 from helix_tui.core.ddx.client import DdxError
+from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
-from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden, find_executable
+from helix_tui.core.editing.execute.gate import Executable, GateBusy, WritesForbidden, find_executable
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.plan.planner import Plan
 from helix_tui.core.editing.preview import Consequences, foresee
 from helix_tui.core.editing.steps import Conflict, OperationRefused
 from helix_tui.core.editing.undo import NotUndoable, Unreadable
 from helix_tui.core.snapshot import Snapshot
+from helix_tui.core.supervision.agents.hooks import SKIP
 from helix_tui.screens.editing.requests import ChangeRequest
 
 Trouble = Exception
@@ -235,9 +237,11 @@ def open_change_runner(host: ChangeHost, *, read_only: bool, ddx: str | None, cl
     """The change runner of a console, with the ddx that ``--ddx`` names."""
     project = host.snapshot.project
 
+    def find(era: Era) -> Executable:
+        # the form on which a bead is made has judged it: our own hook would say the same again
+        return find_executable(project, ddx, era=era, env=os.environ | {SKIP: "1"})
+
     def make() -> Curator:
-        return Curator(
-            project, lambda era: find_executable(project, ddx, era=era), who="human", read_only=read_only, as_of=clock
-        )
+        return Curator(project, find, who="human", read_only=read_only, as_of=clock)
 
     return ChangeRunner(host, make)
