@@ -31,14 +31,20 @@ from helix_tui.cli.helix.shared import (
 )
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.errors import ReaderGone
-from helix_tui.core.ground.process import left_behind
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
 from helix_tui.core.supervision.loop.work import RunOptions
 from helix_tui.core.supervision.run_state.budget import NO_LIMITS, Budget, Limits, parse_limits
-from helix_tui.core.supervision.run_state.start_pause_stop import Control, active_run, start_run, stop_run
+from helix_tui.core.supervision.run_state.start_pause_stop import (
+    Control,
+    active_run,
+    describe_left,
+    left_at_work,
+    start_run,
+    stop_run,
+)
 from helix_tui.core.supervision.run_state.state import AlreadyRunning, Holder
 from helix_tui.core.supervision.stages.delegate import Delegate, environment_options
 from helix_tui.core.supervision.stages.injection import THRESHOLD
@@ -292,6 +298,10 @@ def _stop(call: Call) -> int:
         return _foretell_stop(call, project, active_run(project))
     if call.read_only:
         raise CliError("nothing was stopped: --read-only is set", "Run it without --read-only.")
+    # whoever left a console may have left its bead at work on purpose, and it is paid for
+    left = () if call.options.after_bead or not _somebody_there(call) else left_at_work(project)
+    if left and not _confirm(f"no active run; {describe_left(left[0])}. End it, its attempt included?"):
+        raise CliError("nothing was stopped")
     try:
         ending = stop_run(project, now=not call.options.after_bead)
     except PermissionError:
@@ -301,7 +311,8 @@ def _stop(call: Call) -> int:
     said = {
         "none": "no active run (no PID file)",
         "stale": f"stale PID file removed (pid={ending.pid} was not running)",
-        "left": f"no active run; ended the ddx that was still at work (pid={ending.pid})",
+        "left": f"no active run; ended what was still at work (pid={ending.pid})",
+        "ends": f"no active run; {describe_left(ending.pid)}; it ends after its bead",
         "stopped": f"stopped (pid={ending.pid})",
         "killed": f"stopped by force (pid={ending.pid}); the next run takes over what it left",
         "asked": f"asked to stop after the current bead (pid={ending.pid})",
@@ -316,13 +327,15 @@ def _stop(call: Call) -> int:
 
 def _foretell_stop(call: Call, project: Project, holder: Holder | None) -> int:
     """Which process a stop would end, and how."""
-    left = left_behind(project.root) if holder is None else ()
-    how = "left" if left else "none" if holder is None else "asked" if call.options.after_bead else "stopped"
+    left = left_at_work(project)
+    soft = call.options.after_bead
+    how = ("ends" if soft else "left") if left else "none" if holder is None else "asked" if soft else "stopped"
     if call.json:
         pid = holder.pid if holder is not None else next(iter(left), None)
         call.emit({"dry_run": True, "pid": pid, "how": how})
     elif left:
-        call.print(f"helix: no active run; would end the ddx that is still at work (pid={left[0]})")
+        told = "it ends after its bead" if soft else "stop would end it, its attempt included"
+        call.print(f"helix: no active run; {describe_left(left[0])}; {told}")
     elif holder is None:
         call.print("helix: no active run: nothing would be stopped")
     else:

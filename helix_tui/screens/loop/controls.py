@@ -50,6 +50,7 @@ ENDINGS = {
     "none": "no HELIX loop is running here",
     "stale": "the loop had already ended; its pid file is removed",
     "left": "no loop was running; the ddx that was still at work was ended",
+    "ends": "no loop is running; the ddx that is still at work ends after its bead",
     "stopped": "the loop has stopped",
     "killed": "the loop did not answer and was ended by force; the next one takes over what it left",
     "asked": "the loop stops after the current bead",

@@ -329,13 +329,14 @@ class SinceLanding(Struct, frozen=True, dict=True):
         }
 
 
-def since_landing(newest_first: Sequence[Attempt]) -> SinceLanding:
+def since_landing(newest_first: Iterable[Attempt]) -> SinceLanding:
     """What came after the last landing; an attempt may end before another one and land after it."""
-    last = max((each for each in newest_first if each.landed), key=attrgetter("landed_at"), default=None)
-    ended = [each for each in newest_first if each is not last and each.verdict.outcome != "unfinished"]
+    ended = [each for each in newest_first if each.verdict.outcome != "unfinished"]
+    last = max((each for each in ended if each.landed), key=attrgetter("landed_at"), default=None)
     if last is None:
         return SinceLanding(None, tuple(ended))
-    return SinceLanding(last, tuple(takewhile(lambda each: each.counted_at > last.landed_at, ended)))
+    later = takewhile(lambda each: each.counted_at > last.landed_at, ended)
+    return SinceLanding(last, tuple(each for each in later if each is not last))
 
 
 def explain_landings(

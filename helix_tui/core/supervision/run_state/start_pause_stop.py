@@ -33,7 +33,7 @@ from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process as session
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project, read_end
-from helix_tui.core.ground.text import counted
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.run_state.state import (
     Holder,
@@ -89,12 +89,13 @@ class StopEnding(Struct, frozen=True):
     """How a stop went.
 
     Attributes:
-        pid: the run's; of ``left`` that of the ddx which a run or a command that was killed had left at work.
+        pid: the run's; of ``left`` that of the program which somebody who has ended had left at work, and of
+            ``ends`` the same, which was let finish its bead.
         alive: processes that would not end.
     """
 
     pid: int
-    how: Literal["none", "stale", "left", "stopped", "killed", "asked"]
+    how: Literal["none", "stale", "left", "ends", "stopped", "killed", "asked"]
     alive: tuple[int, ...] = ()
 
 
@@ -201,7 +202,7 @@ def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIE
     """
     holder = active_run(project)
     if holder is None:
-        return _end_of_dead(project)
+        return _end_of_dead(project, now=now)
     if not now:
         request(project, "stop")
         return StopEnding(holder.pid, "asked")
@@ -213,41 +214,48 @@ def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIE
     with contextlib.suppress(ProcessLookupError):
         os.kill(holder.pid, signal.SIGKILL)
     _gone(holder, 2.0)
-    _, left = _interrupt_ddx(project)
     with contextlib.suppress(OSError):
         pid_path(project).unlink()
-    return StopEnding(holder.pid, "killed", left)
+    alive = [each for pid in _of_run(project) for each in _interrupt(pid)]
+    return StopEnding(holder.pid, "killed", tuple(alive))
 
 
-def _end_of_dead(project: Project) -> StopEnding:
-    """Where no run is active: forget the one that died, and end the ddx that it left at work."""
+def left_at_work(project: Project) -> tuple[int, ...]:
+    """What works on here for a run, a command or a console that has ended: pids; none where a run is active."""
+    if active_run(project) is not None:
+        return ()
+    # a question or one bead is written down nowhere: its program is known by its mark
+    return tuple(dict.fromkeys([*_of_run(project), *session.left_behind(project.root)]))
+
+
+def _of_run(project: Project) -> list[int]:
+    """The ddx that a run started for a turn, while it lives."""
+    pending = load_state(project).pending
+    pid = pending.get("pid")
+    return [pid] if isinstance(pid, int) and ddx_lives(pending) else []
+
+
+def _end_of_dead(project: Project, *, now: bool) -> StopEnding:
+    """Where no run is active: forget the one that died, and end what was left at work, or let it finish."""
     holder = None
     with contextlib.suppress(OSError):
         holder = forget_dead(project)
-    pid, left = _interrupt_ddx(project)
-    # a command that was killed, a question or one bead, wrote nothing down: its ddx is known by its mark
-    for other in session.left_behind(project.root):
-        pid = pid or other
-        left += tuple(member.pid for member in session.interrupt(other, DDX_PATIENCE_S))
-    if pid:
-        return StopEnding(pid, "left", left)
+    left = left_at_work(project)
+    if left and not now:
+        return StopEnding(left[0], "ends")
+    alive = [each for pid in left for each in _interrupt(pid)]
+    if left:
+        return StopEnding(left[0], "left", tuple(alive))
     return StopEnding(holder.pid, "stale") if holder is not None else StopEnding(0, "none")
 
 
-def _interrupt_ddx(project: Project) -> tuple[int, tuple[int, ...]]:
-    """End the ddx that a run left at work, and the agent that ddx started: (its pid, who still lives).
-
-    What came of it the next run books.
-    """
-    pending = load_state(project).pending
-    pid = pending.get("pid")
-    if not isinstance(pid, int) or not ddx_lives(pending):
-        return 0, ()
+def _interrupt(pid: int) -> tuple[int, ...]:
+    """End a ddx and the agent that it started: who still lives. What came of it the next run books."""
     try:
-        # ddx was started in a session of its own: a signal to the run does not reach it
-        return pid, tuple(member.pid for member in session.interrupt(pid, DDX_PATIENCE_S))
+        # it was started in a session of its own: a signal to the one who started it does not reach it
+        return tuple(member.pid for member in session.interrupt(pid, DDX_PATIENCE_S))
     except PermissionError:
-        return pid, (pid,)
+        return (pid,)
 
 
 def _gone(holder: Holder, within: float) -> bool:
@@ -350,12 +358,23 @@ def is_server(pid: int) -> bool:
     """Whether a process of this machine is ddx's server, that runs workers inside itself (April): a signal
     to it would end every worker of every project.
     """
+    return "server" in _words_of(pid)[1:3]
+
+
+def describe_left(pid: int) -> str:
+    """A program that was left at work: which command, for whom."""
+    words = _words_of(pid) or ["a program"]
+    shown = clean_line(" ".join([Path(words[0]).name, *words[1:]]), 120)
+    return f"`{shown}` (pid {pid}) is still at work for a run, a console or a command that has ended"
+
+
+def _words_of(pid: int) -> list[str]:
+    """The command line of a process; empty where nothing tells it."""
     try:
         with open(f"/proc/{pid}/cmdline", "rb") as file:
-            words = file.read(4096).split(b"\0")[:3]
+            return file.read(4096).decode(errors="replace").rstrip("\0").split("\0")
     except OSError:
-        return False
-    return b"server" in words[1:]
+        return []
 
 
 def _shown(words: tuple[str, ...]) -> str:

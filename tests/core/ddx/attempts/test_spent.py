@@ -98,7 +98,7 @@ def test_a_triage_follows_work_whose_row_begins_with_its_end(project: Project) -
     """April to June: ten minutes of work are written as ten minutes from the instant at which they ended."""
     project.attempt(FIRST, status="execution_failed")
     project.attempt(SECOND, status="execution_failed")
-    written = {"promptSHA": "x", "outcome": "failure", "surface": "claude", "durationMs": 600_000}
+    written: dict[str, Any] = {"promptSHA": "x", "outcome": "failure", "surface": "claude", "durationMs": 600_000}
     project.work(605, took=600, **written)
     project.call(607)
     project.work(1215, SECOND, took=600, **written)

@@ -17,7 +17,7 @@ import pytest
 
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import format_instant, now_ns
-from helix_tui.core.supervision.run_state.start_pause_stop import stop_run
+from helix_tui.core.supervision.run_state.start_pause_stop import left_at_work, stop_run
 from helix_tui.core.supervision.run_state.state import AlreadyRunning, RunState, load_state, read_holder, sole_run
 from helix_tui.core.supervision.run_state.status import run_status
 from tests.core.supervision.conftest import ERAS, row
@@ -138,6 +138,24 @@ def test_a_stop_by_force_ends_ddx_as_well(stage: StageFactory) -> None:
     world.turns()
     world.run()
     assert world.executed == ["a-1 success"]
+
+
+def test_a_stop_after_the_bead_cuts_nothing_that_an_ended_run_left_at_work(stage: StageFactory) -> None:
+    world = stage([row("a-1")])
+    world.turns({"results": [{}], "sleep": 60})
+    process = started(world)
+    project = find_project(world.root)
+    wait_for(lambda: load_state(project).pending.get("pid"))
+    process.kill()
+    process.communicate(timeout=10)
+    pid = load_state(project).pending["pid"]
+    soft = world.process("stop", "--after-bead")
+    assert (soft.returncode, f"(pid {pid}) is still at work" in soft.stdout) == (0, True)
+    assert "it ends after its bead" in soft.stdout
+    assert not _dead(pid)
+    assert "would end it" in world.process("stop", "--dry-run").stdout
+    assert (stop_run(project).how, left_at_work(project)) == ("left", ())
+    wait_for(lambda: _dead(pid))
 
 
 @pytest.mark.parametrize("noted", [True, False], ids=["pid-noted", "killed-before-the-pid-was-noted"])
