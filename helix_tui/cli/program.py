@@ -69,12 +69,21 @@ def load(name: str | None) -> tuple[Any, argparse.ArgumentParser]:
     module = import_module(CONSOLE if name is None else MODULES[name])
     parser = parser_for(name)
     module.add_arguments(parser)
-    if name not in (None, "memory") and "--dry-run" not in parser._option_string_actions:
-        # a script may put --dry-run before any command
-        parser.add_argument(
-            "--dry-run", action="store_true", help="change nothing; show what would be done, if anything"
-        )
+    if name not in (None, "memory"):
+        _take_dry_run(parser)
     return module, parser
+
+
+def _take_dry_run(parser: argparse.ArgumentParser, *, below: bool = False) -> None:
+    """Take --dry-run: a script may put it behind any command and any verb of it."""
+    if "--dry-run" not in parser._option_string_actions:
+        said = "change nothing; show what would be done, if anything"
+        # a verb that was not given it leaves alone what was said before the verb
+        parser.add_argument("--dry-run", action="store_true", help=said, default=argparse.SUPPRESS if below else False)
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for verb in action.choices.values():
+                _take_dry_run(verb, below=True)
 
 
 def parser_for(name: str | None) -> argparse.ArgumentParser:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import subprocess
 import sys
 
@@ -11,10 +12,19 @@ from helix_tui import __version__
 from helix_tui.cli import programs
 from helix_tui.cli.call import sentence
 from helix_tui.cli.commands import COMMANDS
+from helix_tui.cli.program import load
 from helix_tui.core.ground.process import family
 from tests.cli.conftest import Cli
 from tests.cli.test_queue import NOW, ROWS
 from tests.conftest import ProjectFactory
+
+VERBS: list[tuple[str, ...]] = [
+    (name, verb)
+    for name in ("doc", "memory")
+    for action in load(name)[1]._actions
+    if isinstance(action, argparse._SubParsersAction)
+    for verb in action.choices
+]
 
 
 def test_version(cli: Cli) -> None:
@@ -32,6 +42,12 @@ def test_every_command_has_help(cli: Cli, name: str) -> None:
     ran = cli(name, "--help")
     assert ran.code == 0
     assert "--json" in ran.out
+
+
+@pytest.mark.parametrize("words", [*((name,) for name in COMMANDS if name != "memory"), *VERBS])
+def test_every_command_and_verb_takes_dry_run(cli: Cli, words: tuple[str, ...]) -> None:
+    ran = cli(*words, "--help")
+    assert (ran.code, "--dry-run" in ran.out) == (0, True)
 
 
 def test_unknown_command_is_usage_with_a_suggestion(cli: Cli) -> None:
