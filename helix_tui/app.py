@@ -200,7 +200,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         # the call comes before the settings, and those before what the terminal can show
         wanted = theme or settings.theme or self._fitting_theme()
         if wanted not in self.available_themes:
-            self._problems.append(f"no theme is called {wanted}")
+            self._problems.append(f"unknown theme: {wanted}")
             wanted = DEFAULT_THEME
         self.theme = wanted
         # the stylesheets are read after this, with these colours; else they would be read twice before the first frame

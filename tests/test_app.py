@@ -287,7 +287,7 @@ def test_a_key_means_one_thing_everywhere() -> None:
     meaning = {"move.needed": "one back along the edge", "move.part-before": "one back along the edge"}
     meaning |= {"move.dependent": "one on along the edge", "move.next-part": "one on along the edge"}
     # the row list lets N pass while no search is lit
-    meaning |= {"change.new": "match before, else new bead", "find.previous": "match before, else new bead"}
+    meaning |= {"change.new": "previous match, else new bead", "find.previous": "previous match, else new bead"}
     # what they are done to differs: a bead or a memory
     meaning |= {"memory.edit": "change.edit", "memory.supersede": "change.supersede"}
     # one place up or down, and as it was: a column or a bead
@@ -363,7 +363,7 @@ async def test_what_is_wrong_with_the_settings_is_said_and_the_defaults_hold(con
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         await pilot.pause()
         assert app.theme == DEFAULT_THEME
-        assert app.sees("no theme is called none[/x]")
+        assert app.sees("unknown theme: none[/x]")
         assert app.sees("[oops]")
 
 

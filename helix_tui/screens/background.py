@@ -243,7 +243,7 @@ class Notifier:
                 # of several consoles on one project the one that makes the marker tells
                 ours = bool(note.keys) if self._read_only else bool(claimed(snapshot.project, note.keys))
             except OSError as error:
-                logs.logger("app").warning("no marker of what was told: %s", error)
+                logs.logger("app").warning("a notification could not be marked as sent: %s", error)
                 # rather told by two consoles than by none
                 ours = True
             if ours:
@@ -261,7 +261,7 @@ class Notifier:
         # a command that fails would fail at every note
         if problem and not self._complained:
             self._complained = True
-            self._host.call_from_thread(self._host.say, f"nobody was told: {problem}", "warning")
+            self._host.call_from_thread(self._host.say, f"notification not sent: {problem}", "warning")
 
 
 DAY = 86_400 * NS

@@ -87,9 +87,9 @@ def pager_command(path: Path, line: int, env: Mapping[str, str] | None = None) -
 def page_at(app: App[object], path: Path, line: int = 1) -> str:
     """Show a file in the pager and come back when that has ended; a sentence where that cannot be."""
     if not path.is_file():
-        return f"{path.name} is gone"
+        return f"{path.name} no longer exists"
     command = pager_command(path, line)
-    return _leave_for(app, command) if command is not None else "no pager is found; set PAGER"
+    return _leave_for(app, command) if command is not None else "no pager found; set PAGER"
 
 
 def page_text(app: App[object], text: str, suffix: str) -> str:
@@ -105,7 +105,7 @@ def open_at(app: App[object], path: Path, line: int) -> str:
     if not path.is_file():
         return f"{path.name} is not in the work tree"
     command = editor_command(path, line)
-    return _leave_for(app, command) if command is not None else "no editor is found; set EDITOR"
+    return _leave_for(app, command) if command is not None else "no editor found; set EDITOR"
 
 
 def open_first_change(screen: HelixScreen, attempt: Attempt | None) -> None:
@@ -141,7 +141,7 @@ def _leave_for(app: App[object], command: Sequence[str]) -> str:
         with app.suspend():
             run_editor(command)
     except SuspendNotSupported:
-        return "this terminal cannot be left for an editor"
+        return "no editor can run in this terminal"
     except OSError as error:
         return f"{command[0]} does not start: {error.strerror}"
     return ""
@@ -163,7 +163,7 @@ def into_tmux(text: str, what: str, env: Mapping[str, str]) -> tuple[str, bool]:
             for words in (("load-buffer", "-w", "-"), ("load-buffer", "-")):
                 done = run(("tmux", *words), env=env, timeout=TMUX_SECONDS, stdin=Path(file.name))
                 if done.rc == 0 and not done.timed_out:
-                    beyond = ", and to the clipboard where the terminal lets tmux"
+                    beyond = ", and to the clipboard if the terminal allows it"
                     return f"copied {what} to tmux's buffer{beyond if '-w' in words else ' (only)'}", True
                 said = _why(done)
     except OSError as error:
@@ -178,4 +178,4 @@ def _why(done: Finished) -> str:
 
 
 def _only_sent(what: str, why: str) -> str:
-    return f"sent {what}, but tmux may drop it: {why}. It lets it through with “set -g set-clipboard on”"
+    return f"sent {what}, but tmux may drop it: {why}. To allow it: “set -g set-clipboard on”"

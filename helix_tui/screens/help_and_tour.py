@@ -47,7 +47,7 @@ _ELSEWHERE = (
 )
 
 _LANGUAGE = (
-    ("two words", "both words in id or title; “two words” in quotes: as they are"),
+    ("two words", "both words in id or title; in quotes, the exact phrase"),
     ("-label:docs", "- excludes"),
     ("status:open,blocked", "a comma is “or”; terms are joined by “and”"),
 )
@@ -55,14 +55,14 @@ _LANGUAGE = (
 _MEMORY = (
     ("█", "sure: up to the lower end of the 95 % interval of the share that helped"),
     ("▓", "up to the share that helped, from 5 outcomes on"),
-    ("░", "may be: up to the upper end of the interval"),
+    ("░", "possible: up to the upper end of the interval"),
     ("n 3", "only 3 outcomes: too few for a percentage"),
     ("unproven", "no outcome yet"),
     ("proven", "5 or more verified outcomes, and the lower end is above 50 %"),
     ("F P S", "failure, pattern, systemic, where there is no room for the word"),
 )
 WORDS = (
-    ("acceptance", "what must hold for a bead to be done; best a command and its result"),
+    ("acceptance", "what must be true for a bead to be done; ideally a command and its result"),
     ("answered, evidence found, not found (answer found or not)", "how a question ended"),
     ("attempt", "one execution of one bead"),
     ("bead", "one unit of work in the DDx tracker: an issue"),
@@ -80,8 +80,8 @@ WORDS = (
     ("focus", "workers may pick only what one epic needs"),
     ("HELIX", "the method over DDx: which stage comes next, what is reviewed, what is remembered"),
     ("injection, ledger", "memories put before an agent; the record of who was shown what"),
-    ("journal", "every change made from here, and how to undo it"),
-    ("kept aside (preserved)", "done, and not merged: its commit is kept at its own ref until somebody decides"),
+    ("journal", "every change made with helix-tui, and how to undo it"),
+    ("kept aside (preserved)", "finished but not merged: its commit is kept at its own ref until a person decides"),
     ("landed", "merged into the branch: the revision is in its history"),
     ("memory, lesson, systemic", "something remembered; one that waits for acceptance; one that came back three times"),
     ("next action", "what HELIX says should happen next: BUILD, DESIGN, ALIGN, BACKFILL, POLISH, WAIT, GUIDANCE, STOP"),
@@ -94,7 +94,7 @@ WORDS = (
     ("queue", "all beads of a project"),
     ("ready", "every dependency closed and nothing else holds it"),
     ("refused by review", "a reviewing agent found faults, and the change was not merged"),
-    ("run record, sidecar", "the file in which a running attempt, or a worker, says what it does"),
+    ("run record, sidecar", "the file in which a running attempt or a worker records what it is doing"),
     ("simulation", "what `demo` and `helix-ddx` do in place of real agents"),
     ("slice, saved view", "a part of the queue by filter, order and columns, kept under a name"),
     ("supervisory bead", "a review or alignment that HELIX injected"),
@@ -106,11 +106,11 @@ WORDS = (
 
 _MOUSE = (
     ("click", "selects a row; a second click opens it"),
-    ("wheel", "moves the list under it, not the cursor"),
-    ("drag", "the scrollbar at the right edge of a list"),
-    ("top line", "a click on a count, on memory, cost or the next action leads there"),
+    ("wheel", "scrolls the list under the pointer; the cursor stays"),
+    ("drag", "moves the scrollbar at the right edge of a list"),
+    ("top line", "a click on a count, memory, cost or the next action opens it"),
     ("tabs, last line", "a click on a tab or a key does what the key does"),
-    ("shift+drag", "marks text, in most terminals"),
+    ("shift+drag", "selects text, in most terminals"),
 )
 
 
@@ -267,7 +267,7 @@ class Step(Struct, frozen=True):
 
 OFFER = Step(
     "new here?",
-    "A tour of two minutes shows this console on a throw-away project, where nothing can be broken: {tour.next} starts"
+    "A two-minute tour shows this console on a throw-away project, where you can break nothing: {tour.next} starts"
     " it, {tour.end} closes this line. Start it at any time with {go.to} and the word “tour”.",
 )
 

@@ -233,7 +233,7 @@ class InsightsScreen(PanedScreen):
     def action_sort(self) -> None:
         """Choose the order of the rows; the one in force once more turns it round."""
         if not sortable(self.table):
-            self.console.say(f"the table of {self.table} has one order only")
+            self.console.say(f"the table {self.table} cannot be sorted")
             return
         now, turned = self.console.kept.order(self.NAME)
         choices = []
@@ -295,8 +295,8 @@ NOTHING: list[Line] = [
     [("Nothing has been attempted yet.", "text bold")],
     [],
     [
-        ("Figures appear here with the first attempt that ends: how many landed, with the", "muted"),
-        (" interval of that share, what each cost, tokens, time, and money in beads that", "muted"),
+        ("Figures appear here when the first attempt ends: how many landed, with the", "muted"),
+        (" interval of that share, cost, tokens, time, and the money spent on beads that", "muted"),
         (" keep failing.", "muted"),
     ],
 ]

@@ -164,13 +164,13 @@ def empty_state(snapshot: Snapshot) -> list[Line] | None:
             [(clean_line(journal.problem, 300), "text")],
             [(file, "muted")],
             [],
-            [("Nothing can be changed from here until it can be written.", "muted")],
+            [("No change can be made here until it can be written.", "muted")],
         ]
     if snapshot.condition == "loading":
         return [[("Reading the journal …", "text bold")], [(file, "muted")]]
-    said: list[Line] = [[("Nothing has been changed from here yet.", "text bold")], []]
+    said: list[Line] = [[("No changes made with helix-tui yet.", "text bold")], []]
     if journal.dropped or journal.torn:
-        said[0] = [("No line of the journal is a record.", "error bold")]
+        said[0] = [("No line of the journal is valid.", "error bold")]
         said += [[(notice, "attention")] for notice in notices(journal)]
     return [
         *said,
@@ -188,7 +188,7 @@ def notices(history: JournalHistory) -> list[str]:
         found.append(f"{clean_line(history.problem, 200)}; showing what was last read")
     if history.dropped:
         many = history.dropped != 1
-        found.append(f"{history.dropped:,} line{'s are not records' if many else ' is not a record'} and left out")
+        found.append(f"{history.dropped:,} invalid line{'s were' if many else ' was'} left out")
     if history.torn:
         found.append("the last line is incomplete: it is being written, or its writer died")
     return found
@@ -434,7 +434,7 @@ class JournalScreen(FilteringScreen):
         """Back to how things stood right after the change under the cursor."""
         entry = self.entry
         if entry is not None and not self._history.back_to(entry.id):
-            self.console.say(f"nothing differs from right after {entry.id}")
+            self.console.say(f"nothing has changed since {entry.id}")
         elif entry is not None:
             self._look_ahead(RestoreRequest(entry))
 

@@ -61,7 +61,7 @@ class Command(Struct, frozen=True):
     """The id of the key that does it too, if one does."""
 
 
-def commands() -> list[Command]:
+def commands(*, demo: bool = False) -> list[Command]:
     """Every command there is, in the order in which they are offered."""
     found = [
         Command(entry.name, f"screen {entry.key}", f"show_screen('{entry.name}')", key=f"go.{entry.name}")
@@ -73,11 +73,14 @@ def commands() -> list[Command]:
         Command("helix run", "the loop: start, pause, stop, its log", "loop", also="helix start", key="go.steer"),
         Command("notices, unread lines", "notices on this queue, and lines that cannot be read", "unread"),
         Command("keys", "every key", "help", key="app.help"),
-        Command("tour", "two minutes on a throw-away project", "tour"),
-        Command("screenshot", "this screen as an SVG picture, among your downloads", "screenshot"),
+        Command("tour", "a two-minute tour on a throw-away project", "tour"),
+        Command("screenshot", "save this screen as an SVG picture in your downloads folder", "screenshot"),
     ]
     found += [Command(f"theme {theme.name}", "colours", f"use_theme('{theme.name}')") for theme in THEMES]
-    return [*found, Command("quit", "quit; the loop keeps running", "quit", also="q", key="app.quit")]
+    return [
+        *found,
+        Command("quit", f"quit; the loop {'ends too' if demo else 'keeps running'}", "quit", also="q", key="app.quit"),
+    ]
 
 
 def keys_bound_on(screen: HelixScreen) -> list[Key]:
@@ -383,20 +386,21 @@ class Traveller(App[int]):
         from helix_tui.screens.loop.sheets import helix_commands
 
         if not isinstance(screen, HelixScreen):
-            return commands()
+            return commands(demo=self.is_demo)
         by_label = {key.label: key for key in keys_bound_on(screen)}
         own = [
             Command(name, said, do, key=by_label.pop(name).id if name in by_label else "")
             for name, said, do in screen.commands()
         ]
         # the rest of the screen's keys: those that a command offers already are not offered twice
-        known = {command.key for command in (*commands(), *own)}
+        offered = commands(demo=self.is_demo)
+        known = {command.key for command in (*offered, *own)}
         by_key = [
             Command(key.label, key.help, partial(screen.run_action, key.action), key=key.id)
             for key in by_label.values()
             if key.id not in known
         ]
-        return [*commands(), *own, *by_key, *(Command(*each) for each in helix_commands(screen.console))]
+        return [*offered, *own, *by_key, *(Command(*each) for each in helix_commands(screen.console))]
 
     def command_keys(self, screen: Screen[Any]) -> dict[str, str]:
         """Per command that a key does too: the key, as people write it."""

@@ -160,7 +160,7 @@ def keep(screen: HelixScreen, write: Callable[[], None]) -> None:
         try:
             write()
         except OSError as error:
-            said = f"not kept for the next start: {clean_line(str(error), 200)}"
+            said = f"not saved for the next start: {clean_line(str(error), 200)}"
             app.call_from_thread(screen.console.say, said, "warning")
 
     # of the app, since a screen that leaves cancels its workers
@@ -196,7 +196,7 @@ class ColumnSheet(Sheet):
 
     def write(self, page: Page) -> None:
         """A line a column: whether it shows, its name, what it says."""
-        said = "Where there is no room for all, the first of them stay: + moves one up."
+        said = "If there is not room for all, the first ones stay: + moves one up."
         if self._chosen is None:
             said = "The width chooses the columns until you mark one with space."
         page.paragraph([(said, "muted")])

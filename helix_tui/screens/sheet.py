@@ -95,7 +95,7 @@ class Sheet(HelixScreen, ModalScreen[Any]):
 class LinesSheet(Sheet):
     """What would happen beside the queue, in lines; enter does it, esc leaves it."""
 
-    FOOTER = ("go.open=do it", "go.back=leave it")
+    FOOTER = ("go.open=confirm", "go.back=cancel")
 
     def __init__(self, title: str, lines: Sequence[Line], note: str) -> None:
         super().__init__(title)

@@ -85,7 +85,7 @@ def since_start(instant: int | None, start: int | None) -> str:
 CELLS = 10
 
 
-BAR_LEGEND = "█ sure  ▓ measured  ░ may be"
+BAR_LEGEND = "█ sure  ▓ measured  ░ possible"
 """What the shades of `share_bar` mean, for a line near the bars."""
 
 

@@ -172,7 +172,7 @@ def test_create_asks_the_authoring_rules(cli: Cli, root: Path) -> None:
     assert "--allow-vague" in vague.err
     missing = cli("create", "New", "-C", root)
     assert missing.code == 1
-    assert "tasks require --spec-id" in missing.err
+    assert "spec-id required for a task" in missing.err
     assert len(rows_in(root)) == 5
     made = cli("create", "New", *good, "--acceptance", "`pytest` passes", "--depends-on", "a1", "--json", "-C", root)
     assert made.code == 0

@@ -94,7 +94,7 @@ async def test_every_state_has_its_word(told: Console) -> None:
         assert list(states.values()) == [
             "pending", "partial", "final", "conflicted", "done", "done", "undone", "done", "done",
         ]  # fmt: skip
-        for word in ("under way", "half-way", "no way back", "changed since", "undone"):
+        for word in ("under way", "half-way", "no undo", "changed since", "undone"):
             assert told.sees(word)
 
 
@@ -155,7 +155,7 @@ async def test_an_empty_journal_says_what_would_fill_it(console: MakeConsole) ->
     app = console(lines(ROWS), screen="journal")
     async with app.run_test(size=(80, 24)) as pilot:
         await at_rest(pilot)
-        assert app.sees("Nothing has been changed from here yet")
+        assert app.sees("No changes made with helix-tui yet")
 
 
 async def test_a_journal_that_cannot_be_read_says_why(console: MakeConsole) -> None:
@@ -171,7 +171,7 @@ async def test_torn_and_strange_lines_are_counted(told: Console) -> None:
     path.write_bytes(path.read_bytes() + b'no record\n{"v":1,"seq":99,"rec')
     async with told.run_test(size=(120, 36)) as pilot:
         await at_rest(pilot)
-        assert told.sees("1 line is not a record and left out")
+        assert told.sees("1 invalid line was left out")
         assert told.sees("the last line is incomplete")
         assert len(journal(told)._rows) == 9
 
@@ -251,9 +251,9 @@ async def test_a_restore_that_meets_a_foreign_change_ends_there_and_says_so(cons
         await at_rest(pilot)
         await pilot.press("G", "r")
         await at_rest(pilot)
-        assert app.sees("it ends at op-3, which cannot be undone")
+        assert app.sees("the restore stops at op-3, which cannot be undone")
         await pilot.press("enter")
         await at_rest(pilot)
         assert isinstance(app.screen, HalfWaySheet)
-        assert app.sees("it ended before its goal")
+        assert app.sees("the restore stopped early")
         assert (tracker(app)["a"]["priority"], tracker(app)["b"]["priority"]) == (1, 4)

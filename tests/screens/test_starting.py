@@ -87,7 +87,8 @@ async def test_what_waits_for_an_answer_is_not_among_what_a_start_takes(console:
     async with app.run_test(size=(140, 34)) as pilot:
         await pilot.press("L")
         await waited(
-            pilot, lambda: app.sees("takes    1 bead for workers: “two”; then anything these make ready; q-1 waits")
+            pilot,
+            lambda: app.sees("takes    1 bead workers may pick: “two”; then any bead that these make ready; q-1 waits"),
         )
         assert not app.sees("all 2")
 

@@ -213,7 +213,7 @@ async def test_one_bead_without_a_ddx_says_what_is_missing(console: MakeConsole,
 
 @pytest.mark.parametrize(
     ("more", "said_of_it"),
-    [({"status": "closed"}, "this bead is closed"), ({"status": "in_progress"}, "a worker is on this bead")],
+    [({"status": "closed"}, "this bead is closed"), ({"status": "in_progress"}, "a worker is running this bead")],
 )
 async def test_a_bead_that_is_done_or_at_work_is_not_carried_through(
     console: MakeConsole, tmp_path: Path, more: dict[str, str], said_of_it: str

@@ -139,10 +139,10 @@ def _findings(bead: Mapping[str, Any], known: Collection[str] | None, strict: bo
         wanted = ",".join(PHASES)
         yield AuthoringFinding("error", "phase", f"missing phase label (phase:{{{wanted}}} or activity:{{{wanted}}})")
     if kind in _NEED_SPEC and not str(bead.get("spec-id") or "").strip():
-        yield AuthoringFinding("error", "spec", "tasks require --spec-id")
+        yield AuthoringFinding("error", "spec", "spec-id required for a task")
     acceptance = str(bead.get("acceptance") or "").strip()
     if kind in _NEED_ACCEPTANCE and not acceptance:
-        yield AuthoringFinding("error", "acceptance", f"{kind} issues require --acceptance")
+        yield AuthoringFinding("error", "acceptance", f"acceptance required for type {kind}")
     for target in _targets(bead):
         if known is not None and target not in known:
             yield AuthoringFinding("error", "dependency", f"dependency {called(target)} does not exist")

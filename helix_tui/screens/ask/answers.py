@@ -209,7 +209,7 @@ def _invitation(key: str) -> list[Para]:
         (),
         (
             ("Answers are sentences of the repository, each with its source.", "muted"),
-            (" A word with two meanings leads to a question; what was not found is named.", "muted"),
+            (" If a word has two meanings, you are asked which one; what was not found is listed.", "muted"),
         ),
         (
             (

@@ -504,7 +504,7 @@ class AskScreen(PanedScreen):
         """Let a model word answers, or no longer."""
         self.with_model = not self.with_model
         self._show_rows()
-        self.console.say("a model words the next answer" if self.with_model else "no model is asked")
+        self.console.say("a model phrases the next answer" if self.with_model else "answers are made without a model")
 
     def action_mark(self) -> None:
         """Compare others with this run."""

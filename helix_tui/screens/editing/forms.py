@@ -406,14 +406,14 @@ def edit_in_editor(screen: TargetScreen, beads: Sequence[Bead]) -> None:
         changed = _read_back(path, base) if code == 0 else {}
     except SuspendNotSupported:
         shutil.rmtree(folder, ignore_errors=True)
-        say("this terminal cannot be given to an editor; use a, then “edit in a form”", "warning")
+        say("no editor can run in this terminal; use a, then “edit in a form”", "warning")
         return
     except (OSError, ValueError) as error:
         say(f"not edited: {clean_line(str(error), 200)}; the file is {path}", "error")
         return
     if not changed:
         shutil.rmtree(folder, ignore_errors=True)
-        say(f"the editor ended with {code}, so nothing is changed" if code else "nothing was edited")
+        say(f"the editor ended with {code}, so nothing was changed" if code else "nothing was edited")
         return
 
     def ended(error: Trouble | None) -> None:

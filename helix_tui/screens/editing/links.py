@@ -122,7 +122,7 @@ def offer_labels(queue: Queue, beads: Sequence[Bead]) -> Callable[[str], Iterabl
 def _label_sign(worn: int, of: int, label: str) -> tuple[Span, ...]:
     name: Span = (clean_line(label, 80), "text")
     if worn == of:
-        return ("✗ ", "attention"), name, ("  take away", "muted")
+        return ("✗ ", "attention"), name, ("  remove", "muted")
     if worn:
         return ("✗ ", "attention"), name, (f"  remove from {worn}", "muted")
     return ("+ ", "success"), name, ("  add", "muted")
@@ -228,7 +228,7 @@ def parent(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     if not beads:
         return
     queue = screen.console.snapshot.queue
-    first = [none_pick("under no bead")] if any(bead.parent for bead in beads) else []
+    first = [none_pick("no parent")] if any(bead.parent for bead in beads) else []
 
     def picked(keys: tuple[str, ...]) -> None:
         under = None if keys[0] == NONE else keys[0]

@@ -50,7 +50,7 @@ def render_outlook(page: Page, outlook: Preview, already: str = "") -> None:
     """Everything about a change that has not run; of none, ``already``: how things are."""
     plan = outlook.plan
     if not plan.steps and not plan.refusals:
-        said = already or f"already so: {clean_line(plan.title, 300)}"
+        said = already or f"already done: {clean_line(plan.title, 300)}"
         page.paragraph([("Nothing to do: ", "muted"), (said, "text")])
         return
     for refusal in plan.refusals[:MOST]:
@@ -97,7 +97,7 @@ def render_follows(page: Page, follows: Consequences, queue: Queue) -> None:
     _beads(page, "+ ready", "success", follows.newly_ready, queue)
     _beads(page, "− ready", "waiting", follows.newly_blocked, queue)
     for bead_id, status in follows.falls.items():
-        fallen = f"✓ {clean_line(status, 20)} by ddx itself  "
+        fallen = f"✓ ddx sets {clean_line(status, 20)}  "
         page.line([(fallen, "muted"), _title(bead_id, queue)], _ident(page, bead_id))
     for cycle in follows.cycles:
         ring = " → ".join(clean_line(bead_id, 60) for bead_id in (*cycle, cycle[0]))
@@ -108,7 +108,7 @@ def render_follows(page: Page, follows: Consequences, queue: Queue) -> None:
         named: Line = [(who, "muted"), _title(orphan.bead_id, queue), (why, "attention")]
         page.paragraph([("◆ ", "attention bold"), *named], 2)
     if len(follows.orphaned) > MOST:
-        page.line([(f"◆ and {len(follows.orphaned) - MOST:,} more that would wait forever", "attention")])
+        page.line([(f"◆ and {len(follows.orphaned) - MOST:,} more that would never become ready", "attention")])
     if follows.next_before != follows.next_after:
         _next(page, follows, queue)
 
@@ -294,10 +294,10 @@ class TroubleSheet(Sheet):
             mine = "yours" if isinstance(error, EditConflict) else "expected"
             render_differences(page, error.differences, mine)
             if not error.differences:
-                page.paragraph([("The queue changed, so other commands would run.", "text")])
+                page.paragraph([("The queue changed, so the commands would differ.", "text")])
             page.blank()
             if error.ran:
-                done = f"{error.ran:,} of {error.of:,} commands ran before and stay; u undoes them"
+                done = f"{error.ran:,} of {error.of:,} commands had already run; u undoes them"
                 page.paragraph([("◆ ", "attention bold"), (done, "text bold")], 2)
             page.paragraph([("Look at the bead and repeat it if you still want it.", "muted")])
         elif isinstance(error, NotUndoable):
@@ -331,7 +331,7 @@ class HalfWaySheet(Sheet):
     def __init__(self, request: ChangeRequest, done: Result, take_back: Callable[[], object]) -> None:
         lead = "done, but"
         if done.error is not None:
-            lead = "not all done" if done.entry is not None and done.entry.after else "not done"
+            lead = "partly done" if done.entry is not None and done.entry.after else "not done"
         super().__init__(f"{lead}: {clean_line(request.title, 160)}")
         self.done = done
         self._take_back = take_back
@@ -361,9 +361,9 @@ class HalfWaySheet(Sheet):
             return "Nothing was changed."
         if self.done.made_anyway:
             return "The change was made anyway; u undoes it."
-        back = "u undoes what was done." if entry.undoable else clean_line(entry.why_not, 300)
+        back = "u undoes the finished part." if entry.undoable else clean_line(entry.why_not, 300)
         changed = len(entry.after)
-        return f"{counted(changed, 'bead')} changed and remain{'s' * (changed == 1)} so; {back}"
+        return f"{counted(changed, 'bead')} changed; {back}"
 
     def action_undo(self) -> None:
         """Take back what was done, seen before."""
@@ -427,7 +427,7 @@ class PreviewSheet(Sheet):
             page.line([("… working out the effect", "waiting")])
             return
         if self._changed is not None:
-            why = "The queue changed since this was shown. Nothing ran. This is the plan now:"
+            why = "The queue changed since this was shown. Nothing was run. The new plan:"
             page.paragraph([("◆ ", "attention bold"), (why, "attention")], 2)
             render_differences(page, self._changed.differences)
             page.blank()

@@ -410,14 +410,14 @@ class RestoreRequest(ChangeRequest):
             # what was undone before stays so, and is told as one result with the reason why it ended there
             if not done:
                 raise
-            problems = (f"it ended before its goal: {error}",)
+            problems = (f"the restore stopped early: {error}",)
         return _as_one(done, shown, problems)
 
 
 def _where_it_ends(turn: UndoStep) -> str:
     word = "undone" if turn.back else "redone"
     said = "; ".join(map(str, turn.differences[:5]))
-    return f"it ends at {turn.entry.id}, which cannot be {word}: {turn.problem}{f' ({said})' if said else ''}"
+    return f"the restore stops at {turn.entry.id}, which cannot be {word}: {turn.problem}{f' ({said})' if said else ''}"
 
 
 def _as_one(done: Sequence[Result], shown: Plan, problems: tuple[str, ...]) -> Result | None:

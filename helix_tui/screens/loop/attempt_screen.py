@@ -78,7 +78,7 @@ def load_diff(project: Project, attempt: Attempt, *, running: bool) -> DiffFacts
     return DiffFacts(painted(parse_diff(diff.text)), tuple(_sentences(diff, command)), command, diff.text)
 
 
-ALIKE = "Both left the same files behind."
+ALIKE = "Both attempts produced the same files."
 
 
 def load_comparison(project: Project, earlier: Attempt, later: Attempt, now: int) -> ComparisonFacts:
@@ -97,7 +97,7 @@ def _sentences(diff: Diff, command: str) -> Iterable[tuple[str, str]]:
     for merge in diff.merges:
         yield f"landed through merge {merge}", "waiting"
     if diff.truncated:
-        yield f"This is only its beginning; {command} shows all.", "attention"
+        yield f"Only the beginning is shown; {command} shows all.", "attention"
 
 
 def load_transcript(folders: Sequence[Path]) -> tuple[TranscriptTail, Script]:

@@ -233,14 +233,14 @@ class LoopControls:
             for bead_id in bead_ids:
                 words = delegate.one_bead(bead_id, who or self.who)
                 command = (os.fspath(delegate.ddx.path), *words)
-                shown, where = f"ddx {shlex.join(words)}", "the Loop screen shows what came of it"
+                shown, where = f"ddx {shlex.join(words)}", "the Loop screen shows the outcome"
                 process, _ = self._begin(command, delegate, "one", shown, where)
                 if len(bead_ids) == 1:
                     return f"{shlex.join(command)} runs (pid {process.pid}); the Loop screen shows it"
                 self._host.call_from_thread(self._host.say, clean_line(f"{shown} runs", 300))
                 process.wait()
                 done += 1
-            return f"{done:,} beads have been attempted; the Loop screen shows what came of them"
+            return f"{done:,} beads have been attempted; the Loop screen shows the outcomes"
 
         self._do("one-bead", work)
 

@@ -331,13 +331,13 @@ class LoopSheet(ChoiceSheet):
                 "s",
                 "start",
                 "asks first; "
-                + ("ends with the demo" if self.console.is_demo else "keeps running when the console is left"),
+                + ("ends with the demo" if self.console.is_demo else "keeps running when you quit the console"),
                 self._ask_to_start,
                 off or ("it is already running" if active else shut),
             )
         ]
         level = run.state.autonomy if active else loop_controls.autonomy
-        running = f"the loop runs at {level}; a level is chosen before it starts" if active else ""
+        running = f"the loop runs at {level}; the level can only be changed while it is stopped" if active else ""
         said = SHORT.get(level_of(level) or DEFAULT, "")
         choices.append(Choice("a", "a", f"autonomy {level}", said, loop_controls.next_autonomy, off or running))
         if self.status_summary.requested:
@@ -441,9 +441,9 @@ class LoopSheet(ChoiceSheet):
         left_out = self._counts.left_out
         if not ready:
             return f"nothing: {left_out}" if left_out else "nothing is ready now"
-        count = f"{counted(len(ready), 'bead')} {'for workers' if left_out else 'ready'}"
+        count = f"{counted(len(ready), 'bead')} {'workers may pick' if left_out else 'ready'}"
         waits = f"; {left_out}" if left_out else ""
-        return f"{count}: {first}{more}; then anything these make ready{waits}"
+        return f"{count}: {first}{more}; then any bead that these make ready{waits}"
 
     def _why_not_executable(self) -> str:
         """Why the bead is not to be executed now; empty where it may be."""
@@ -455,7 +455,7 @@ class LoopSheet(ChoiceSheet):
             return "this bead is not in the tracker"
         if bead.status in TERMINAL:
             return f"this bead is {bead.status}"
-        return "a worker is on this bead" if queue.state(bead.id) in ("running", "claimed") else ""
+        return "a worker is running this bead" if queue.state(bead.id) in ("running", "claimed") else ""
 
     def _confirm_one_bead(self) -> None:
         """Carry the bead through; where that would land a change that is kept aside, only after a yes."""
@@ -493,7 +493,7 @@ class LoopSheet(ChoiceSheet):
                 said = (
                     f"The change of attempt {clean_line(kept.attempt_id, 40)} is kept aside "
                     f"({clean_line(kept.status, 60)}): ddx may land {kept.result_rev[:12]} as it is, "
-                    "without an agent, and close the bead. You are asked once more."
+                    "without an agent, and close the bead. You will be asked to confirm."
                 )
                 page.paragraph([("   ", "muted"), (said, "attention")], 3)
         if self._log:

@@ -40,7 +40,7 @@ class MemoryAction(Struct, frozen=True):
 class MemoryActionSheet(Sheet):
     """What can be done; enter chooses, esc leaves."""
 
-    FOOTER = ("go.open=choose", "go.back=leave it")
+    FOOTER = ("go.open=choose", "go.back=cancel")
 
     def __init__(self, title: str, choices: Sequence[MemoryAction]) -> None:
         super().__init__(title)
@@ -92,16 +92,18 @@ def choices(memory_view: MemoryViewState, key: str) -> list[MemoryAction]:
         found.append(MemoryAction("remove", "remove this memory …"))
     # the one lesson that waits, under the cursor, has its own two choices
     if waiting > 1 or (waiting and kind != "proposal"):
-        found.append(MemoryAction("accept-all", f"accept all {waiting} lessons that wait …"))
-        found.append(MemoryAction("decline-all", f"decline all {waiting} lessons that wait …"))
+        found.append(MemoryAction("accept-all", f"accept all {waiting} waiting lessons …"))
+        found.append(MemoryAction("decline-all", f"decline all {waiting} waiting lessons …"))
     found.append(
         MemoryAction(
-            "prune", f"prune {len(memory_view.harmful)} harmful …", "" if memory_view.harmful else "nothing is harmful"
+            "prune",
+            f"prune {len(memory_view.harmful)} harmful …",
+            "" if memory_view.harmful else "no memory is harmful",
         )
     )
     found.append(
         MemoryAction(
-            "fade", f"fade {len(memory_view.dormant)} dormant …", "" if memory_view.dormant else "nothing is dormant"
+            "fade", f"fade {len(memory_view.dormant)} dormant …", "" if memory_view.dormant else "no memory is dormant"
         )
     )
     return found
@@ -122,7 +124,7 @@ def foresee(memory_view: MemoryViewState, key: str, choice: str) -> Foreseen | N
     if choice == "fade":
         idle = [memory_view.names[name] for name in sorted(memory_view.dormant) if name in memory_view.names]
         title = f"fade {len(idle)} dormant: unused for 30 days, fewer than 2 uses"
-        note = f"What helped moves halfway to neutral; nothing is removed. {UNDOABLE}"
+        note = f"Past success fades halfway to neutral; nothing is removed. {UNDOABLE}"
         return Foreseen(title, prune_lines(idle), lambda store: _said(MemoryChanges(store).fade()[0]), note)
     return None
 

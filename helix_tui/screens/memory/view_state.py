@@ -216,7 +216,7 @@ def _row(memory: Memory, fresh: float, memory_view: MemoryViewState, hit: Recall
     interval = memory.interval
     harmful = memory.name in memory_view.harmful
     dormant = memory.name in memory_view.dormant
-    note = f"met {memory.seen} times" if memory.seen > 1 else ""
+    note = f"seen {memory.seen} times" if memory.seen > 1 else ""
     if memory.type == "systemic":
         note = f"◆ {memory.seen} similar" if memory.seen > 1 else "◆ recurring"
     if harmful or dormant:
@@ -318,7 +318,7 @@ def alerts(memory_view: MemoryViewState) -> Line:
         parts.append((f"◆ {len(memory_view.proposals)} lessons wait", "attention"))
     if not parts and memory_view.health is not None:
         issue = next(iter(memory_view.health.issues), "")
-        parts.append((clean_line(issue, 200), "muted") if issue else ("the loop is closed", "success"))
+        parts.append((clean_line(issue, 200), "muted") if issue else ("nothing to review", "success"))
     return [piece for place, part in enumerate(parts) for piece in ((("   ", "text"),) if place else ()) + (part,)]
 
 
@@ -383,10 +383,10 @@ def fresh(known: MemoryViewState, memory_view: MemoryViewState) -> frozenset[str
 def nothing(view: str, query: str) -> Row:
     """The row that stands where a view has none."""
     words = {
-        "proposed": "no lesson is waiting; they come from attempts that end",
+        "proposed": "no lesson is waiting; ended attempts propose them",
         "plans": "no plan is stored; `helix-tui memory plan add` stores one",
-        "harmful": "nothing is known to be harmful",
-        "dormant": "nothing is dormant",
+        "harmful": "no memory is harmful",
+        "dormant": "no memory is dormant",
     }.get(view, "no memory of this kind")
     if query and view not in ("proposed", "plans"):
         words = "no memory matches; esc shows all"
@@ -455,7 +455,7 @@ def _proposal(each: Proposal) -> Iterator[Para]:
     yield from block("trigger", clean_block(each.trigger, 8_000))
     yield section("resolution")
     yield from block("resolution", clean_block(each.resolution, 8_000))
-    yield section("rests on")
+    yield section("based on")
     yield Para("reason", ((clean_line(each.reason, 400), "text"),))
     yield Para(f"attempt {each.attempt}\tattempt", (("→ the attempt", "edge"),), opens=True)
     if each.bead:
@@ -467,7 +467,7 @@ def _plan(plan: MemoryPlan, memory_view: MemoryViewState) -> Iterator[Para]:
     yield from block("objective", clean_block(plan.objective, 4_000))
     for number, problem in enumerate(plan.problems):
         yield Para(f"problem {number}", ((clean_line(problem, 300), "error"),))
-    for word, idioms in (("keep to", plan.required), ("avoid", plan.forbidden)):
+    for word, idioms in (("use", plan.required), ("avoid", plan.forbidden)):
         if idioms:
             yield Para(word, ((f"{word} ", "muted"), (clean_line("; ".join(idioms), 400), "text")))
     if not plan.problems:

@@ -188,7 +188,7 @@ def retry_sheet(console: Console, needs: Sequence[Need], models: Counter[tuple[s
     if len(ids) > 1:
         about = f"{len(ids):,} beads are attempted once each, one after the other, in the background. This costs money."
     if kept_changes(console, ids):
-        about += " This ddx may land a kept change as it is, without an agent; you are asked once more."
+        about += " This ddx may land a kept change as it is, without an agent; you will be asked to confirm."
     title = f"retry {clean_line(', '.join(ids[:3]), 80)}{' …' if len(ids) > 3 else ''} with which model?"
     return ChoiceSheet(title, choices, about)
 
@@ -225,7 +225,7 @@ class Resolving:
                 code = run_editor([*words, *files])
             problem = f"the editor ended with {code}" if code else ""
         except SuspendNotSupported:
-            problem = "this terminal cannot be given to an editor"
+            problem = "no editor can run in this terminal"
         except OSError as error:
             problem = clean_line(str(error), 200)
         # a merge that nobody resolves is aborted: the work tree must not stay half merged
@@ -328,9 +328,9 @@ class LandRequest(ChangeRequest):
         ]
         after = "a merge that conflicts is aborted and nothing changes; "
         if made.undoable:
-            after += "undo reopens the bead, and takes the merge out of the branch as long as nothing else has it"
+            after += "undo reopens the bead, and removes the merge from the branch as long as nothing else contains it"
         else:
-            after += "once it has landed, `git revert -m 1` of the merge takes its changes out of the branch"
+            after += "once it has landed, `git revert -m 1` of the merge removes its changes from the branch"
         refused = [words for attempt in self.attempts if (words := refusal(attempt))]
         return replace(made, kind="land", title=self.title, notes=(*refused, *first, *made.notes, after))
 
@@ -516,7 +516,7 @@ def answer_choices(
         for place, option in enumerate(options[:8], 1)
     ]
     if edit is not None:
-        retry = f"written into the bead as the decision; workers may attempt it again{given_up}"
+        retry = f"recorded in the bead as the decision; workers may attempt it again{given_up}"
         choices.append(Choice("r", "r", "retry", retry, partial(answer, RETRY)))
     if land is not None:
         choices.append(Choice("l", "l", "land", "merges the kept change into the branch and closes the bead", land))
@@ -524,4 +524,4 @@ def answer_choices(
         choices.append(Choice("d", "d", "drop", "the kept change stays at its ref; the next attempt starts over", drop))
     if edit is not None:
         choices.append(Choice("e", "e", "edit", "opens the bead's texts in $EDITOR; the question stays open", edit))
-    return [*choices, Choice("t", "t", "type an answer", f"written where the next agent reads it{given_up}", words)]
+    return [*choices, Choice("t", "t", "type an answer", f"the next agent reads it{given_up}", words)]

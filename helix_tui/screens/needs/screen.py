@@ -249,7 +249,7 @@ class NeedsScreen(NeedList):
         self.console.push_screen(actions.snooze_sheet(len(chosen), self.console.now(), until))
 
     def action_assign(self) -> None:
-        """Name who deals with it."""
+        """Assign the items to a person."""
         if not self.bead_ids():
             self.console.say("only an item about a bead can be assigned", "warning")
             return
@@ -265,7 +265,7 @@ class NeedsScreen(NeedList):
         choices = [
             Choice("m", "m", "me", me, partial(to, me)),
             Choice("n", "n", "nobody", "", partial(to, "")),
-            Choice("t", "t", "somebody else", "type a name", partial(self.console.push_screen, ask)),
+            Choice("t", "t", "another person", "type a name", partial(self.console.push_screen, ask)),
         ]
         self.console.push_screen(ChoiceSheet("who will deal with it?", choices))
 

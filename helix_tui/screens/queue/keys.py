@@ -67,7 +67,7 @@ class SliceKeys(FilteringScreen):
     def action_sort(self) -> None:
         """Choose how the rows are sorted: a term of the filter, so that it can be typed and saved too."""
         now = self.filter.order
-        choices = [Choice("o", "o", "as it comes", "no order set", partial(self._sort_by, ""))]
+        choices = [Choice("o", "o", "default", "no order set", partial(self._sort_by, ""))]
         for place, (name, order) in enumerate(ORDERS.items()):
             turned = f"-{name}" if now == (name,) else name
             said = f"{order.help}; now reversed" if now == (f"-{name}",) else order.help

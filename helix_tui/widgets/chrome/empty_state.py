@@ -121,14 +121,14 @@ def empty_state(snapshot: Snapshot) -> list[Line] | None:
             [("helix-tui -C DIR", "running"), ("      opens another project", "muted")],
             [("helix-tui demo", "running"), ("        shows the console on a throw-away project", "muted")],
             [],
-            [("This screen fills as soon as the file is there.", "muted")],
+            [("This screen fills as soon as the file exists.", "muted")],
         ]
     if snapshot.condition == "gone":
         return [
             [("The tracker is gone.", "attention bold")],
             [],
             [(file, "text"), (" was here and is gone: moved, deleted, or not on this branch.", "muted")],
-            [("Everything returns when the file does.", "muted")],
+            [("The screen fills again when the file is back.", "muted")],
         ]
     if snapshot.condition == "unreadable":
         return [

@@ -38,7 +38,7 @@ NOTHING = "·"
 """What stands for a figure that nobody recorded."""
 
 ATTEMPT_COLUMNS = (
-    Column("model", MODEL_CELLS, 3, "model", "the model, or the harness where no model is known", words=True),
+    Column("model", MODEL_CELLS, 3, "model", "the model, or the harness if no model is known", words=True),
     Column("harness", 10, 7, "harness", "the agent program", asked=True, words=True),
     Column("took", 4, 1, "took", "how long it took"),
     Column("tokens", 6, 4, "tokens", "tokens of the work, its reviews and checks"),
@@ -92,7 +92,7 @@ SORTS: Mapping[str, SortKey] = {
     sort.name: sort
     for sort in (
         SortKey("time", "t", "the newest", attrgetter("counted_at"), _day),
-        SortKey("cost", "c", "the dearest", lambda attempt: attempt.sums.usd),
+        SortKey("cost", "c", "the most expensive", lambda attempt: attempt.sums.usd),
         SortKey("duration", "d", "the longest", lambda attempt: attempt.duration_ms or None),
         SortKey("tokens", "k", "the most", lambda attempt: attempt.sums.tokens),
         SortKey(

@@ -56,7 +56,7 @@ ORDERS: Mapping[str, CellOrder] = {
         CellOrder("landed", "l", "the highest share", lambda row: row.landed.rate, descending=True),
         CellOrder("time", "t", "the fastest", lambda row: percentile(row.durations, 0.5), column="time p50"),
         CellOrder("tokens", "k", "the fewest", lambda row: percentile(row.tokens, 0.5), column="tok p50"),
-        CellOrder("spent", "s", "the dearest", lambda row: row.cost, descending=True, judges=False),
+        CellOrder("spent", "s", "the most expensive", lambda row: row.cost, descending=True, judges=False),
     )
 }
 """The orders that one can choose for a table of cells."""
@@ -183,7 +183,7 @@ def _compared(report: Report) -> FiguredRows:
         Column("rescued", 7),
     )
     return FiguredRows(
-        "would a cheaper model have sufficed",
+        "would a cheaper model have been enough",
         columns,
         map(_comparison, report.models),
         empty="needs costs of two models on one kind of bead",

@@ -363,7 +363,7 @@ def _facts(run: Run, now: int) -> Iterator[Para]:
     """Every statement of every file that speaks of the run, file by file."""
     if not run.facts:
         return
-    yield section("evidence that it is running" if run.live else "last signs of its worker", key="facts")
+    yield section("evidence that it is running" if run.live else "last evidence of its worker", key="facts")
     sources = dict.fromkeys(fact.source for fact in run.facts)
     for source in sources:
         said = [fact for fact in run.facts if fact.source == source]

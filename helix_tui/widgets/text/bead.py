@@ -173,7 +173,7 @@ def archived_rows(facts: ArchivedFacts, width: int) -> list[Row]:
     waiting = facts.world.queue.graph.dependents.get(bead.id, ())
     if waiting:
         rows.section(f"blocks {len(waiting)}")
-        said = "ddx does not look into the archive: its waiters never start. Remove the dependency (there, d)."
+        said = "ddx does not look into the archive, so these beads never start. Remove the dependency: d on the bead."
         rows.wrapped([("? ", "error bold"), (said, "text")])
         for other in waiting[:MAX_LINKS]:
             rows.bead(other, facts.world, key="waited-on-by")
@@ -188,7 +188,7 @@ def missing_rows(facts: MissingFacts, width: int) -> list[Row]:
     rows = _Rows(width)
     rows.wrapped([(clean_line(facts.bead_id, 200), "text bold")])
     rows.line([])
-    rows.wrapped([("? ", "error bold"), ("not in the tracker: whatever waits on it waits forever", "text")])
+    rows.wrapped([("? ", "error bold"), ("not in the tracker: beads that wait on it never become ready", "text")])
     rows.wrapped([("last ", "muted"), (facts.last_seen or "looking …", "text")])
     waiting = facts.world.queue.graph.dependents.get(facts.bead_id, ())
     if waiting:

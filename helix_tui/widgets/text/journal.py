@@ -23,7 +23,7 @@ STATE_SIGNS: dict[str, Sign] = {
     "undone": Sign("⊝", "-", "muted", "undone", "muted"),
     "conflicted": Sign("!", "!", "error bold", "changed since"),
     "partial": Sign("◆", "*", "attention bold", "half-way"),
-    "final": Sign("✓", "x", "waiting", "no way back"),
+    "final": Sign("✓", "x", "waiting", "no undo"),
     "failed": Sign("✗", "x", "muted", "nothing changed", "muted"),
     "pending": Sign("◉", "@", "running bold", "under way"),
 }
@@ -251,7 +251,7 @@ def change_paras(facts: ChangeFacts) -> Iterator[Para]:
     yield from _commands("commands", facts.commands, "no command ran")
     yield from _fields(facts)
     if facts.since:
-        yield section("changed since by somebody else")
+        yield section("changed since by someone else")
         yield from _changes(facts.since, "since", "left as", "now")
     yield from _way_back(facts)
 
@@ -312,13 +312,13 @@ def _way_back(facts: ChangeFacts) -> Iterator[Para]:
     if facts.state in ("undone", "failed", "pending") and not facts.back:
         return
     if not facts.back:
-        yield section("way back")
+        yield section("undo")
         why = facts.why or "no command undoes it"
         yield Para("no way", (("none: ", "waiting"), (why, "text")), hang=2)
         return
-    yield from _commands("way back", facts.back, "")
+    yield from _commands("undo", facts.back, "")
     for number, trace in enumerate(facts.traces):
-        yield Para(f"trace {number}", ((f"stays behind: {trace}", "muted"),), hang=2)
+        yield Para(f"trace {number}", ((f"remains: {trace}", "muted"),), hang=2)
 
 
 def shown_value(value: object, limit: int = 4_000) -> str:

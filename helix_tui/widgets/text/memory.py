@@ -240,7 +240,7 @@ def _head(facts: MemoryFacts) -> Iterator[Para]:
     if memory.note:
         yield Para("note", ((memory.note, "attention"),))
     if row.harmful:
-        yield Para("harmful", (("Followed by failure more often than by success.", "error"),))
+        yield Para("harmful", (("Failure follows it more often than success.", "error"),))
     if row.dormant:
         yield Para("dormant", (("Dormant: not used for a long time.", "muted"),))
     if memory.marks:

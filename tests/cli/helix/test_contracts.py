@@ -202,7 +202,7 @@ def test_triage_names_an_unknown_dependency_beside_the_other_errors(helix: Any, 
     world = stage([row("a-1")])
     ran = helix(world, "triage", "Parse it", "--labels", "helix", "--deps", "a-1,zz-9", "--parent", "zz-8")
     assert ran.code == 1
-    for word in ("zz-9", "zz-8", "missing phase label", "tasks require --spec-id", "require --acceptance"):
+    for word in ("zz-9", "zz-8", "missing phase label", "spec-id required for a task", "acceptance required"):
         assert word in ran.err
     assert list(world.rows()) == ["a-1"]
     alone = helix(world, *TRIAGE, "--acceptance", "`pytest -q` passes", "--deps", "zz-9")

@@ -78,7 +78,7 @@ def test_without_a_document_a_task_would_be_refused(refused: Path) -> None:
     curator = curator_of(refused)
     wish = made(curator.look().queue)["review"]
     task = Operation(wish.kind, wish.bead_id, {**wish.values, "issue_type": "task"})
-    assert "tasks require --spec-id" in str(curator.run([task]).error)
+    assert "spec-id required for a task" in str(curator.run([task]).error)
 
 
 @pytest.mark.parametrize("scope", [None, "FEAT-7", "docs"])
