@@ -1,6 +1,6 @@
-"""One file a screen: arranges widgets, turns keys into calls to core, holds no rule of the field.
+"""One file per screen: it arranges widgets and turns keys into calls to core; it holds no domain rules.
 
-A new screen is one file and one line here; its module is imported when somebody first goes there, or before that in a
+A new screen is one file and one line here; its module is imported on the first visit, or earlier in a
 second in which nobody presses a key.
 """
 
@@ -43,14 +43,14 @@ SCREENS: Mapping[str, ScreenEntry] = {
 }
 
 HOME = "home"
-"""The mode of a console that begins on what waits for its user: that screen alone, which others have below it."""
+"""The mode of a console that opens on Needs me: that screen alone, which elsewhere lies on another."""
 
 
 MODES: Mapping[str, Callable[[], Screen[Any]]] = {
     **{name: entry.make for name, entry in SCREENS.items()},
     HOME: ScreenEntry("", HOME, "Needs me", "helix_tui.screens.needs.screen", "NeedsScreen").make,
 }
-"""What a console can stand on, as Textual calls it."""
+"""The base screens of a console, as Textual's modes."""
 
 SHEETS: Mapping[str, str] = {
     "needs": "needs_me",
@@ -59,7 +59,7 @@ SHEETS: Mapping[str, str] = {
     "unread": "unread",
     "help": "help",
 }
-"""What a key of the app lays on a screen, by name, and the action that does."""
+"""The sheets that an app key opens over a screen, by name, with the action."""
 
 TABS = tuple((entry.key, entry.name, entry.title) for entry in SCREENS.values())
 
@@ -71,10 +71,10 @@ AHEAD = (
 """What is imported ahead of its first use: 5 MB together."""
 
 NUMERIC = ("helix_tui.screens.memory.screen", "helix_tui.screens.ask.screen")
-"""What brings numpy along, 20 MB: imported ahead for who goes to other screens, or where it is loaded anyway."""
+"""Modules that load numpy, 20 MB: imported ahead only after a screen change, or if it is loaded anyway."""
 
 
 def to_import_ahead(*, travelled: bool) -> tuple[str, ...]:
-    """What of the screens is not imported yet and should be, in this order."""
+    """The screens still to be imported ahead, in order."""
     wanted = (*AHEAD, *NUMERIC) if travelled or "numpy" in sys.modules else AHEAD
     return tuple(name for name in wanted if name not in sys.modules)

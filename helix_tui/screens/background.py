@@ -1,11 +1,11 @@
-"""What goes on beside the screens: the monitor of one console, jobs in threads, notifications, outcomes of memories.
+"""Background work of one console: the monitor, jobs in threads, notifications, outcomes of memories.
 
-The monitor looks for drift, orphaned claims and an unminded focus. Somebody who looks elsewhere is notified by the
-terminal's bell and notes and by the user's own command; of what, `decide/watch_and_notify` decides.
+The monitor looks for drift, orphaned claims and an outdated focus. A user who looks elsewhere is notified by the
+terminal's bell and notes and by a command of their own; `decide/watch_and_notify` decides of what.
 
-As attempts end, their outcomes settle the memories that they were given. That happens in a thread of its own, imports
-too: the memory's libraries are not loaded where there is no memory. With --read-only outcomes are left for somebody
-else to take in; the words for the status bar come anyway.
+As attempts end, their outcomes settle the memories they were given. That happens in a separate thread, imports
+included: the memory's libraries are not loaded without a memory. With --read-only outcomes are left for another
+process to settle; the status bar's text is updated anyway.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
 
 class ConsoleMonitor:
-    """The monitor of one console. `see` is for the feed's thread, and ``tell`` is called in the monitor's."""
+    """The monitor of one console. The feed's thread calls `see`; ``tell`` is called in the monitor's thread."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class ConsoleMonitor:
         curator = None
         if not read_only:
             curator = Curator(project, lambda era: find_executable(project, ddx, era=era), who="helix", as_of=clock)
-            # the monitor waits for nobody: what it may not write now it tries at a later look
+            # the monitor does not wait: what it may not write now it tries again later
             curator.gate = WriteGate(project, patience_s=0.0)
         self._monitor = BackgroundMonitor(
             project, tell, curator=curator, clock=clock, default_budget=load_settings().budget
@@ -73,34 +73,34 @@ class ConsoleMonitor:
 
     @property
     def concerns(self) -> Concerns:
-        """What was found last."""
+        """The latest findings."""
         return self._monitor.concerns
 
     def start(self, snapshot: Snapshot) -> None:
-        """Begin to look, in a thread that nothing waits for."""
+        """Start looking, in a daemon thread."""
         self.see(snapshot)
         self._monitor.start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop looking."""
         self._monitor.stop()
 
     def see(self, snapshot: Snapshot) -> None:
-        """There is a newer snapshot; one without a readable tracker tells nothing of its beads."""
+        """Take a newer snapshot; one without a readable tracker says nothing about its beads."""
         if snapshot.condition in ("live", "empty"):
             self._monitor.see(_queue_state(snapshot), snapshot.journal)
 
     def look(self, snapshot: Snapshot) -> None:
-        """Look at once, in this thread; for a frame that is drawn once."""
+        """Look at once, in this thread; for a single frame."""
         queue_state = _queue_state(snapshot)
         self._monitor.concerns = replace(self._monitor.look(queue_state, snapshot.journal), minded=())
 
     def acknowledge(self, bead_ids: Iterable[str]) -> None:
-        """The drift of these beads has been seen."""
+        """Mark the drift of these beads as seen."""
         self._monitor.acknowledge(bead_ids)
 
     def needs(self, snapshot: Snapshot, now: int) -> SplitNeeds:
-        """Everything that waits on a person, and what of it is put off."""
+        """Everything that waits for a person, and what of it is snoozed."""
         found = self._monitor.refresh()
         return needs_now(snapshot.project, _queue_state(snapshot), snapshot.attempts, found, now)
 
@@ -113,10 +113,10 @@ Result = TypeVar("Result")
 
 
 class Workers(WorkerManager):
-    """The workers of an app; one that has ended lets go of what it worked on.
+    """The workers of an app; one that has ended releases what it worked on.
 
-    Textual's worker, its task and the task's context hold each other. Until the collector came by, every
-    worker would keep alive what its work had in hand: a snapshot with all attempts, for one.
+    Textual's worker, its task and the task's context hold each other. Until garbage is collected, every
+    worker would keep its data alive, for example a snapshot with all attempts.
     """
 
     _NO_WORK = staticmethod(lambda: None)
@@ -150,24 +150,24 @@ class Jobs:
         self._current[kind] = (worker, done, failed)
 
     def busy(self, kind: str) -> bool:
-        """Whether a job of this kind has not come back yet."""
+        """Whether a job of this kind is still running."""
         return kind in self._current
 
     def drop(self, kind: str) -> None:
-        """Let a job go; nothing of it arrives any more."""
+        """Cancel a job; its result is ignored."""
         found = self._current.pop(kind, None)
         if found is not None:
             found[0].cancel()
 
     def settle(self, worker: Worker[Any]) -> None:
-        """A worker of the node has come to another state."""
+        """A worker of the node has changed state."""
         found = self._current.get(worker.name)
-        # a worker of the same kind has taken its place meanwhile: what the older one brings is out of date
+        # a newer worker of the same kind has replaced it: the older result is out of date
         if found is None or found[0] is not worker:
             return
         _, done, failed = found
         if worker.state is WorkerState.SUCCESS:
-            # before the call, which may start the next job of this kind
+            # before the call, because it may start the next job of this kind
             del self._current[worker.name]
             done(worker.result)
         elif worker.state in (WorkerState.ERROR, WorkerState.CANCELLED):
@@ -180,7 +180,7 @@ class Jobs:
 
 
 class NotifierHost(Protocol):
-    """What telling asks of the app."""
+    """What notifying needs from the app."""
 
     def say(self, text: str, severity: Any = "information") -> None: ...
 
@@ -195,7 +195,7 @@ class NotifierHost(Protocol):
 
 
 class Notifier:
-    """Hears every news of one console and tells what is new in it, once."""
+    """Follows every new state of one console and notifies the user once of each new event."""
 
     def __init__(self, host: NotifierHost, settings: Settings, *, read_only: bool, clock: Callable[[], int]) -> None:
         self._host, self._settings, self._read_only, self._clock = host, settings, read_only, clock
@@ -203,23 +203,23 @@ class Notifier:
         ways = settings.notify_terminal
         self._ways = terminal_ways(os.environ) if ways is None else ways
         self._held: list[Notification] = []
-        """What came up in quiet hours."""
+        """Notes that arrived in quiet hours."""
         self._complained = False
 
     def see(self, snapshot: Snapshot, needs: Sequence[Need]) -> None:
-        """There is another state; what is new in it is told in a thread."""
+        """Take a new state; notify of what is new in it, in a thread."""
         now, summary = self._clock(), self._host.status_summary
         loop = summary is not None and summary.run.condition == "active"
         found = self._watch.see(needs, snapshot.runs, snapshot.attempts, now=now, loop=loop, beads=snapshot.queue.beads)
         gone = self._watch.gone()
         self._held += found
-        # the screen says at once that a run has ended; quiet hours are for what is heard elsewhere
+        # the screen shows at once that a run has ended; quiet hours apply to notifications elsewhere
         for note in found:
             if note.event == "run_ended":
                 more = f" · {note.waiting:,} need{'s' * (note.waiting == 1)} you: !" if note.waiting else ""
                 self._host.say(f"{note.title[:1].upper()}{note.title[1:]}: {note.body}{more}")
         notes: list[Notification] = []
-        # what has gone is forgotten in quiet hours too: nobody hears of that
+        # what has gone is forgotten in quiet hours too: that makes no notification
         if not self._settings.quiet.hold(now):
             notes, self._held = self._held, notes
         if not (notes or gone):
@@ -228,23 +228,23 @@ class Notifier:
         self._host.run_worker(lambda: self._tell(snapshot, notes, gone, waiting), thread=True, group="notify")
 
     def tick(self, snapshot: Snapshot, needs: Sequence[Need]) -> None:
-        """Time has passed: what came up in quiet hours is told when they are over."""
+        """Time has passed: when the quiet hours are over, notify of what arrived in them."""
         if self._held and not self._settings.quiet.hold(self._clock()):
             self.see(snapshot, needs)
 
     def _tell(self, snapshot: Snapshot, notes: Sequence[Notification], gone: frozenset[str], waiting: set[str]) -> None:
-        """In a thread: take what nobody else has told, and tell it."""
+        """In a thread: send the notes that no other console has sent."""
         if not self._read_only:
             forget(snapshot.project, gone)
         for note in notes:
             if note.event == "needs" and not waiting.intersection(note.keys):
-                continue  # dealt with before anybody was told
+                continue  # dealt with before it was sent
             try:
-                # of several consoles on one project the one that makes the marker tells
+                # of several consoles on one project, the one that creates the marker notifies
                 ours = bool(note.keys) if self._read_only else bool(claimed(snapshot.project, note.keys))
             except OSError as error:
                 logs.logger("app").warning("a notification could not be marked as sent: %s", error)
-                # rather told by two consoles than by none
+                # better notified twice than not at all
                 ours = True
             if ours:
                 self._say(snapshot, note)
@@ -258,7 +258,7 @@ class Notifier:
         problem = run_command(
             self._settings.notify, note.document(snapshot.project, self._clock()), snapshot.project.root
         )
-        # a command that fails would fail at every note
+        # a failing command would fail at every note
         if problem and not self._complained:
             self._complained = True
             self._host.call_from_thread(self._host.say, f"notification not sent: {problem}", "warning")
@@ -268,16 +268,16 @@ DAY = 86_400 * NS
 
 
 class Closed(Struct, frozen=True):
-    """What one look taught."""
+    """What one look learned."""
 
     health: str = ""
-    """The memory's health for the pulse."""
+    """The memory's health for the status bar."""
     said: str = ""
-    """What was credited, blamed and proposed; empty where nothing was."""
+    """What was credited, blamed and proposed; empty if nothing was."""
 
 
 class LoopCloser:
-    """Learns for one app. A look that is asked for while one is under way follows it."""
+    """Learns for one app. A look requested while one is running follows it."""
 
     def __init__(self, app: App[int], *, read_only: bool, tell: Callable[[Closed], None]) -> None:
         self._app = app
@@ -291,7 +291,7 @@ class LoopCloser:
         if not snapshot.project.helix_dir.joinpath("helix.db").exists():
             return
         if self._busy:
-            # the newest alone: it holds every attempt of those before
+            # only the newest: it holds every attempt of the earlier ones
             self._again = snapshot
             return
         self._busy = True
@@ -301,7 +301,7 @@ class LoopCloser:
         try:
             closed = close_loop(snapshot, read_only=self._read_only)
         finally:
-            # also after a defect, else nothing would be learned any more
+            # also after an unexpected error, else learning would stop for good
             self._app.call_from_thread(self._free)
         if closed is not None:
             self._app.call_from_thread(self._tell, closed)
@@ -314,7 +314,7 @@ class LoopCloser:
 
 
 def close_loop(snapshot: Snapshot, *, read_only: bool) -> Closed | None:
-    """Take in what attempts have taught; None where the memory cannot be opened now."""
+    """Settle outcomes and propose lessons; None if the memory cannot be opened now."""
     from helix_tui.core.memory import MemoryFault, database_path, open_memory
     from helix_tui.core.supervision.agents.learning import Learner, summed
 

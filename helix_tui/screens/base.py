@@ -1,6 +1,6 @@
-"""What every screen of the console has: status bar, tabs, notices, body, footer, and how news reaches it.
+"""What every screen of the console has: status bar, tabs, notices, body, footer, and how it is updated.
 
-A screen is dismissed once, however often that is asked for, and gets only the input that is meant for it. The command
+A screen is dismissed once, however often that is requested, and gets only input that is meant for it. The command
 palette is one of them.
 """
 
@@ -50,23 +50,23 @@ if TYPE_CHECKING:
     from helix_tui.settings import Layout, ViewBook
 
 GIVEN: tuple[type[Message], ...] = (events.InputEvent, events.Paste)
-"""What comes from the terminal."""
+"""Messages that come from the terminal."""
 
 TYPED = (events.Key, events.Paste)
-"""What does not depend on the picture that it was typed at, as a click does."""
+"""Input that, unlike a click, does not depend on what was on screen at the time."""
 
 CAUSED: tuple[type[Message], ...] = (Gesture, Input.Submitted, OptionList.OptionSelected, Button.Pressed)
-"""What widgets make of it, where that leads somewhere else."""
+"""Messages that widgets make of it and that lead to another screen."""
 
 _AIM = "_helix_aim"
 
 
 def is_stale(pump: MessagePump, message: Message) -> bool:
-    """Whether a message is input that is not for this pump, for a screen no longer in view or one gone to, or a size
+    """Whether a message is input not meant for this pump: for a screen no longer in view, for the next one, or a size
     that the terminal no longer has.
 
-    What was typed ahead of the screen gone to is handed on to it by way of the app, in its order. Of two sizes that
-    wait at a screen of Textual 8.2.8 each is laid out and told to the screen once more, for ever.
+    What was typed ahead for the next screen is passed on to it through the app, in order. Of two sizes that
+    wait at a screen, Textual 8.2.8 lays out each and posts it to the screen again, forever.
 
     Args:
         pump: the app, screen or widget that is about to handle it.
@@ -78,10 +78,10 @@ def is_stale(pump: MessagePump, message: Message) -> bool:
     if not given and not isinstance(message, CAUSED):
         return False
     if pump.app._exit:
-        return True  # the console leaves: a screen opened now would change what Textual is closing
+        return True  # the console is quitting: a screen opened now would change what Textual is closing
     if isinstance(pump, App):
         return not pump.screen_stack or (given and _is_stale_for_app(pump, message))
-    # the terminal has shrunk since: Textual's palette asks which widget lies there, and none does
+    # the terminal has shrunk since: Textual's palette asks which widget is there, and there is none
     if isinstance(message, events.Click) and not pump.app.size.contains(int(message.screen_x), int(message.screen_y)):
         return True
     if not isinstance(pump, Widget) or in_view(pump):
@@ -105,7 +105,7 @@ def _is_stale_for_app(app: App[Any], message: Message) -> bool:
 
 
 def _aim_at(app: App[Any], message: Message) -> None:
-    # on the message itself, which Textual hands on from app to widget; weakly, so that it keeps no screen that has left
+    # on the message itself, which Textual passes from app to widget; weakly, so that it keeps no closed screen alive
     setattr(message, _AIM, (ref(app.screen_stack[-1]), app.current_mode))
 
 
@@ -116,7 +116,7 @@ def _went_elsewhere(app: App[Any], message: Message) -> bool:
 
 
 def _hand_on(app: App[Any], message: Message) -> None:
-    """Give what was typed to the screen in view, ahead of whatever the terminal sends after it."""
+    """Pass what was typed to the screen in view, ahead of later input from the terminal."""
     # another event, since Textual forwards none a second time
     typed = events.Paste(message.text) if isinstance(message, events.Paste) else _same_key(message)
     _aim_at(app, typed)
@@ -141,14 +141,14 @@ class Dismissal(Screen[Any]):
 
     @property
     def has_left(self) -> bool:
-        """Whether it lies on no stack any more: what comes for it now comes too late."""
+        """Whether it is on no stack any more, so that messages for it come too late."""
         return not any(self in stack for stack in self.app._screen_stacks.values())
 
     def dismiss(self, result: Any = None) -> AwaitComplete:
-        """Leave, also from under another screen; nothing where it has left, or is the first of its stack.
+        """Leave, even from under another screen; does nothing if it has left, or is the first of its stack.
 
-        The app waits for its end; what is returned is there already, so that no handler of the screen can
-        wait for the end of the screen, which waits for its handlers.
+        The app waits for it to end; the returned awaitable is already done, so that no handler of the screen can
+        wait for the screen, which itself waits for its handlers.
         """
         app = self.app
         if app.screen is self and len(app.screen_stack) > 1:
@@ -160,7 +160,7 @@ class Dismissal(Screen[Any]):
         return cast(AwaitComplete, AwaitComplete.nothing())  # type: ignore[no-untyped-call]
 
     def _leave_from_below(self, stack: list[Screen[Any]], result: Any) -> None:
-        """What Textual's ``pop_screen`` does for the screen on top, for one that another lies on."""
+        """Do for a covered screen what Textual's ``pop_screen`` does for the top one."""
         if self._result_callbacks:
             self._result_callbacks[-1](result)
         stack.remove(self)
@@ -173,22 +173,22 @@ KEY_AT = 30
 
 
 class Commands(SystemCommandsProvider):
-    """What the palette offers; a name with brackets in it is no markup."""
+    """The palette's commands; brackets in a name are not markup."""
 
     async def discover(self) -> Hits:
-        """All commands, before anything is typed."""
+        """All commands, shown before anything is typed."""
         keys = self._keys()
         async for hit in super().discover():
             name = hit.text or ""
             yield replace(cast(DiscoveryHit, hit), display=_with_key(Content(name), keys.get(name, "")))
 
     def _keys(self) -> dict[str, str]:
-        """Per command the key that does it too."""
+        """Command -> the key that does the same."""
         found: dict[str, str] = getattr(self.app, "command_keys", lambda screen: {})(self.screen)
         return found
 
     async def search(self, query: str) -> Hits:
-        """Commands that match what is typed, with the letters that do."""
+        """Commands that match the typed text, with the matching letters."""
         matcher, keys = self.matcher(query), self._keys()
         for name, help_text, callback, _ in self.app.get_system_commands(self.screen):
             score, offsets = matcher.fuzzy_search.match(query, name)
@@ -200,13 +200,13 @@ class Commands(SystemCommandsProvider):
 
 
 def _with_key(name: Content, key: str) -> Content:
-    """A command, and behind it the key that does it too."""
+    """A command, followed by its key."""
     blank = " " * max(2, KEY_AT - name.cell_length)
     return name + Content(blank) + Content.styled(key, "bold") if key else name
 
 
 class _Offers(CommandList):
-    """Textual's list of commands; a click on one that is gone since it was drawn chooses nothing."""
+    """Textual's list of commands; a click on one that has disappeared since it was drawn chooses nothing."""
 
     async def _on_click(self, event: events.Click) -> None:
         option = event.style.meta.get("option")
@@ -215,27 +215,27 @@ class _Offers(CommandList):
 
 
 class HelixPalette(CommandPalette, Dismissal):
-    """Textual's command palette, closed once; nothing looks for its widgets after that."""
+    """Textual's command palette, closed only once; nothing looks for its widgets after that."""
 
     def compose(self) -> ComposeResult:
-        """Textual's own widgets, with our list in place of its."""
+        """Textual's own widgets, with this list instead of its own."""
         for widget in super().compose():
             yield _Offers() if isinstance(widget, CommandList) else widget
 
     def dismiss(self, result: Any = None) -> AwaitComplete:
-        """Leave, and stop what gathers commands and what waits to say that there are none."""
+        """Leave, and stop gathering commands and the timer for "no matches"."""
         self._cancel_gather_commands()
         self._stop_no_matches_countdown()
         return super().dismiss(result)
 
     @on(Input.Changed)
     def ignore_when_left(self, event: Input.Changed) -> None:
-        """Typed before it left, told after: nothing is gathered any more."""
+        """Text typed before it closed but delivered after: gather nothing."""
         if self.has_left:
             event.prevent_default()
 
     def on_mount(self, event: events.Mount) -> None:
-        """Closed before it stood: there is nothing to gather."""
+        """Closed before it was mounted: gather nothing."""
         if self.has_left:
             event.prevent_default()
 
@@ -246,7 +246,7 @@ class HelixPalette(CommandPalette, Dismissal):
 
 
 _MOST_GROUNDS = 1_024
-"""Pairs of colours that are kept, as many as in Textual."""
+"""How many colour pairs are cached, as many as in Textual."""
 
 
 @lru_cache(_MOST_GROUNDS)
@@ -255,52 +255,52 @@ def _grounds(behind: Color, own: Color) -> tuple[Style, Style]:
 
 
 def inner_and_outer(_: StylesCache, behind: Color, own: Color) -> tuple[Style, Style]:
-    """Grounds inside and outside a border, whichever widget asks."""
+    """Background colours inside and outside a border, whichever widget asks."""
     return _grounds(behind, own)
 
 
 class UnusedSignal(Signal[Any]):
-    """A signal that keeps no subscriber: no text is selected by mouse here, and a subscriber would never be let go."""
+    """A signal without subscribers: text is not selected by mouse here, and subscribers would never be released."""
 
     def subscribe(self, *_: Any, **__: Any) -> None:
         """Forget it."""
 
 
 def let_widgets_go() -> None:
-    """Have Textual keep nothing of widgets that are gone, from now on."""
+    """Stop Textual from keeping references to removed widgets."""
     StylesCache.get_inner_outer = inner_and_outer  # type: ignore[method-assign, assignment]
 
 
 let_widgets_go()
 
 AGES_EVERY = 10 * NS
-"""How often the ages in what is read are written again; those in lists go on every second."""
+"""How often ages in detail panes are refreshed; those in lists are refreshed every second."""
 
 TRY_AGAIN = "app.try-again"
-"""The key that shows again what failed."""
+"""The key that retries what failed."""
 
 
 class Console(Protocol):
-    """What a screen may ask of the app that it runs in."""
+    """What a screen may use of its app."""
 
     snapshot: Snapshot
     needs: tuple[Need, ...]
     snoozed: tuple[Need, ...]
-    """What waits on a person and was put off."""
+    """What waits for a person and was snoozed."""
     keymap: dict[str, str]
     kept: Layout
-    """How the user left the console: columns, splits."""
+    """The user's saved layout: columns, splits."""
     view_book: ViewBook
-    """Slices of the queue that somebody saved."""
+    """The saved views of the queue."""
     memory_health: str
-    """How the memory is doing, in words for the pulse; empty where there is none."""
+    """The memory's health, in words for the status bar; empty without a memory."""
     prepare: Callable[[Snapshot], None] | None
-    """Called with every snapshot in the feed's thread, before the screen is told."""
+    """Called with every snapshot in the feed's thread, before the screen gets it."""
     read_only: bool
     is_demo: bool
     """The project is the demo's: what was started from here ends with it."""
     ddx_named: str | None
-    """The ddx that the call names."""
+    """The ddx that the command line names."""
 
     def now(self) -> int: ...
 
@@ -328,7 +328,7 @@ class Console(Protocol):
 
     @property
     def status_summary(self) -> StatusSummary | None:
-        """Where the work stands and what should come next; None before anybody looked."""
+        """The state of the work and the next action; None before the first look."""
 
     @property
     def loop_controls(self) -> LoopControls:
@@ -336,10 +336,10 @@ class Console(Protocol):
 
     @property
     def has_looked(self) -> bool:
-        """Whether everything that waits on a person was looked for at least once, or nobody looks."""
+        """Whether the monitor has looked for all needs at least once, or does not run."""
 
     monitor: ConsoleMonitor | None
-    """Who looks for drift, orphaned claims and an unminded focus."""
+    """The monitor, which looks for drift, orphaned claims and an outdated focus."""
 
     def acknowledge(self, bead_ids: Iterable[str]) -> None: ...
 
@@ -347,31 +347,31 @@ class Console(Protocol):
 
     @property
     def change_runner(self) -> ChangeRunner:
-        """What changes the queue; made when it is first asked for."""
+        """The change runner; created on first use."""
 
     def changed(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
         """A change of these beads has been made, and these are new."""
 
 
 class TooSmall(SpanLine):
-    """All there is below 32 × 8."""
+    """The notice shown below 32 × 8."""
 
     def spans(self, width: int) -> Line:
-        """How big it should be, in the words that fit."""
+        """The least size, in words that fit."""
         forms = ("too small: 32 × 8 at least", "too small: 32 × 8", "≥ 32 × 8")
         said = next((form for form in forms if len(form) <= width), forms[-1])
         return fit([(said, "attention")], width)
 
 
 def breakpoint_of(app: App[Any]) -> str:
-    """The layout that an app's screens take at its present width, without its dash."""
+    """The layout of an app's screens at its present width, without the dash."""
     limits = app.HORIZONTAL_BREAKPOINTS or BREAKPOINTS
     found = [name for start, name in limits if start <= app.size.width]
     return found[-1].lstrip("-") if found else "split"
 
 
 class HelixScreen(Dismissal):
-    """A screen of the console. Subclasses give the body, and take the news in `show_snapshot`."""
+    """A screen of the console. Subclasses compose the body and take new states in `show_snapshot`."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("screen")]
     AUTO_FOCUS = "RowList"
@@ -379,10 +379,10 @@ class HelixScreen(Dismissal):
     NAME: ClassVar[str] = ""
     """Its name in the registry; empty for a screen that no number key leads to."""
     SCOPE: ClassVar[str] = ""
-    """The scope of the keys of a screen that lies on others and has keys of its own."""
+    """The key scope of a screen that opens over others and has its own keys."""
     FOOTER: ClassVar[tuple[str, ...]] = ("go.back", "app.help")
     BARE_CLASS: ClassVar[str] = ""
-    """The class that it wears while words stand in the place of its list."""
+    """The CSS class while words are shown instead of its list."""
     BARE_FOOTER: ClassVar[tuple[str, ...]] = ("go.to", "app.quit", "app.help")
 
     def __init__(self) -> None:
@@ -400,7 +400,7 @@ class HelixScreen(Dismissal):
 
     @property
     def console(self) -> Console:
-        """The app, as far as screens know it."""
+        """The app, as screens see it."""
         return cast(Console, self.app)
 
     @property
@@ -412,7 +412,7 @@ class HelixScreen(Dismissal):
         return breakpoint_of(self.app)
 
     def compose(self) -> ComposeResult:
-        """The whole, in the layout of the terminal, so that no style is worked out twice."""
+        """Compose everything in the present layout, so that no style is computed twice."""
         self.take_breakpoint()
         yield self.pulse
         yield self.tabs
@@ -435,26 +435,26 @@ class HelixScreen(Dismissal):
         """Show a new state; ``change`` says what differs from the last one that was shown."""
 
     def on_mount(self) -> None:
-        """Know the user's keys."""
+        """Apply the user's keys."""
         self.footer.keymap = dict(self.console.keymap)
 
     def on_screen_resume(self) -> None:
-        """A screen that was away catches up."""
+        """Bring a screen up to date that was not in view."""
         self.console.prepare = self.prepare_snapshot
         self.catch_up()
         self.console.show_tour(self)
 
     def prepare_snapshot(self, snapshot: Snapshot) -> None:
-        """Work out what takes long. Runs in the feed's thread: it may not touch a widget."""
+        """Do expensive work. Runs in the feed's thread: it must not touch a widget."""
 
     def catch_up(self) -> None:
-        """Show the present state if it is another than the last one shown."""
+        """Show the present state if it differs from the last one shown."""
         from helix_tui.core.snapshot.snapshot import Change
 
         self.receive(self.console.snapshot, Change(everything=True))
 
     def receive(self, snapshot: Snapshot, change: Change) -> None:
-        """News from the app, once for every snapshot; of no use before the widgets stand."""
+        """Take an update from the app, once per snapshot; ignored before the widgets are mounted."""
         if not self.is_mounted or self.failed:
             return
         shown = (snapshot.generation, self.console.needs, self.console.snoozed)
@@ -469,16 +469,16 @@ class HelixScreen(Dismissal):
 
     @property
     def failed(self) -> bool:
-        """Whether a notice of its failure stands in its place."""
+        """Whether a failure notice is shown instead of it."""
         return self._failure is not None
 
     @property
     def composed_nothing(self) -> bool:
-        """Whether it never had its widgets."""
+        """Whether its widgets were never mounted."""
         return not self.footer.is_attached
 
     def show_failure(self, log: str, times: int) -> None:
-        """Put a notice in the place of everything but the tabs; nothing of this screen is asked any more."""
+        """Show a notice instead of everything but the tabs; nothing else of this screen is used any more."""
         if self._failure is not None:
             return
         self._failure = failure = Failure(id="failure")
@@ -488,7 +488,7 @@ class HelixScreen(Dismissal):
         self.mount(failure)
 
     def hide_all_but_failure(self) -> None:
-        """Hide every widget but the notice and the tabs, those that came since too."""
+        """Hide every widget but the notice and the tabs, including those added since."""
         kept = (self._failure, self.tabs)
         for child in self.children:
             # Textual's own are toasts, tooltips and scrollbars; only what showed is noted, so that `hide_failure` shows
@@ -503,7 +503,7 @@ class HelixScreen(Dismissal):
         if failure is not None:
             failure.remove()
         for child in self._hidden:
-            # the stylesheet decides again: at this width some of them may have to stay hidden
+            # the stylesheet decides again: at this width some may have to stay hidden
             child.styles.clear_rule("display")
         self._hidden = []
         self._shown = (-1, (), ())
@@ -511,7 +511,7 @@ class HelixScreen(Dismissal):
         self.catch_up()
 
     def tick(self) -> None:
-        """Time has passed: what shows an age shows the new one."""
+        """Time has passed: refresh what shows an age."""
         self.show_pulse()
         now = self.console.now()
         if now - self._aged >= AGES_EVERY:
@@ -519,12 +519,12 @@ class HelixScreen(Dismissal):
             self.show_ages()
 
     def show_ages(self) -> None:
-        """Write anew the ages in what is read, as far as it holds any."""
+        """Refresh the ages in the detail panes."""
 
     def show_pulse(self) -> None:
-        """Say on the top line how things stand."""
+        """Update the top line."""
         console = self.console
-        # what an attempt left waits for somebody too, and attempts are read after the queue
+        # an attempt's result may wait for a person too, and attempts are read after the queue
         looked = console.has_looked or console.status_summary is not None
         whole = looked and console.snapshot.attempts_read
         facts = pulse_facts(
@@ -538,19 +538,19 @@ class HelixScreen(Dismissal):
         self.notices.show(notice_forms(console.snapshot))
 
     def show_keys(self, key_ids: Sequence[str], note: str = "") -> None:
-        """Name these keys in the footer; while there is no list, those that lead on."""
+        """Show these keys in the footer; without a list, the keys that lead elsewhere."""
         bare = bool(self.BARE_CLASS) and self.has_class(self.BARE_CLASS)
         self.footer.key_ids, self.footer.note = tuple(self.BARE_FOOTER if bare else key_ids), note
 
     def show_pending(self, beads: Collection[str], work: str) -> None:
-        """Say that beads are being changed; nothing is, where there are none."""
+        """Mark these beads as being changed; none if empty."""
         self.footer.work = work
 
     def after_change(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
         """A change of these beads has been made, and these are new; the snapshot knows of it later."""
 
     def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
-        """What the palette offers on this screen only: name, help, what it does."""
+        """The palette's commands for this screen: name, help, action."""
         return ()
 
     def focus_first(self) -> None:
@@ -559,7 +559,7 @@ class HelixScreen(Dismissal):
             pane.focus(scroll_visible=False)
 
     def panes(self) -> Sequence[Widget]:
-        """What ``tab`` goes through, in order."""
+        """The panes that ``tab`` visits, in order."""
         return [widget for widget in self.focus_chain if widget.size.width]
 
     def action_next_pane(self) -> None:
@@ -567,26 +567,26 @@ class HelixScreen(Dismissal):
         self._focus_pane(1)
 
     def action_previous_pane(self) -> None:
-        """Focus the pane before."""
+        """Focus the previous pane."""
         self._focus_pane(-1)
 
     def _focus_pane(self, step: int) -> None:
         panes = [*self.panes(), *(line for line in (self.pulse, self.notices) if line.can_focus)]
         if panes:
-            # from no pane a step either way leads to the first one
+            # without a focused pane, a step either way leads to the first one
             here = panes.index(self.focused) if self.focused in panes else -step
             panes[(here + step) % len(panes)].focus(scroll_visible=False)
 
     def on_key_line_pressed(self, event: KeyLine.Pressed) -> None:
-        """A click on a key of the footer is that key."""
+        """A click on a key in the footer presses that key."""
         event.stop()
         if self.focused is None:
             self.focus_first()
-        # from the app: a key that a screen sends does not come as far as the screen itself
+        # through the app: a key that a screen sends does not reach the screen itself
         self.app.call_later(self.app.simulate_key, event.name)
 
     async def take_letter(self, letter: str, does: str, act: Callable[[], Awaitable[object]]) -> bool:
-        """Take a pressed key as the begin of a text, as Ask does, or leave it a key.
+        """Take a pressed key as the beginning of a text, as Ask does, or leave it a key.
 
         Args:
             letter: the key as people write it.
@@ -597,9 +597,9 @@ class HelixScreen(Dismissal):
         return False
 
     async def action_step_back(self) -> None:
-        """What esc does first, before it is one step back."""
+        """What esc does before it goes one step back."""
         await self.action_back()
 
     async def action_back(self) -> None:
-        """One step back: leave a screen that lies on another one; never the last one."""
+        """Go one step back: close a screen that covers another one; never the last one."""
         self.dismiss()

@@ -1,7 +1,7 @@
-"""Other programs that have the terminal for a while or take a text: the user's editor, their pager, tmux.
+"""Programs that take over the terminal or take a text: the user's editor, their pager, tmux.
 
-Editor and pager open a file at a line and run to their end, with the console out of the way meanwhile. Inside tmux,
-which drops what programs send to the clipboard (OSC 52), a copied text goes to its buffer.
+Editor and pager open a file at a line; the console is suspended until they exit. Inside tmux,
+which drops programs' clipboard sequences (OSC 52), copied text goes to tmux's buffer.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from helix_tui.screens.base import HelixScreen
 
 GIT_SECONDS = 8.0
-"""How long git may take for a diff: leaving the console waits for it."""
+"""How long git may take for a diff: quitting the console waits for it."""
 
 _PLUS_LINE = {"vi", "vim", "nvim", "nano", "emacs", "emacsclient", "micro", "kak", "joe", "ne", "mcedit", "view"}
-"""Editors that take ``+12 file``; the others here write it otherwise, the rest get the file alone."""
+"""Editors that take ``+12 file``; those below have other forms, and all the rest get only the file."""
 _COLON = {"hx", "helix", "subl", "zed"}
 _GOTO = {"code", "codium", "cursor", "code-insiders"}
 
 
 def editor_command(path: Path, line: int, env: Mapping[str, str] | None = None) -> list[str] | None:
-    """The command that opens a file at a line in ``$VISUAL``, ``$EDITOR`` or vi; None where there is none."""
+    """The command that opens a file at a line in ``$VISUAL``, ``$EDITOR`` or vi; None if there is none."""
     env = os.environ if env is None else env
     for wanted in (env.get("VISUAL", ""), env.get("EDITOR", ""), "vi"):
         try:
@@ -57,20 +57,20 @@ def editor_command(path: Path, line: int, env: Mapping[str, str] | None = None) 
 
 
 def run_editor(command: Sequence[str]) -> int:
-    """Run an editor in this terminal to its end; its exit code.
+    """Run an editor in this terminal until it exits; return its exit code.
 
     Raises:
         OSError: it does not start.
     """
     begun = monotonic()
-    # in this session, not in one of its own as other programs: an editor needs the terminal
+    # in this session, unlike other programs: an editor needs the terminal
     code = subprocess.run(command, check=False).returncode
     logs.program(command, f"rc {code}", monotonic() - begun, "editor")
     return code
 
 
 def pager_command(path: Path, line: int, env: Mapping[str, str] | None = None) -> list[str] | None:
-    """The command that shows a file from a line on in ``$PAGER``, or in less; None where there is none."""
+    """The command that shows a file from a line on in ``$PAGER``, or in less; None if there is none."""
     env = os.environ if env is None else env
     for wanted in (env.get("PAGER", ""), "less", "more"):
         try:
@@ -78,14 +78,14 @@ def pager_command(path: Path, line: int, env: Mapping[str, str] | None = None) -
         except ValueError:
             continue
         if words and shutil.which(words[0], path=env.get("PATH")):
-            # other pagers may take +12 for the name of a file
+            # other pagers might read +12 as a file name
             at = [f"+{line}"] if os.path.basename(words[0]) in ("less", "more", "most") and line > 1 else []
             return [*words, *at, os.fspath(path)]
     return None
 
 
 def page_at(app: App[object], path: Path, line: int = 1) -> str:
-    """Show a file in the pager and come back when that has ended; a sentence where that cannot be."""
+    """Show a file in the pager until it exits; an error message if that fails."""
     if not path.is_file():
         return f"{path.name} no longer exists"
     command = pager_command(path, line)
@@ -101,7 +101,7 @@ def page_text(app: App[object], text: str, suffix: str) -> str:
 
 
 def open_at(app: App[object], path: Path, line: int) -> str:
-    """Open a file at a line and come back when the editor has ended; a sentence where that cannot be."""
+    """Open a file at a line until the editor exits; an error message if that fails."""
     if not path.is_file():
         return f"{path.name} is not in the work tree"
     command = editor_command(path, line)
@@ -109,7 +109,7 @@ def open_at(app: App[object], path: Path, line: int) -> str:
 
 
 def open_first_change(screen: HelixScreen, attempt: Attempt | None) -> None:
-    """Open the first line that an attempt changed, as soon as git has named it, unless its user has gone elsewhere."""
+    """Open the first line that an attempt changed once git has found it, unless the user has gone elsewhere."""
     from helix_tui.core.ddx.attempts.evidence import read_diff
     from helix_tui.widgets.text.diff import first_change, parse_diff
 
@@ -136,7 +136,7 @@ def open_first_change(screen: HelixScreen, attempt: Attempt | None) -> None:
 
 
 def _leave_for(app: App[object], command: Sequence[str]) -> str:
-    """Give the terminal to a program until it ends."""
+    """Give the terminal to a program until it exits."""
     try:
         with app.suspend():
             run_editor(command)
@@ -151,9 +151,9 @@ TMUX_SECONDS = 2.0
 
 
 def into_tmux(text: str, what: str, env: Mapping[str, str]) -> tuple[str, bool]:
-    """Give a text to tmux for its buffer and the clipboard behind it: what came of it, and if that is well.
+    """Pass a text to tmux for its buffer and the clipboard; return a message, and whether it worked.
 
-    This runs tmux: call it from a worker. ``-w``, which hands the text on, came with tmux 3.2.
+    This runs tmux: call it from a worker. ``-w``, which passes the text on, came with tmux 3.2.
     """
     said = ""
     try:

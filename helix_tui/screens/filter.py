@@ -1,4 +1,4 @@
-"""A screen whose list narrows as one types: the prompt, what it says, and how typing ends."""
+"""A screen whose list narrows as one types: the prompt, its message, and how typing ends."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 class FilteringScreen(PanedScreen):
     """A screen with ``/``. Subclasses say what a text means, and show what passes it.
 
-    What is not understood changes nothing: the list keeps what the last text that was understood had shown,
-    and the line says what is wrong. Called off, the filter and the row from before come back.
+    A text that is not understood changes nothing: the list stays as the last valid text left it,
+    and the line says what is wrong. If cancelled, the previous filter and row come back.
     """
 
     FILTER_LEAD: ClassVar[str] = "/"
     list: RowList
-    """What narrows."""
+    """The widget that is filtered."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,11 +35,11 @@ class FilteringScreen(PanedScreen):
         raise NotImplementedError
 
     def ways_on(self, text: str, cursor: int) -> Sequence[Completion]:
-        """Ways to go on typing."""
+        """Completions."""
         return ()
 
     def filter_problem(self, text: str) -> str:
-        """What of a text is not understood, in one sentence; empty when all is."""
+        """The part of a text that is not understood, in one sentence; empty if all is."""
         return ""
 
     def filter_with(self, text: str) -> None:
@@ -51,7 +51,7 @@ class FilteringScreen(PanedScreen):
         return bool(len(self.list.source))
 
     def filter_count(self) -> str:
-        """How many of how many pass."""
+        """How many rows pass, of how many."""
         raise NotImplementedError
 
     async def action_filter(self) -> None:
@@ -64,7 +64,7 @@ class FilteringScreen(PanedScreen):
             self.say_count()
 
     def on_prompt_changed(self, event: Prompt.Changed) -> None:
-        """Live: what matches so far. A word that may go on, or is not understood, does not empty the list."""
+        """Show live what matches so far. A word that is incomplete or not understood does not empty the list."""
         if event.prompt is not self.prompt:
             return
         problem, before = self.filter_problem(event.text), event.text.rpartition(" ")[0]
@@ -77,7 +77,7 @@ class FilteringScreen(PanedScreen):
         self.say_count(problem)
 
     async def on_prompt_done(self, event: Prompt.Done) -> None:
-        """Keep the filter, or go back to the one before; one that is not understood goes on being typed."""
+        """Keep the filter, or restore the previous one; if it is not understood, typing continues."""
         if event.prompt is not self.prompt:
             return
         event.stop()
@@ -86,7 +86,7 @@ class FilteringScreen(PanedScreen):
         self.prompt = None
         self.list.focus(scroll_visible=False)
         await event.prompt.remove()
-        # where it was called off, this is the text from before
+        # if it was cancelled, this is the previous text
         self.filter_with(event.text)
         if event.kept:
             self.list.settle()

@@ -1,8 +1,8 @@
 """Help: every key, screen by screen, from the registry; the filter language; the mouse; the signs; and the tour.
 
-The tour takes two minutes: a card at the bottom says what to look at and which key to press, and the console stays
-live. It is offered at the first start, and runs on the demo, where nothing can be broken. A step is over as soon as its
-key was pressed, or with the key for the next step.
+The tour takes two minutes: a card at the bottom says what to look at and which key to press while the console stays
+live. It is offered at the first start, and runs on the demo, where nothing can break. A step ends as soon as its
+key is pressed, or with the key for the next step.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _EXAMPLE_CELLS = 26
 _WORD_CELLS = 28
 
 _ALSO = {"queue": ("beads", "panes"), **dict.fromkeys(("loop", "memory", "ask", "insights", "journal"), ("panes",))}
-"""Scopes that hold on a screen beside its own."""
+"""Further key scopes that apply on a screen."""
 
 _ELSEWHERE = (
     ("everywhere", ("app", "screen")),
@@ -141,16 +141,16 @@ class HelpScreen(OverlayScreen, FilteringScreen):
         return self._searched
 
     def filter_with(self, text: str) -> None:
-        """Only lines with every one of these words, each under its heading."""
+        """Keep only lines with all of these words, each under its heading."""
         self._searched = text.strip()
         self.show_lines()
 
     def filter_count(self) -> str:
-        """Lines that are left."""
+        """The lines that match."""
         return f"{sum(row.selectable for row in self._found()):,}"
 
     def has_matches(self) -> bool:
-        """Whether any line is left."""
+        """Whether any line matches."""
         return any(row.selectable for row in self._found())
 
     def _found(self) -> list[Row]:
@@ -177,11 +177,11 @@ class HelpScreen(OverlayScreen, FilteringScreen):
         return found or [Row("none", (("  nothing matches these words; esc shows all", "muted"),), selectable=False)]
 
     def show_lines(self) -> None:
-        """Show what is left of the lines."""
+        """Show the lines that match."""
         self.list.show(Rows(self._found()))
 
     async def action_back(self) -> None:
-        """From a search to every line; else back."""
+        """End a search; else go back."""
         if self._searched:
             self.filter_with("")
         else:
@@ -192,14 +192,14 @@ class HelpScreen(OverlayScreen, FilteringScreen):
         self.on_resize()
 
     def on_resize(self) -> None:
-        """Other widths break sentences elsewhere."""
+        """Wrap the text for the new width."""
         width = max(20, self.size.width - 3)
         below = [screen for screen in self.app.screen_stack if isinstance(screen, HelixScreen) and screen is not self]
-        # the keys of the screen that one comes from stand first
+        # the keys of the screen that opened the help come first
         here = next((name for screen in reversed(below) if (name := screen.NAME or screen.SCOPE)), "")
         keymap = dict(self.console.keymap)
         mine, *others = places(here)
-        # on those two screens the bars are what is asked about, elsewhere the signs of beads
+        # on those two screens the bars need explaining, elsewhere the signs of beads
         legend = [*_memory(width)] if here in ("memory", "insights") else [*_signs(width)]
         rest = [*_signs(width)] if here in ("memory", "insights") else [*_memory(width)]
         self._rows = [
@@ -236,7 +236,7 @@ def _memory(width: int) -> Iterator[Row]:
 
 
 def _section(title: str, pairs: Iterable[tuple[str, str]], cells: int, width: int) -> Iterator[Row]:
-    """A heading, and lines of what to type or press with what it does."""
+    """A heading, and lines with a key or text and its meaning."""
     yield Row(f"group:{title}", tuple(rule(title, width)), selectable=False)
     for number, (lead, said) in enumerate(pairs):
         spans: list[Span] = [(lead.ljust(cells - 1) + " ", "running"), (said, "text")]
@@ -253,16 +253,16 @@ def _signs(width: int) -> list[Row]:
 
 
 LEAST = Size(60, 20)
-"""Below this there is no room for the card."""
+"""The least height for the card."""
 
 
 class Step(Struct, frozen=True):
-    """One thing to look at. ``{id}`` in the text is the key of that id."""
+    """One step. ``{id}`` in the text stands for the key with that id."""
 
     title: str
     text: str
     keys: tuple[str, ...] = ()
-    """Ids of the keys that end it."""
+    """Ids of the keys that complete it."""
 
 
 OFFER = Step(
@@ -339,7 +339,7 @@ class TourCard(Widget):
         self._said: tuple[str, str, str] = ("", "", "")
 
     def show(self, title: str, right: str, text: str) -> None:
-        """Say another step."""
+        """Show another step."""
         self._said = title, right, text
         self.styles.height = len(self._lines(self.app.size.width))
         self.refresh()
@@ -349,7 +349,7 @@ class TourCard(Widget):
         return [rule(title, width, right), *wrap_spans([(" ", "text"), (text, "running")], width - 1, 1)]
 
     def on_resize(self) -> None:
-        """Other widths break lines elsewhere."""
+        """Wrap the text for the new width."""
         self.styles.height = len(self._lines(self.app.size.width))
 
     def render_line(self, y: int) -> Strip:
@@ -360,7 +360,7 @@ class TourCard(Widget):
 
 
 class TourHost(Protocol):
-    """What the tour asks of the app."""
+    """What the tour needs from the app."""
 
     keymap: dict[str, str]
 
@@ -374,7 +374,7 @@ class TourHost(Protocol):
 
 
 class Tour:
-    """Where somebody is in the tour; -1 while it is only offered."""
+    """The present step; -1 while the tour is only offered."""
 
     def __init__(self, host: TourHost, *, offer: bool) -> None:
         self._host = host
@@ -382,11 +382,11 @@ class Tour:
 
     @property
     def offered(self) -> bool:
-        """Nobody has started it yet."""
+        """It has not been started yet."""
         return self.place < 0
 
     def show_on(self, screen: object) -> None:
-        """Put the card on a screen, or bring it up to date; a sheet and a narrow screen have none."""
+        """Show or update the card on a screen; sheets and narrow screens have none."""
         if not isinstance(screen, HelixScreen) or isinstance(screen, Sheet) or not screen.footer.is_attached:
             return
         card = next(iter(screen.query_children(TourCard)), None)
@@ -408,14 +408,14 @@ class Tour:
         return f"{where}{step.title}", right, with_keys(step.text, keymap)
 
     def pressed(self, name: str) -> None:
-        """A key did something: is it what the step asked for?"""
+        """A key was pressed: complete the step if it is the right one."""
         if not self.offered and any(
             name in names(self._host.keymap.get(key_id, BY_ID[key_id].keys)) for key_id in STEPS[self.place].keys
         ):
             self.go_on()
 
     def go_on(self) -> None:
-        """The next step; after the last one the tour is over."""
+        """Go to the next step; after the last one the tour ends."""
         if self.place + 1 >= len(STEPS):
             self._host.end_tour()
             return
@@ -424,12 +424,12 @@ class Tour:
             self.show_on(screen)
 
     def leave(self, screens: Any) -> None:
-        """Take the card from every screen."""
+        """Remove the card from every screen."""
         for screen in screens:
             for card in screen.query(TourCard):
                 card.remove()
 
 
 def with_keys(text: str, keymap: Mapping[str, str]) -> str:
-    """A text with the keys that it names by id."""
+    """A text with its key ids replaced by keys."""
     return re.sub(r"\{([a-z.-]+)\}", lambda found: shown(BY_ID[found[1]], keymap), text)

@@ -1,4 +1,4 @@
-"""Insights: what attempts cost and what came of them, in tables; the attempts behind a row."""
+"""Insights: cost and outcome of attempts in tables, and the attempts behind a row."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ if TYPE_CHECKING:
     from helix_tui.widgets.base.row_source import FiguredRows
 
 MAX_TOTALS = 3
-"""Lines that what was spent lately takes at most."""
+"""How many lines the recent spending may take."""
 
 LOW_ROWS = 20
-"""Rows of the terminal below which it takes one."""
+"""The terminal height below which it takes one line."""
 
 DETAIL_DELAY = 0.06
 """Seconds that the cursor rests before the attempts behind a row are listed."""
 
 
 class Totals(SpanLine):
-    """What was spent lately, in a line, or in a few where it does not fit and the screen is not low."""
+    """The recent spending in one line, or in a few if it does not fit and the screen is high enough."""
 
     DEFAULT_CSS = "Totals { height: auto; }"
 
@@ -56,7 +56,7 @@ class Totals(SpanLine):
         self._parts: Sequence[Line] = ()
 
     def show(self, parts: Sequence[Line]) -> None:
-        """Say something else."""
+        """Show another text."""
         if parts != self._parts:
             self._parts = parts
             self.refresh(layout=True)
@@ -118,18 +118,18 @@ class InsightsScreen(PanedScreen):
     # --- news ---------------------------------------------------------------------------------------------
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """The tables are worked out in a thread when attempts or beads are others."""
+        """Compute the tables in a thread when attempts or beads have changed."""
         without = empty_state(snapshot)
         if without is not None:
             self._wanted = ()
             self._bare(without)
             return
         if len(snapshot.attempts):
-            self._bare(None)  # else the tables tell whether there is anything
+            self._bare(None)  # else the tables show whether there is anything
         elif not snapshot.attempts_read:
             self._bare(READING)
         wanted = (snapshot.attempts, snapshot.queue.beads, snapshot.attempts_read)
-        # by identity: a snapshot shares with the one before what has not changed
+        # by identity: a snapshot shares unchanged parts with the previous one
         if any(one is not other for one, other in zip(wanted, self._wanted, strict=False)) or not self._wanted:
             self._wanted = wanted
             read = partial(read_figures, snapshot, self.console.now())
@@ -137,7 +137,7 @@ class InsightsScreen(PanedScreen):
 
     def _read(self, read: Callable[[], Report]) -> None:
         report = read()
-        # what a row says is worked out when it is first asked for: here, not while a key waits
+        # a row's text is computed on first use: do that here, not while a key waits
         self._rows_of(report)
         self.app.call_from_thread(self._take, report)
 
@@ -170,7 +170,7 @@ class InsightsScreen(PanedScreen):
 
     @on(RowList.Selected, "#insights")
     def follow_with_attempts(self) -> None:
-        """The attempts follow when the cursor rests."""
+        """Show the attempts behind the row when the cursor rests."""
         if self._rest is not None:
             self._rest.stop()
         self._rest = self.set_timer(DETAIL_DELAY, self._show_behind)
@@ -195,7 +195,7 @@ class InsightsScreen(PanedScreen):
 
     @on(RowList.Opened, "#insights")
     def go_behind(self, event: RowList.Opened) -> None:
-        """Into the attempts; over the table where there is no room beside it."""
+        """Go to the attempts; they cover the table if there is no room beside it."""
         event.stop()
         self._show_behind()
         self.add_class("-reading")
@@ -203,7 +203,7 @@ class InsightsScreen(PanedScreen):
 
     @on(RowList.Opened, "#behind-row")
     def open_attempt(self, event: RowList.Opened) -> None:
-        """An attempt leads to the Loop screen."""
+        """Open an attempt on the Loop screen."""
         event.stop()
         self.console.open_attempt(event.key)
 
@@ -213,7 +213,7 @@ class InsightsScreen(PanedScreen):
         self.show_table(event.name)
 
     def show_table(self, name: str) -> None:
-        """Another table, from its beginning."""
+        """Show another table from its top."""
         if name != self.table:
             self.table = name
             self.list.empty()
@@ -224,14 +224,14 @@ class InsightsScreen(PanedScreen):
         self._turn(1)
 
     def action_previous_tab(self) -> None:
-        """The table before."""
+        """The previous table."""
         self._turn(-1)
 
     def _turn(self, step: int) -> None:
         self.show_table(TABLES[(TABLES.index(self.table) + step) % len(TABLES)])
 
     def action_sort(self) -> None:
-        """Choose the order of the rows; the one in force once more turns it round."""
+        """Choose the order of the rows; choosing the present one reverses it."""
         if not sortable(self.table):
             self.console.say(f"the table {self.table} cannot be sorted")
             return
@@ -248,7 +248,7 @@ class InsightsScreen(PanedScreen):
         now, turned = self.console.kept.order(self.NAME)
         self.console.kept.choose_order(self.NAME, order.name, turned=order.name == now and not turned)
         keep(self, self.console.kept.write)
-        # another order is read from its beginning: the cursor does not go along with its row
+        # another order starts at its top: the cursor does not follow its row
         self.list.empty()
         self._show_table()
 
@@ -269,7 +269,7 @@ class InsightsScreen(PanedScreen):
         self.call_after_refresh(self.list.focus, scroll_visible=False)
 
     def on_resize(self) -> None:
-        """What was hidden may show now."""
+        """Draw what was hidden before."""
         if f"-{self.breakpoint}" not in NARROW:
             self.remove_class("-reading")
         self.call_after_refresh(self._show_behind)
@@ -281,7 +281,7 @@ class InsightsScreen(PanedScreen):
 
 
 def read_figures(snapshot: Snapshot, now: int) -> Report:
-    """Every table, with what ddx's loop told of attempts that left no evidence; reads documents and a few files."""
+    """Every table, with what ddx's loop recorded of attempts without evidence; reads documents and a few files."""
     attempts = with_memories_given(snapshot.project, tuple(snapshot.attempts))
     measures = read_measures(snapshot.project, attempts, snapshot.dialect)
     return read_report(

@@ -1,4 +1,4 @@
-"""The journal: every change made from here in words, how it stands now, and the way back to any point of it."""
+"""The journal: every change made with helix-tui in words, its present state, and undo or restore to any entry."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def change_row(entry: JournalEntry, mark: EntryStatus) -> ChangeRow:
 def facts_of(
     entry: JournalEntry, mark: EntryStatus, history: JournalHistory, beads: Mapping[str, Bead], now: int
 ) -> ChangeFacts:
-    """Everything that is shown of an entry."""
+    """The details of an entry."""
     born = tuple(clean_line(bead_id, 80) for bead_id, fields in entry.before.items() if fields is None)
     values = {*entry.before, *entry.after}
     return ChangeFacts(
@@ -121,7 +121,7 @@ def _fields(entry: JournalEntry) -> Iterator[FieldChange]:
         before = entry.before.get(bead_id) or {}
         for name, value in (fields or {}).items():
             if before.get(name) is None and value is None:
-                continue  # a new bead is told by what it has
+                continue  # a new bead is described by its fields
             if (count := count + 1) > MOST_FIELDS:
                 return
             yield FieldChange(
@@ -145,14 +145,14 @@ def _links(entry: JournalEntry, mark: EntryStatus) -> Iterator[tuple[str, str]]:
 
 
 def as_markdown(entry: JournalEntry) -> str:
-    """A change as text: what was done, by whom, and its commands."""
+    """A change as text: what was done, by whom, and with which commands."""
     commands = "\n".join(clean_block(shlex.join(words)) for words in entry.commands)
     head = f"{clean_line(entry.title, 600)} ({entry.id}, {format_instant(entry.at)}, {_who(entry)})"
     return f"{head}\n\n```\n{commands}\n```\n"
 
 
 def empty_state(snapshot: Snapshot) -> list[Line] | None:
-    """The paragraphs for a journal without entries; None where there are some."""
+    """The text for a journal without entries; None if there are some."""
     journal = snapshot.journal
     if journal.entries:
         return None
@@ -182,7 +182,7 @@ def empty_state(snapshot: Snapshot) -> list[Line] | None:
 
 
 def notices(history: JournalHistory) -> list[str]:
-    """What of the journal cannot be read, in sentences."""
+    """What cannot be read of the journal, in sentences."""
     found = []
     if history.problem:
         found.append(f"{clean_line(history.problem, 200)}; showing what was last read")
@@ -236,14 +236,14 @@ class JournalScreen(FilteringScreen):
         yield self.empty_state
 
     def on_mount(self) -> None:
-        """Say what can be done here."""
+        """Update the keys in the footer."""
         super().on_mount()
         self._say_keys()
 
     # --- news ---------------------------------------------------------------------------------------------
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """Rows at once; how they stand against the beads follows from a thread."""
+        """Show the rows at once; their state against the beads follows from a thread."""
         fresh = {entry.id for entry in snapshot.journal.entries} - {row.key for row in self._rows}
         known = bool(self._rows)
         self._history = snapshot.journal
@@ -264,12 +264,12 @@ class JournalScreen(FilteringScreen):
             self._show_detail()
 
     def _make_rows(self) -> None:
-        # how an entry stands against the beads comes from a thread: until then it looks done
+        # the state of an entry comes from a thread: until then it looks done
         none = EntryStatus("done")
         self._rows = [change_row(entry, self._marks.get(entry.id) or none) for entry in reversed(self._history.entries)]
 
     def _appraise(self, snapshot: Snapshot) -> None:
-        """Hold the entries against the rows, in a thread, if either is new."""
+        """Compare the entries with the beads, in a thread, if either has changed."""
         last, self._appraised = self._appraised, (snapshot.journal, snapshot.queue.beads)
         history, beads = self._appraised
         # by identity: a snapshot shares with the one before what has not changed
@@ -319,7 +319,7 @@ class JournalScreen(FilteringScreen):
 
     @on(RowList.Selected, "#changes")
     def follow_with_detail(self) -> None:
-        """The detail follows when the cursor rests."""
+        """Show the detail when the cursor rests."""
         if self._rest is not None:
             self._rest.stop()
         self._rest = self.set_timer(DETAIL_DELAY, self._show_detail)
@@ -327,7 +327,7 @@ class JournalScreen(FilteringScreen):
     def _show_detail(self) -> None:
         entry = self.entry
         self.detail_caption.show("change" if entry is not None else "")
-        seen = self.detail.size.width or self.has_class("-reading")  # just opened, it has no width yet
+        seen = self.detail.size.width or self.has_class("-reading")  # just opened: it has no width yet
         if entry is None or not seen:
             self.detail.show_change(None)
             return
@@ -337,7 +337,7 @@ class JournalScreen(FilteringScreen):
 
     @on(RowList.Opened, "#changes")
     def open_change(self) -> None:
-        """Into the change; over the list where there is no room beside it."""
+        """Go to the change; it covers the list if there is no room beside it."""
         if f"-{self.breakpoint}" in NARROW:
             self.add_class("-reading")
             self.call_after_refresh(self._show_and_focus)
@@ -350,10 +350,10 @@ class JournalScreen(FilteringScreen):
 
     @on(ChangePane.Followed)
     def follow_line(self, event: ChangePane.Followed) -> None:
-        """A line leads to a bead, or to another entry."""
+        """Open the bead or the entry that a line leads to."""
         if event.kind == "bead":
             self.console.go_to_bead(event.name)
-        # the filter hides that entry: it gives way
+        # the filter hides that entry: drop the filter
         elif not self.list.select(event.name):
             self.filter_with("")
             self.list.select(event.name)
@@ -364,7 +364,7 @@ class JournalScreen(FilteringScreen):
         if narrow:
             self.set_class(self.focused is self.detail, "-reading")
         else:
-            # not before the new layout holds: a pane that is hidden for a moment loses the focus
+            # only after the new layout applies: a pane that is hidden for a moment loses the focus
             self.call_after_refresh(self.remove_class, "-reading")
         self._show_rows()
         self.call_after_refresh(self._show_detail)
@@ -399,7 +399,7 @@ class JournalScreen(FilteringScreen):
         self.detail.action_next_part()
 
     def action_previous_part(self) -> None:
-        """The section before."""
+        """The previous section."""
         self.detail.action_previous_part()
 
     def action_copy_id(self) -> None:
@@ -412,10 +412,10 @@ class JournalScreen(FilteringScreen):
         if self.entry is not None:
             self.console.copy(as_markdown(self.entry), "as markdown")
 
-    # --- back and forth -----------------------------------------------------------------------------------
+    # --- undo and redo ------------------------------------------------------------------------------------
 
     def action_undo(self) -> None:
-        """Take back the change under the cursor."""
+        """Undo the change under the cursor."""
         entry = self._plain_entry()
         if entry is not None and not entry.standing:
             self.console.say(f"{entry.id} changed nothing that is still there", "warning")
@@ -423,7 +423,7 @@ class JournalScreen(FilteringScreen):
             self._look_ahead(UndoRequest("undo", entry))
 
     def action_redo(self) -> None:
-        """Do the change under the cursor again."""
+        """Redo the change under the cursor."""
         entry = self._plain_entry()
         if entry is not None and not entry.undone_by:
             self.console.say(f"{entry.id} has not been undone", "warning")
@@ -431,7 +431,7 @@ class JournalScreen(FilteringScreen):
             self._look_ahead(UndoRequest("redo", entry))
 
     def action_restore(self) -> None:
-        """Back to how things stood right after the change under the cursor."""
+        """Restore the state right after the change under the cursor."""
         entry = self.entry
         if entry is not None and not self._history.back_to(entry.id):
             self.console.say(f"nothing has changed since {entry.id}")
@@ -439,12 +439,12 @@ class JournalScreen(FilteringScreen):
             self._look_ahead(RestoreRequest(entry))
 
     def _plain_entry(self) -> JournalEntry | None:
-        """The change under the cursor; of a taking back, what was taken back."""
+        """The change under the cursor; for an undo, the change that it undid."""
         entry = self.entry
         return self._history.get(entry.of) if entry is not None and entry.of else entry
 
     def _look_ahead(self, request: ChangeRequest) -> None:
-        """Show what it would run and what would follow; nothing runs before somebody agrees."""
+        """Preview it; nothing runs before the user confirms."""
         try:
             self.console.change_runner.check()
         except WritesForbidden as error:
@@ -458,7 +458,7 @@ class JournalScreen(FilteringScreen):
         self.show_keys(("go.back", *keys) if self.focused is self.detail else keys)
 
     def on_descendant_focus(self) -> None:
-        """The footer tells the way back from a change."""
+        """The footer shows undo or redo for a change."""
         self._say_keys()
 
     # --- the filter ---------------------------------------------------------------------------------------
@@ -469,12 +469,12 @@ class JournalScreen(FilteringScreen):
         return self.filter.text
 
     def ways_on(self, text: str, cursor: int) -> Sequence[Completion]:
-        """Ways to go on typing."""
+        """Completions."""
         start = text.rfind(" ", 0, cursor) + 1
         return [Completion(way, start, meaning) for way, meaning in self.filter.ways(text[start:cursor])]
 
     def filter_problem(self, text: str) -> str:
-        """What of a text is not understood."""
+        """The part of a text that is not understood."""
         return ChangeFilter(text).problem
 
     def filter_with(self, text: str) -> None:
@@ -488,7 +488,7 @@ class JournalScreen(FilteringScreen):
         return bool(self.filter.passing(self._rows))
 
     def filter_count(self) -> str:
-        """How many of how many pass."""
+        """How many rows pass, of how many."""
         if not self.filter.words:
             return f"{len(self._rows):,}"
         return f"{len(self.filter.passing(self._rows)):,} of {len(self._rows):,}"

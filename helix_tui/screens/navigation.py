@@ -1,4 +1,4 @@
-"""Going places: to a screen, to a bead or an attempt on it, to a sheet that lies on whatever is shown.
+"""Navigation: to a screen, a bead, an attempt, or a sheet over the present screen.
 
 ``:`` leads to beads by id or title, to screens and to commands; the palette offers the same commands.
 """
@@ -43,26 +43,26 @@ if TYPE_CHECKING:
     FirstNews = tuple[Snapshot, Change, SplitNeeds]
 
 HOME_WAIT_S = 0.25
-"""How long the first frame waits for what was not read yet, to know with which screen to begin."""
+"""How long the first frame waits for the queue, to choose the first screen."""
 
 _MOST = 8
 
 
 class Command(Struct, frozen=True):
-    """Something that can be done by name."""
+    """A command that can be called by name."""
 
     name: str
     help: str
     action: str | Callable[[], object]
     """On the app, as Textual writes it; or a call."""
     also: str = ""
-    """A short name that fingers know."""
+    """A short alias."""
     key: str = ""
-    """The id of the key that does it too, if one does."""
+    """The id of its key, if it has one."""
 
 
 def commands(*, demo: bool = False) -> list[Command]:
-    """Every command there is, in the order in which they are offered."""
+    """All commands, in the order in which they are offered."""
     found = [
         Command(entry.name, f"screen {entry.key}", f"show_screen('{entry.name}')", key=f"go.{entry.name}")
         for entry in SCREENS.values()
@@ -92,9 +92,9 @@ def keys_bound_on(screen: HelixScreen) -> list[Key]:
 def ways_to(text: str, queue: Queue, among: Sequence[Command], archive: Iterable[Bead] = ()) -> list[Completion]:
     """Commands and beads that a text may mean, the likeliest first.
 
-    In this order: what is called exactly so, commands that begin so, ids that begin so, ids whose part after
-    the prefix begins so, words of a title or command that begin so, any other place in an id, title or name.
-    Among equals, what is unfinished stands before what is closed, and that before what is archived.
+    In this order: exact names, commands that begin with the text, ids that begin with it, ids whose part after
+    the prefix begins with it, words of a title or command that begin with it, any other match.
+    Among equals, unfinished beads come before closed ones, and those before archived ones.
     """
     wanted = text.strip().lower()
     found: list[tuple[int, int, Completion]] = []
@@ -110,7 +110,7 @@ def ways_to(text: str, queue: Queue, among: Sequence[Command], archive: Iterable
         rank = _rank_of_bead(bead, wanted)
         if rank is not None:
             found.append((rank, 3, Completion(bead.id, 0, f"archived · {bead.title}")))
-    # without the third, which cannot be compared; equal ones stay in the order in which they were found
+    # without the third item, which cannot be compared; equal ones stay in the order found
     best = heapq.nsmallest(_MOST, found, key=lambda each: each[:2])
     return [Completion(way.text, 0, clean_line(way.help, 200)) for _, _, way in best]
 
@@ -137,7 +137,7 @@ def _rank_of_bead(bead: Bead, wanted: str) -> int | None:
 
 
 def _place_in(text: str, wanted: str) -> int | None:
-    """4 where a word begins so, 5 where it stands anywhere else."""
+    """4 if a word begins with it, 5 if it occurs anywhere else."""
     at = text.find(wanted)
     if at < 0:
         return None
@@ -147,7 +147,7 @@ def _place_in(text: str, wanted: str) -> int | None:
 
 
 class Traveller(App[int]):
-    """An app of the console's screens that can be told where to go."""
+    """The console's app as far as it navigates between screens."""
 
     snapshot: Snapshot
     needs: tuple[Need, ...]
@@ -156,55 +156,55 @@ class Traveller(App[int]):
     view_book: ViewBook
     kept: Layout
     is_demo = False
-    """Whether the project is the throw-away one of the demo."""
+    """Whether the project is the demo's."""
     travelled = False
-    """Whether somebody went to another screen by its name."""
+    """Whether the user has changed the screen."""
     tour: Tour | None = None
     tour_wanted = False
-    """Whether somebody left to take the tour on the demo, and comes back after it."""
+    """Whether the user quit to take the tour on the demo, and returns afterwards."""
     _home = False
-    """Whether to begin on what waits for its user."""
+    """Whether to open on Needs me."""
     _first_news: FirstNews | None = None
     _line: Prompt | None = None
-    """The line on which somebody types where to go."""
+    """The prompt of ``:``."""
     _unknown_key = ""
-    """The last key that did nothing: held down, it says so once."""
+    """The last key that did nothing: while held down, it is reported once."""
 
     @property
     def _background_screens(self) -> list[Screen[Any]]:
-        """What is seen around a sheet. Textual has no public means to say that a screen covers the one below it.
+        """The screens visible around a sheet. Textual has no public way to say that a screen covers the one below it.
 
-        A screen that is no sheet covers all: Textual takes the one below it along nonetheless, and draws all of
-        the upper one anew whenever that one changes.
+        A screen that is not a sheet covers all: Textual draws the one below it nonetheless, and redraws all of
+        the upper one whenever that one changes.
         """
         return super()._background_screens if self.screen.is_modal else []
 
     def _refresh_notifications(self) -> None:
-        """Textual's own; but to show nothing in place of nothing would draw the whole of a new screen twice.
+        """As in Textual; but replacing nothing by nothing would draw the whole of a new screen twice.
 
-        Every screen that comes asks for it, and nothing public says that there is nothing to show.
+        Every new screen calls it, and nothing public says that there is nothing to show.
         """
         if len(self._notifications) or any(rack.children for rack in self.screen.query(ToastRack)):
             super()._refresh_notifications()
 
     def say(self, text: str, severity: Any = "information") -> None:
-        """A word to the user; whatever is in it, it is not markup."""
+        """Show a notice; its text is never parsed as markup."""
         self.notify(text, severity=severity, markup=False, timeout=4)
 
     # --- home ---------------------------------------------------------------------------------------------
 
     async def wait_for_first(self, news: Callable[[], FirstNews | None]) -> None:
-        """Let the queue be read, where that takes a moment only, to know with which screen to begin."""
+        """Wait briefly for the queue, to choose the first screen."""
         until = monotonic() + HOME_WAIT_S
         while (found := news()) is None and monotonic() < until:  # noqa: ASYNC110  # it comes from a thread
             await asyncio.sleep(0.005)
         self._first_news = found
 
     def _init_mode(self, mode: str) -> AwaitMount:
-        """Textual's own; the first screen of all is home where that is known by now.
+        """As in Textual; the very first screen is home if that is known by now.
 
         `DEFAULT_MODE` is read as the app is made, before anything of the queue is known; `switch_mode` later would
-        mount the queue first, and somebody would see it for a frame.
+        mount the queue first, and it would be visible for one frame.
         """
         found, self._first_news = self._first_news, None
         if found is not None and self.opens_home(found[0], found[2].active):
@@ -216,20 +216,20 @@ class Traveller(App[int]):
         """Whether something waits, nothing runs, and there is room."""
         return bool(needs) and f"-{breakpoint_of(self)}" not in NARROW and not any(run.live for run in snapshot.runs)
 
-    # --- screens, and what lies on them -------------------------------------------------------------------
+    # --- screens and sheets -------------------------------------------------------------------------------
 
     async def action_show_screen(self, name: str) -> None:
-        """Go to a screen by name, leaving whatever lies on the present one.
+        """Go to a screen by name, closing any sheets on the present one.
 
-        Runs in the app's own loop, like all that goes somewhere, one after the other: cancelled halfway, as a
-        worker can be, it takes the loops of the app and of the screen that leaves with it.
+        Runs in the app's own message loop, like all navigation, one at a time: cancelled halfway, as a
+        worker can be, it would break the loops of the app and of the closing screen.
         """
         self.travelled = True
         while len(self.screen_stack) > 1:
-            self.pop_screen()  # the app waits for its end after this
+            self.pop_screen()  # the app waits for it to end after this
         await self.switch_mode(name)
         if HOME in self._screen_stacks:
-            await self.remove_mode(HOME)  # from now on it is laid on others
+            await self.remove_mode(HOME)  # from now on it opens over other screens
 
     async def on_tabs_pressed(self, event: Tabs.Pressed) -> None:
         """A click on a tab."""
@@ -242,7 +242,7 @@ class Traveller(App[int]):
         self._lay_on(NextSheet)
 
     def action_loop(self) -> None:
-        """The loop, and what can be done to it."""
+        """The loop and its actions."""
         from helix_tui.screens.loop.sheets import LoopSheet
         from helix_tui.screens.queue.screen import QueueScreen
 
@@ -250,7 +250,7 @@ class Traveller(App[int]):
         self._lay_on(LoopSheet, bead_id or "")
 
     def action_needs_me(self) -> None:
-        """What waits on a person."""
+        """Needs me."""
         from helix_tui.screens.needs.screen import NeedsScreen
 
         self._lay_on(NeedsScreen)
@@ -266,40 +266,40 @@ class Traveller(App[int]):
         self._lay_on(HelpScreen)
 
     def list_unread(self) -> None:
-        """Lay the list of unread lines on the screen."""
+        """Open the list of unreadable lines."""
         from helix_tui.screens.queue.keys import UnreadScreen
 
         self._lay_on(UnreadScreen)
 
     def action_command_palette(self) -> None:
-        """Every command by name, unless they are being looked through already."""
+        """Open the palette, unless it is open already."""
         from helix_tui.screens.base import Commands, HelixPalette
 
         if not isinstance(self.screen, HelixPalette):
             self.push_screen(HelixPalette([Commands]))
 
     def _lay_on(self, kind: Callable[..., HelixScreen], *about: str) -> None:
-        """Lay a screen on the present one, unless it lies there already."""
+        """Open a screen over the present one, unless it is open already."""
         if type(self.screen) is not kind:
             self.push_screen(kind(*about))
 
     # --- beads and attempts -------------------------------------------------------------------------------
 
     def open_bead(self, bead_id: str) -> None:
-        """A bead on the whole screen."""
+        """Show a bead full screen."""
         from helix_tui.screens.queue.bead_screen import BeadScreen
 
         self.push_screen(BeadScreen(bead_id))
 
     def go_to_bead(self, bead_id: str) -> bool:
-        """To a bead in the queue, or an archived one on its own screen; False where none has that id."""
+        """Go to a bead in the queue, or to an archived one on its own screen; False if no bead has that id."""
         if bead_id not in self.snapshot.queue.beads:
             if bead_id in self.snapshot.archive:
                 self.open_bead(bead_id)
                 return True
             self.say(f"{bead_id} is not in the tracker", "warning")
             return False
-        # in the app's own loop: a handler of the sheet that leaves cannot wait for its end
+        # in the app's own loop: a handler of the closing sheet cannot wait for the sheet to end
         self.call_later(self._go_to_bead, bead_id)
         return True
 
@@ -308,7 +308,7 @@ class Traveller(App[int]):
         self.select_below(bead_id)
 
     def open_attempt(self, attempt_id: str, tab: str = "") -> None:
-        """To an attempt on the Loop screen, in one of its tabs."""
+        """Go to an attempt on the Loop screen, in one of its tabs."""
         self.call_later(self._open_attempt, attempt_id, tab)
 
     async def _open_attempt(self, attempt_id: str, tab: str) -> None:
@@ -319,7 +319,7 @@ class Traveller(App[int]):
             self.screen.show_attempt(attempt_id, tab)
 
     def open_memory(self, name: str) -> None:
-        """To a memory on its screen."""
+        """Go to a memory on its screen."""
         self.call_later(self._open_memory, name)
 
     async def _open_memory(self, name: str) -> None:
@@ -330,7 +330,7 @@ class Traveller(App[int]):
             self.screen.show_memory(name)
 
     def ask_about(self, text: str) -> None:
-        """To the Ask screen, with a text to be asked about."""
+        """Go to the Ask screen, with a question begun."""
         self.call_later(self._ask_about, text)
 
     async def _ask_about(self, text: str) -> None:
@@ -341,7 +341,7 @@ class Traveller(App[int]):
             self.screen.ask(text)
 
     def select_below(self, bead_id: str) -> None:
-        """Put the queue's cursor on a bead, whatever lies on the queue."""
+        """Put the queue's cursor on a bead, closing whatever covers the queue."""
         from helix_tui.screens.queue.screen import QueueScreen
 
         for screen in self.screen_stack:
@@ -362,7 +362,7 @@ class Traveller(App[int]):
         await screen.mount(self._line)
 
     async def on_prompt_done(self, event: Message) -> None:
-        """Go where the prompt says; a screen's own prompts never come here."""
+        """Go where the prompt says; screens handle their own prompts."""
         from helix_tui.widgets.chrome.prompt import Prompt
 
         if not isinstance(event, Prompt.Done):
@@ -375,14 +375,14 @@ class Traveller(App[int]):
         if not event.kept or not text:
             return
         command = next((each for each in self._commands(self.screen) if each.name == text.lower()), None)
-        # a bead whose id is also the name of a command is what was meant
+        # a bead id that is also a command's name means the bead
         if command is None or text in self.snapshot.queue.beads or text in self.snapshot.archive:
             self.go_to_bead(text)
         else:
             await self._do(command)
 
     def _commands(self, screen: Screen[Any]) -> list[Command]:
-        """Everything that can be done by name on a screen: the app's commands, and its own."""
+        """All commands on a screen: the app's and its own."""
         from helix_tui.screens.loop.sheets import helix_commands
 
         if not isinstance(screen, HelixScreen):
@@ -392,7 +392,7 @@ class Traveller(App[int]):
             Command(name, said, do, key=by_label.pop(name).id if name in by_label else "")
             for name, said, do in screen.commands()
         ]
-        # the rest of the screen's keys: those that a command offers already are not offered twice
+        # the rest of the screen's keys; keys that a command already has are not offered twice
         offered = commands(demo=self.is_demo)
         known = {command.key for command in (*offered, *own)}
         by_key = [
@@ -403,7 +403,7 @@ class Traveller(App[int]):
         return [*offered, *own, *by_key, *(Command(*each) for each in helix_commands(screen.console))]
 
     def command_keys(self, screen: Screen[Any]) -> dict[str, str]:
-        """Per command that a key does too: the key, as people write it."""
+        """Command -> its key, as shown to people."""
         offered = self._offered(screen)
         return {command.name: shown(BY_ID[command.key], self.keymap) for command in offered if command.key in BY_ID}
 
@@ -414,12 +414,12 @@ class Traveller(App[int]):
             await done
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
-        """What the palette offers: the same commands as ``:``."""
+        """The palette's commands, the same as those of ``:``."""
         for command in self._offered(screen):
             yield SystemCommand(command.name, escape(command.help), partial(self._do, command))
 
     def _offered(self, screen: Screen[Any]) -> list[Command]:
-        """The commands, none where they cannot be gathered: Textual's palette logs a failure where nobody looks."""
+        """The commands; none if gathering them fails, because Textual's palette would hide the error."""
         try:
             return self._commands(screen)
         except Exception as error:  # noqa: BLE001 - the app's barrier logs it
@@ -427,11 +427,11 @@ class Traveller(App[int]):
             return []
 
     def on_notice_line_pressed(self) -> None:
-        """The notice line leads to the notices in full."""
+        """A click on the notice line opens all notices."""
         self.list_unread()
 
     async def on_status_bar_pressed(self, event: StatusBar.Pressed) -> None:
-        """A part of the pulse leads to what it stands for."""
+        """A click on a part of the status bar opens what it shows."""
         laid = {
             "unread": self.list_unread,
             "needs": self.action_needs_me,
@@ -448,7 +448,7 @@ class Traveller(App[int]):
             await self.action_show_screen(screen)
 
     def bind_views(self) -> list[str]:
-        """Put saved views on the keys that they name; one sentence for each key that is taken."""
+        """Bind saved views to the keys that they name; one message for each key that is taken."""
         problems, bound = [], set()
         for view in self.view_book.views:
             does = taken_by(view.key, self.keymap) or ("another view" if view.key in bound else "")
@@ -460,8 +460,8 @@ class Traveller(App[int]):
         return problems
 
     async def _check_bindings(self, key: str, priority: bool = False) -> bool:
-        """Textual's own; a key that nothing is bound to says where it means something, or what does it here."""
-        # Textual asks twice for each key: for bindings with priority first
+        """As in Textual; an unbound key is answered with where it works, or which key works here."""
+        # Textual calls this twice for each key: first for bindings with priority
         screen = self.screen
         if priority or not isinstance(screen, HelixScreen):
             return await super()._check_bindings(key, priority)
@@ -471,7 +471,7 @@ class Traveller(App[int]):
         return await self._press(key)
 
     def _does(self, key: str) -> str:
-        """The id of what a key does now; empty where it does nothing."""
+        """The id of a key's present binding; empty if it has none."""
         for _, bindings in self.screen._modal_binding_chain:
             for binding in bindings.key_to_bindings.get(key, ()):
                 return binding.id or binding.action
@@ -496,7 +496,7 @@ class Traveller(App[int]):
         return self.tour is not None or action not in ("tour_next", "tour_end")
 
     def offer_tour(self) -> None:
-        """At the first start: say that there is a tour, where there is room; no start after it does."""
+        """Offer the tour at the first start, if there is room; never again after that."""
         from helix_tui.screens.help_and_tour import LEAST
         from helix_tui.screens.panes import keep
 
@@ -515,22 +515,22 @@ class Traveller(App[int]):
             self.show_tour(screen)
 
     def show_tour(self, screen: Screen[Any]) -> None:
-        """Bring its card on a screen up to date, where somebody is in a tour."""
+        """Update the card on a screen during a tour."""
         with self._touring() as tour:
             if tour is not None:
                 tour.show_on(screen)
 
     @contextmanager
     def _touring(self) -> Iterator[Tour | None]:
-        """The tour; one that fails is over, so that no screen fails with it again."""
+        """The tour; if it fails it ends, so that no screen fails with it again."""
         with ExitStack() as failed:
-            # runs only where the block raises: pop_all takes it away otherwise
+            # runs only if the block raises: else pop_all discards it
             failed.callback(self.end_tour)
             yield self.tour
             failed.pop_all()
 
     async def action_tour(self) -> None:
-        """The tour: here, where this is the demo; else on one, and back."""
+        """Start the tour: here if this is the demo; else on a demo, and return afterwards."""
         if self.is_demo:
             await self.action_show_screen("queue")
             self.begin_tour()
@@ -539,7 +539,7 @@ class Traveller(App[int]):
             self.exit(0)
 
     async def action_tour_next(self) -> None:
-        """The next step; an offer is taken."""
+        """Go to the next step, or accept the offer."""
         if self.tour is not None and self.tour.offered:
             await self.action_tour()
         else:
@@ -548,18 +548,18 @@ class Traveller(App[int]):
                     tour.go_on()
 
     def action_tour_end(self) -> None:
-        """No tour any more."""
+        """End the tour."""
         self.end_tour()
 
     def end_tour(self) -> None:
-        """Take its card away everywhere."""
+        """Remove its card everywhere."""
         tour, self.tour = self.tour, None
         if tour is not None:
             for stack in self._screen_stacks.values():
                 tour.leave(stack)
 
     async def action_saved_view(self, name: str) -> None:
-        """The queue as a saved view has it."""
+        """Show the queue with a saved view."""
         await self.action_show_screen("queue")
         from helix_tui.screens.queue.screen import QueueScreen
 

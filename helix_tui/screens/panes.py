@@ -1,4 +1,4 @@
-"""How a screen's room is shared out: zooming a pane, moving the split, choosing the columns of its list."""
+"""How a screen's space is divided: zooming a pane, moving the split, choosing the list's columns."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ from helix_tui.widgets.base.row_source import Column
 from helix_tui.widgets.form import Page
 
 STEP = 10
-"""Hundredths by which a key moves the split."""
+"""Percent by which a key moves the split."""
 
 LEAST, MOST = 20, 80
-"""Hundredths that the list of a screen has at least and at most."""
+"""The list's smallest and largest share, in percent."""
 
 
 class PanedScreen(HelixScreen):
-    """A screen with a list and what belongs to the row under its cursor, side by side or one over the other."""
+    """A screen with a list and the detail of its row, side by side or one above the other."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("panes")]
     PANES: ClassVar[str] = ""
-    """The container whose two children are the list and what belongs to it."""
+    """The container whose two children are the list and the detail."""
     COLUMNS: ClassVar[Sequence[Column]] = ()
-    """Columns of the list, where they can be chosen."""
+    """The list's columns, if they can be chosen."""
 
     def on_mount(self) -> None:
-        """Put the split where it was left."""
+        """Restore the saved split."""
         super().on_mount()
         self.place_split()
 
@@ -43,19 +43,19 @@ class PanedScreen(HelixScreen):
 
     @property
     def zoomed(self) -> bool:
-        """Whether one pane has all the room."""
+        """Whether a pane is zoomed."""
         return bool(self.PANES) and self._container().has_class("-zoomed")
 
     def _container(self) -> Widget:
         return self.query_one(self.PANES)
 
     def action_zoom(self) -> None:
-        """Give the focused pane all the room, or give it back."""
+        """Zoom the focused pane, or show all panes again."""
         if not self.PANES or self.unzoom():
             return
         panes = self._container()
         focused = self.focused
-        # the focus is on a list deep inside one of the two panes
+        # the focus is on a widget deep inside one of the two panes
         mine = next((child for child in panes.children if focused in (child, *child.query("*"))), None)
         if mine is None or sum(bool(child.size.width) for child in panes.children) < 2:
             self.console.say("nothing to zoom: only one pane is shown")
@@ -64,7 +64,7 @@ class PanedScreen(HelixScreen):
         mine.add_class("-zoom")
 
     def unzoom(self) -> bool:
-        """Show all panes again; False where they show already."""
+        """Show all panes again; False if no pane is zoomed."""
         if not self.zoomed:
             return False
         panes = self._container()
@@ -74,12 +74,12 @@ class PanedScreen(HelixScreen):
         return True
 
     async def action_step_back(self) -> None:
-        """From a zoomed pane to all of them; else one step back."""
+        """Show all panes if one is zoomed; else go one step back."""
         if not self.unzoom():
             await self.action_back()
 
     def _focus_pane(self, step: int) -> None:
-        # while one pane is zoomed the next one has no size yet: it can be gone to once both show
+        # while one pane is zoomed, the other has no size: focus it once both show
         if len(self.panes()) < 2 and self.unzoom():
             self.call_after_refresh(super()._focus_pane, step)
         else:
@@ -88,7 +88,7 @@ class PanedScreen(HelixScreen):
     # --- the split ----------------------------------------------------------------------------------------
 
     def action_split(self, step: int) -> None:
-        """Give the list more room, or less; from the end it begins again."""
+        """Give the list more or less room; past the end it starts again at the other end."""
         if not self.PANES:
             return
         first, second = self._container().children[:2]
@@ -102,7 +102,7 @@ class PanedScreen(HelixScreen):
         self.place_split()
 
     def _share(self, first: Widget, second: Widget) -> int:
-        """Hundredths that the first pane has now, to the next ten."""
+        """The first pane's present share, rounded to ten percent."""
         one, other = first.outer_size, second.outer_size
         if self._one_over_the_other():
             return round(one.height / max(1, one.height + other.height) * 10) * STEP
@@ -113,25 +113,25 @@ class PanedScreen(HelixScreen):
         return layout is not None and layout.name == "vertical"
 
     def place_split(self) -> None:
-        """Put the split where somebody left it; where nobody did, the stylesheet says."""
+        """Apply the saved split, or the stylesheet's."""
         share = self.console.kept.split(self.NAME) if self.PANES else None
         if share is None:
             return
         along, across = ("height", "width") if self._one_over_the_other() else ("width", "height")
         for child, part in zip(self._container().children, (share, 100 - share), strict=False):
-            # both, since the share that was set for the other layout still stands there
+            # both, because the share for the other layout is still set
             setattr(child.styles, along, f"{part}fr")
             setattr(child.styles, across, "1fr")
 
     def on_resize(self) -> None:
-        """What was side by side may be one over the other now."""
+        """Panes that were side by side may be one above the other now."""
         self.call_after_refresh(self.place_split)
 
     # --- columns ------------------------------------------------------------------------------------------
 
     @cached_property
     def chosen_columns(self) -> tuple[str, ...] | None:
-        """Names of the columns that somebody chose for the list; None where the width decides."""
+        """Names of the chosen columns; None if the width decides."""
         return self.console.kept.columns(self.NAME)
 
     def columns_changed(self) -> None:
@@ -153,7 +153,7 @@ class PanedScreen(HelixScreen):
 
 
 def keep(screen: HelixScreen, write: Callable[[], None]) -> None:
-    """Write down what the user leaves for the next start, in a thread."""
+    """Save the layout for the next start, in a thread."""
     app = screen.app
 
     def work() -> None:
@@ -163,12 +163,12 @@ def keep(screen: HelixScreen, write: Callable[[], None]) -> None:
             said = f"not saved for the next start: {clean_line(str(error), 200)}"
             app.call_from_thread(screen.console.say, said, "warning")
 
-    # of the app, since a screen that leaves cancels its workers
+    # the app's worker, because a closing screen cancels its own
     app.run_worker(work, group="layout", thread=True)
 
 
 class ColumnSheet(Sheet):
-    """Every column that a list has, those that are shown first; the list underneath follows each key."""
+    """All columns of a list, those shown first; the list underneath follows each key."""
 
     SCOPE = "columns"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("columns")]
@@ -186,8 +186,8 @@ class ColumnSheet(Sheet):
         Args:
             of: the list whose columns they are.
             columns: all there are.
-            chosen: names of those shown, in order; None where the width decides.
-            choose: told of every change.
+            chosen: names of those shown, in order; None if the width decides.
+            choose: called on every change.
         """
         super().__init__(f"columns of the {of}")
         self._columns = {column.name: column for column in columns}
@@ -195,7 +195,7 @@ class ColumnSheet(Sheet):
         self._choose = choose
 
     def write(self, page: Page) -> None:
-        """A line a column: whether it shows, its name, what it says."""
+        """A line per column: whether it is shown, its name, its meaning."""
         said = "If there is not room for all, the first ones stay: + moves one up."
         if self._chosen is None:
             said = "The width chooses the columns until you mark one with space."
@@ -217,7 +217,7 @@ class ColumnSheet(Sheet):
         self.rewrite()
 
     def action_mark(self) -> None:
-        """Show the column under the cursor, or show it no longer."""
+        """Show or hide the column under the cursor."""
         name, shown = self.list.selected_key or "", self._wanted()
         if name in shown:
             self._change([other for other in shown if other != name])
@@ -226,12 +226,12 @@ class ColumnSheet(Sheet):
 
     @on(RowList.Opened)
     def open_row(self, event: RowList.Opened) -> None:
-        """Enter does what space does."""
+        """Do the same as space."""
         event.stop()
         self.action_mark()
 
     def action_move_column(self, step: int) -> None:
-        """The column under the cursor changes place with the next one, or the one before."""
+        """Swap the column under the cursor with the next or previous one."""
         name, shown = self.list.selected_key or "", list(self._wanted())
         if name not in shown:
             return

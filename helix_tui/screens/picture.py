@@ -1,4 +1,4 @@
-"""The screen as a picture: what ``helix-tui snapshot --format svg`` prints and ``screenshot`` keeps."""
+"""The screen as a picture, for ``helix-tui snapshot --format svg`` and ``screenshot``."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ def picture_of(app: App[Any]) -> str:
 
 
 def steady(svg: str) -> str:
-    """The picture with every text begun at its first letter.
+    """The picture with every text starting at its first letter.
 
-    Some renderers, librsvg among them, leave out blanks at the beginning of a text, and words run together.
+    Some renderers, such as librsvg, drop leading blanks of a text, so that words run together.
     """
 
     def begun(found: re.Match[str]) -> str:
@@ -37,7 +37,7 @@ def steady(svg: str) -> str:
 
 
 def keep_picture(svg: str, name: str, folder: Path | None = None) -> Path:
-    """Write a picture to a file that is not there yet; without a folder among the user's downloads.
+    """Write a picture to a new file; by default in the user's downloads folder.
 
     Raises:
         OSError: it cannot be written.
@@ -49,7 +49,7 @@ def keep_picture(svg: str, name: str, folder: Path | None = None) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     names = (f"{name}-{number}" if number > 1 else name for number in itertools.count(1))
     file = next(path for each in names if not (path := folder / f"{each}.svg").exists())
-    # "x": another console may have made that file since it was looked for
+    # "x": another console may have created that file meanwhile
     with file.open("x", encoding="utf-8") as out:
         out.write(svg)
     return file

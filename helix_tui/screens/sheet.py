@@ -1,4 +1,4 @@
-"""What lies on a screen, and leaves it by esc.
+"""Sheets and overlays, which open over a screen and close with esc.
 
 A `Sheet` covers the lower part, or all of a narrow screen: a caption, a page, its keys. An `OverlayScreen` covers all:
 status bar, caption, one list.
@@ -26,11 +26,11 @@ from helix_tui.widgets.chrome.header import Caption
 from helix_tui.widgets.form import Page
 
 SHARE = 0.75
-"""How much of the screen a sheet takes at most, where it does not take all."""
+"""The largest share of the screen that a sheet takes, unless it takes all of it."""
 
 
 class Sheet(HelixScreen, ModalScreen[Any]):
-    """Subclasses write the page; what lies underneath goes on living."""
+    """Subclasses write the page; the screen underneath stays live."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("sheet")]
     BLANK = False
@@ -43,7 +43,7 @@ class Sheet(HelixScreen, ModalScreen[Any]):
         self.list = RowList(id="page")
 
     def compose(self) -> ComposeResult:
-        """The sheet alone: what is around it belongs to the screen underneath."""
+        """The sheet alone: everything around it belongs to the screen underneath."""
         self.take_breakpoint()
         with Vertical(id="sheet"):
             yield self.caption
@@ -56,7 +56,7 @@ class Sheet(HelixScreen, ModalScreen[Any]):
         yield self.list
 
     def on_screen_resume(self) -> None:
-        """The screen underneath goes on preparing snapshots."""
+        """The screen underneath keeps preparing snapshots."""
         self.catch_up()
 
     def show_pulse(self) -> None:
@@ -67,25 +67,25 @@ class Sheet(HelixScreen, ModalScreen[Any]):
         return [self.list]
 
     def write(self, page: Page) -> None:
-        """Fill the page anew."""
+        """Rewrite the page."""
 
     def on_resize(self) -> None:
-        """Other widths break lines elsewhere."""
+        """Wrap the page for the new width."""
         self.rewrite()
 
     def rewrite(self) -> None:
-        """Write the page for the present width, as high as it needs to be."""
+        """Write the page for the present width, as high as needed."""
         page = Page(self.app.size.width - 2)
         self.write(page)
         self.fill(page.rows)
 
     def fill(self, rows: Rows) -> None:
-        """Show rows, on as many lines as they need and the sheet may have; all of them beside an agent."""
+        """Show rows, on as many lines as they need and the sheet may take; all in the side pane."""
         if f"-{self.breakpoint}" in NARROW:
             self.list.styles.height = "1fr"
         else:
             most = int(self.app.size.height * SHARE) - self.AROUND  # as Textual rounds: the footer stays
-            # one line more where the row under the cursor may need a second one, so that the sheet does not grow as it
+            # one line more if the selected row may need a second one, so that the sheet does not grow as the cursor
             # moves
             unfolds = any(rows.paint_more(index, self.app.size.width - 2) for index in range(len(rows)))
             self.list.styles.height = max(1, min(len(rows) + unfolds, most))
@@ -93,7 +93,7 @@ class Sheet(HelixScreen, ModalScreen[Any]):
 
 
 class LinesSheet(Sheet):
-    """What would happen beside the queue, in lines; enter does it, esc leaves it."""
+    """Preview of an action outside the queue; enter confirms, esc cancels."""
 
     FOOTER = ("go.open=confirm", "go.back=cancel")
 
@@ -111,7 +111,7 @@ class LinesSheet(Sheet):
 
     @on(RowList.Opened)
     def do_it(self, event: RowList.Opened) -> None:
-        """Yes."""
+        """Confirm."""
         event.stop()
         self.dismiss(True)
 

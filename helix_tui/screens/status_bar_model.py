@@ -1,4 +1,4 @@
-"""What the pulse says of a snapshot."""
+"""The status bar's text for a snapshot."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from helix_tui.core.supervision.decide.needs import Need
 
 STALE_AFTER_S = 60
-"""Age of the newest write from which it is called old, while something runs."""
+"""The age from which the newest write counts as old while something runs."""
 
 _DRAWN_ELSEWHERE = frozenset(("unread", "status"))
-"""Notices that the pulse counts and that rows show."""
+"""Notices that the status bar counts and the rows show."""
 
 _TROUBLE = {
     "loading": "reading …",
@@ -45,10 +45,10 @@ def pulse_facts(
     memory: str = "",
     status_summary: StatusSummary | None = None,
 ) -> PulseFacts:
-    """The facts of line 1 at an instant. Before anybody has looked, what is ready is to be built.
+    """The facts of line 1 at an instant. Before the first look, ready beads mean BUILD.
 
     Args:
-        needs: None as long as not everything is read that somebody may have to deal with.
+        needs: None until everything that may wait for a person has been read.
     """
     age = max(0.0, (now - snapshot.written_at) / NS) if snapshot.written_at else None
     running = len(beads_at_work(snapshot.runs))
@@ -61,7 +61,7 @@ def pulse_facts(
         age_s=age,
         stale=bool(running) and age is not None and age >= STALE_AFTER_S,
         running=running,
-        # not every dead run: ddx gives some of their beads out again, and Needs me leaves those out too
+        # not every dead run: ddx hands some of their beads out again, and Needs me leaves those out too
         stale_claims=sum(group_of(need) == "stale claims" for need in needs or ()),
         ready=len(counts.ready),
         needs_me=None if needs is None else len(needs),
@@ -80,7 +80,7 @@ def pulse_facts(
 
 
 def notice_forms(snapshot: Snapshot) -> list[tuple[str, ...]]:
-    """What the notice line says: each notice in its forms, the longest first."""
+    """The notice line: each notice in its forms, the longest first."""
     return [
         (clean_line(notice.text, 1_000), *(clean_line(form, 1_000) for form in notice.short))
         for notice in snapshot.notices
@@ -98,7 +98,7 @@ def _action(status_summary: StatusSummary | None, counts: QueueCounts) -> str:
     action = status_summary.verdict.next_action if status_summary is not None else ""
     if not action or (
         action == "STOP" and counts.ready
-    ):  # the look is older than the snapshot: no STOP with ready work
+    ):  # the look is older than the snapshot: do not show STOP while work is ready
         return "BUILD" if counts.ready else ""
     return action
 
@@ -106,7 +106,7 @@ def _action(status_summary: StatusSummary | None, counts: QueueCounts) -> str:
 def _because(status_summary: StatusSummary | None, counts: QueueCounts) -> str:
     """The reason of NEXT_ACTION in a few words; the whole of it is behind a key.
 
-    How many are ready stands in the middle of the line: here only how many of them are for workers.
+    The number of ready beads is in the middle of the line: here only how many of them workers may pick.
     """
     if _action(status_summary, counts) == "BUILD":
         notes = status_summary.verdict.notes if status_summary is not None else ()
@@ -126,7 +126,7 @@ _REASONS = {
     "orphan": "stale claims",
     "tried": "attempted, still open",
 }
-"""What a reason of NEXT_ACTION means, where its code is a riddle."""
+"""The words for reasons of NEXT_ACTION whose code is not clear by itself."""
 
 
 def _in_words(code: str) -> str:
@@ -134,7 +134,7 @@ def _in_words(code: str) -> str:
 
 
 def _loop(status_summary: StatusSummary) -> str:
-    """How HELIX's own loop stands, where that is worth a word."""
+    """The state of HELIX's own loop, if it matters."""
     run = status_summary.run
     if run.condition == "died":
         return "loop died"
@@ -163,8 +163,8 @@ def _sums_since(book: AttemptBook, start: int) -> Sums:
 def _spent(
     snapshot: Snapshot, status_summary: StatusSummary | None, now: int, *, running: bool
 ) -> tuple[str, str, bool]:
-    """What today cost, in full and as short as can be, and whether a part of the budget is spent."""
-    from helix_tui.core.ddx.attempts.attempt import format_sum  # not before an attempt is there
+    """Today's cost, in full and as short as possible, and whether part of the budget is spent."""
+    from helix_tui.core.ddx.attempts.attempt import format_sum  # not before the first attempt
     from helix_tui.core.supervision.run_state.budget import SPANS
 
     sums = _sums_since(snapshot.attempts, midnight(now))
@@ -176,7 +176,7 @@ def _spent(
     full = f"{cost} · {figures.tokens(sums.tokens)} tok today" if sums.tokens else f"{cost} today"
     if not uses:
         return full, cost, False
-    # the part of the budget that is nearest to its end
+    # the limit that is closest to being reached
     nearest = uses[0]
     if (nearest.span, nearest.part) == ("day", "usd"):
         return f"{nearest.amount} today", nearest.amount.replace(" of ", "/"), nearest.reached

@@ -46,11 +46,11 @@ _PARAS = {"answer": answer_paras, "evidence": evidence_paras, "steps": steps_par
 
 
 MOST_LOADED = 16
-"""Runs that are held, some 0.1 MB each (8 at most); others are read again from their files."""
+"""How many runs are kept in memory, about 0.1 MB each (8 at most); others are read again from their files."""
 
 
 class AnswerView(Vertical):
-    """The tabs of one run, or of the one under way."""
+    """The tabs of one run, or of the run in progress."""
 
     DEFAULT_CSS = """
     AnswerView { height: 1fr; width: 1fr; background: $helix-ground; }
@@ -80,11 +80,11 @@ class AnswerView(Vertical):
         yield self.pane
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A run that was asked for has been read."""
+        """A requested run has been read."""
         event.stop()
         self._jobs.settle(event.worker)
 
-    # --- what it shows ------------------------------------------------------------------------------------
+    # --- contents -----------------------------------------------------------------------------------------
 
     def show(self, document: Document | None, key: str) -> None:
         """Show a run; ``key`` is its row's."""
@@ -92,17 +92,17 @@ class AnswerView(Vertical):
         self._draw()
 
     def show_running(self, question: str, news: Sequence[str], drafted: Document | None = None) -> None:
-        """Show what is being done, or what there is to read while a model is asked."""
+        """Show the progress, or what there is to read while the model is working."""
         self._asked, self.document, self._key = (question, news), drafted, ""
         self._draw()
 
     def open_tab(self, name: str) -> None:
-        """Look at the run another way."""
+        """Show another tab of the run."""
         self.tab = name
         self._draw()
 
     def turn(self, step: int) -> None:
-        """The next tab, or the one before."""
+        """Go to the next or previous tab."""
         self.open_tab(TABS[(TABS.index(self.tab) + step) % len(TABS)])
 
     @on(PaneTabs.Pressed)
@@ -111,7 +111,7 @@ class AnswerView(Vertical):
         self.open_tab(event.name)
 
     def mark(self, key: str) -> None:
-        """Compare others with this run; with none where it is marked already."""
+        """Compare other runs with this one; unmark it if it is marked already."""
         self.marked = "" if self.marked == key else key
         self._draw()
 
@@ -121,13 +121,13 @@ class AnswerView(Vertical):
         self._draw()
 
     def _draw(self) -> None:
-        """Draw the open tab if it differs from what stands there."""
+        """Draw the open tab if its content has changed."""
         steps = len(self._asked[1]) if self._asked is not None else -1
         subject = (self._key, id(self.document), self.tab)
         state = (*subject, steps, self.marked, tuple(self.loaded))
         if state == self._drawn or not self.size.width:
             return
-        # the same run in the same tab keeps the place that is read; another one begins at its top
+        # the same run in the same tab keeps its scroll position; another one starts at the top
         same = self._drawn[:3] == subject
         self._drawn = state
         (self.pane.update_text if same else self.pane.read)(self._paras())
@@ -149,12 +149,12 @@ class AnswerView(Vertical):
 
     @property
     def target(self) -> tuple[str, int] | None:
-        """The file and line that the cursor stands on."""
+        """The file and line under the cursor."""
         para = self.pane.para
         return target_of(para.key) if para is not None else None
 
     def show_files(self, text: str, files: Sequence[FoundFile]) -> None:
-        """Show the files that speak to what is being typed."""
+        """Show the files that match the question being typed."""
         self._asked, self.document, self._key = None, None, ""
         self._drawn = ()
         self.pane.update_text(file_paras(text, files))
@@ -163,7 +163,7 @@ class AnswerView(Vertical):
     # --- two runs -----------------------------------------------------------------------------------------
 
     def _comparison(self, document: Document) -> Sequence[Para]:
-        """The model's answer against ours; else the run against the marked one, or the last that asked the same."""
+        """The model's answer beside the one without it; else two runs: the marked one, or the last on the question."""
         if "answer_without_model" in document and not self.marked:
             return two_answers_paras(document)
         other = self._other(document)
@@ -192,14 +192,14 @@ class AnswerView(Vertical):
 
 
 def _named(document: Mapping[str, Any]) -> str:
-    """A run in a line: when it was asked, its question, its hash."""
+    """A run in one line: its time, question and hash."""
     asked = document.get("asked_at_ns")
     when = f"{format_instant(asked)}  " if isinstance(asked, int) and asked else ""
     return f"{when}{clean_line(document.get('question'), 200)}  {document.get('assembly_hash', '')}"
 
 
 def _invitation(key: str) -> list[Para]:
-    """What stands where no run is shown: the key of a ready question, or what can be done here."""
+    """The text shown without a run: the key that asks a suggested question, or what can be done here."""
     if key:
         return [Para("how", (("enter", "running"), ("  asks it", "muted")))]
     words = (
@@ -223,23 +223,23 @@ def _invitation(key: str) -> list[Para]:
 
 BAR_CELLS = 12
 LEAST_TYPED = 3
-"""Characters from which files are looked for."""
+"""How many characters must be typed before files are searched."""
 TYPED_TOGETHER = 2.0
-"""Seconds within which letters are typed as one word: `how` begins with a key of lists."""
+"""Seconds within which letters count as one word: `how` begins with a key of lists."""
 LETTER_WAITS = 0.35
-"""Seconds for which a letter that is a key waits for another one: fingers that write take half of that."""
+"""Seconds for which a letter that is a key waits for another one; a typist takes half of that."""
 AT_ONCE = {
     *("move.down", "move.up", "move.first", "move.last", "move.fold", "move.next-part", "move.previous-part"),
     *("ask.new", "ask.on"),
 }
-"""Keys that wait for nothing: they only move, or open the line themselves."""
+"""Keys that act at once: they only move, or open the prompt themselves."""
 MOST_WAYS = 8
 MOST_FILES = 5
-"""Files among the ways to go on; the pane shows more of them."""
+"""How many files are offered as completions; the pane shows more."""
 
 
 class Stepped(Message):
-    """A step of the run that is under way."""
+    """A step of the run in progress."""
 
     def __init__(self, news: News) -> None:
         super().__init__()
@@ -255,7 +255,7 @@ class Drafted(Message):
 
 
 class IndexStands(Message):
-    """The index stands otherwise than before."""
+    """The state of the index has changed."""
 
     def __init__(self, state: State) -> None:
         super().__init__()
@@ -267,7 +267,7 @@ class IndexStands(Message):
 
 
 def index_words(state: State, *, narrow: bool) -> str:
-    """How the index stands: what is wrong, how far reading is, or how many files there are."""
+    """The state of the index: an error, the progress, or the number of files."""
     progress = state.progress
     if state.problem:
         return state.problem
@@ -282,15 +282,15 @@ def index_words(state: State, *, narrow: bool) -> str:
 
 
 class QuestionLine:
-    """A question that is being typed: the files that speak to it so far, and what it follows."""
+    """A question being typed: the files that match it so far, and the run that it follows."""
 
     def __init__(self, jobs: Jobs, shown: Callable[[], None], set_timer: Callable[..., Timer]) -> None:
-        """``shown`` is called when other files than before speak to the text; ``set_timer`` is the screen's."""
+        """``shown`` is called when the matching files change; ``set_timer`` is the screen's."""
         self.text = ""
-        """What is being typed, while its files show; empty otherwise."""
+        """The text being typed while its files show; else empty."""
         self.files: tuple[FoundFile, ...] = ()
         self.follows = ""
-        """The run that the question goes on from."""
+        """The run that the question follows up."""
         self._jobs = jobs
         self._shown = shown
         self._set_timer = set_timer
@@ -304,7 +304,7 @@ class QuestionLine:
     async def take_letter(
         self, letter: str, does: str, act: Callable[[], Awaitable[object]], begin: Callable[[str], Awaitable[None]]
     ) -> bool:
-        """Take a pressed key as the begin of a question, or let it wait; False where it is to be a key at once.
+        """Take a pressed key as the beginning of a question, or let it wait; False if it is to act as a key at once.
 
         A letter that is no key begins a question, with the letters that were typed right before it. One that is a key
         waits a moment: where another letter follows, both begin a question (`Why`, `quite`), and no key was pressed.
@@ -316,9 +316,9 @@ class QuestionLine:
         """
         now = monotonic()
         if now - self._typed_at > TYPED_TOGETHER or letter in self._letters:
-            self._letters = ""  # who presses a key again moves and does not write
+            self._letters = ""  # a repeated key is a move, not typing
         writes = len(letter) == 1 and letter.isalpha()
-        # hardly a word goes on with j or k
+        # hardly a word continues with j or k
         waited = await self._end_waiting(letter if writes and does not in ("move.down", "move.up") else "")
         if not writes:
             self._letters = ""
@@ -335,13 +335,13 @@ class QuestionLine:
         return True
 
     async def _end_waiting(self, letter: str = "") -> bool:
-        """Press the key that waits, unless a letter came that makes a word of both; whether it makes one."""
+        """Press the waiting key, unless the new letter makes a word of both; whether it does."""
         if self._held is None:
             return False
         (first, act), self._held = self._held, None
         if self._waiting is not None:
             self._waiting.stop()
-        # no word goes on with a capital behind a small letter: `m` and `R` are two keys
+        # no word has a capital after a small letter: `m` and `R` are two keys
         if letter and letter != first and not (first.islower() and letter.isupper()):
             return True
         self._letters = "" if letter else self._letters
@@ -349,7 +349,7 @@ class QuestionLine:
         return False
 
     def find(self, text: str, session: AskSession | None) -> None:
-        """Look for the files that speak to a text, in a thread; the newest text counts."""
+        """Search, in a thread, for files that match a text; the newest text counts."""
         text = text.strip()
         # while the files are being read there is nothing to search in
         if session is None or session.state.progress is not None:
@@ -364,27 +364,27 @@ class QuestionLine:
         self._shown()
 
     def end(self) -> None:
-        """Nobody types any more."""
+        """Typing has ended."""
         self._jobs.drop("files")
         self.text, self.files = "", ()
 
     def chosen(self, text: str) -> FoundFile | None:
-        """The file that a text is the path of, where it is one that was offered."""
+        """The offered file whose path the text is, if any."""
         return next((one for one in self.files if one.file == text.strip()), None)
 
     def ways_on(self, known: Iterable[str], text: str) -> list[Completion]:
-        """Questions that are ready or were asked before, then files."""
+        """Suggested and earlier questions, then files."""
         wanted = text.strip().lower()
         asked = [Completion(one, 0, "") for one in dict.fromkeys(known) if wanted in one.lower() and one != text]
         if not wanted:
             return asked[:MOST_WAYS]
         files = [Completion(one.file, 0, one.header or one.text) for one in self.files if one.file != text][:MOST_FILES]
-        # questions give way to files: what somebody asked before is found by its row too
+        # files take precedence over questions: an earlier question can also be found by its row
         return [*asked[: MOST_WAYS - len(files)], *files]
 
 
 def open_file(app: App[object], session: AskSession | None, file: str, line: int) -> str:
-    """Open a file of the repository in the editor; what went wrong, or nothing."""
+    """Open a file of the repository in the editor; returns an error text, or nothing."""
     return clean_line(open_at(app, session.project.root / file, line), 200) if session is not None else ""
 
 

@@ -89,7 +89,7 @@ class AskScreen(PanedScreen):
         self._draft: Document | None = None
         self._ready: tuple[str, ...] = ()
         self._wanted = ""
-        """A question that came before there was anything to ask."""
+        """A question that was asked before the first snapshot."""
         self._rest: Timer | None = None
         self._jobs = Jobs(self)
         self._archived: ArchivedAttempts | None = None
@@ -106,7 +106,7 @@ class AskScreen(PanedScreen):
             yield self.view
 
     def on_unmount(self) -> None:
-        """Nobody asks any more."""
+        """Release the session."""
         if self.questions is not None:
             self.questions.stop()
 
@@ -130,9 +130,9 @@ class AskScreen(PanedScreen):
         self._show_selected()
 
     def _work(self) -> WorkRecords:
-        """What is known of the work now; called in the thread that asks."""
+        """The present records of the work; called in the asking thread."""
         snapshot = self.console.snapshot
-        # where a bead is in both, the tracker's record counts
+        # if a bead is in both, the tracker's record counts
         beads = {**snapshot.archive, **snapshot.tracker.beads}
         project = snapshot.project
         memories, runs = read_memories(project), read_runs(project)
@@ -160,17 +160,17 @@ class AskScreen(PanedScreen):
         self.ask(wanted)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A job has come back."""
+        """A job has finished."""
         self._jobs.settle(event.worker)
 
     def tick(self) -> None:
-        """Ages go on."""
+        """Refresh the ages."""
         super().tick()
         if self.is_mounted:
             self._show_rows()
 
     def on_index_stands(self, event: IndexStands) -> None:
-        """Reading goes on, or is done."""
+        """Indexing has progressed, or is done."""
         self._say_index(event.state)
 
     def _say_index(self, state: State) -> None:
@@ -223,13 +223,13 @@ class AskScreen(PanedScreen):
 
     def _show_selected(self) -> None:
         key, questions = self.key, self.questions
-        # while a question is typed, the files that speak to it have the pane
+        # while a question is typed, the pane shows the files that match it
         if self.line.text:
             self.view.show_files(self.line.text, self.line.files)
         elif key == RUNNING and self._request is not None:
             self.view.show_running(self._request.text, tuple(self._news), self._draft)
             self._show_steps(self._news)
-        # read already, or never asked: there is no file to read
+        # already read, or never asked: there is no file to read
         elif key in self.view.loaded or not key or key.startswith(READY):
             document = self.view.loaded.get(key)
             self.view.show(document, key)
@@ -240,7 +240,7 @@ class AskScreen(PanedScreen):
         self._say_keys()
 
     def _show_steps(self, doing: Sequence[str]) -> None:
-        """What is being done below the questions; when it is done, the questions have the room."""
+        """Show the progress below the questions; when it is done, the questions get the space back."""
         self.set_class(not doing, "-no-steps")
         self.brief.update_text(doing_paras(doing))
 
@@ -257,7 +257,7 @@ class AskScreen(PanedScreen):
             self.footer.key_ids = tuple(self.CLARIFY_FOOTER if options else reading)
 
     def on_resize(self) -> None:
-        """Whoever reads goes on reading where both no longer fit side by side."""
+        """Keep the answer in view for a reader when both panes no longer fit side by side."""
         if f"-{self.breakpoint}" in NARROW:
             self.set_class(self.focused is self.view.pane, "-reading")
         else:
@@ -266,7 +266,7 @@ class AskScreen(PanedScreen):
         self.call_after_refresh(self._show_selected)
 
     def on_descendant_focus(self) -> None:
-        """The footer says what can be done where the focus is."""
+        """The footer shows the keys of the focused pane."""
         self._say_keys()
 
     # --- asking -------------------------------------------------------------------------------------------
@@ -283,7 +283,7 @@ class AskScreen(PanedScreen):
         await self.begin("", follows=self.key)
 
     async def begin(self, text: str, follows: str = "") -> None:
-        """Open the line with a text in it; ``follows`` is the run that the question goes on from."""
+        """Open the prompt with a text in it; ``follows`` is the run that the question follows up."""
         if self.prompt is None:
             from helix_tui.widgets.chrome.prompt import Prompt
 
@@ -292,21 +292,21 @@ class AskScreen(PanedScreen):
             await self.mount(self.prompt)
 
     async def take_letter(self, letter: str, does: str, act: Callable[[], Awaitable[object]]) -> bool:
-        """Letters that are typed one right after the other begin a question."""
+        """Letters typed in quick succession begin a question."""
 
         async def press() -> None:
-            if self.is_current:  # nobody has gone elsewhere by the mouse meanwhile
+            if self.is_current:  # unless the user has gone elsewhere with the mouse meanwhile
                 await act()
 
         return self.prompt is None and await self.line.take_letter(letter, does, press, self.begin)
 
     def _ways_on(self, text: str, cursor: int) -> list[Completion]:
-        """Questions that are ready, those asked before, and files."""
+        """Suggested questions, earlier ones, and files."""
         past = self.questions.history.list() if self.questions is not None else ()
         return self.line.ways_on([*self._ready, *(one.question for one in past)], text)
 
     def on_prompt_changed(self, event: Prompt.Changed) -> None:
-        """The files that speak to what is being typed show as it is typed."""
+        """Show the matching files while a question is typed."""
         event.stop()
         if event.prompt is self.prompt:
             self.line.find(event.text, self.questions)
@@ -317,7 +317,7 @@ class AskScreen(PanedScreen):
             self._show_selected()
 
     async def on_prompt_done(self, event: Prompt.Done) -> None:
-        """Ask what was typed."""
+        """Ask the typed question."""
         if event.prompt is not self.prompt:
             return
         event.stop()
@@ -357,20 +357,20 @@ class AskScreen(PanedScreen):
             self._turn_to_answer()
 
     def _turn_to_answer(self) -> None:
-        """Where one pane fills the screen, the one that fills with steps and the answer."""
+        """If there is room for one pane only, show the one with steps and answer."""
         self.add_class("-reading")
         self.call_after_refresh(self._read_on)
 
     def _hear_step(self, news: News) -> None:
-        """Called in the thread that asks."""
+        """Called in the asking thread."""
         self.post_message(Stepped(news))
 
     def _hear_draft(self, document: Document) -> None:
-        """Called in the thread that asks."""
+        """Called in the asking thread."""
         self.post_message(Drafted(document))
 
     def on_stepped(self, event: Stepped) -> None:
-        """A step more."""
+        """Add a step."""
         news = event.news
         self._news.append(doing_words(news.stage, news.text, news.step.action if news.step is not None else ""))
         self._show_rows()
@@ -388,7 +388,7 @@ class AskScreen(PanedScreen):
         self._request = None
         self.view.loaded[ident] = document
         self._show_rows()
-        # who has gone to another run meanwhile stays there
+        # a user who has gone to another run meanwhile stays there
         if watching and not self.list.select(ident):
             self.view.show(document, ident)
             self._show_steps(())
@@ -402,14 +402,14 @@ class AskScreen(PanedScreen):
         self._say_trouble(said)
 
     def action_ask_again(self) -> None:
-        """The same question on the files as they are now."""
+        """Ask the same question on the present files."""
         if self.document is not None:
-            # a question that followed another one is asked again as that
+            # a follow-up is asked again as a follow-up
             follows = str((self.document.get("follows") or {}).get("id", ""))
             self.ask(str(self.document.get("question", "")), follows=follows)
 
     def action_choose(self, place: int) -> None:
-        """One of two senses is meant."""
+        """Choose one of two senses."""
         options = ((self.document or {}).get("clarify") or {}).get("options") or ()
         if place < len(options):
             self._ask_sense(str(options[place].get("label", "")))
@@ -421,7 +421,7 @@ class AskScreen(PanedScreen):
 
     @on(RowList.Opened, "#asked")
     def open_row(self, event: RowList.Opened) -> None:
-        """A ready question is asked; a run is read."""
+        """Ask a suggested question; open a run."""
         event.stop()
         if event.key.startswith(READY):
             self.ask(event.key.removeprefix(READY))
@@ -436,7 +436,7 @@ class AskScreen(PanedScreen):
 
     @on(RowList.Opened, "#answer")
     def open_line(self, event: RowList.Opened) -> None:
-        """A source opens in the editor, an option is chosen."""
+        """Open a source in the editor, or choose an option."""
         event.stop()
         # a row's key is its paragraph's and, behind a line break, which of its lines the row is
         key = event.key.partition("\n")[0]
@@ -479,7 +479,7 @@ class AskScreen(PanedScreen):
         self.view.turn(1)
 
     def action_previous_tab(self) -> None:
-        """The tab before."""
+        """The previous tab."""
         self.view.turn(-1)
 
     def action_next_part(self) -> None:
@@ -487,21 +487,21 @@ class AskScreen(PanedScreen):
         self.view.pane.action_next_part()
 
     def action_previous_part(self) -> None:
-        """The section or span before."""
+        """The previous section or span."""
         self.view.pane.action_previous_part()
 
     def action_why(self) -> None:
-        """Why each span was kept or dropped; once more, back to the answer."""
+        """Show why each span was kept or dropped; again, back to the answer."""
         self.view.open_tab("evidence" if self.view.tab != "evidence" else "answer")
 
     def action_turn_depth(self) -> None:
-        """Another depth of the tree walk, and the question again with it."""
+        """Change the depth of the tree walk, and ask again with it."""
         self.depth = DEPTHS[(DEPTHS.index(self.depth) + 1) % len(DEPTHS)]
         self.console.say(f"tree walk: {self.depth.replace('_', ' ')}")
         self.action_ask_again()
 
     def action_turn_model(self) -> None:
-        """Let a model word answers, or no longer."""
+        """Turn answers phrased by a model on or off."""
         self.with_model = not self.with_model
         self._show_rows()
         self.console.say("a model phrases the next answer" if self.with_model else "answers are made without a model")
@@ -536,7 +536,7 @@ class AskScreen(PanedScreen):
             self.console.copy(str(self.document.get("answer", "")), "the answer")
 
     def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
-        """What the palette offers here."""
+        """The palette's commands for this screen."""
         for name in TABS:
             yield f"ask {name}", "another view of this answer", partial(self.view.open_tab, name)
         for text in self._ready:

@@ -1,7 +1,7 @@
-"""The one place of the console that changes the queue: it plans and foresees in one thread, runs in another.
+"""The one place in the console that changes the queue: it plans and previews in one thread, runs in another.
 
-Changes run one after the other; planning has a curator of its own, so that a ddx which hangs keeps nobody
-from looking. What comes back is told on the app's thread. Both threads die with the program: a command that
+Changes run one after the other; planning has its own curator, so that a ddx that hangs keeps no one
+from looking. Results are delivered on the app's thread. Both threads end with the program: a command that
 still runs then holds the gate until it ends, and the next start settles the journal.
 """
 
@@ -32,7 +32,7 @@ from helix_tui.screens.editing.requests import ChangeRequest
 
 Trouble = Exception
 TROUBLES = (Conflict, NotUndoable, OperationRefused, WritesForbidden, GateBusy, DdxError, Unreadable, OSError)
-"""What curation may end in, each with a sentence of its own; a journal error is one of the last."""
+"""The errors that a change may end in, each with its own message; a journal error is one of the last."""
 
 
 class Preview(Struct, frozen=True):
@@ -42,11 +42,11 @@ class Preview(Struct, frozen=True):
     follows: Consequences
     queue_state: QueueState
     embedded: bool
-    """The embedded tracker would run it, for there is no ddx."""
+    """The embedded tracker would run it, because there is no ddx."""
 
 
 class ChangeHost(Protocol):
-    """What the change runner asks of the app: its own thread, its state, and to be heard."""
+    """What the change runner needs from the app: its thread, its state, and notices."""
 
     snapshot: Snapshot
 
@@ -56,11 +56,11 @@ class ChangeHost(Protocol):
 
 
 FOLLOW_S = 5.0
-"""How long an undo waits for the change that runs: what it takes back is that one, not the one before."""
+"""How long an undo waits for the running change: it undoes that one, not the one before."""
 
 
 class JobQueue:
-    """A thread that does jobs in their order and tells what came of each."""
+    """A thread that runs jobs in order and reports the result of each."""
 
     def __init__(self, name: str, tell: Callable[..., Any]) -> None:
         self._name = name
@@ -75,18 +75,18 @@ class JobQueue:
         with self._idle:
             self._open += 1
         self._jobs.put(partial(self._do, work, done, failed))
-        # a defect ends the thread, after its caller was told: the next job has another one
+        # an unexpected error ends the thread after its caller got it: the next job gets a new thread
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(target=self._serve, name=self._name, daemon=True)
             self._thread.start()
 
     def wait(self, seconds: float) -> bool:
-        """Wait until every job has been done; False when the time is over before."""
+        """Wait until every job is done; False if the time runs out first."""
         with self._idle:
             return self._idle.wait_for(lambda: not self._open, seconds)
 
     def end(self) -> None:
-        """Let the thread end after what was sent before; another job starts one again."""
+        """Let the thread end after the jobs sent so far; a later job starts a new one."""
         if self._thread is not None:
             self._jobs.put(None)
             self._thread = None
@@ -105,7 +105,7 @@ class JobQueue:
         except TROUBLES as error:
             tell = partial(failed, error)
         finally:
-            with suppress(RuntimeError):  # the app has gone meanwhile
+            with suppress(RuntimeError):  # the app has quit meanwhile
                 self._tell(tell)
             with self._idle:
                 self._open -= 1
@@ -113,11 +113,11 @@ class JobQueue:
 
 
 class ChangeRunner:
-    """Curation for the whole console.
+    """Changes to the queue for the whole console.
 
     Attributes:
         curator: what runs.
-        pending: beads that a change which runs now, or waits for its turn, is about.
+        pending: beads of changes that run now or wait for their turn.
         progress: (commands that ran, of how many) of the change that runs; None while none does.
     """
 
@@ -130,21 +130,21 @@ class ChangeRunner:
         self._changes = JobQueue("curation", host.call_later)
         self._plans = JobQueue("foresight", host.call_later)
         self._stops: list[threading.Event] = []
-        """The stop of each change that runs or waits: one sent later has its own."""
+        """The stop event of each running or waiting change: later ones have their own."""
         self._stopped = threading.Event()
-        """The stop of the change that runs."""
+        """The stop event of the running change."""
         self._waiting: list[ChangeRequest] = []
         self.curator.progress = self._go_on
 
     # --- looking ------------------------------------------------------------------------------------------
 
     def recover(self, settled: Callable[[tuple[JournalEntry, ...]], None], failed: Callable[[Trouble], None]) -> None:
-        """Settle what a program that died left in the journal."""
+        """Settle the journal entries of a process that died."""
         if not self.curator.gate.read_only:
             self._changes.send(self.curator.recover, settled, failed)
 
     def check(self) -> None:
-        """Refuse where nothing may be written, before anybody types anything.
+        """Refuse if nothing may be written, before the user types anything.
 
         Raises:
             WritesForbidden: --read-only.
@@ -154,13 +154,13 @@ class ChangeRunner:
     def foresee(
         self, request: ChangeRequest, done: Callable[[Preview], None], failed: Callable[[Trouble], None]
     ) -> None:
-        """Find what a request would do and what would follow, on the queue as it stands."""
+        """Find what a request would do and what would follow, on the present queue."""
         shown = self._host.snapshot
 
         def work() -> Preview:
             if request.follows:
                 self._changes.wait(FOLLOW_S)
-            # what is on screen, where the file is still that: it need not be read again
+            # use what is on screen if the file is unchanged, to save reading it again
             queue_state = QueueState(shown.tracker, shown.queue, shown.runs, shown.dialect)
             if not _stands(shown):
                 queue_state = self._scout.look()
@@ -179,7 +179,7 @@ class ChangeRunner:
         done: Callable[[Result | None], None],
         failed: Callable[[Trouble], None],
     ) -> None:
-        """Do what was shown, once the changes before it are done."""
+        """Run what was shown, once the changes before it are done."""
         stopped = threading.Event()
         self._stops.append(stopped)
         self._waiting.append(request)
@@ -198,23 +198,23 @@ class ChangeRunner:
         self._changes.send(work, partial(ended, done), partial(ended, failed))
 
     def stop(self) -> bool:
-        """Let the changes sent so far end after their present command; False where none runs."""
+        """Let the changes sent so far stop after their current command; False if none is running."""
         for each in self._stops:
             each.set()
         return bool(self._waiting)
 
     def settle(self, seconds: float) -> bool:
-        """Wait until nothing is being done; False when the time is over before."""
+        """Wait until nothing is running; False if the time runs out first."""
         return self._plans.wait(seconds) and self._changes.wait(seconds)
 
     def end(self) -> None:
-        """Let both threads end once they are done: they would hold the console."""
+        """Let both threads end once they are done: they would keep the console from exiting."""
         self._plans.end()
         self._changes.end()
 
     def _go_on(self, ran: int, of: int) -> bool:
         """Between two commands, in the thread that runs them."""
-        with suppress(RuntimeError):  # the app has gone meanwhile
+        with suppress(RuntimeError):  # the app has quit meanwhile
             self._host.call_later(self._show, (ran, of))
         return not self._stopped.is_set()
 
@@ -225,7 +225,7 @@ class ChangeRunner:
 
 
 def _stands(shown: Snapshot) -> bool:
-    """Whether the tracker is still as a snapshot shows it, so that nothing need be read again."""
+    """Whether the tracker is unchanged since a snapshot, so that it need not be read again."""
     try:
         found = os.stat(shown.tracker.path)
     except OSError:
@@ -234,7 +234,7 @@ def _stands(shown: Snapshot) -> bool:
 
 
 def open_change_runner(host: ChangeHost, *, read_only: bool, ddx: str | None, clock: Callable[[], int]) -> ChangeRunner:
-    """The change runner of a console, with the ddx that ``--ddx`` names."""
+    """The change runner of a console, with the ddx named by ``--ddx``."""
     project = host.snapshot.project
 
     def find(era: Era) -> Executable:

@@ -19,7 +19,7 @@ from helix_tui.widgets.base.row_source import Row, Rows
 from helix_tui.widgets.form import Entry, Page
 
 SHOWN = 50
-"""Rows that are offered at once; typing brings the others."""
+"""How many rows are offered at once; typing finds the others."""
 
 _STEPS = {"down": 1, "ctrl+n": 1, "up": -1, "ctrl+p": -1}
 
@@ -28,13 +28,13 @@ class Choice(Struct, frozen=True):
     """One of a few actions."""
 
     key: str
-    """The key that does it, in Textual's spelling; empty where only the cursor comes to it."""
+    """Its key, in Textual's spelling; empty if it can only be reached with the cursor."""
     shown: str
     label: str
     help: str
     do: Callable[[], object]
     off: str = ""
-    """Why it cannot be done now; empty where it can."""
+    """Why it cannot be done now; empty if it can."""
 
 
 class ChoiceSheet(Sheet):
@@ -43,17 +43,17 @@ class ChoiceSheet(Sheet):
     FOOTER = ("go.open=choose", "move.down", "move.up", "go.back")
 
     def __init__(self, title: str, choices: Sequence[Choice], about: str = "") -> None:
-        """``about``: what there is to choose for, in full above the actions."""
+        """``about``: the subject, in full above the actions."""
         super().__init__(clean_line(title, 200))
         self.choices = tuple(choices)
         self._about = about
         self._stands = False
-        """Whether the cursor stood on an action."""
+        """Whether the cursor has been placed on an action."""
 
     def rewrite(self) -> None:
-        """Write the page; at first the cursor stands on what can be done, below whatever is said."""
+        """Write the page; at first put the cursor on the first possible action."""
         super().rewrite()
-        if not self._stands:  # not before the page has its height: it would scroll to the cursor
+        if not self._stands:  # only after the page has its height: it would scroll to the cursor
             self.call_after_refresh(self._stand)
 
     def _stand(self) -> None:
@@ -79,7 +79,7 @@ class ChoiceSheet(Sheet):
             page.line(left, key=key)
 
     def _keyed(self) -> dict[str, Choice]:
-        """Each choice by the key of its row: its label, and where others have the same, which of them it is."""
+        """Each choice by the key of its row: its label, numbered if the label is not unique."""
         keyed: dict[str, Choice] = {}
         seen: Counter[str] = Counter()
         for choice in self.choices:
@@ -89,8 +89,8 @@ class ChoiceSheet(Sheet):
         return keyed
 
     def on_key(self, event: events.Key) -> None:
-        """An action's own key does it."""
-        # choices without a key of their own have an empty one: only the cursor comes to them
+        """Run an action by its key."""
+        # choices without a key have an empty one: they are reached with the cursor only
         found = next((choice for choice in self.choices if event.key and choice.key == event.key), None)
         if found is not None:
             event.stop()
@@ -110,7 +110,7 @@ class ChoiceSheet(Sheet):
         if choice.off:
             self.console.say(choice.off, "warning")
             return
-        # before it is done: that may lay another sheet on the screen below
+        # first, because the action may open another sheet over the screen below
         self.dismiss()
         choice.do()
 
@@ -142,7 +142,7 @@ class _Lead(SpanLine):
 
 
 class PickSheet(Sheet):
-    """Typing narrows the rows, enter picks one, tab marks several where that makes sense."""
+    """Typing narrows the rows, enter picks one, tab marks several where that is allowed."""
 
     FOOTER = ("go.open=choose", "go.back")
     AUTO_FOCUS = "Entry"
@@ -162,21 +162,21 @@ class PickSheet(Sheet):
 
         Args:
             title: what is being asked.
-            offer: the rows for what was typed.
-            picked: told the keys of what was picked.
-            lead: stands before the line.
+            offer: gives the rows for the typed text.
+            picked: called with the keys of the picked rows.
+            lead: the label before the line.
             several: tab marks a row, and enter picks all that are marked.
-            turn: tab asks the other way round; gives the new title and lead.
+            turn: tab reverses the question; returns the new title and lead.
         """
         super().__init__(clean_line(title, 200))
         self._offer, self._picked = offer, picked
         self._several, self._turn = several, turn
         self.marked: tuple[str, ...] = ()
         self._leaving: tuple[str, ...] = ()
-        """What was marked when leaving was asked for first."""
+        """The marks at the first press of esc."""
         self.entry = Entry(take=self._take)
         self._lead = _Lead(lead)
-        # every key belongs to the line; those that move in the list are handed to it by `_take`
+        # every key belongs to the line; `_take` passes those that move to the list
         self.list.can_focus = False
         if several:
             self.footer.key_ids = ("go.open=continue", "go.pane=mark", "go.back")
@@ -195,8 +195,8 @@ class PickSheet(Sheet):
         self.entry.focus(scroll_visible=False)
 
     def rewrite(self) -> None:
-        """The rows that are offered for what is typed."""
-        # the offer is read no further: of 10,000 beads only the rows that show are made
+        """The rows offered for the typed text."""
+        # the offer is read lazily: of 10,000 beads only the visible rows are made
         picks = [pick for _, pick in zip(range(SHOWN), self._offer(self.entry.value), strict=False)]
         rows = [Row(pick.key, (self._box(pick.key), *pick.left), pick.right) for pick in picks]
         if not rows:
@@ -208,14 +208,14 @@ class PickSheet(Sheet):
 
     @on(Input.Changed)
     def narrow(self, event: Input.Changed) -> None:
-        """Every key tells."""
+        """Update the rows on every key."""
         event.stop()
         self.rewrite()
         self.list.action_first()
 
     @on(RowList.Selected)
     def stay(self, event: RowList.Selected) -> None:
-        """Nobody else's business."""
+        """Keep the event from other widgets."""
         event.stop()
 
     @on(RowList.Opened)
@@ -240,7 +240,7 @@ class PickSheet(Sheet):
         return True
 
     def _leave(self) -> None:
-        """Leave; what was marked asks once more."""
+        """Leave; with marks, only on the second press."""
         if self.marked != self._leaving:
             self._leaving = self.marked
             self.console.say("Press esc again to discard what you marked", "warning")
@@ -265,7 +265,7 @@ class PickSheet(Sheet):
 
 
 class LineSheet(Sheet):
-    """One line of text, that may be empty."""
+    """A sheet with one line of text, which may be empty."""
 
     FOOTER = ("go.open=continue", "go.back")
     AUTO_FOCUS = "Entry"
@@ -283,9 +283,9 @@ class LineSheet(Sheet):
         """Ask for a line.
 
         Args:
-            about: what the line is an answer to, in full above it.
+            about: the text that the line answers, in full above it.
             text: what it begins with.
-            problem: what is wrong with a line, so that it is asked for again; empty where nothing is.
+            problem: what is wrong with a line, which is then asked for again; empty if nothing is.
         """
         super().__init__(clean_line(title, 200))
         self._problem = problem
@@ -294,11 +294,11 @@ class LineSheet(Sheet):
         self._about = about
         self._lead = _Lead(lead)
         self._warned = text
-        """The text that was to be left, when that was asked for first."""
+        """The text at the first press of esc."""
         self.entry = Entry(text, take=self._take)
 
     def compose_body(self) -> ComposeResult:
-        """What it is about, the line."""
+        """The text above, and the line."""
         if self._about:
             yield self.list
         with Horizontal(id="typing"):
@@ -306,11 +306,11 @@ class LineSheet(Sheet):
             yield self.entry
 
     def write(self, page: Page) -> None:
-        """What the line is an answer to."""
+        """The text that the line answers."""
         page.paragraph([(self._about, "text")])
 
     def rewrite(self) -> None:
-        """There is a page only where the line is about something."""
+        """Without a text above the line there is no page."""
         if self._about:
             super().rewrite()
 
@@ -327,7 +327,7 @@ class LineSheet(Sheet):
         return True
 
     def _leave(self) -> None:
-        """Leave; what was typed asks once more."""
+        """Leave; with typed text, only on the second press."""
         typed = self.entry.value
         if typed.strip() and self._warned != typed:
             self._warned = typed

@@ -1,4 +1,4 @@
-"""Writing a bead: a form for a new one, judged while it is written; title and texts of one that is there, in a form
+"""Writing a bead: a form for a new one, checked while it is typed; title and texts of an existing one, in a form
 or in the user's own editor.
 """
 
@@ -40,7 +40,7 @@ _TYPES = ("task", "bug", "epic", "chore", "feature", "spike")
 _PRIORITIES = (("0", "before everything else"), ("1", "soon"), ("2", "as usual"), ("3", "later"), ("4", "some day"))
 _SIGNS: Mapping[Level, Span] = {"error": ("✗ ", "error bold"), "warning": ("◆ ", "attention")}
 _TO_DO: Span = ("○ ", "muted")
-"""The sign of what is missing in a field that nobody has written in yet."""
+"""The sign of a required field that is still empty."""
 
 _FIELD_OF = {
     "label": "labels",
@@ -50,13 +50,13 @@ _FIELD_OF = {
     "vague": "acceptance",
     "dependency": "dependencies",
 }
-"""Code of a finding -> the field that it is about, where they are not called the same."""
+"""Code of a finding -> its field, where the names differ."""
 
 Findings = Callable[[Mapping[str, str]], Sequence[AuthoringFinding]]
 
 
 class FormSheet(Sheet):
-    """A form on a sheet. It stays until what it asks for has been done, so that no text is lost."""
+    """A form on a sheet. It stays open until its change has been made, so that no text is lost."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("form")]
     FOOTER = ("change.go-on=preview", "go.pane=next field", "go.back=cancel")
@@ -74,28 +74,28 @@ class FormSheet(Sheet):
         """Make a sheet.
 
         Args:
-            title: what is filled in.
-            screen: the screen underneath, which shows what it would do.
+            title: of the form.
+            screen: the screen underneath, which previews the change.
             fields: of the form.
-            judged: what is wrong with texts.
-            request: what texts ask for; None where they ask for nothing.
-            failed: told why it was not done.
+            judged: returns what is wrong with the texts.
+            request: returns the change that the texts describe; None if there is none.
+            failed: called with the reason if the change failed.
         """
         super().__init__(clean_line(title, 200))
         self.form = Form(fields)
         self._below = screen
         self._judged, self._request, self._failed = judged, request, failed
         self._warned: Mapping[str, str] | None = None
-        """The texts that were to be taken with their errors, when that was asked for first."""
+        """The texts at the first attempt to continue with errors."""
         self._leaving: Mapping[str, str] | None = None
-        """The texts that were to be left, when that was asked for first."""
+        """The texts at the first press of esc."""
 
     def compose_body(self) -> ComposeResult:
         """The form."""
         yield self.form
 
     def rewrite(self) -> None:
-        """What is wrong is broken into lines anew."""
+        """Wrap the findings for the new width."""
         self.call_after_refresh(self.judge)
 
     def focus_first(self) -> None:
@@ -104,7 +104,7 @@ class FormSheet(Sheet):
 
     @on(Form.Changed)
     def judge(self) -> None:
-        """Say what is wrong with what was written, and what is still to be written."""
+        """Show what is wrong with the texts, and what is still missing."""
         self.form.say([(self._sign(finding), finding.message) for finding in self._judged(self.form.texts)])
 
     def _sign(self, finding: AuthoringFinding) -> Span:
@@ -117,7 +117,7 @@ class FormSheet(Sheet):
         self.focus_next()
 
     def action_previous_pane(self) -> None:
-        """The field before."""
+        """The previous field."""
         self.focus_previous()
 
     async def action_back(self) -> None:
@@ -130,7 +130,7 @@ class FormSheet(Sheet):
             self.dismiss()
 
     def action_go_on(self) -> None:
-        """Show what it would do; with errors only when it is asked for twice."""
+        """Preview the change; with errors, only on the second press."""
         texts = dict(self.form.texts)
         errors = [finding for finding in self._judged(texts) if finding.level == "error"]
         if errors and self._warned != texts:
@@ -205,7 +205,7 @@ def judge_draft(texts: Mapping[str, str], queue: Queue) -> Sequence[AuthoringFin
         "dependencies": [edge("", meant(word, queue)) for word in _parted(texts["dependencies"])],
     }
     found = [finding for finding in judge(row, queue.beads, strict=True).findings if finding.code != "vague"]
-    # vague acceptance is said item by item, which names the item; of the whole only where no item says why
+    # vague acceptance is reported item by item; as a whole only if no single item is vague
     vague = [finding for finding in judge(row, queue.beads, strict=True).errors if finding.code == "vague"]
     items = judge_text(texts["acceptance"]).findings if texts["acceptance"].strip() else ()
     if vague:
@@ -222,7 +222,7 @@ def judge_draft(texts: Mapping[str, str], queue: Queue) -> Sequence[AuthoringFin
 
 
 def draft_operation(texts: Mapping[str, str], queue: Queue) -> operations.Operation:
-    """The creation that a draft asks for."""
+    """The operation that creates the drafted bead."""
     level = texts["priority"].strip().lstrip("Pp")
     return operations.create(
         " ".join(texts["title"].split()),
@@ -238,7 +238,7 @@ def draft_operation(texts: Mapping[str, str], queue: Queue) -> operations.Operat
 
 
 def meant(text: str, queue: Queue) -> str:
-    """The bead id that a text stands for: itself, or the only one that ends or begins so."""
+    """The bead id that a text means: itself, or the only one that begins or ends with it."""
     if not text or text in queue.beads:
         return text
     found = [bead_id for bead_id in queue.beads if bead_id.endswith(text) or bead_id.startswith(text)]
@@ -250,7 +250,7 @@ def _parted(text: str) -> list[str]:
 
 
 def _words(text: str) -> list[str]:
-    """Labels: no label holds a space, so a space separates them as a comma does."""
+    """Labels: no label contains a space, so spaces separate them as commas do."""
     return text.replace(",", " ").split()
 
 
@@ -312,7 +312,7 @@ def edit(screen: TargetScreen, beads: Sequence[Bead]) -> None:
         return text_edit(bead.id, base, changed) if changed else None
 
     def failed(error: Trouble) -> None:
-        # both versions were shown: going on once more is a choice
+        # both versions were shown: continuing again is a deliberate choice
         if isinstance(error, EditConflict):
             base.update({each.field: str(each.theirs or "") for each in error.differences})
 
@@ -326,14 +326,14 @@ MAX_FILE = 4 << 20
 
 
 class NoEditor(HelixError):
-    """There is nothing to edit with; the message says what to do."""
+    """There is no usable editor; the message says what to do."""
 
 
 def editor_words(env: Mapping[str, str]) -> list[str]:
     """The command that $VISUAL or $EDITOR names.
 
     Raises:
-        NoEditor: neither names a program that is there.
+        NoEditor: neither names an existing program.
     """
     name = next((name for name in ("VISUAL", "EDITOR") if env.get(name, "").strip()), "")
     instead = "or edit it here: a, then “edit in a form”"
@@ -355,16 +355,16 @@ def texts_of(bead: Bead) -> dict[str, str]:
 
 
 def as_file(bead_id: str, texts: Mapping[str, str]) -> str:
-    """The texts as one file to edit, each under a line of its own."""
+    """The texts as one file to edit, each under its own heading line."""
     mark = _mark(texts.values())
     parts = [f"{mark} {name} · {clean_line(bead_id, 60)} {mark}\n{text}\n" for name, text in texts.items()]
     return "".join(parts)
 
 
 def from_file(edited: str, base: Mapping[str, str]) -> dict[str, str]:
-    """The texts that differ from those the file was made of; a text whose line is gone stays as it was."""
+    """The texts that differ from the original ones; a text whose heading line is gone is unchanged."""
     mark = re.escape(_mark(base.values()))
-    # what stands before the first of these lines belongs to no text, and is left out
+    # anything before the first heading line belongs to no text, and is left out
     pieces = re.split(rf"^{mark} (\w+) · .*{mark}[ \t]*\n?", edited, flags=re.MULTILINE)
     changed = {}
     for name, text in zip(pieces[1::2], pieces[2::2], strict=True):
@@ -374,7 +374,7 @@ def from_file(edited: str, base: Mapping[str, str]) -> dict[str, str]:
 
 
 def _mark(texts: object) -> str:
-    """A line of dashes that stands in none of the texts."""
+    """A line of dashes that occurs in none of the texts."""
     mark = "────"
     while any(mark in text for text in texts):  # type: ignore[attr-defined]
         mark += "──"
@@ -382,7 +382,7 @@ def _mark(texts: object) -> str:
 
 
 def edit_in_editor(screen: TargetScreen, beads: Sequence[Bead]) -> None:
-    """Let the editor have the screen, then show what its changes would do."""
+    """Open the editor in this terminal, then preview the changes."""
     if not beads:
         return
     say = screen.console.say
@@ -399,7 +399,7 @@ def edit_in_editor(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     folder = Path(tempfile.mkdtemp(prefix="helix-edit-"))
     path = folder / f"{re.sub(r'[^A-Za-z0-9._-]', '_', bead.id)[:80]}.md"
     try:
-        # bytes that are no UTF-8 come back from the editor as they were
+        # bytes that are not UTF-8 come back from the editor unchanged
         path.write_text(as_file(bead.id, base), encoding="utf-8", errors="surrogateescape")
         with screen.app.suspend():
             code = run_editor([*words, os.fspath(path)])
@@ -418,7 +418,7 @@ def edit_in_editor(screen: TargetScreen, beads: Sequence[Bead]) -> None:
 
     def ended(error: Trouble | None) -> None:
         if error is None:
-            # only now: until the change is made the file is all that there is of what was typed
+            # only now: until the change is made, the file is the only copy of what was typed
             shutil.rmtree(folder, ignore_errors=True)
 
     screen.look_ahead(text_edit(bead.id, base, changed, os.fspath(path)), ended=ended)
@@ -433,7 +433,7 @@ def _read_back(path: Path, base: Mapping[str, str]) -> dict[str, str]:
 
 
 def _framed(text: str, base: str) -> str:
-    """An edited text between the empty lines that the old one began and ended with."""
+    """An edited text with the leading and trailing blank lines of the old one."""
     inner = text.strip("\n")
     bare = base.strip("\n")
     if not inner or not bare:

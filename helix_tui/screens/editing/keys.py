@@ -1,4 +1,4 @@
-"""What the keys that change the queue do on any screen with a bead under the cursor, the marks that say to which
+"""The keys that change the queue on any screen with a bead under the cursor, the marks that select several
 beads, and the menus of everything that can be done to a bead.
 """
 
@@ -40,7 +40,7 @@ class TargetScreen(HelixScreen):
         """A bead that was just made and is not in the snapshot yet."""
 
     def bead_ids(self) -> tuple[str, ...]:
-        """The beads that a key is about: those that are marked, else the one under the cursor."""
+        """The beads that a key acts on: the marked ones, else the one under the cursor."""
         raise NotImplementedError
 
     def show_bead(self, bead_id: str) -> None:
@@ -48,13 +48,13 @@ class TargetScreen(HelixScreen):
         self.console.select_below(bead_id)
 
     def after_change(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
-        """The cursor goes to a new bead."""
-        # of several new beads none is the one to go to
+        """Move the cursor to a new bead."""
+        # with several new beads, the cursor stays
         self._awaited = created[0] if len(created) == 1 else ""
         self._meet_awaited()
 
     def receive(self, snapshot: Snapshot, change: Change) -> None:
-        """A bead that was waited for may have come."""
+        """Move the cursor if the awaited bead has appeared."""
         super().receive(snapshot, change)
         self._meet_awaited()
 
@@ -66,7 +66,7 @@ class TargetScreen(HelixScreen):
     # --- what every key begins with -----------------------------------------------------------------------
 
     def targets(self) -> list[Bead]:
-        """The beads that a key is about, after the gate has been asked; none where there is nothing to do."""
+        """The beads that a key acts on, after checking the gate; none if nothing can be done."""
         if not self.may_change():
             return []
         beads = self.console.snapshot.queue.beads
@@ -76,7 +76,7 @@ class TargetScreen(HelixScreen):
         return found
 
     def may_change(self) -> bool:
-        """Whether anything may be changed; a word where not."""
+        """Whether anything may be changed; a notice if not."""
         from helix_tui.core.editing.execute.gate import WritesForbidden
 
         try:
@@ -90,7 +90,7 @@ class TargetScreen(HelixScreen):
         return True
 
     def look_ahead(self, request: ChangeRequest, ended: Ended | None = None) -> None:
-        """Show what a request would do; enter does it."""
+        """Preview a request; enter runs it."""
         from helix_tui.screens.editing.preview import PreviewSheet
 
         self.console.push_screen(PreviewSheet(request, ended))
@@ -102,7 +102,7 @@ class BeadKeys(TargetScreen):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("beads")]
 
     def action_eligible(self) -> None:
-        """Eligible off where any of them is eligible, else on; the same key turns it round."""
+        """Forbid the beads to workers if any is eligible, else allow them; on the sheet the same key reverses it."""
         from helix_tui.screens.editing.requests import eligibility
 
         beads = self.targets()
@@ -120,7 +120,7 @@ class BeadKeys(TargetScreen):
             self.look_ahead(priority_change({bead.id: bead.priority for bead in beads}, step))
 
     def action_claim(self) -> None:
-        """Release what is claimed, else claim it; the same key turns it round."""
+        """Release if claimed, else claim; on the sheet the same key reverses it."""
         from helix_tui.screens.editing.requests import holding
 
         beads = self.targets()
@@ -131,37 +131,37 @@ class BeadKeys(TargetScreen):
         self.look_ahead(holding([bead.id for bead in beads], take=not held))
 
     def action_supersede(self) -> None:
-        """Pick what replaces it."""
+        """Pick the bead that replaces it."""
         from helix_tui.screens.editing import links
 
         links.supersede(self, self.targets())
 
     def action_depend(self) -> None:
-        """Pick what it waits on, or what waits on it."""
+        """Pick beads that it waits on, or that wait on it."""
         from helix_tui.screens.editing import links
 
         links.depend(self, self.targets())
 
     def action_parent(self) -> None:
-        """Pick what it stands under."""
+        """Pick its parent."""
         from helix_tui.screens.editing import links
 
         links.parent(self, self.targets())
 
     def action_label(self) -> None:
-        """Pick labels to add and to take away."""
+        """Pick labels to add and to remove."""
         from helix_tui.screens.editing import links
 
         links.label(self, self.targets())
 
     def action_rank(self, place: str) -> None:
-        """Its place inside its priority."""
+        """Choose its rank within its priority."""
         from helix_tui.screens.editing import links
 
         links.rank(self, self.targets(), place)
 
     def action_close(self) -> None:
-        """Choose how it ends, or begins again."""
+        """Choose to close, cancel or reopen it."""
         endings(self, self.targets())
 
     def action_actions(self) -> None:
@@ -208,21 +208,21 @@ class BeadKeys(TargetScreen):
             self.look_ahead(request_for([operations.close(bead.id) for bead in beads]))
 
     def action_undo(self) -> None:
-        """What taking back the last change would do."""
+        """Preview undoing the last change."""
         from helix_tui.screens.editing.requests import UndoRequest
 
         if self.may_change():
             self.look_ahead(UndoRequest("undo"))
 
     def action_redo(self) -> None:
-        """What doing it again would do."""
+        """Preview redoing it."""
         from helix_tui.screens.editing.requests import UndoRequest
 
         if self.may_change():
             self.look_ahead(UndoRequest("redo"))
 
     def action_stop_change(self) -> None:
-        """Let a change of many beads end after its present command."""
+        """Stop a change of many beads after its current command."""
         if self.console.change_runner.stop():
             self.console.say("it stops after this command")
         else:
@@ -254,7 +254,7 @@ class MarkKeys(BeadKeys):
 
     @property
     def marking(self) -> str:
-        """What a caption says of the marks; empty without any."""
+        """The caption's text about the marks; empty without any."""
         if not self.marked:
             return ""
         return f"{len(self.marked):,} marked"
@@ -269,10 +269,10 @@ class MarkKeys(BeadKeys):
         return (*(bead_id for bead_id in shown if bead_id in self.marked), *rest)
 
     def marks_changed(self) -> None:
-        """Other beads are marked: show how many."""
+        """The marks have changed: show how many there are."""
 
     def action_mark(self) -> None:
-        """Mark or unmark the bead under the cursor, and go on to the next row."""
+        """Mark or unmark the bead under the cursor, and move to the next row."""
         bead_id = self.selected_bead
         if bead_id is None:
             return
@@ -281,7 +281,7 @@ class MarkKeys(BeadKeys):
         self.list.action_cursor_down()
 
     def action_mark_range(self) -> None:
-        """Begin a range under the cursor, or end the one that is being drawn."""
+        """Begin a range under the cursor, or end the current one."""
         if self._anchor is not None:
             self._anchor = None
             self.marks_changed()
@@ -290,7 +290,7 @@ class MarkKeys(BeadKeys):
             self._mark(self.marked | {self.selected_bead})
 
     def drop_marks(self) -> bool:
-        """Mark nothing; False where nothing was marked."""
+        """Remove all marks; False if there were none."""
         had = bool(self.marked)
         self._anchor = None
         self._mark(frozenset())
@@ -303,7 +303,7 @@ class MarkKeys(BeadKeys):
             self._mark(kept)
 
     def after_change(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
-        """What was done to the marked beads is done: their marks go."""
+        """The change to the marked beads is done: remove their marks."""
         super().after_change(beads, created)
         self._anchor = None
         self._mark(self.marked.difference(beads))
@@ -316,7 +316,7 @@ class MarkKeys(BeadKeys):
 
     @on(RowList.Selected, "#queue")
     def draw_range(self) -> None:
-        """The range goes on to where the cursor is."""
+        """Extend the range to the cursor."""
         start = self.list.source.index(self._anchor) if self._anchor is not None else None
         if start is not None:
             here = self.list.selected_index
@@ -336,7 +336,7 @@ class MarkKeys(BeadKeys):
             self.marks_changed()
 
     def _flag(self) -> None:
-        # where a marked bead is being changed, that is what its sign says
+        # the sign of a bead that is being changed takes precedence over its mark
         self.list.flag(dict.fromkeys(self.marked, MARKED) | dict.fromkeys(self._pending, PENDING))
 
 
@@ -354,9 +354,9 @@ class BeadAction(Struct, frozen=True):
     help: str
     action: str
     key_id: str = ""
-    """The key that does it, if one does."""
+    """Its key, if it has one."""
     for_live: bool = False
-    """Workers ask for it: for a bead that is closed or cancelled it is refused."""
+    """It is meant for workers, and refused for a closed or cancelled bead."""
 
 
 _KEYLESS = (
@@ -387,7 +387,7 @@ def actions(screen: TargetScreen, beads: Sequence[Bead]) -> None:
         key = BY_ID.get(bead_action.key_id)
         name = names(keymap.get(key.id, key.keys))[0] if key is not None else ""
         word = shown(key, keymap) if key is not None else ""
-        # later: the sheet has to be gone before the action asks which screen it is on
+        # later: the sheet has to be closed before the action asks which screen is active
         do = partial(screen.call_later, screen.run_action, bead_action.action)
         choices.append(
             Choice(name, word, bead_action.name, bead_action.help, do, ended if bead_action.for_live else "")
@@ -396,14 +396,14 @@ def actions(screen: TargetScreen, beads: Sequence[Bead]) -> None:
 
 
 def _ended(beads: Sequence[Bead]) -> str:
-    """Why most cannot be done with beads of which none is to be worked on any more."""
+    """Why most actions are impossible for beads that are all finished."""
     if len(beads) > 1:
         return "all are closed or cancelled"
     return "closed: reopen it first (x)" if beads[0].status == "closed" else "cancelled, which is final"
 
 
 def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:
-    """Close, cancel, or open again; what does not fit the state says so."""
+    """Close, cancel, or reopen; options that do not fit the state say why."""
     if not beads:
         return
     ended = [bead for bead in beads if bead.status in TERMINAL]

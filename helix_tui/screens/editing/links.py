@@ -1,4 +1,4 @@
-"""Keys that tie a bead to another one, or to a label: what can be picked, and what becomes of the answer.
+"""Keys that link a bead to another one, or to a label: what can be picked, and the change that follows.
 
 Beads and labels are offered as rows, found by any words of id, title and labels.
 """
@@ -25,19 +25,19 @@ if TYPE_CHECKING:
     from helix_tui.screens.editing.keys import TargetScreen
 
 NONE = "none:"
-"""The key of the row that takes something away."""
+"""The key of the row that removes the link."""
 
 NEW = "new:"
-"""Before the text of a label that nobody uses yet."""
+"""Prefix of a label that is not in use yet."""
 
 
 @lru_cache(maxsize=2)
 def _words_of(queue: Queue) -> tuple[tuple[str, str], ...]:
-    """Per bead what is searched, in lower case; those that are not finished first."""
+    """Each bead's searchable text in lower case, unfinished beads first."""
     words = [
         (bead.id, f"{bead.id} {bead.title} {' '.join(map(str, bead.labels))}".lower()) for bead in queue.beads.values()
     ]
-    # stable: inside both halves the order of the tracker holds
+    # stable: both halves keep the tracker's order
     words.sort(key=lambda pair: queue.beads[pair[0]].status in TERMINAL)
     return tuple(words)
 
@@ -68,7 +68,7 @@ def missing_pick(bead_id: str, note: Span) -> Pick:
 
 
 def none_pick(words: str) -> Pick:
-    """The row that takes something away."""
+    """The row that removes the link."""
     return Pick(NONE, (("✗ ", "attention"), (words, "text")))
 
 
@@ -87,7 +87,7 @@ def offer_beads(
 
 
 def offer_parents(queue: Queue, but: Collection[str], first: Sequence[Pick]) -> Callable[[str], Iterable[Pick]]:
-    """Beads, those that are epics or have children already first."""
+    """Beads, with epics and beads that have children first."""
 
     def offer(text: str) -> Iterator[Pick]:
         yield from first if not text.strip() else ()
@@ -103,7 +103,7 @@ def offer_parents(queue: Queue, but: Collection[str], first: Sequence[Pick]) -> 
 
 
 def offer_labels(queue: Queue, beads: Sequence[Bead]) -> Callable[[str], Iterable[Pick]]:
-    """Labels in use, those of the beads first; a text that is none of them as a new one."""
+    """Labels in use, those of the beads first; any other text is offered as a new label."""
     uses = Counter(label for bead in queue.beads.values() for label in bead.labels if isinstance(label, str))
     worn = Counter(label for bead in beads for label in bead.labels if isinstance(label, str))
     known = sorted(uses, key=lambda label: (-worn[label], -uses[label], label))
@@ -135,7 +135,7 @@ def labels_in_use(queue: Queue) -> list[str]:
 
 
 def whom(beads: Sequence[Bead]) -> str:
-    """The beads for a sentence."""
+    """The beads as part of a sentence."""
     return f"“{clean_line(beads[0].title, 100)}”" if len(beads) == 1 else f"{len(beads):,} beads"
 
 
@@ -157,7 +157,7 @@ def supersede(screen: TargetScreen, beads: Sequence[Bead]) -> None:
 
 
 def depend(screen: TargetScreen, beads: Sequence[Bead]) -> None:
-    """Ask what they wait on; turned round, what waits on them. What is there already is taken away."""
+    """Ask what they wait on; reversed, what waits on them. Picking an existing link removes it."""
     if not beads:
         return
     edges = _Edges(screen.console.snapshot.queue, beads)
@@ -174,27 +174,27 @@ def depend(screen: TargetScreen, beads: Sequence[Bead]) -> None:
 
 
 class _Edges:
-    """What some beads wait on, or what waits on them, to add to and to take from."""
+    """What some beads wait on, or what waits on them, to add or remove links."""
 
     def __init__(self, queue: Queue, beads: Sequence[Bead]) -> None:
         self.onward = True
-        """They wait on what is picked; else what is picked waits on them."""
+        """True: they wait on the picked beads; False: the picked beads wait on them."""
         self._queue, self._beads = queue, beads
         self._but = {bead.id for bead in beads}
 
     @property
     def title(self) -> str:
-        """The question, with the arrow in words."""
+        """The question, with the direction in words."""
         who = whom(self._beads)
         return f"{who} waits on …" if self.onward else f"… waits on {who}"
 
     @property
     def lead(self) -> str:
-        """The arrow alone, which stands at any width."""
+        """The direction alone, which fits at any width."""
         return "waits on" if self.onward else "is waited on by"
 
     def there(self) -> list[str]:
-        """What is tied to any of them now, this way round."""
+        """The beads linked to any of them in this direction."""
         graph = self._queue.graph
         found = [
             other
@@ -204,7 +204,7 @@ class _Edges:
         return list(dict.fromkeys(found))
 
     def offer(self, text: str) -> Iterator[Pick]:
-        """What is tied first, to be taken away; then every other bead."""
+        """The linked beads first, to remove the link; then every other bead."""
         there = self.there()
         wanted = text.lower().split()
         note = ("no longer" if self.onward else "no longer waits:", "attention")
@@ -217,14 +217,14 @@ class _Edges:
             yield bead_pick(bead, self._queue)
 
     def changed(self, other: str) -> Iterable[operations.Operation]:
-        """The edges to add, or to take away where they are there."""
+        """The edges to add, or to remove if they exist."""
         operation = operations.undepend if other in self.there() else operations.depend
         for bead in self._beads:
             yield operation(bead.id, other) if self.onward else operation(other, bead.id)
 
 
 def parent(screen: TargetScreen, beads: Sequence[Bead]) -> None:
-    """Ask what they stand under."""
+    """Ask for their parent."""
     if not beads:
         return
     queue = screen.console.snapshot.queue
@@ -239,7 +239,7 @@ def parent(screen: TargetScreen, beads: Sequence[Bead]) -> None:
 
 
 def label(screen: TargetScreen, beads: Sequence[Bead]) -> None:
-    """Ask for labels: those that they wear are taken away, others added."""
+    """Ask for labels: labels that they have are removed, others added."""
     if not beads:
         return
     worn = {label for bead in beads for label in bead.labels}
@@ -254,11 +254,11 @@ def label(screen: TargetScreen, beads: Sequence[Bead]) -> None:
 
 
 def rank(screen: TargetScreen, beads: Sequence[Bead], place: str) -> None:
-    """Move them inside their priority: to the top, before or after another bead, or without a rank."""
+    """Move them within their priority: to the top, before or after another bead, or without a rank."""
     if not beads:
         return
     if place in ("top", "clear"):
-        # the last one moved to the top stands first
+        # the last one moved to the top ends up first
         ordered = beads[::-1] if place == "top" else beads
         wanted = [operations.rank(bead.id, top=place == "top") for bead in ordered]
         screen.look_ahead(request_for(wanted))
@@ -269,7 +269,7 @@ def rank(screen: TargetScreen, beads: Sequence[Bead], place: str) -> None:
         if place == "before":
             wanted = [operations.rank(bead.id, before=keys[0]) for bead in beads]
         else:
-            # each is put right behind the same bead, so that the last one put stands first
+            # each is put right after the same bead, so the last one moved ends up first
             wanted = [operations.rank(bead.id, after=keys[0]) for bead in beads[::-1]]
         screen.look_ahead(request_for(wanted))
 
@@ -280,7 +280,7 @@ def rank(screen: TargetScreen, beads: Sequence[Bead], place: str) -> None:
 
 
 def focus(screen: TargetScreen, beads: Sequence[Bead]) -> None:
-    """Focus on the epic under the cursor; on an epic in focus, and on what is no epic, end the focus."""
+    """Focus on the epic under the cursor; on the epic in focus, or on any other bead, end the focus."""
     if not beads:
         return
     if len(beads) > 1:

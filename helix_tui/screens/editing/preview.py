@@ -1,6 +1,6 @@
-"""A change before and after it runs: a sheet with its commands, what follows and the way back; what came of it.
+"""A change before and after it runs: a sheet with its commands, what follows and how to undo it; then the result.
 
-Enter on the sheet runs exactly the commands that stand there. What went well is told in one notice; what did not has a
+Enter on the sheet runs exactly the commands that it lists. Success is one notice; a failure gets a
 sheet with the exact state.
 """
 
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
     from helix_tui.screens.base import Console
 
 WHOLE = 6
-"""Commands that are written out; of more only this many stand above what follows from them."""
+"""How many commands are listed above the consequences."""
 
 MOST = 12
-"""Beads of one kind that are named one by one."""
+"""How many beads of one kind are named."""
 
 
 ROOMY = 58
-"""Cells from which a line has room for an id beside a title."""
+"""The width from which a line has room for an id beside a title."""
 
 
 def render_outlook(page: Page, outlook: Preview, already: str = "") -> None:
-    """Everything about a change that has not run; of none, ``already``: how things are."""
+    """Everything about a change that has not run; if it does nothing, ``already`` says why."""
     plan = outlook.plan
     if not plan.steps and not plan.refusals:
         said = already or f"already done: {clean_line(plan.title, 300)}"
@@ -59,7 +59,7 @@ def render_outlook(page: Page, outlook: Preview, already: str = "") -> None:
         page.paragraph([(f"✗ and {len(plan.refusals) - MOST:,} more", "error")])
     if not plan.steps:
         return
-    # the changed beads first, then what runs, what follows from it, and the way back
+    # the changed beads first, then the commands, what follows, and how to undo it
     _places(page, outlook.follows, outlook.queue_state.queue)
     render_commands(page, plan)
     for note in plan.notes:
@@ -75,7 +75,7 @@ def render_outlook(page: Page, outlook: Preview, already: str = "") -> None:
 
 
 def render_commands(page: Page, plan: Plan) -> None:
-    """The commands as one would type them."""
+    """The commands as one would type them in a shell."""
     if len(plan.lines) > WHOLE:
         for line in plan.lines[: WHOLE // 2]:
             page.line([("$ ", "running"), (clean_line(line, 1_000), "text bold")])
@@ -87,7 +87,7 @@ def render_commands(page: Page, plan: Plan) -> None:
 
 
 def render_follows(page: Page, follows: Consequences, queue: Queue) -> None:
-    """What would become of the queue."""
+    """How the queue would change."""
     before, after = follows.ready
     page.caption("what follows", f"{before:,} ready, then {after:,}" if before != after else f"{before:,} ready")
     if follows.order:
@@ -114,7 +114,7 @@ def render_follows(page: Page, follows: Consequences, queue: Queue) -> None:
 
 
 def _places(page: Page, follows: Consequences, queue: Queue) -> None:
-    """First the changed beads themselves: where each is picked now, and then."""
+    """The changed beads themselves: their place in the pick order now and afterwards."""
     alone = len(follows.places) == 1
     for place in follows.places[:MOST]:
         title = _title(place.bead_id, queue)
@@ -138,13 +138,13 @@ def _title(bead_id: str, queue: Queue) -> Span:
 
 
 def _ident(page: Page, bead_id: str, note: str = "") -> Line:
-    """At the right: a note, and the id where there is room for it."""
+    """At the right: a note, and the id if there is room."""
     ident = f"  {short_id(clean_line(bead_id, 60)):>12}" if page.width >= ROOMY else ""
     return [(note, "muted"), (ident, "muted")]
 
 
 def _next(page: Page, follows: Consequences, queue: Queue) -> None:
-    """The next ten as they would be, each with the place that it has now."""
+    """The next ten beads as they would be, each with its present place."""
     was = {bead_id: place for place, bead_id in enumerate(queue.ready, 1)}
     page.caption("next, in this order")
     for place, bead_id in enumerate(follows.next_after, 1):
@@ -159,7 +159,7 @@ def _next(page: Page, follows: Consequences, queue: Queue) -> None:
 
 
 def render_way_back(page: Page, plan: Plan) -> None:
-    """Whether it could be taken back, and what would stay."""
+    """Whether it could be undone, and what would remain."""
     if plan.kind in ("undo", "redo"):
         return
     if not plan.undoable:
@@ -172,7 +172,7 @@ def render_way_back(page: Page, plan: Plan) -> None:
 
 
 def rendered_way_back(plan: Plan) -> str:
-    """By which commands it would be undone, to end a sentence."""
+    """The commands that would undo it, as the end of a sentence."""
     lines = plan.way_back
     if len(lines) == 1:
         return f": {clean_line(lines[0], 600)}"
@@ -180,7 +180,7 @@ def rendered_way_back(plan: Plan) -> str:
 
 
 def render_differences(page: Page, found: Iterable[Difference], mine: str = "expected") -> None:
-    """Both versions of everything that somebody changed, one above the other."""
+    """Both versions of everything that someone else changed, one above the other."""
     by_bead: dict[str, list[Difference]] = {}
     for each in found:
         by_bead.setdefault(each.bead_id, []).append(each)
@@ -199,7 +199,7 @@ def _version(page: Page, word: str, ink: str, field: str, value: Any) -> None:
 
 
 Ended = Callable[[Trouble | None], None]
-"""Told how a change ended: None when it was made, else why not."""
+"""Called when a change ended: with None if it was made, else with the reason."""
 
 
 def run_request(
@@ -211,11 +211,11 @@ def run_request(
     *,
     again: Callable[[PlanChanged], object] | None = None,
 ) -> None:
-    """Run what was shown, and tell what came of it.
+    """Run what was shown, and report the result.
 
     Args:
-        take_back: looks ahead at undoing what was done.
-        again: shows the plan once more, where it is another one by now; nothing ran then.
+        take_back: previews undoing what was done.
+        again: shows the new plan if it has changed meanwhile; then nothing ran.
     """
 
     def done(result: Result | None) -> None:
@@ -235,7 +235,7 @@ def run_request(
 
 
 def render_done(console: Console, request: ChangeRequest, done: Result | None, take_back: Callable[[], object]) -> None:
-    """A word, or a sheet where something is not as it was wanted."""
+    """Report the result: a notice, or a sheet if something went wrong."""
     if done is None or (done.entry is None and not done.plan.refusals):
         console.say("nothing to do")
         return
@@ -263,7 +263,7 @@ def _all_well(done: Result) -> str:
 
 
 def render_trouble(console: Console, request: ChangeRequest, error: Trouble) -> None:
-    """Why nothing was done: both versions of a conflict, or a sentence and what to do."""
+    """Why nothing was done: both versions of a conflict, or a message with advice."""
     if isinstance(error, WritesForbidden):
         console.say(str(error), "warning")
     else:
@@ -323,7 +323,7 @@ def render_ddx_error(page: Page, error: DdxError, *, advise: bool = True) -> Non
 
 
 class HalfWaySheet(Sheet):
-    """What stands after a change that did not come to its end, command by command."""
+    """The state after a change that was not completed, command by command."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("half-way")]
     FOOTER = ("change.undo", "go.back", "move.down", "move.up")
@@ -337,7 +337,7 @@ class HalfWaySheet(Sheet):
         self._take_back = take_back
 
     def write(self, page: Page) -> None:
-        """The error, then each command with what became of it."""
+        """The error, then each command with its result."""
         done, steps = self.done, self.done.plan.steps
         if done.error is not None:
             render_ddx_error(page, done.error, advise=not done.made_anyway)
@@ -348,7 +348,7 @@ class HalfWaySheet(Sheet):
         for number, line in enumerate(done.plan.lines):
             if number < done.ran:
                 sign, word, ink = "✓", "ran", "success"
-            # a change that was stopped on request has no command that failed
+            # a change stopped on request has no failed command
             elif number == done.ran and done.error is not None and done.error.message != _STOPPED:
                 sign, word, ink = "✗", "failed", "error"
             else:
@@ -366,7 +366,7 @@ class HalfWaySheet(Sheet):
         return f"{counted(changed, 'bead')} changed; {back}"
 
     def action_undo(self) -> None:
-        """Take back what was done, seen before."""
+        """Undo what was done, with a preview."""
         self.dismiss()
         self._take_back()
 
@@ -375,7 +375,7 @@ _STOPPED = "stopped on request"
 
 
 class PreviewSheet(Sheet):
-    """Shown before every change. Enter runs exactly the commands that stand here."""
+    """Shown before every change. Enter runs exactly the commands listed here."""
 
     FOOTER = ("go.open=run", "copy.id=copy commands", "go.back=cancel")
 
@@ -385,9 +385,9 @@ class PreviewSheet(Sheet):
         """Make a sheet.
 
         Args:
-            request: what may be done.
-            ended: told when it was done, or why it was not; never told when it was left.
-            changed: it was shown before, and the queue has changed since, so that other commands would run.
+            request: the change.
+            ended: called when it was done or failed; not called if the sheet was left.
+            changed: the plan was shown before, and the queue has changed since, so that the commands differ.
         """
         super().__init__(clean_line(request.title, 200))
         self.request = request
@@ -396,7 +396,7 @@ class PreviewSheet(Sheet):
         self._changed = changed
 
     def on_mount(self) -> None:
-        """Begin to look ahead."""
+        """Start planning the preview."""
         super().on_mount()
         self._look(self.request)
 
@@ -405,7 +405,7 @@ class PreviewSheet(Sheet):
         self.caption.show(clean_line(request.title, 200))
 
         def arrived(outlook: Preview) -> None:
-            # a key may have turned it into another request meanwhile
+            # a key may have changed the request meanwhile
             if self.request is request and not self.has_left:
                 self.outlook = outlook
                 self.caption.show(clean_line(with_titles(outlook.plan.title, outlook.queue_state.queue.beads), 200))
@@ -422,7 +422,7 @@ class PreviewSheet(Sheet):
         self.console.change_runner.foresee(request, arrived, failed)
 
     def write(self, page: Page) -> None:
-        """The outlook, once it is there."""
+        """The preview, once it is ready."""
         if self.outlook is None:
             page.line([("… working out the effect", "waiting")])
             return
@@ -434,7 +434,7 @@ class PreviewSheet(Sheet):
         render_outlook(page, self.outlook, self.request.already)
 
     def on_key(self, event: events.Key) -> None:
-        """A key of the operation itself turns it into another one."""
+        """Change the request with one of its own keys."""
         key_id = id_of(event.key, "beads", self.console.keymap)
         other = self.request.turned(key_id) if key_id else None
         if other is not None:
@@ -454,14 +454,14 @@ class PreviewSheet(Sheet):
             )
 
     def _show_again(self, error: PlanChanged) -> None:
-        """Nothing ran: the queue has changed, and so has the plan."""
+        """Nothing was run: the queue has changed, and so has the plan."""
         self.console.push_screen(PreviewSheet(self.request, self._ended, changed=error))
 
     def _take_back(self) -> None:
         self.console.push_screen(PreviewSheet(UndoRequest("undo")))
 
     async def action_back(self) -> None:
-        """Leave it; a text that was written for it is not lost."""
+        """Leave; a text that was typed for it is kept."""
         await super().action_back()
         if self.request.draft_file:
             kept = clean_line(self.request.draft_file, 400)

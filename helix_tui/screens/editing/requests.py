@@ -1,5 +1,5 @@
-"""What somebody asks for, as data: a request plans itself on a state of the queue and runs what was shown. A change
-that is kept aside wants a yes of its own.
+"""Requested changes as data: a request plans itself on a state of the queue and runs what was shown. A kept change
+needs its own confirmation.
 """
 
 from __future__ import annotations
@@ -47,40 +47,40 @@ class ChangeRequest(ABC):
     """One change that may be made. `plan` and `run` are for worker threads, each with its own curator."""
 
     follows: ClassVar[bool] = False
-    """What it does depends on the change that runs: it is planned once that has ended."""
+    """Its plan depends on the running change: it is planned once that has ended."""
 
     @property
     @abstractmethod
     def title(self) -> str:
-        """What is asked for, in one sentence for people."""
+        """The request in one sentence."""
 
     @property
     def beads(self) -> tuple[str, ...]:
-        """The beads that it is about, for the mark on their rows."""
+        """Its beads, for the sign on their rows."""
         return ()
 
     @property
     def already(self) -> str:
-        """How things are where nothing is to be done; empty where its title says as much."""
+        """The reason if nothing is to be done; empty if the title says enough."""
         return ""
 
     @property
     def draft_file(self) -> str:
-        """A file that keeps what was typed until it is done; empty where there is none."""
+        """A file that keeps the typed text until the change is made; empty if there is none."""
         return ""
 
     def turned(self, key_id: str) -> ChangeRequest | None:
-        """Another request in place of this one, for a key by its id; None where the key makes none of it."""
+        """The request that a key, by its id, turns this one into; None if the key does not apply."""
         del key_id
         return None
 
     @abstractmethod
     def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
-        """What it would run; touches nothing."""
+        """The plan; nothing is changed."""
 
     @abstractmethod
     def run(self, curator: Curator, shown: Plan) -> Result | None:
-        """Do what was shown."""
+        """Run what was shown."""
 
 
 # --- operations -------------------------------------------------------------------------------------------
@@ -116,7 +116,7 @@ def request_for(wanted: Sequence[Operation], title: str = "") -> OperationsReque
 
 @dataclass(frozen=True)
 class EligibilityRequest(OperationsRequest):
-    """Eligible or not; its key turns it round."""
+    """Eligible or not; its key reverses it."""
 
     def turned(self, key_id: str) -> ChangeRequest | None:
         if key_id != "change.eligible":
@@ -125,13 +125,13 @@ class EligibilityRequest(OperationsRequest):
 
 
 def eligibility(beads: Sequence[str], on: bool) -> EligibilityRequest:
-    """Let workers pick some beads, or keep them from them."""
+    """Allow or forbid workers to pick some beads."""
     return EligibilityRequest(tuple(operations.eligible(bead_id, on) for bead_id in beads))
 
 
 @dataclass(frozen=True)
 class ClaimRequest(OperationsRequest):
-    """A claim or its release; the key turns it round."""
+    """A claim or its release; its key reverses it."""
 
     def turned(self, key_id: str) -> ChangeRequest | None:
         return holding(self.beads, self.wanted[0].kind != "claim") if key_id == "change.claim" else None
@@ -145,7 +145,7 @@ def holding(beads: Sequence[str], take: bool) -> ClaimRequest:
 
 @dataclass(frozen=True)
 class PriorityRequest(OperationsRequest):
-    """Priorities moved by some levels; its two keys move them further."""
+    """Priorities changed by some levels; its two keys change them further."""
 
     levels: Mapping[str, int] = field(default_factory=dict)
     """Bead -> its priority now."""
@@ -160,12 +160,12 @@ class PriorityRequest(OperationsRequest):
 
     def turned(self, key_id: str) -> ChangeRequest | None:
         step = {"change.raise": -1, "change.lower": 1}.get(key_id)
-        # from the levels at the beginning: a step the other way leads back to where it began
+        # from the original levels: a step the other way leads back to them
         return None if step is None else priority_change(self.levels, self.by + step)
 
 
 def priority_change(levels: Mapping[str, int], by: int) -> PriorityRequest:
-    """Raise the priority of some beads (``by`` below 0) or lower it, as far as there are priorities."""
+    """Raise the priority of some beads (``by`` below 0) or lower it, within P0 to P4."""
     by = min(max(by, -LOWEST), LOWEST)
     wanted = [operations.priority(one, min(max(now + by, 0), LOWEST)) for one, now in levels.items()]
     word = "raise" if by < 0 else "lower"
@@ -175,12 +175,12 @@ def priority_change(levels: Mapping[str, int], by: int) -> PriorityRequest:
 
 
 class EditConflict(Conflict):
-    """Somebody changed a text while it was being edited: both versions are texts."""
+    """Someone else changed a text while it was being edited: both versions are texts."""
 
 
 @dataclass(frozen=True)
 class TextRequest(OperationsRequest):
-    """Other texts for a bead than those that somebody began with."""
+    """New texts for a bead, with those that the edit began with."""
 
     base: Mapping[str, str] = field(default_factory=dict)
     kept: str = ""
@@ -207,8 +207,8 @@ def text_edit(bead_id: str, base: Mapping[str, str], texts: Mapping[str, str], k
     """The request to give a bead other texts.
 
     Args:
-        base: the texts that somebody began with.
-        kept: the file that keeps what was typed until it is done.
+        base: the texts that the edit began with.
+        kept: the file that keeps the typed text until the change is made.
     """
     return TextRequest((operations.assign(bead_id, texts),), base=base, kept=kept)
 
@@ -218,7 +218,7 @@ def text_edit(bead_id: str, base: Mapping[str, str], texts: Mapping[str, str], k
 
 @dataclass(frozen=True)
 class StepsRequest(ChangeRequest):
-    """Steps that are planned on what the queue then holds."""
+    """Steps that are planned on the queue as it is then."""
 
     kind: str
     heading: str
@@ -247,7 +247,7 @@ def upkeep() -> StepsRequest:
 
 @dataclass(frozen=True)
 class RecoveryRequest(ChangeRequest):
-    """The release of orphaned claims; whether they still are orphaned is checked again as it runs."""
+    """The release of orphaned claims; each is checked again when it runs."""
 
     orphans: tuple[Orphan, ...]
 
@@ -269,7 +269,7 @@ class RecoveryRequest(ChangeRequest):
 
 @dataclass(frozen=True)
 class DriftRequest(ChangeRequest):
-    """Workers kept from beads whose parent or document changed, beside those that are kept already."""
+    """The hold on beads whose parent or document changed, beside those that are held already."""
 
     about: tuple[str, ...]
 
@@ -293,7 +293,7 @@ class DriftRequest(ChangeRequest):
 
 @dataclass(frozen=True)
 class FocusRequest(ChangeRequest):
-    """The focus on a bead, or the end of the focus there is."""
+    """The focus on a bead, or the end of the present focus."""
 
     bead: Bead
 
@@ -314,7 +314,7 @@ class FocusRequest(ChangeRequest):
         return curator.run_steps("focus", shown.title, self._make, shown=shown)
 
     def _ended(self, overlay: Overlay) -> str:
-        """The epic whose focus is ended; empty where one begins."""
+        """The epic whose focus ends; empty if one begins."""
         epic = read_focus(overlay).epic
         whole = looks_like_epic(self.bead) or bool(overlay.children(self.bead.id))
         return epic if epic and (epic == self.bead.id or not whole) else ""
@@ -331,7 +331,7 @@ class FocusRequest(ChangeRequest):
 
 @dataclass(frozen=True)
 class UndoRequest(ChangeRequest):
-    """A change undone, or done again after it was; without an entry, the last one of people."""
+    """The undo or redo of a change; without an entry, of the last one made by a person."""
 
     follows = True
     word: Literal["undo", "redo"]
@@ -344,10 +344,10 @@ class UndoRequest(ChangeRequest):
         return "undo the last change" if self.word == "undo" else "redo what was undone"
 
     def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
-        """What it would run.
+        """The plan.
 
         Raises:
-            Conflict: somebody changed since what it would touch.
+            Conflict: someone else has changed the same fields since.
             NotUndoable: it cannot be done.
         """
         history = curator.history()
@@ -374,7 +374,7 @@ class UndoRequest(ChangeRequest):
         entry = curator.history().get(shown.of)
         reverse = curator.undo if self.word == "undo" else curator.redo
         done = reverse(entry, shown=shown)
-        # what an entry did beside the queue goes with it: an answered question waits again, a merge leaves the branch
+        # effects outside the queue are undone too: an answered question waits again, a merge leaves the branch
         follow_undo(curator, done)
         follow_landing(curator, done)
         return done
@@ -382,7 +382,7 @@ class UndoRequest(ChangeRequest):
 
 @dataclass(frozen=True)
 class RestoreRequest(ChangeRequest):
-    """The way back to how the queue was right after an entry."""
+    """The restore of the queue to its state right after an entry."""
 
     entry: JournalEntry
 
@@ -405,9 +405,9 @@ class RestoreRequest(ChangeRequest):
         problems: tuple[str, ...] = ()
         try:
             for result in curator.restore(self.entry.id, shown=shown):
-                done = (*done, result)  # stays done, also where the next one cannot be
+                done = (*done, result)  # stays done, even if the next one fails
         except (Conflict, NotUndoable) as error:
-            # what was undone before stays so, and is told as one result with the reason why it ended there
+            # what was already undone stays so, and is reported as one result with the reason for stopping
             if not done:
                 raise
             problems = (f"the restore stopped early: {error}",)
@@ -421,7 +421,7 @@ def _where_it_ends(turn: UndoStep) -> str:
 
 
 def _as_one(done: Sequence[Result], shown: Plan, problems: tuple[str, ...]) -> Result | None:
-    """Several changes as one answer."""
+    """Several results as one."""
     if not done:
         return None
     return replace(
@@ -436,7 +436,7 @@ def _as_one(done: Sequence[Result], shown: Plan, problems: tuple[str, ...]) -> R
 
 
 def kept_changes(console: Console, bead_ids: Sequence[str]) -> list[Attempt]:
-    """The attempts whose change ddx may land as it is, of these beads; none where this ddx executes beads anew."""
+    """The attempts on these beads whose kept change ddx may land as it is; none if this ddx always executes afresh."""
     dialect, beads = console.loop_controls.dialect, console.snapshot.queue.beads
     made = (console.snapshot.attempts.deciding(bead_id) for bead_id in bead_ids)
     return [
@@ -445,7 +445,7 @@ def kept_changes(console: Console, bead_ids: Sequence[str]) -> list[Attempt]:
 
 
 def carry_through(console: Console, bead_ids: Sequence[str], do: Callable[[], object]) -> None:
-    """Have beads executed; where that would land what is kept of one, only after a yes."""
+    """Have beads executed; if that would land a kept change, only after confirmation."""
     kept = kept_changes(console, bead_ids)
     if not kept:
         do()

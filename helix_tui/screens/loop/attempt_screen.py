@@ -1,7 +1,7 @@
 """One attempt, in tabs: evidence, diff, transcript, prompt, raw, compare.
 
-The open tab reads in threads what it needs (the ``load_`` functions), and says in words what is missing. Moving on lets
-go of what was asked for before; nothing is read for a tab that nobody opened.
+The open tab reads in threads what it needs (the ``load_`` functions), and says in words what is missing. Moving on
+cancels earlier requests; nothing is read for a tab that was not opened.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ _MOST_POLLS = 32
 
 
 def load_evidence(attempt: Attempt, run: Run | None) -> AttemptEvidence:
-    """What the evidence folder of an attempt holds; while it runs the folder may be in its work tree only."""
+    """The contents of an attempt's evidence folder, which may exist only in its work tree while it runs."""
     if run is not None and run.worktree is not None and attempt.attempt_id:
         own = run.worktree / ".ddx" / "executions" / attempt.attempt_id
-        # the folder in the project counts as soon as it is there
+        # the project's folder counts as soon as it exists
         if (attempt.bundle is None or not attempt.bundle.is_dir()) and own.is_dir():
             attempt = replace(attempt, bundle=own)
     evidence = read_evidence(attempt)
@@ -68,7 +68,7 @@ def load_evidence(attempt: Attempt, run: Run | None) -> AttemptEvidence:
 
 
 def load_diff(project: Project, attempt: Attempt, *, running: bool) -> DiffFacts:
-    """What an attempt changed, and what to know before reading it."""
+    """What an attempt changed, and notes to read first."""
     if running and not attempt.result_rev:
         return DiffFacts(before=(("It is still running: its changes are known when it ends.", "muted"),))
     diff = read_diff(project.root, attempt, timeout=GIT_SECONDS)
@@ -101,7 +101,7 @@ def _sentences(diff: Diff, command: str) -> Iterable[tuple[str, str]]:
 
 
 def load_transcript(folders: Sequence[Path]) -> tuple[TranscriptTail, Script]:
-    """All events of an attempt so far, and the tail that brings what comes after them."""
+    """All events of an attempt so far, and the tail that reads later ones."""
     tail, script = TranscriptTail(folders), Script()
     for _ in range(_MOST_POLLS):
         script.add(read_appended(tail))
@@ -111,7 +111,7 @@ def load_transcript(folders: Sequence[Path]) -> tuple[TranscriptTail, Script]:
 
 
 def read_appended(tail: TranscriptTail) -> list[Event]:
-    """What has been written since the last time; a line too long to be read is at least counted."""
+    """What has been written since the last look; lines too long to read are counted."""
     before = tail.skipped
     events = tail.poll()
     left_out = tail.skipped - before
@@ -123,14 +123,14 @@ def read_appended(tail: TranscriptTail) -> list[Event]:
 
 
 def load_file(file: EvidenceFile) -> list[str]:
-    """The lines of one evidence file, JSON indented; a sentence where it cannot be shown."""
-    # one byte more than is shown says that there is more
+    """The lines of one evidence file, JSON indented; a message if it cannot be shown."""
+    # one byte more than is shown reveals that there is more
     raw = read_bytes(file.path, FILE_CAP + 1)
     if raw is None:
         return ["It cannot be read: it is gone or not a regular file."]
     if b"\0" in raw[:4096]:
         return [f"Binary, {size_of(file.size)}; not shown."]
-    # half a document cannot be indented
+    # a truncated document cannot be indented
     if file.name.endswith(".json") and len(raw) <= FILE_CAP:
         raw = _indented(raw)
     lines = clean_block(raw[:FILE_CAP].decode("utf-8", "replace"), FILE_CAP).rstrip("\n").split("\n")
@@ -152,7 +152,7 @@ def _short(line: str) -> str:
 
 
 def no_transcript(attempt: Attempt, folders: Sequence[Path], *, running: bool) -> list[Para]:
-    """What stands where a transcript would be."""
+    """What is shown instead of a transcript."""
     if not attempt.attempt_id:
         said, why = "No attempt yet.", "The worker is claiming a bead or between beads."
     elif running:
@@ -177,14 +177,14 @@ _NEEDS: Mapping[str, tuple[str, ...]] = {
     "raw": ("evidence",),
     "compare": ("compare",),
 }
-"""What has to be read for a tab."""
+"""The key of what a tab has to read."""
 
 FILES_BESIDE = 110
-"""Cells of an attempt's view from which the files of a diff are listed beside it."""
+"""The width from which the files of a diff are listed beside it."""
 
 LOOK_SECONDS = 0.6
 LINGER = 6
-"""Looks at a transcript after its run has ended: the last lines come with the move of the file."""
+"""How often a transcript is read again after its run ended: the last lines arrive when the file is moved."""
 
 
 class AttemptView(Vertical):
@@ -205,10 +205,10 @@ class AttemptView(Vertical):
         self.raw = RawPane(id="raw")
         self.comparison = ComparisonPane(id="compare")
         self._beside: Attempt | None = None
-        """The attempt that somebody marked to compare with; else it is the one before on the same bead."""
+        """The marked attempt to compare with; if none, the previous one on the same bead."""
         self.current = "evidence"
         self._chosen = False
-        """Somebody chose a tab; before that, what runs opens on its transcript."""
+        """Whether the user chose a tab; before that, a running attempt opens on its transcript."""
         self.project: Project | None = None
         self._subject: AttemptSubject | None = None
         self._asked: set[str] = set()
@@ -219,19 +219,19 @@ class AttemptView(Vertical):
         self._jobs = Jobs(self)
 
     def compose(self) -> ComposeResult:
-        """What it is, where the list is not in view; the tab line; the panes, of which one shows."""
+        """The attempt's title when the list is not in view; the tab line; the panes, of which one shows."""
         yield self.title_line
         yield self.tabs
         yield self.diff_and_files
         yield from (pane for pane in self._panes().values() if pane is not self.diff)
 
     def on_mount(self) -> None:
-        """Only the open tab shows; a live transcript is looked at again and again."""
+        """Show only the open tab; read a live transcript repeatedly."""
         self._show_current()
         self.set_interval(LOOK_SECONDS, self.look)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """Something that was asked for has come."""
+        """A requested result has arrived."""
         event.stop()
         self._jobs.settle(event.worker)
 
@@ -255,7 +255,7 @@ class AttemptView(Vertical):
         """The attempt that is shown."""
         return self._subject
 
-    # --- what it shows ------------------------------------------------------------------------------------
+    # --- contents -----------------------------------------------------------------------------------------
 
     def show(self, project: Project, subject: AttemptSubject | None) -> None:
         """Show an attempt, or a newer state of the one that is shown."""
@@ -265,7 +265,11 @@ class AttemptView(Vertical):
             self._let_go()
         else:
             if subject.attempt != old.attempt or subject.running != old.running:
-                self._asked -= {"evidence", "diff", "compare"}  # what is shown stays until the new state is read
+                self._asked -= {
+                    "evidence",
+                    "diff",
+                    "compare",
+                }  # the old state stays on screen until the new one is read
             if old.running and not subject.running:
                 self._linger = LINGER
             subject = replace(subject, evidence=old.evidence, diff=old.diff, trouble=old.trouble)
@@ -284,7 +288,7 @@ class AttemptView(Vertical):
         self._tail, self._linger = None, 0
 
     def open_tab(self, name: str) -> None:
-        """Open a tab that somebody chose; other attempts are shown in it too."""
+        """Open the tab that the user chose; other attempts are shown in it too."""
         self._chosen = True
         self._open(name)
         self._paint()
@@ -292,18 +296,20 @@ class AttemptView(Vertical):
         self.look()
 
     def _open(self, name: str) -> None:
-        """Show another tab; the focus goes along if it was here."""
+        """Show another tab; the focus follows if it was here."""
         focused = self.screen.focused in self._panes().values()
         self.current = name
         self.diff_and_files.display = name == "diff"
         # a hidden pane takes no focus
         self.pane.display = True
         if focused:
-            self.screen.set_focus(self.pane, scroll_visible=False)  # at once: the next key may be on its way
+            self.screen.set_focus(
+                self.pane, scroll_visible=False
+            )  # at once: the next key may come before the next refresh
         self._show_current()
 
     def turn(self, step: int) -> None:
-        """The next tab, or the one before."""
+        """Go to the next or previous tab."""
         self.open_tab(TABS[(TABS.index(self.current) + step) % len(TABS)])
 
     @on(PaneTabs.Pressed)
@@ -311,10 +317,10 @@ class AttemptView(Vertical):
         event.stop()
         self.open_tab(event.name)
 
-    # --- where the cursor is, for other programs ----------------------------------------------------------
+    # --- the cursor's place, for editor and pager ---------------------------------------------------------
 
     def place(self) -> tuple[Path, int] | None:
-        """The file that the line under the cursor is of, and its number there; None where it is of none."""
+        """The file and line number under the cursor; None if the line belongs to no file."""
         subject, project = self._subject, self.project
         if subject is None or project is None:
             return None
@@ -330,7 +336,7 @@ class AttemptView(Vertical):
         return None
 
     def page(self) -> str:
-        """Show in the pager what the open tab shows; a sentence where that cannot be."""
+        """Show the open tab's content in the pager; an error message if that fails."""
         app: App[object] = self.app
         if self.current == "diff" and self.diff.facts.text:
             return page_text(app, self.diff.facts.text, ".diff")
@@ -339,9 +345,8 @@ class AttemptView(Vertical):
 
     @on(RowList.Selected)
     def _say_file(self, event: RowList.Selected) -> None:
-        """Which file of the diff the cursor is in; the one that was chosen in the list beside it is gone to."""
-        # each of the two follows the other; only the one with the focus leads, else they would answer each other for
-        # ever
+        """Keep the diff and its list of files together: follow the cursor, go to a chosen file."""
+        # each follows the other; only the one with the focus leads, else they would answer each other forever
         if event.rows is self.diff:
             self.say_tabs()
             if self.diff.here is not None and not self.files.has_focus:
@@ -356,7 +361,7 @@ class AttemptView(Vertical):
             self.diff.focus(scroll_visible=False)
 
     def _place_files(self) -> None:
-        """The list of files stands beside the diff where both have room, else above it."""
+        """Put the list of files beside the diff if both have room, else above it."""
         beside = len(self.diff.facts.files) > 1 and self.size.width >= FILES_BESIDE
         self.files.display = beside
         self.diff_and_files.set_class(beside, "-listed")
@@ -374,7 +379,7 @@ class AttemptView(Vertical):
             self.diff.select(f"{event.name}\n0")
 
     def on_resize(self) -> None:
-        """A pane that was hidden may show now."""
+        """Draw a pane that was hidden before."""
         self._place_files()
         self._paint()
         self._ask()
@@ -386,7 +391,7 @@ class AttemptView(Vertical):
         self.say_tabs()
 
     def say_tabs(self) -> None:
-        """Say on the tab line which attempt it is, or that its transcript is followed."""
+        """Show on the tab line which attempt it is, or that its transcript is followed."""
         note = ""
         if self._subject is not None:
             follows = self.current == "transcript" and self.transcript.following and self._subject.running
@@ -399,17 +404,17 @@ class AttemptView(Vertical):
     def _visible(self) -> bool:
         return bool(self.size.width) and self.screen.is_current
 
-    # --- asking -------------------------------------------------------------------------------------------
+    # --- reading ------------------------------------------------------------------------------------------
 
     def _ask(self) -> None:
-        """Ask for what the open tab needs and nobody has asked for yet."""
+        """Request what the open tab needs, unless it was requested already."""
         subject, project = self._subject, self.project
         if subject is None or project is None or not subject.attempt.attempt_id or not self._visible:
             return
         for kind in _NEEDS[self.current]:
             if kind in self._asked:
                 continue
-            # before it is there: news of the attempt come while it is still being read
+            # before it arrives: updates of the attempt come while it is still being read
             self._asked.add(kind)
             failed = partial(self._show_failure, kind)
             attempt = subject.attempt
@@ -424,7 +429,7 @@ class AttemptView(Vertical):
                 self._jobs.start(kind, partial(load_transcript, self._folders()), self._take_transcript, failed)
 
     def _folders(self) -> Sequence[Path]:
-        """Where the transcripts of the attempt may lie."""
+        """The folders where the attempt's transcripts may be."""
         subject, project = self._subject, self.project
         if subject is None or project is None or not subject.attempt.attempt_id:
             return ()
@@ -447,7 +452,7 @@ class AttemptView(Vertical):
             self._paint()
 
     def compare_with(self, attempt: Attempt | None) -> None:
-        """Compare with this attempt from now on; None: with the one before on the same bead."""
+        """Compare with this attempt from now on; None: with the previous one on the same bead."""
         self._beside = attempt
         self._asked.discard("compare")
         self._ask()
@@ -480,7 +485,7 @@ class AttemptView(Vertical):
         self.look()
 
     def look(self) -> None:
-        """Look whether the transcript of a running attempt has grown."""
+        """Check whether the transcript of a running attempt has grown."""
         subject, tail = self._subject, self._tail
         if subject is None or tail is None or self.current != "transcript" or not self._visible:
             return
@@ -495,7 +500,7 @@ class AttemptView(Vertical):
     # --- painting -----------------------------------------------------------------------------------------
 
     def _paint(self) -> None:
-        """Show in the open tab what is known by now, if that is another thing than it shows."""
+        """Show what is known by now in the open tab, if it has changed."""
         self.say_tabs()
         self.title_line.show(self._subject)
         subject = self._subject
@@ -514,7 +519,7 @@ class AttemptView(Vertical):
             self._paint_files(subject, subject.evidence)
 
     def _is_new(self, tab: str, shown: object) -> bool:
-        """Whether a tab shows another thing from now on."""
+        """Whether a tab's content has changed; it is recorded as shown."""
         before = self._painted.get(tab)
         self._painted[tab] = shown
         return before is not shown and before != shown

@@ -1,6 +1,6 @@
 """What feeds the lists of the Loop screen: snapshots give runs and attempts, transcripts the last actions.
 
-Below them `RunTail` says how HELIX's own loop stands, with the end of its log.
+Below them, `RunTail` shows the state of HELIX's own loop and the end of its log.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ INKS = {"active": "running", "died": "error"}
 
 
 class RunTail(LogTail):
-    """A log's end that reads what it shows, in a thread; hidden where no loop of HELIX ever ran.
+    """The end of the loop's log, read in a thread; hidden if no HELIX loop ever ran.
 
-    Of a loop that has ended it says why, and no more.
+    For a loop that has ended it shows only the reason.
     """
 
     def __init__(self, *, id: str | None = None) -> None:
@@ -50,12 +50,12 @@ class RunTail(LogTail):
         self._jobs = Jobs(self)
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A reading has come back."""
+        """A reading has finished."""
         event.stop()
         self._jobs.settle(event.worker)
 
     def show_status_summary(self, status_summary: StatusSummary | None) -> None:
-        """The newest answer of whoever looks after the loop; ask every second, for the log goes on."""
+        """Take the loop's newest state; called every second, because the log grows."""
         if status_summary is not None:
             self._status_summary = status_summary
         run = self._status_summary.run
@@ -63,7 +63,7 @@ class RunTail(LogTail):
         self.set_class(run.condition != "never" or self._status_summary.stoppage is not None, "-said")
         self.set_class(active, "-active")
         log = run.state.log
-        # nobody sees it on another screen, and each reading is of the whole end
+        # not while another screen is shown: each reading takes the whole end again
         if active and log and self.screen.is_current and not self._jobs.busy("log"):
             self._jobs.start("log", partial(_read, Path(log)), self._take, self._show_failure)
         self._show()
@@ -90,19 +90,19 @@ def _read(path: Path) -> tuple[str, ...]:
 
 
 WINDOW = 64 << 10
-"""Bytes before the end of a transcript that are looked at when its run is met."""
+"""How many bytes at the end of a transcript are read at first."""
 
 Seen = Mapping[str, tuple[Action, ...]]
 
 
 class Follower:
-    """Tails of the transcripts of what runs. One thread at a time looks; who asks sees to that."""
+    """Tails of the transcripts of what runs. Only one thread may look at a time; the caller ensures it."""
 
     def __init__(self) -> None:
         self._known: dict[str, tuple[TranscriptTail, ActionLog]] = {}
 
     def look(self, runs: Sequence[Run]) -> Seen:
-        """The last actions of each run, by the key of its row. This reads files: call it from a worker."""
+        """Row key -> the run's last actions. This reads files: call it from a worker."""
         seen: dict[str, tuple[Action, ...]] = {}
         for run in runs:
             if not run.folders:
@@ -116,24 +116,24 @@ class Follower:
             log.take(tail.poll())
             seen[key] = log.last(KEPT)
         for key in self._known.keys() - seen.keys():
-            # runs that have ended: what was read of them is let go
+            # runs that have ended: drop their tails
             del self._known[key]
         return seen
 
 
 LOOK_SECONDS = 0.7
-"""How often transcripts of what runs are looked at, beside every time that the feed says so."""
+"""How often live transcripts are read, in addition to every time the feed reports a change."""
 
 
 TABLE_CELLS = 56
-"""Cells of a list from which its columns are named."""
+"""The width from which the columns have headings."""
 
 MOST_GONE = 3
-"""Workers that are gone and still have a row: a project of a year has dozens of them."""
+"""How many dead workers have a row: a project of a year has dozens of them."""
 
 
 class AttemptStream(RunningPanel):
-    """A running panel that reads what it needs, in threads."""
+    """The list of runs, which reads what it needs in threads."""
 
     def __init__(self, *, most: int | None = 60, id: str | None = None) -> None:
         super().__init__(most=most, id=id)
@@ -146,22 +146,22 @@ class AttemptStream(RunningPanel):
         self._chosen: tuple[str, ...] | None = None
         self._hidden = 0
         self._titles, self._titled = Titles(), (0, 0)
-        """The titles of the list, and of which order and beads they are."""
+        """The list's titles, with the order and beads they were made for."""
         self._seen: Seen = {}
         self._follower = Follower()
         self._jobs = Jobs(self)
         self._timer: Timer | None = None
 
     def on_mount(self) -> None:
-        """Look at transcripts as long as something runs."""
+        """Read transcripts as long as something runs."""
         self._timer = self.set_interval(LOOK_SECONDS, self.look)
 
     def on_resize(self) -> None:
-        """It shows now, or shows more."""
+        """It is visible now, or has more room."""
         self.look()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A look has come back."""
+        """A reading has finished."""
         event.stop()
         self._jobs.settle(event.worker)
 
@@ -187,7 +187,7 @@ class AttemptStream(RunningPanel):
         self._arrange_again()
 
     def _put_in_order(self) -> None:
-        """Attempts that have their own row among the runs are left out below; the order is kept if it can."""
+        """Attempts that have a row among the runs are left out below; the order is kept if possible."""
         snapshot = self._snapshot
         if snapshot is None:
             return
@@ -200,7 +200,7 @@ class AttemptStream(RunningPanel):
         ended = [attempt for attempt in book if attempt.attempt_id not in left_out]
         kept = ended if self._filter is None else list(filter(self._filter.matches, ended))
         self._hidden = len(ended) - len(kept)
-        # the book is in this order already; any other costs 0.2 s for 20,000 attempts, so a thread does it
+        # the book is in this order already; any other takes 0.2 s for 20,000 attempts, so a thread sorts
         if self._sort.name == "time":
             self.order = self._arrange(kept)
         else:
@@ -216,16 +216,16 @@ class AttemptStream(RunningPanel):
 
     @property
     def sort(self) -> tuple[SortKey, bool]:
-        """The order of the list, and whether it is turned round."""
+        """The order of the list, and whether it is reversed."""
         return self._sort, self._turned
 
     def sort_by(self, sort: SortKey, *, turned: bool) -> None:
-        """Another order, from its first end or turned round."""
+        """Set another order, or its reverse."""
         self._sort, self._turned = sort, turned
         self._arrange_again()
 
     def choose_columns(self, names: tuple[str, ...] | None) -> None:
-        """Show these columns; None where the width decides."""
+        """Show these columns; None lets the width decide."""
         if names != self._chosen:
             self._chosen = names
             self._arrange_again()
@@ -244,7 +244,7 @@ class AttemptStream(RunningPanel):
         views = [RunView(run) for run in shown]
         runs = tuple(RunView(view.run, self._seen.get(view.key, ())) for view in views)
         beads = snapshot.queue.beads
-        # sorting all titles is worth it once for an order, not for every tick
+        # sort all titles once per order, not on every tick
         if self._titled != (id(self.order), id(beads)):
             self._titled = (id(self.order), id(beads))
             tried = {attempt.bead_id for attempt in self.order.attempts}
@@ -254,14 +254,14 @@ class AttemptStream(RunningPanel):
         self.caption.show_heads(self._heads)
 
     def _heads(self, width: int) -> list[Span]:
-        """The names of the columns; none over a list too narrow to be read as a table."""
+        """The column headings; none if the list is too narrow to read as a table."""
         board = self.list.board
         return board.heads(width) if board.order.attempts and width >= TABLE_CELLS else []
 
     def _shown_runs(self) -> tuple[list[Run], int]:
-        """What has a row among the runs: all that live, the newest that are gone; and how many more are gone.
+        """The runs with a row: all live ones and the newest dead ones; and how many more are dead.
 
-        A filter shows all that pass it, and *needs me* lists every one.
+        A filter shows all that pass it, and *Needs me* lists every one.
         """
         runs = self._snapshot.runs if self._snapshot is not None else ()
         if self._filter is not None:
@@ -272,7 +272,7 @@ class AttemptStream(RunningPanel):
     # --- transcripts --------------------------------------------------------------------------------------
 
     def look(self) -> None:
-        """Look at the transcripts of what runs, unless nobody sees it or a look is under way."""
+        """Read the live transcripts, unless the list is not visible or a reading is in progress."""
         runs = [run for run in self._snapshot.runs if run.live] if self._snapshot is not None else []
         if runs and self.size.width and self.screen.is_current and not self._jobs.busy("actions"):
             self._jobs.start("actions", lambda: self._follower.look(runs), self._take, self._show_failure)

@@ -1,4 +1,4 @@
-"""What the console can do to a loop. Each action is a command that is shown first, and runs in a worker."""
+"""What the console can do to a loop. Each action is a command that is shown first and runs in a worker thread."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ENDINGS = {
 
 
 class LoopHost(Protocol):
-    """What the loop controls asks of the app."""
+    """What the loop controls need from the app."""
 
     snapshot: Snapshot
 
@@ -73,7 +73,7 @@ class LoopHost(Protocol):
 
 
 class LoopControls:
-    """What can be done to the loop of one project."""
+    """The actions on the loop of one project."""
 
     def __init__(self, host: LoopHost, *, own: Sequence[str], ddx: str | None, read_only: bool) -> None:
         self._host = host
@@ -81,7 +81,7 @@ class LoopControls:
         self._ddx = ddx
         self.read_only = read_only
         self.level: Level | None = None
-        """The autonomy that was chosen in this console; None: what the environment or the settings say."""
+        """The autonomy chosen in this console; None: that of the environment or the settings."""
         self._carried: list[tuple[str, subprocess.Popen[bytes]]] = []
 
     # --- commands -----------------------------------------------------------------------------------------
@@ -95,24 +95,24 @@ class LoopControls:
 
     @property
     def autonomy(self) -> Level:
-        """How far the next loop goes by itself."""
+        """The autonomy of the next loop."""
         if self.level is not None:
             return self.level
         return level_of(environment_options(os.environ).get("autonomy", "") or load_settings().autonomy) or DEFAULT
 
     def next_autonomy(self) -> None:
-        """Choose the next level for the loop that is started next: low, medium, high, low …"""
+        """Switch the next loop's autonomy: low, medium, high, low …"""
         self.level = LEVELS[(LEVELS.index(self.autonomy) + 1) % len(LEVELS)]
         self._host.say(f"the next loop starts at autonomy {self.level}: {SHORT[self.level]}")
 
     @property
     def dialect(self) -> Dialect:
-        """What the installed ddx does, for words that are shown before it is asked."""
+        """The installed ddx's capabilities, for texts that are shown before it runs."""
         return dialect_or_family(self._host.snapshot.dialect, self._host.snapshot.queue)
 
     @property
     def one_bead_effects(self) -> str:
-        """What carrying one bead through by hand does, and what it leaves to somebody else."""
+        """What running one bead by hand does, and what only the loop does."""
         left = undone(self.dialect)
         if left:
             return "; ".join(left) + "."
@@ -131,13 +131,13 @@ class LoopControls:
 
     @property
     def who(self) -> AgentChoice:
-        """Who is to do the work, as the environment and the settings say."""
+        """The agent and model given by the environment and the settings."""
         settings = load_settings()
         return chosen(os.environ, set_agent=settings.agent, set_model=settings.model)
 
     def one_bead_words(self, bead_id: str, who: AgentChoice | None = None) -> tuple[str, ...]:
-        """The command that carries one bead through, by whom the project says or by somebody else; empty where this
-        ddx has none.
+        """The command that runs one bead, with the project's agent or another one; empty if this ddx has
+        none.
         """
         verb = self.dialect.verbs.get("one_bead")
         if verb is None:
@@ -166,11 +166,11 @@ class LoopControls:
         self._request("pause", "the loop pauses after the current bead")
 
     def resume(self) -> None:
-        """Take a pause or a stop back."""
+        """Cancel a requested pause or stop."""
         self._request("", "the loop keeps running")
 
     def stop(self, *, now: bool) -> None:
-        """End the loop: after the current bead, or at once with the attempt that runs."""
+        """End the loop: after the current bead, or at once with the running attempt."""
         project, said = self._host.snapshot.project, self._interrupted
 
         def work() -> str:
@@ -181,7 +181,7 @@ class LoopControls:
         self._do("stop", work)
 
     def stop_by(self, means: StopMeans) -> None:
-        """Stop a worker that somebody else started, by a command of ddx or by a signal."""
+        """Stop a worker that was started elsewhere, with a ddx command or a signal."""
         if means.kind == "signal":
             self._interrupt(means.pid)
             return
@@ -194,7 +194,7 @@ class LoopControls:
         self._do("stop", work)
 
     def set_budget(self, span: BudgetSpan, text: str) -> None:
-        """Keep what a run or a day may cost; a run that is under way looks at it before its next bead."""
+        """Store the budget of a run or a day; an active run reads it before its next bead."""
         try:
             limits = parse_limits(text)
         except ValueError as error:
@@ -221,11 +221,11 @@ class LoopControls:
         self._do("interrupt", work)
 
     def run_one(self, bead_id: str) -> None:
-        """Carry one chosen bead through, in the background."""
+        """Run one chosen bead, in the background."""
         self.run_beads([bead_id])
 
     def run_beads(self, bead_ids: Sequence[str], who: AgentChoice | None = None) -> None:
-        """Carry some beads through, one after the other, in the background."""
+        """Run some beads, one after the other, in the background."""
         delegate = Delegate(self._host.snapshot.project, self._ddx)
 
         def work() -> str:
@@ -245,7 +245,7 @@ class LoopControls:
         self._do("one-bead", work)
 
     def command_words(self, name: str, words: Sequence[str]) -> tuple[str, ...]:
-        """One of HELIX's commands on this project; what a person wrote stands last, as it is."""
+        """One of HELIX's commands on this project; the user's text comes last, unchanged."""
         root = os.fspath(self._host.snapshot.project.root)
         chosen = ("--ddx", self._ddx) if self._ddx else ()
         return (*self._own, name, "-C", root, *chosen, *words)
@@ -254,7 +254,7 @@ class LoopControls:
         """Run one of HELIX's commands in the background.
 
         Args:
-            began: told, on the console's thread, the file that it writes to.
+            began: called, on the console's thread, with the file that it writes to.
         """
         command = self.command_words(name, words)
         delegate = Delegate(self._host.snapshot.project, self._ddx)
@@ -270,7 +270,7 @@ class LoopControls:
     def _begin(
         self, command: Sequence[str], delegate: Delegate, kind: str, shown: str, after: str
     ) -> tuple[subprocess.Popen[bytes], Path]:
-        """Start a program that goes on without the console, and say when it has ended."""
+        """Start a program that does not depend on the console, and report when it has ended."""
         stamp = format_instant(now_ns()).replace(":", "").replace("-", "")
         out = logs_folder(delegate.project) / f"{kind}-{stamp}.out"
         with open(out, "wb") as log:
@@ -281,26 +281,26 @@ class LoopControls:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                # of its own, so that it outlives the console's terminal and can be ended as one with its agent
+                # its own session, so that it outlives the console's terminal and can be ended together with its agent
                 start_new_session=True,
             )
         self._carried.append((shown, process))
         logs.logger("loop").info("%s: started in the background as %d", logs.masked(command), process.pid)
-        # nothing waits for this thread: whoever leaves the console leaves it at work
+        # nothing waits for this thread: the program keeps running when the user quits
         threading.Thread(target=self._await, args=(process, shown, after), daemon=True).start()
         return process, out
 
     def _await(self, process: subprocess.Popen[bytes], shown: str, after: str) -> None:
         code = process.wait()
         said = f"{shown} has ended (exit {code}); {after}"
-        # this thread may outlive the console, which then has nobody to tell
+        # this thread may outlive the console
         if not self._host.is_running:
             return
-        with contextlib.suppress(RuntimeError):  # it was left at this moment
+        with contextlib.suppress(RuntimeError):  # the console quit at this moment
             self._host.call_from_thread(self._host.say, clean_line(said, 400))
 
     def at_work(self) -> list[str]:
-        """What goes on without the console, one line each, with what to do about it."""
+        """What keeps running without the console, one line each, with how to end it."""
         found = [
             f"{shown} keeps running (pid {process.pid}); `pkill -s {process.pid}` ends it with its agent"
             for shown, process in self._carried
@@ -315,7 +315,7 @@ class LoopControls:
         return found
 
     def answer(self, question_id: str, text: str) -> None:
-        """Answer what HELIX asks."""
+        """Answer one of HELIX's questions."""
 
         def work() -> str:
             curator = self._curator()
@@ -325,7 +325,7 @@ class LoopControls:
         self._do("answer", work)
 
     def decide(self, bead_id: str, text: str) -> None:
-        """Decide on an escalation, which closes it."""
+        """Decide an escalation, which closes its bead."""
 
         def work() -> str:
             decide_escalation(self._curator(), bead_id, text)

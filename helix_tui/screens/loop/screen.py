@@ -68,12 +68,12 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.filter = AttemptFilter("")
         self._marked = ""
         self._searched: RowList | None = None
-        """The pane that the prompt searches in; None where it filters the list."""
+        """The pane that the prompt searches; None if it filters the list."""
         self._wanted = ""
         self._rest: Timer | None = None
 
     def compose_body(self) -> ComposeResult:
-        """The stream on the left, the attempt on the right; below, what HELIX's own loop says."""
+        """The stream on the left, the attempt on the right; below, HELIX's own loop."""
         with Container(id="loop-panes"):
             yield self.stream
             yield self.view
@@ -81,7 +81,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         yield self.tail
 
     def on_mount(self) -> None:
-        """Take the columns and the order that were kept."""
+        """Apply the saved columns and order."""
         super().on_mount()
         self.columns_changed()
         name, turned = self.console.kept.order(self.NAME)
@@ -90,7 +90,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
     # --- news ---------------------------------------------------------------------------------------------
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """Rows, the attempt, or the words in their place."""
+        """Show rows and attempt, or the text in their place."""
         self._say_state(snapshot)
         self.stream.show_snapshot(snapshot, change, self.console.now())
         if self._wanted and self.list.select(self._wanted):
@@ -100,7 +100,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.tail.show_status_summary(self.console.status_summary)
 
     def tick(self) -> None:
-        """Time goes on."""
+        """Refresh the ages."""
         super().tick()
         self.stream.tick(self.console.now())
         self.tail.show_status_summary(self.console.status_summary)
@@ -120,7 +120,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
 
     @on(RowList.Selected)
     def follow_with_attempt(self, event: RowList.Selected) -> None:
-        """The attempt follows when the cursor rests."""
+        """Show the attempt when the cursor rests."""
         if event.rows is self.list:
             if self._rest is not None:
                 self._rest.stop()
@@ -137,7 +137,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         return (bead_id,) if bead_id else ()
 
     def subject(self) -> AttemptSubject | None:
-        """The run or attempt under the cursor with everything around it that is known without reading."""
+        """The run or attempt under the cursor, with everything about it that is known without reading files."""
         snapshot, now = self.console.snapshot, self.console.now()
         view, attempt = self.list.selected_run, self.list.selected_attempt
         run = view.run if view is not None else None
@@ -150,18 +150,18 @@ class LoopScreen(BeadKeys, FilteringScreen):
         return AttemptSubject(attempt, run, snapshot.queue.beads, siblings, reading, now=now)
 
     def show_attempt(self, attempt_id: str, tab: str = "") -> bool:
-        """Put the cursor on an attempt; False where there is none (yet): it is selected when it comes.
+        """Put the cursor on an attempt; False if it is not there yet: it is selected when it appears.
 
         Args:
-            tab: in which it is shown; empty for the one that is open.
+            tab: the tab to show it in; empty for the open one.
         """
         if tab:
             self.view.open_tab(tab)
-        # a filter that hides it gives way
+        # drop a filter that hides it
         if not self.list.select(attempt_id) and self.filter.text:
             self.filter_with("")
         if self.list.select(attempt_id):
-            # else the next attempt that begins would take the cursor along
+            # else the next attempt that begins would move the cursor
             self.list.follow_no_more()
             self._open()
             return True
@@ -175,7 +175,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self._open()
 
     def _open(self) -> None:
-        """Into the attempt; over the list where there is no room beside it."""
+        """Go to the attempt; it covers the list if there is no room beside it."""
         if self._is_narrow:
             self.add_class("-reading")
             self.call_after_refresh(self._show_and_focus)
@@ -183,29 +183,29 @@ class LoopScreen(BeadKeys, FilteringScreen):
             self._show_and_focus()
 
     def _show_and_focus(self) -> None:
-        # also where it has no size yet: over the list it gets one after this
+        # even without a size yet: it gets one when it covers the list
         self.view.show(self.console.snapshot.project, self.subject())
         self.view.pane.focus(scroll_visible=False)
 
     @on(EvidencePane.Followed)
     def follow_line(self, event: EvidencePane.Followed) -> None:
-        """A line of the evidence leads to its bead, or to another attempt on it."""
+        """Open the bead or the other attempt that a line of the evidence leads to."""
         if event.kind == "bead":
             self.console.go_to_bead(event.name)
         elif event.kind == "attempt":
             self.show_attempt(event.name)
 
     def on_resize(self) -> None:
-        """Whoever reads an attempt goes on reading it where list and attempt no longer fit side by side."""
+        """Keep the attempt in view for a reader when list and attempt no longer fit side by side."""
         if self._is_narrow:
             self.set_class(not self.in_list, "-reading")
-        else:  # not before the new layout holds: a pane that is hidden for a moment loses the focus
+        else:  # only after the new layout applies: a pane that is hidden for a moment loses the focus
             self.call_after_refresh(self.remove_class, "-reading")
         self.call_after_refresh(self._show_attempt)
 
     @property
     def _is_narrow(self) -> bool:
-        """Whether an attempt opens over the list."""
+        """Whether the attempt covers the list when opened."""
         return f"-{self.breakpoint}" in NARROW
 
     # --- keys ---------------------------------------------------------------------------------------------
@@ -215,12 +215,12 @@ class LoopScreen(BeadKeys, FilteringScreen):
         return [pane for pane in (self.list, self.view.pane, self.view.files) if pane.size.width]
 
     def on_descendant_focus(self) -> None:
-        """Whoever reads an attempt keeps it, even if the list follows what is new."""
+        """Keep the attempt that is being read, even if the list follows the newest."""
         self.list.held = not self.in_list
         self._say_keys()
 
     def _say_keys(self) -> None:
-        """The footer tells the keys of the pane."""
+        """The footer shows the keys of the focused pane."""
         if self.prompt is None:
             follows = "move.follow" if self.focused is self.view.transcript else "pane.zoom"
             reading = (*self.READING_FOOTER[:3], follows, *self.READING_FOOTER[3:])
@@ -242,7 +242,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
             self.filter_with("")
 
     def action_sort(self) -> None:
-        """Choose the order of the list; the one in force once more turns it round."""
+        """Choose the order of the list; choosing the present one reverses it."""
         now, turned = self.stream.sort
         choices = []
         for sort in SORTS.values():
@@ -252,7 +252,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.console.push_screen(ChoiceSheet("order of the attempts", choices))
 
     def _sort_by(self, sort: SortKey) -> None:
-        """Sort, and keep the order for the next start; the one in force is turned round."""
+        """Sort, and keep the order for the next start; the present order is reversed."""
         now, turned = self.stream.sort
         self.stream.sort_by(sort, turned=sort is now and not turned)
         self.console.kept.choose_order(self.NAME, sort.name, turned=self.stream.sort[1])
@@ -263,7 +263,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.stream.choose_columns(self.chosen_columns)
 
     async def action_fold(self) -> None:
-        """Fold what the cursor is in; else back to the list."""
+        """Fold the block under the cursor; else go back to the list."""
         pane = self.focused
         if self.in_list:
             self.list.fold()
@@ -273,7 +273,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
             await self.action_back()
 
     def action_unfold(self) -> None:
-        """Unfold what is under the cursor; from the list, into the attempt."""
+        """Unfold the block under the cursor; from the list, go to the attempt."""
         pane = self.focused
         if self.in_list and self.list.unfold():
             return
@@ -289,7 +289,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.view.turn(1)
 
     def action_previous_tab(self) -> None:
-        """The tab before."""
+        """The previous tab."""
         self.view.turn(-1)
 
     def action_next_part(self) -> None:
@@ -297,7 +297,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self._to_part(1)
 
     def action_previous_part(self) -> None:
-        """The one before."""
+        """The previous one."""
         self._to_part(-1)
 
     def _to_part(self, step: int) -> None:
@@ -306,7 +306,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
             (pane.action_next_part if step > 0 else pane.action_previous_part)()
 
     def action_follow(self) -> None:
-        """Stay with what is new (top of the list, end of a transcript), or with what is under the cursor."""
+        """Follow the newest (top of the list, end of a transcript), or stay at the cursor."""
         transcript = self.view.transcript
         if self.focused is transcript:
             transcript.follow(not transcript.following)
@@ -316,7 +316,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
             self.stream.say_caption()
 
     def action_mark(self) -> None:
-        """Mark the attempt under the cursor: others are compared with it; once more takes the mark away."""
+        """Mark the attempt under the cursor to compare others with it; again, to unmark it."""
         attempt = self.list.selected_attempt
         if not self.in_list or attempt is None:
             return
@@ -325,7 +325,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.view.compare_with(attempt if self._marked else None)
 
     def action_open_editor(self) -> None:
-        """The file of the line that is read, at it, in the user's editor; else what the attempt changed first."""
+        """Open the file at the line under the cursor in the editor; else the attempt's first change."""
         reads = self.view.size.width and (not self.in_list or self.view.current == "diff")
         place = self.view.place() if reads else None
         if place is None:
@@ -335,7 +335,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
             self.console.say(said, "warning")
 
     def action_page(self) -> None:
-        """What the open tab shows, in the user's pager."""
+        """Show the open tab in the pager."""
         if said := self.view.page():
             self.console.say(said, "warning")
 
@@ -349,24 +349,24 @@ class LoopScreen(BeadKeys, FilteringScreen):
     # --- search in a pane ---------------------------------------------------------------------------------
 
     async def action_filter(self) -> None:
-        """In the list, filter; in a pane, search in what it shows, folds included."""
+        """In the list, filter; in a pane, search its text, folded parts included."""
         self._searched = None if self.in_list else self.view.pane
         await super().action_filter()
 
     async def on_prompt_done(self, event: Prompt.Done) -> None:
-        """A search that is kept stays lit, and n and N step on in it."""
+        """An accepted search stays highlighted, and n and N step through it."""
         pane, ours = self._searched, event.prompt is self.prompt
         await super().on_prompt_done(event)
         if pane is not None and ours:
             pane.focus(scroll_visible=False)
 
     def _search(self, text: str) -> None:
-        """Light up a text in the pane and go to its first place from the cursor on."""
+        """Highlight a text in the pane and go to its first match from the cursor on."""
         pane = self._searched
         if pane is None:
             return
         words = text.strip()
-        # what is folded has no row in which it could be found
+        # folded text has no row in which it could be found
         if words and isinstance(pane, FoldPane | TranscriptPane):
             pane.unfold_matches(words)
         pane.mark_matches(re.compile(re.escape(words), re.IGNORECASE) if words else None)
@@ -377,7 +377,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         pattern, source = self._searched.pattern if self._searched is not None else None, self.view.pane.source
         if pattern is None:
             return ""
-        # counted again with every key that is typed, so with a bound
+        # counted again on every key, so with a limit
         count = sum(pattern.search(source.text(index)) is not None for index in range(min(len(source), 20_000)))
         return f"{counted(count, 'line')}; n N step"
 
@@ -399,13 +399,13 @@ class LoopScreen(BeadKeys, FilteringScreen):
         ]
 
     def filter_problem(self, text: str) -> str:
-        """A field that attempts do not have."""
+        """The problem with a filter: a field that attempts do not have."""
         if self._searched is not None:
             return ""
         return AttemptFilter(text).problem
 
     def filter_with(self, text: str) -> None:
-        """Show what passes; of a search, what it finds."""
+        """Show what passes; in a search, what it finds."""
         if self._searched is not None:
             self._search(text)
             return
@@ -416,24 +416,24 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self._show_attempt()
 
     def has_matches(self) -> bool:
-        """Whether any attempt is left."""
+        """Whether any attempt passes."""
         if self._searched is not None:
             return True
         return bool(self.stream.order.attempts or self.list.board.runs)
 
     def filter_count(self) -> str:
-        """Attempts that pass, of all; of a search, the lines that it finds."""
+        """Attempts that pass, of all; in a search, the matching lines."""
         if self._searched is not None and self.prompt is not None:
             return self._matches()
         book = self.console.snapshot.attempts
         among_runs = sum(book.get(view.run.attempt_id or "") is not None for view in self.list.board.runs)
-        # attempts that still run have their row above: they count, as `attempts` counts them
+        # running attempts have their row above: they count, as in `attempts`
         shown = len(self.stream.order.attempts) + among_runs
         return f"{shown:,} of {len(book):,}" if shown < len(book) else f"{shown:,}"
 
 
 def _attempt_of_run(run: Run, snapshot: Snapshot) -> Attempt:
-    """An attempt of which nothing but its run is known."""
+    """An attempt of which only the run is known."""
     attempt_id = run.attempt_id or ""
     bundle = snapshot.project.ddx_dir / "executions" / attempt_id if attempt_id else None
     return Attempt(
@@ -442,7 +442,7 @@ def _attempt_of_run(run: Run, snapshot: Snapshot) -> Attempt:
 
 
 def _empty_state(snapshot: Snapshot) -> list[Line]:
-    """What stands in place of the list: why there is no attempt, and what makes one."""
+    """The text in place of the list: why there is no attempt, and how to make one."""
     said = empty_state(snapshot)
     if said is not None and snapshot.condition != "empty":
         return said

@@ -1,6 +1,6 @@
-"""Sheets of the loop: what comes next and why; how the loop stands, what can be done to it, the end of its log.
+"""Sheets of the loop: the next action and why; the loop's state, its actions, the end of its log.
 
-HELIX's commands are here by name: the palette and ``:`` offer each, and one that needs words asks for them first.
+HELIX's commands are here by name: the palette and ``:`` offer each, and one that needs arguments asks first.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from helix_tui.screens.base import Console
 
 INKS = {"BUILD": "success bold", "WAIT": "waiting bold", "GUIDANCE": "attention bold", "STOP": "muted bold"}
-"""Ink of a NEXT_ACTION; the planning ones are plain."""
+"""Colour of a NEXT_ACTION; planning ones have none."""
 
 WHO = {
     "facts": "Decided from the queue, no model asked",
@@ -62,7 +62,7 @@ WHO = {
 NEVER = "No HELIX loop has run here yet: s starts one"
 
 MOST_ALIKE = 5
-"""Reasons of one kind that `>` names."""
+"""How many reasons of one kind `>` lists."""
 
 LOG_LINES = 200
 LOG_BYTES = 256 << 10
@@ -70,7 +70,7 @@ LOOK_EVERY = 1.0
 
 
 class NextSheet(Sheet):
-    """NEXT_ACTION with its reasons, what carries it out, and what would change it."""
+    """NEXT_ACTION with its reasons, the command for it, and what would change it."""
 
     FOOTER: ClassVar[tuple[str, ...]] = ("go.open", "copy.id=copy command", "go.back")
 
@@ -78,17 +78,17 @@ class NextSheet(Sheet):
         super().__init__("next action")
         self.status_summary = StatusSummary()
         self._since: tuple[AttemptBook | None, SinceLanding] = (None, SinceLanding())
-        """The attempts that were looked through last, and what was found: 20,000 are not looked through each second."""
+        """The attempts scanned last, and the result: 20,000 attempts are not scanned every second."""
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """The newest answer."""
         self.tick()
 
     def tick(self) -> None:
-        """The answer may be another one."""
+        """The answer may have changed."""
         status_summary = self.console.status_summary
         if status_summary is not None and (
-            # the time until the next bead may be tried goes on without a new answer
+            # the time until the next bead may be tried changes without a new answer
             status_summary is not self.status_summary or status_summary.verdict.next_eligible
         ):
             self.status_summary = status_summary
@@ -122,7 +122,7 @@ class NextSheet(Sheet):
             self._reasons(page, verdict.notes, "muted")
 
     def _since_landing(self, page: Page) -> None:
-        """Why nothing has landed lately."""
+        """How attempts have ended since the last landing."""
         snapshot = self.console.snapshot
         if not len(snapshot.attempts):
             return
@@ -142,7 +142,7 @@ class NextSheet(Sheet):
             page.paragraph([(f"{name:<8}", "muted"), (clean_line(words, 1_000), "text")], 8)
 
     def _reasons(self, page: Page, reasons: Iterable[VerdictReason], ink: str) -> None:
-        """Each reason; of many alike the first few, and how many more there are."""
+        """Each reason; of many similar ones the first few, and how many more."""
         beads, alike = self.console.snapshot.queue.beads, Counter[str]()
         for number, reason in enumerate(reasons):
             alike[reason.code] += 1
@@ -158,7 +158,7 @@ class NextSheet(Sheet):
 
     @on(RowList.Opened)
     def go_there(self, event: RowList.Opened) -> None:
-        """To the first bead that a reason names."""
+        """Go to the first bead that a reason names."""
         event.stop()
         if event.key.startswith("bead:"):
             bead_id = event.key.split(":", 3)[3]
@@ -218,29 +218,29 @@ def _title(bead_id: str, snapshot: Snapshot) -> str:
 
 
 class StartSheet(ChoiceSheet):
-    """A start, asked about: what it would run and cost."""
+    """Asks before a start: shows what it would run and cost."""
 
     def __init__(self, start: Choice, write: Callable[[Page], None]) -> None:
         super().__init__("start the loop? It spends money", [start])
         self._write = write
 
     def on_mount(self) -> None:
-        """The estimate may come later."""
+        """Show the estimate once it is ready."""
         super().on_mount()
         self.set_interval(LOOK_EVERY, self.rewrite)
 
     def write(self, page: Page) -> None:
-        """What it would do, then yes."""
+        """What it would do, then the choice."""
         self._write(page)
         page.blank()
         super().write(page)
 
 
 class LoopSheet(ChoiceSheet):
-    """The loop: how it stands, what can be done to it, and the end of its log."""
+    """The loop: its state, its actions, and the end of its log."""
 
     def __init__(self, bead_id: str) -> None:
-        """``bead_id``: the bead under the cursor, that can be carried through alone; may be empty."""
+        """``bead_id``: the bead under the cursor, which can be run alone; may be empty."""
         super().__init__("loop", ())
         self.status_summary = StatusSummary()
         self._bead_id = bead_id
@@ -249,7 +249,7 @@ class LoopSheet(ChoiceSheet):
 
     @property
     def loop_controls(self) -> LoopControls:
-        """What can be done."""
+        """The actions."""
         return self.console.loop_controls
 
     def on_mount(self) -> None:
@@ -258,12 +258,12 @@ class LoopSheet(ChoiceSheet):
         self.set_interval(LOOK_EVERY, self._look)
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """How it stands now."""
+        """Show its present state."""
         self.tick()
         self._foresee()
 
     def tick(self) -> None:
-        """The loop may have gone on."""
+        """The loop may have progressed."""
         status_summary = self.console.status_summary
         if not self.choices or (status_summary is not None and status_summary is not self.status_summary):
             self.status_summary = status_summary or self.status_summary
@@ -273,18 +273,18 @@ class LoopSheet(ChoiceSheet):
             self._look()
 
     def _workers(self) -> Iterable[Run]:
-        """Workers that HELIX's loop did not start."""
-        # the loop itself, and the ddx that it has started: both are stopped by the loop's own keys
+        """Workers not started by HELIX's loop."""
+        # the loop itself and the ddx that it started are stopped with the loop's own keys
         holder, pending = self.status_summary.run.holder, self.status_summary.run.state.pending.get("pid")
         ours = {holder.pid if holder is not None else 0, pending}
         return (run for run in self.console.snapshot.runs if run.live and run.pid not in ours)
 
     def _stops(self, off: str) -> Iterable[Choice]:
-        """What can stop workers that somebody else started, the softest means first."""
+        """Ways to stop workers that were started elsewhere, the gentlest first."""
         snapshot, offered = self.console.snapshot, set()
         for run in self._workers():
             for means in ways_to_stop(run, snapshot.queue, self.loop_controls.dialect, here=machine_name()):
-                # several workers may be stopped by the same means: it is offered once
+                # one way may stop several workers: it is offered once
                 if means.kind == "hold" and "hold" not in offered:
                     yield Choice("h", "h", means.name, means.effect, partial(self._hold, means.beads), off)
                 elif means.kind != "hold" and means.name not in offered:
@@ -293,7 +293,7 @@ class LoopSheet(ChoiceSheet):
                 offered |= {means.name, means.kind} if means.kind == "hold" else {means.name}
 
     def _hold(self, beads: Sequence[str]) -> None:
-        """Keep beads from workers, after a preview; one undo allows them again."""
+        """Keep beads from workers, after a preview; one undo releases them."""
         if beads:
             title = f"hold {counted(len(beads), 'bead')}, so that workers end after the current bead"
             self.console.push_screen(PreviewSheet(request_for([eligible(each, False) for each in beads], title)))
@@ -368,7 +368,7 @@ class LoopSheet(ChoiceSheet):
     # --- what starting would cost -------------------------------------------------------------------------
 
     def _ask_to_start(self) -> None:
-        """Starting costs money: say how much, and ask."""
+        """Starting costs money: show how much, and ask."""
         start = Choice("y", "y", "start", "esc leaves it", self.loop_controls.start)
         self.console.push_screen(StartSheet(start, self._write_start))
 
@@ -397,7 +397,7 @@ class LoopSheet(ChoiceSheet):
         console.push_screen(ChoiceSheet("budget", choices))
 
     def _foresee(self) -> None:
-        """Estimate, in a thread, what the ready beads would cost; again where there are other ones."""
+        """Estimate, in a thread, what the ready beads would cost; again when they change."""
         snapshot, who = self.console.snapshot, self.loop_controls.who
         ready = self._counts.for_workers
         asked = (snapshot.attempts, ready, who)
@@ -411,18 +411,18 @@ class LoopSheet(ChoiceSheet):
 
     def _estimate(self, asked: tuple[AttemptBook, tuple[str, ...], AgentChoice]) -> None:
         book, ready, who = asked
-        # for one bead at least: an estimate of none says nothing
+        # for at least one bead: an estimate for none is meaningless
         each, whole = (estimate(book, n, harness=who.harness, model=who.model) for n in (1, max(1, len(ready))))
         self.app.call_from_thread(self._take_forecast, StartForecast(asked, ready, each, whole))
 
     def _take_forecast(self, forecast: StartForecast) -> None:
-        # else another queue or another agent has been asked about meanwhile
+        # else the queue or the agent has changed meanwhile
         if forecast.asked == self.forecast.asked:
             self.forecast = forecast
             self.rewrite()
 
     def _write_start(self, page: Page) -> None:
-        """What a start would run, who would work, on what, for how much."""
+        """What a start would run, with which agent, on which beads, at what cost."""
         snapshot, who, forecast = self.console.snapshot, self.loop_controls.who, self.forecast
         rows = [("command", shlex.join(self.loop_controls.start_words))]
         agent = " · ".join(filter(None, (who.harness, who.model, who.effort)))
@@ -446,7 +446,7 @@ class LoopSheet(ChoiceSheet):
         return f"{count}: {first}{more}; then any bead that these make ready{waits}"
 
     def _why_not_executable(self) -> str:
-        """Why the bead is not to be executed now; empty where it may be."""
+        """Why the bead cannot be run now; empty if it can."""
         queue = self.console.snapshot.queue
         if not self.loop_controls.one_bead_words(self._bead_id):
             return "this ddx has no command that executes one bead"
@@ -458,8 +458,8 @@ class LoopSheet(ChoiceSheet):
         return "a worker is running this bead" if queue.state(bead.id) in ("running", "claimed") else ""
 
     def _confirm_one_bead(self) -> None:
-        """Carry the bead through; where that would land a change that is kept aside, only after a yes."""
-        if unfit := self._why_not_executable():  # since the sheet was drawn
+        """Run the bead; if that would land a kept change, only after confirmation."""
+        if unfit := self._why_not_executable():  # it may have changed since the sheet was drawn
             self.console.say(unfit, "warning")
             return
         carry_through(self.console, [self._bead_id], partial(self.loop_controls.run_one, self._bead_id))
@@ -488,7 +488,7 @@ class LoopSheet(ChoiceSheet):
             command = shlex.join(self.loop_controls.one_bead_words(self._bead_id))
             page.paragraph([("o  ", "running"), (command, "muted")], 3)
             page.paragraph([("   ", "muted"), (self.loop_controls.one_bead_effects, "muted")], 3)
-            # ddx of August lands what is kept before it attempts a bead anew: that has to be known before o is pressed
+            # August's ddx lands a kept change before it attempts a bead afresh: say so before o is pressed
             for kept in kept_changes(self.console, [self._bead_id]):
                 said = (
                     f"The change of attempt {clean_line(kept.attempt_id, 40)} is kept aside "
@@ -508,7 +508,7 @@ OUTPUT_LOOK_EVERY = 0.5
 
 
 class OutputSheet(Sheet):
-    """What a command has printed so far; it goes on without the sheet."""
+    """What a command has printed so far; it continues without the sheet."""
 
     FOOTER = ("go.back",)
 
@@ -535,7 +535,7 @@ class OutputSheet(Sheet):
         self.rewrite()
 
     def write(self, page: Page) -> None:
-        """The lines as they are."""
+        """The lines, unchanged."""
         if not any(self._lines):
             page.paragraph([("nothing printed yet", "muted")])
         for line in self._lines if any(self._lines) else ():
@@ -543,7 +543,7 @@ class OutputSheet(Sheet):
 
 
 def helix_commands(console: Console) -> Iterable[tuple[str, str, Callable[[], object]]]:
-    """Every command that the console has no other place for: name, help, what it does."""
+    """Every command that has no other place in the console: name, help, action."""
     for name, row in ROWS.items():
         if row.asks is not None:
             yield PREFIX + name, row.summary, partial(_begin, console, name)
@@ -559,7 +559,7 @@ def _begin(console: Console, name: str) -> None:
 
 
 def _budget_problem(text: str) -> str:
-    """Why a text is no budget; empty where it is one."""
+    """Why a text is not a valid budget; empty if it is."""
     try:
         parse_limits(text)
     except ValueError as error:
@@ -569,7 +569,7 @@ def _budget_problem(text: str) -> str:
 
 def _run_with(console: Console, name: str, text: str) -> None:
     if ROWS[name].asks in ONE_TEXT:
-        # what a person writes may begin with a dash, and is no option then
+        # the user's text may begin with a dash and is not an option then
         words = ["--", text] if text else []
     else:
         try:

@@ -1,1 +1,1 @@
-"""What the Memory screen is made of: the open memory behind it, what it lists, what it changes."""
+"""The Memory screen: the open memory behind it, its lists, its changes."""

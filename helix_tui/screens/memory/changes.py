@@ -1,4 +1,4 @@
-"""What can be done on the Memory screen, corrections of a memory among it.
+"""The actions of the Memory screen, including corrections of a memory.
 
 Each change is shown in words on a sheet first, done in a thread, and undone by ``u``.
 """
@@ -29,7 +29,7 @@ from helix_tui.widgets.form import FormField, Page
 
 
 class MemoryAction(Struct, frozen=True):
-    """One thing that can be done."""
+    """One action."""
 
     key: str
     text: str
@@ -38,7 +38,7 @@ class MemoryAction(Struct, frozen=True):
 
 
 class MemoryActionSheet(Sheet):
-    """What can be done; enter chooses, esc leaves."""
+    """The actions; enter chooses, esc cancels."""
 
     FOOTER = ("go.open=choose", "go.back=cancel")
 
@@ -47,14 +47,14 @@ class MemoryActionSheet(Sheet):
         self.choices = tuple(choices)
 
     def write(self, page: Page) -> None:
-        """One line a choice."""
+        """One line per choice."""
         for choice in self.choices:
             ink = "muted" if choice.why_not else "text"
             page.line([(f" {choice.text}", ink)], [(choice.why_not, "muted")], key=choice.key)
 
     @on(RowList.Opened)
     def choose(self, event: RowList.Opened) -> None:
-        """Tell which."""
+        """Report the choice."""
         event.stop()
         chosen = next((choice for choice in self.choices if choice.key == event.key), None)
         if chosen is not None and not chosen.why_not:
@@ -62,7 +62,7 @@ class MemoryActionSheet(Sheet):
 
 
 Work = Callable[[MemoryStore], str]
-"""Does it and says what came of it; runs in a thread."""
+"""Does it and returns the result in words; runs in a thread."""
 
 UNDOABLE = "u undoes it."
 
@@ -77,7 +77,7 @@ class Foreseen(Struct, frozen=True):
 
 
 def choices(memory_view: MemoryViewState, key: str) -> list[MemoryAction]:
-    """What can be done with the row under the cursor, and with the memory as a whole."""
+    """The actions on the row under the cursor, and on the memory as a whole."""
     found = []
     kind = key.partition(" ")[0]
     waiting = len(memory_view.proposals)
@@ -90,7 +90,7 @@ def choices(memory_view: MemoryViewState, key: str) -> list[MemoryAction]:
         found.append(MemoryAction("edit", "edit this memory …"))
         found.append(MemoryAction("supersede", "replace by another memory …"))
         found.append(MemoryAction("remove", "remove this memory …"))
-    # the one lesson that waits, under the cursor, has its own two choices
+    # a single waiting lesson under the cursor has its own two choices
     if waiting > 1 or (waiting and kind != "proposal"):
         found.append(MemoryAction("accept-all", f"accept all {waiting} waiting lessons …"))
         found.append(MemoryAction("decline-all", f"decline all {waiting} waiting lessons …"))
@@ -110,7 +110,7 @@ def choices(memory_view: MemoryViewState, key: str) -> list[MemoryAction]:
 
 
 def foresee(memory_view: MemoryViewState, key: str, choice: str) -> Foreseen | None:
-    """What a choice would do; None where there is nothing to do any more."""
+    """What a choice would do; None if there is nothing left to do."""
     if choice in ("accept", "decline", "accept-all", "decline-all"):
         return _lessons(memory_view, key, choice)
     if choice == "remove" and key in memory_view.names:
@@ -157,7 +157,7 @@ def _lessons(memory_view: MemoryViewState, key: str, choice: str) -> Foreseen | 
 
 
 def undo(memory_session: MemorySession) -> MemoryChange | None:
-    """Take back the newest change that stands."""
+    """Undo the newest change that has not been undone."""
     return MemoryChanges(memory_session.store()).undo()
 
 
@@ -168,11 +168,11 @@ def _said(memory_change: MemoryChange | None) -> str:
 
 
 MOST_OFFERED = 200
-"""Memories that are offered to stand in place of another."""
+"""How many memories are offered as a replacement."""
 
 
 class CorrectableScreen(Protocol):
-    """What a screen has from which memories are corrected."""
+    """What a screen needs so that memories can be corrected from it."""
 
     memory_view: MemoryViewState
 
@@ -188,12 +188,12 @@ class CorrectableScreen(Protocol):
 
 
 class CorrectionForm(FormSheet):
-    """What a memory says, to be written anew; it stays until the correction is done or left."""
+    """The form for a memory's texts; it stays open until the correction is made or cancelled."""
 
     def __init__(self, screen: CorrectableScreen, memory: Memory, look: Callable[[MemoryEdit], None]) -> None:
         shown = {"trigger": memory.trigger, "resolution": memory.resolution}
         fields = (
-            # a text that gives orders is written anew, not edited; a field that stays empty leaves what is stored
+            # a text that gives orders has to be rewritten, not edited; an empty field keeps the stored text
             FormField("resolution", "resolution", "" if memory.withheld else shown["resolution"], lines=5),
             FormField("trigger", "trigger", "" if memory.withheld else shown["trigger"], lines=3),
             FormField("type", "type", memory.type, ways=lambda text: () if text else _TYPES),
@@ -210,7 +210,7 @@ class CorrectionForm(FormSheet):
         return found
 
     def action_go_on(self) -> None:
-        """Show what it would do; what was not touched stays as it is stored."""
+        """Preview the correction; untouched fields stay as stored."""
         first = {field.name: field.text for field in self.form.fields}
         changed = {name: text for name, text in self.form.texts.items() if text.strip() != first[name].strip()}
         if not changed:
@@ -243,9 +243,9 @@ def edit(screen: CorrectableScreen, memory: Memory) -> None:
 
 
 def supersede(screen: CorrectableScreen, memory: Memory) -> None:
-    """Ask which memory holds instead, those that are most alike first."""
+    """Ask which memory replaces it, the most similar first."""
     others = [each for each in screen.memory_view.memories if each.id != memory.id]
-    # what replaces a memory is most likely about the same situation, and newer
+    # the replacement is most likely about the same situation, and newer
     others.sort(key=lambda each: (-likeness(memory.trigger, each.trigger), -each.id))
     choices = [MemoryAction(str(each.id), clean_line(each.trigger, 300)) for each in others[:MOST_OFFERED]]
     if not choices:
@@ -270,7 +270,7 @@ def foresee_correction(
     work: Callable[[MemoryStore], Correction],
     done: Callable[[], object],
 ) -> None:
-    """Show what a correction does; do it where that is wanted."""
+    """Preview a correction, and make it on confirmation."""
 
     def said(correction: Correction) -> str:
         done_ = clean_line(correction.sentence, 200)
@@ -291,7 +291,7 @@ def foresee_correction(
 
 
 def lines(correction: Correction) -> list[Line]:
-    """Before and after, field by field, then what becomes of the counts."""
+    """Before and after, field by field, then what happens to the counts."""
     before, after = correction.before, correction.after
     found: list[Line] = []
     for label in ("type", "trigger", "resolution"):

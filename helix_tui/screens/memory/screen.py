@@ -1,4 +1,4 @@
-"""Memory: what is remembered, which of it helps by verified outcomes, and what waits to be remembered."""
+"""Memory: the memories, which of them help by verified outcomes, and the lessons that wait."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
 
 LOOK_SECONDS = 2.0
-"""How often it is asked whether anything was remembered or credited since."""
+"""How often the screen checks for new memories and outcomes."""
 
 TYPING_DELAY = 0.15
 """Seconds that typing rests before a search: each one encodes its text."""
@@ -75,7 +75,7 @@ class MemoryScreen(FilteringScreen):
         self.empty_state = EmptyState(id="memory-empty-state")
         self.memory_view = MemoryViewState()
         self.answer: Recall | None = None
-        """What the search found; None while nothing is searched."""
+        """The search results; None without a search."""
         self._query = ""
         self._rows: list[MemoryRow] = []
         self._memory_session: MemorySession | None = None
@@ -85,7 +85,7 @@ class MemoryScreen(FilteringScreen):
         self._wanted = ""
 
     def compose_body(self) -> ComposeResult:
-        """The table above, the memory under the cursor below; side by side where there is room."""
+        """The table above, the memory under the cursor below; side by side if there is room."""
         with Container(id="memory-panes"):
             with Vertical(id="shelf"):
                 yield self.views
@@ -98,26 +98,26 @@ class MemoryScreen(FilteringScreen):
         yield self.empty_state
 
     def on_mount(self) -> None:
-        """Begin to look."""
+        """Start watching the memory."""
         super().on_mount()
         self.set_interval(LOOK_SECONDS, self.look)
         self._show_shelf(self.memory_view)
         self.look()
 
     def on_unmount(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         if self._memory_session is not None:
             self._memory_session.close()
 
     # --- news ---------------------------------------------------------------------------------------------
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """An attempt that ended may have taught something."""
+        """An attempt that ended may have changed the memory."""
         self.look()
 
     @property
     def memory_session(self) -> MemorySession:
-        """The memory of the project, opened when it is first asked for."""
+        """The project's memory, opened on first use."""
         if self._memory_session is None:
             self._memory_session = MemorySession(
                 self.console.snapshot.project, read_only=self.read_only, clock=self.console.now
@@ -126,23 +126,23 @@ class MemoryScreen(FilteringScreen):
 
     @property
     def read_only(self) -> bool:
-        """Nothing may be changed."""
+        """Whether nothing may be changed."""
         return bool(getattr(self.app, "read_only", False))
 
     def look(self) -> None:
-        """Ask whether anything is new, unless that is being asked."""
-        # a screen that is covered looks again when it is gone to
+        """Check for changes, unless a check is running."""
+        # a covered screen checks again when it comes into view
         if self.is_current and not self._jobs.busy("shelf"):
             read = partial(self.memory_session.read, self.memory_view)
             self._jobs.start("shelf", read, self._take_shelf, self._say_trouble)
 
     def on_screen_resume(self) -> None:
-        """Catch up with what was remembered meanwhile."""
+        """Catch up with changes made meanwhile."""
         super().on_screen_resume()
         self.look()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
-        """A job has come back."""
+        """A job has finished."""
         self._jobs.settle(event.worker)
 
     def _take_shelf(self, memory_view: MemoryViewState) -> None:
@@ -176,7 +176,7 @@ class MemoryScreen(FilteringScreen):
         self._rows = shelving.memory_rows(self.memory_view, self.console.now(), hits)
 
     def show_rows(self, *, changed: frozenset[str] = frozenset()) -> None:
-        """The rows of the view, and every word around them."""
+        """Update the rows of the view, and the text around them."""
         now = self.console.now()
         if self.view in ("proposed", "plans"):
             rows = (
@@ -209,7 +209,7 @@ class MemoryScreen(FilteringScreen):
         return {"keyword": "search: keywords only", "semantic": "search: by meaning"}.get(mode, "")
 
     def tick(self) -> None:
-        """Ages go on."""
+        """Refresh the ages."""
         super().tick()
         if self.memory_view.condition == "live" and self.list.size.width:
             self._make_rows()
@@ -229,7 +229,7 @@ class MemoryScreen(FilteringScreen):
 
     @on(RowList.Selected)
     def follow_with_page(self, event: RowList.Selected) -> None:
-        """The page follows when the cursor rests."""
+        """Show the page when the cursor rests."""
         if event.rows is self.list:
             if self._rest is not None:
                 self._rest.stop()
@@ -237,7 +237,7 @@ class MemoryScreen(FilteringScreen):
 
     def _show_page(self) -> None:
         key = self.list.selected_key or ""
-        seen = self.page.size.width or self.has_class("-reading")  # just opened, it has no width yet
+        seen = self.page.size.width or self.has_class("-reading")  # just opened: it has no width yet
         if not seen or self.memory_view.condition != "live":
             return
         hits = {hit.memory.name: hit for hit in self.answer.found} if self.answer is not None else {}
@@ -247,7 +247,7 @@ class MemoryScreen(FilteringScreen):
 
     def _take_page(self, key: str, paras: Sequence[Para]) -> None:
         if key == (self.list.selected_key or ""):
-            # the same memory in a newer state keeps the place that is read
+            # the same memory in a newer state keeps its scroll position
             if self.page.paras and paras and self.page.paras[0].spans == paras[0].spans:
                 self.page.update_text(paras)
             else:
@@ -255,7 +255,7 @@ class MemoryScreen(FilteringScreen):
 
     @on(RowList.Opened)
     def open_row(self, event: RowList.Opened) -> None:
-        """Into the page; over the list where there is no room beside it."""
+        """Go to the page; it covers the list if there is no room beside it."""
         if event.rows is self.list:
             event.stop()
             self._open()
@@ -271,7 +271,7 @@ class MemoryScreen(FilteringScreen):
 
     @on(MemoryPane.Followed)
     def follow_line(self, event: MemoryPane.Followed) -> None:
-        """A line leads to another memory, an attempt or a bead."""
+        """Open the memory, attempt or bead that a line leads to."""
         if event.kind == "memory":
             self.show_memory(event.name)
         elif event.kind == "attempt" and self.console.snapshot.attempts.get(event.name):
@@ -297,7 +297,7 @@ class MemoryScreen(FilteringScreen):
         return self.focused is None or self.focused is self.list
 
     def on_descendant_focus(self) -> None:
-        """The footer tells the keys of the pane."""
+        """The footer shows the keys of the focused pane."""
         self._say_keys()
 
     def _say_keys(self) -> None:
@@ -347,7 +347,7 @@ class MemoryScreen(FilteringScreen):
         self.page.action_next_part()
 
     def action_previous_part(self) -> None:
-        """The section before."""
+        """The previous section."""
         self.page.action_previous_part()
 
     def action_copy_id(self) -> None:
@@ -361,7 +361,7 @@ class MemoryScreen(FilteringScreen):
 
     @property
     def filter_text(self) -> str:
-        """What is searched."""
+        """The search text."""
         return self._query
 
     def filter_with(self, text: str) -> None:
@@ -370,7 +370,7 @@ class MemoryScreen(FilteringScreen):
         if self._typing is not None:
             self._typing.stop()
         if not self._query:
-            # an answer to the text before must not come over the whole list
+            # the results for the previous text must not replace the whole list
             self._jobs.drop("recall")
             self.answer = None
             self._make_rows()
@@ -395,13 +395,13 @@ class MemoryScreen(FilteringScreen):
             self.show_rows()
             self.say_count()
             if self.prompt is not None:
-                self.list.action_first()  # whoever types wants to see what fits best
+                self.list.action_first()  # while typing, show the best match first
 
     def _not_found(self, why: str) -> None:
         self.console.say(why, "warning")
 
     def has_matches(self) -> bool:
-        """Whether anything is found, or still being looked for."""
+        """Whether anything is found, or the search is still running."""
         return True
 
     def filter_count(self) -> str:
@@ -414,7 +414,7 @@ class MemoryScreen(FilteringScreen):
     # --- changing -----------------------------------------------------------------------------------------
 
     def action_actions(self) -> None:
-        """Everything that can be done here."""
+        """Open the menu of actions."""
         if self.memory_view.condition != "live":
             return
         if self.read_only:
@@ -438,7 +438,7 @@ class MemoryScreen(FilteringScreen):
         self.app.push_screen(sheet, lambda yes: self.change(plan.work) if yes else None)
 
     def _make_beads(self, key: str) -> None:
-        """Make beads of a plan, in one change that is shown before it runs."""
+        """Create beads from a plan, in one change that is previewed."""
         plan = next((each for each in self.memory_view.plans if f"plan {each.id}" == key), None)
         if plan is None:
             return
@@ -454,7 +454,7 @@ class MemoryScreen(FilteringScreen):
         self.app.push_screen(PreviewSheet(request_for(wanted, title)))
 
     def change(self, work: doing.Work, done: Callable[[], object] = lambda: None) -> None:
-        """Change the memory in a thread, say what came of it, then call ``done``."""
+        """Change the memory in a thread, report the result, then call ``done``."""
 
         def ended(said: str) -> None:
             self.console.say(said)
@@ -464,11 +464,11 @@ class MemoryScreen(FilteringScreen):
         self._jobs.start("change", lambda: work(self.memory_session.store()), ended, self._not_found)
 
     def foresee(self, plan: Callable[[MemoryStore], Any], show: Callable[[Any], None]) -> None:
-        """Ask the memory in a thread what a change would do, and show it."""
+        """Work out in a thread what a change would do, and show it."""
         self._jobs.start("foreseen", lambda: plan(self.memory_session.store()), show, self._not_found)
 
     def _memory_here(self) -> Memory | None:
-        """The memory under the cursor, where it may be changed."""
+        """The memory under the cursor, if it may be changed."""
         if self.read_only:
             self.console.say("nothing can be changed: started with --read-only", "warning")
             return None
@@ -478,22 +478,22 @@ class MemoryScreen(FilteringScreen):
         return found
 
     def action_edit_memory(self) -> None:
-        """Correct what the memory says."""
+        """Correct the memory's text."""
         if (memory := self._memory_here()) is not None:
             corrections.edit(self, memory)
 
     def action_supersede_memory(self) -> None:
-        """Let another memory stand in its place."""
+        """Replace it by another memory."""
         if (memory := self._memory_here()) is not None:
             corrections.supersede(self, memory)
 
     def action_remove_memory(self) -> None:
-        """Take it out."""
+        """Remove it."""
         if (memory := self._memory_here()) is not None:
             self._chosen(memory.name, "remove")
 
     def action_undo(self) -> None:
-        """Take back the last change of the memory."""
+        """Undo the last change of the memory."""
         if self.read_only:
             self.console.say("nothing can be changed: started with --read-only", "warning")
         elif self.memory_view.condition in ("live", "empty"):

@@ -1,8 +1,8 @@
-"""The memory as rows and words: what the views of the Memory screen hold, and the page under the cursor.
+"""The memory as rows and text: the views of the Memory screen, and the page for the row under the cursor.
 
-The memory is opened in a thread, read into one frozen state, and closed with the screen. A database that is not there
-is not made by looking; what cannot be opened says why in words. A page is put together in a thread: a memory, a lesson,
-a plan, a task, an exploration.
+The memory is opened in a thread, read into one frozen state, and closed with the screen. A missing database
+is not created by looking; if it cannot be opened, the screen says why. A page is put together in a thread: a
+memory, a lesson, a plan, a task, an exploration.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ CONDITIONS: dict[type[MemoryFault], str] = {
 
 
 class MemoryViewState(Struct, frozen=True):
-    """Everything that is remembered, at one moment."""
+    """The whole memory at one moment."""
 
     condition: str = "loading"
     """``loading``, ``live``, ``empty``, or why there is nothing to show."""
@@ -67,7 +67,7 @@ class MemoryViewState(Struct, frozen=True):
     health: Health | None = None
     dormant: frozenset[str] = frozenset()
     harmful: frozenset[str] = frozenset()
-    """What pruning would remove."""
+    """The memories that pruning would remove."""
     proposals: tuple[Proposal, ...] = ()
     plans: tuple[MemoryPlan, ...] = ()
     explorations: tuple[Exploration, ...] = ()
@@ -91,10 +91,10 @@ class MemorySession:
         """The open memory.
 
         Raises:
-            MemoryFault: it cannot be opened, or is not there.
+            MemoryFault: it cannot be opened, or does not exist.
         """
         with self._lock:
-            # a file that was deleted lives on behind its open handle: what is written there would be lost
+            # a deleted file still exists behind its open handle: anything written there would be lost
             if self._store is None or not self.path.exists():
                 self._let_go()
                 if not self.path.exists():
@@ -107,7 +107,7 @@ class MemorySession:
             return self._store
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         with self._lock:
             self._let_go()
 
@@ -118,7 +118,7 @@ class MemorySession:
             self._store = None
 
     def read(self, known: MemoryViewState) -> MemoryViewState:
-        """The memory as it is now; ``known`` itself where nothing has changed since."""
+        """The memory as it is now; ``known`` itself if nothing has changed since."""
         try:
             store = self.store()
             seq = (store.seq, *_marks(store))
@@ -126,14 +126,14 @@ class MemorySession:
                 return known
             return _memory_view(store, seq)
         except MemoryFault as fault:
-            # opened anew at the next look: the file may have been replaced, or be free by then
+            # reopened at the next look: the file may have been replaced, or be free by then
             self.close()
             condition = next((word for kind, word in CONDITIONS.items() if isinstance(fault, kind)), "unreadable")
             return MemoryViewState(condition, fault.message, fault.advice, path=str(self.path))
 
 
 def _marks(store: MemoryStore) -> tuple[int, ...]:
-    """What grows when something beside the memories themselves has changed."""
+    """A number that changes when something other than the memories themselves has changed."""
     counted = (
         "SELECT coalesce(max(id), 0) FROM injection",
         "SELECT coalesce(max(id), 0) FROM outcome",
@@ -174,7 +174,7 @@ VIEWS = ("all", "failure", "pattern", "systemic", "dormant", "harmful", "propose
 _DAY = 86_400 * NS
 
 _ROOMY = 100
-"""Cells of a screen from which on the views leave room for words."""
+"""The width from which the views leave room for more text."""
 
 _BELONGS: Mapping[str, Callable[[MemoryRow], bool]] = {
     "all": lambda row: True,
@@ -187,7 +187,7 @@ _BELONGS: Mapping[str, Callable[[MemoryRow], bool]] = {
 
 
 def memory_rows(memory_view: MemoryViewState, now: int, hits: Mapping[str, Recalled] | None = None) -> list[MemoryRow]:
-    """Every memory as a row: systemic first, then what is known best to help; or in the order of a search."""
+    """Every memory as a row: systemic first, then by proven help; or in the order of a search."""
     memories = memory_view.memories
     if hits is not None:
         memories = tuple(memory_view.names[name] for name in hits if name in memory_view.names)
@@ -208,7 +208,7 @@ def belonging(rows: Sequence[MemoryRow], view: str) -> list[MemoryRow]:
 
 
 def _standing(row: MemoryRow) -> tuple[bool, bool, float, float]:
-    # by the lower end of the interval: by the share itself one success in one use would come first
+    # by the lower end of the interval: by the share itself, one success in one use would come first
     return (row.kind != "systemic", not row.tried, -row.low, -row.recency)
 
 
@@ -241,7 +241,7 @@ def _row(memory: Memory, fresh: float, memory_view: MemoryViewState, hit: Recall
 
 
 def proposal_rows(proposals: Sequence[Proposal], now: int) -> list[Row]:
-    """Lessons that wait, one a row."""
+    """The waiting lessons, one per row."""
     return [
         Row(
             f"proposal {each.id}",
@@ -293,7 +293,7 @@ def _workspace_row(each: TaskWorkspace) -> Row:
 
 
 def counts(memory_view: MemoryViewState, width: int) -> str:
-    """How many there are of each kind, in the longest form that fits beside the views."""
+    """The counts by kind, in the longest form that fits beside the views."""
     health = memory_view.health
     if health is None:
         return ""
@@ -323,7 +323,7 @@ def alerts(memory_view: MemoryViewState) -> Line:
 
 
 def empty_state(memory_view: MemoryViewState) -> list[Line] | None:
-    """What stands where there is nothing to list: why, and what to do."""
+    """The text if there is nothing to list: why, and what to do."""
     if memory_view.condition == "live":
         return None
     if memory_view.condition == "loading":
@@ -361,7 +361,7 @@ def empty_state(memory_view: MemoryViewState) -> list[Line] | None:
 
 
 def prune_lines(memories: Sequence[Memory]) -> list[Line]:
-    """What pruning or forgetting would remove, one a line."""
+    """What pruning or fading would affect, one per line."""
     return [
         [
             (f"{count(each.helped):>4} / {count(each.failed):<4}", "error"),
@@ -374,14 +374,14 @@ def prune_lines(memories: Sequence[Memory]) -> list[Line]:
 
 def fresh(known: MemoryViewState, memory_view: MemoryViewState) -> frozenset[str]:
     """Names of memories that came or changed since."""
-    # at the first look everything would be new
+    # on the first look everything would be new
     if known.condition != "live":
         return frozenset()
     return frozenset(name for name, memory in memory_view.names.items() if known.names.get(name) != memory)
 
 
 def nothing(view: str, query: str) -> Row:
-    """The row that stands where a view has none."""
+    """The row of an empty view."""
     words = {
         "proposed": "no lesson is waiting; ended attempts propose them",
         "plans": "no plan is stored; `helix-tui memory plan add` stores one",
@@ -401,7 +401,7 @@ def page_of(
     hit: Recalled | None,
     now: int,
 ) -> list[Para]:
-    """What there is to read of the row with this key; nothing where there is none."""
+    """The page of the row with this key; empty if there is no such row."""
     kind, _, number = key.partition(" ")
     if row is not None:
         return _memory(memory_session, memory_view, row, hit, now)

@@ -1,7 +1,7 @@
-"""What *Needs me* does: attempts once more, lessons, putting off, resolving a merge; and the changes to the queue that
-only it makes: an answer with what it brings about, a kept change landed by hand.
+"""The actions of *Needs me*: retry, lessons, snooze, resolving a merge; and the changes to the queue that
+only it makes: an answer with its effects, a kept change landed by hand.
 
-A question has a sheet: its whole text, what can be answered and what each answer does, the evidence below.
+A question has a sheet: its whole text, the possible answers and what each does, the evidence below.
 """
 
 from __future__ import annotations
@@ -62,17 +62,17 @@ MOST_MODELS = 8
 
 
 class BesideQueue(Struct, frozen=True):
-    """One thing done beside the queue, in a worker thread: each way does it and says what came of it."""
+    """One action outside the queue, in a worker thread: do and undo, each returning its result in words."""
 
     do: Callable[[], str]
     undo: Callable[[], str]
 
 
-# --- put off ----------------------------------------------------------------------------------------------
+# --- snooze -----------------------------------------------------------------------------------------------
 
 
 def snooze_sheet(count: int, now: int, until: Callable[[int | None], object]) -> ChoiceSheet:
-    """For how long some needs are put off; None is until they change."""
+    """How long some needs are snoozed; None: until they change."""
     whom = "this" if count == 1 else f"{count:,} of these"
     choices = [
         Choice("1", "1", "an hour", "", partial(until, now + HOUR_S * NS)),
@@ -83,12 +83,12 @@ def snooze_sheet(count: int, now: int, until: Callable[[int | None], object]) ->
 
 
 def snoozing(project: Project, gate: WriteGate, put: Callable[[], Snoozes], said: str) -> BesideQueue:
-    """Putting needs off, or bringing them back; undo leaves each as it stood.
+    """Snooze needs, or bring them back; undo restores each one's previous state.
 
     Args:
         project: whose needs they are.
-        gate: what lets the list of them be written.
-        put: does it; how each stood before.
+        gate: permits writing the list of snoozed needs.
+        put: does it, and returns the previous states.
         said: what was done, in words.
     """
     stood: dict[str, Snooze | None] = {}
@@ -108,7 +108,7 @@ def snoozing(project: Project, gate: WriteGate, put: Callable[[], Snoozes], said
 
 
 def settle_lessons(project: Project, needs: Sequence[Need], *, accept: bool, clock: Callable[[], int]) -> str:
-    """Accept or decline lessons; what came of it. For a worker thread.
+    """Accept or decline lessons; returns the result in words. For a worker thread.
 
     Raises:
         OperationRefused: the memory cannot be changed.
@@ -124,10 +124,10 @@ def settle_lessons(project: Project, needs: Sequence[Need], *, accept: bool, clo
 
 
 def undo_lessons(project: Project, *, clock: Callable[[], int]) -> str:
-    """Undo the last change of the memory; what came of it. For a worker thread.
+    """Undo the last change of the memory; returns the result in words. For a worker thread.
 
     Raises:
-        OperationRefused: what it changed has been changed since.
+        OperationRefused: the same memory has been changed since.
     """
     with _changes(project, clock) as (_, changes):
         done = changes.undo()
@@ -136,7 +136,7 @@ def undo_lessons(project: Project, *, clock: Callable[[], int]) -> str:
 
 @contextmanager
 def _changes(project: Project, clock: Callable[[], int]) -> Iterator[tuple[MemoryStore, MemoryChanges]]:
-    """The open memory; its libraries take half a second, which only those pay who change it."""
+    """Open the memory; its libraries take half a second to load, so they are loaded only for a change."""
     from helix_tui.core.memory import MemoryFault, database_path, look_into
     from helix_tui.core.memory.changes import MemoryChanges
 
@@ -151,7 +151,7 @@ def _changes(project: Project, clock: Callable[[], int]) -> Iterator[tuple[Memor
 
 
 def retry_sheet(console: Console, needs: Sequence[Need], models: Counter[tuple[str, str]]) -> ChoiceSheet:
-    """Which model attempts some beads once more; each choice shows the command that it runs.
+    """Choose the model for another attempt; each choice shows its command.
 
     Args:
         models: (harness, model) of past attempts, and how often.
@@ -175,7 +175,7 @@ def retry_sheet(console: Console, needs: Sequence[Need], models: Counter[tuple[s
         label = clean_line(f"{harness} {model}", 60)
         choices.append(Choice(str(place), str(place), label, said, run(who), off))
 
-    # a ddx of April refuses a model without its harness
+    # April's ddx refuses a model without its harness
     harness = controls.who.harness or next((name for (name, _), _ in models.most_common() if name), "")
 
     def typed(text: str) -> None:
@@ -197,22 +197,22 @@ def retry_sheet(console: Console, needs: Sequence[Need], models: Counter[tuple[s
 
 
 class Resolving:
-    """A kept change merged with its conflicts in the user's editor: git in a thread, the editor in the terminal."""
+    """Merge a kept change, with conflicts resolved in the editor: git in a thread, the editor in the terminal."""
 
     def __init__(self, screen: HelixScreen, need: Need, attempt: Attempt | None, made: Callable[[str], object]) -> None:
-        """``made`` is told the merge commit, where one was made."""
+        """``made`` is called with the merge commit, if one was made."""
         self._screen, self._need, self._attempt, self._made = screen, need, attempt, made
         self._root = screen.console.snapshot.project.root
 
     def begin(self) -> None:
-        """Merge; where that conflicts, open the editor."""
+        """Merge; on conflicts, open the editor."""
         try:
             words = editor_words(os.environ)
         except NoEditor as error:
             self._say(str(error))
             return
         self._in_thread(
-            # git runs in a thread, the editor in the terminal: the merge waits half done in the work tree meanwhile
+            # git runs in a thread, the editor in the terminal: meanwhile the merge is unfinished in the work tree
             lambda: merge_kept(self._root, self._need.bead_id, kept_ref(self._attempt), keep_conflict=True),
             lambda merged: self._edit(words, merged) if merged.conflicts else self._made(merged.sha),
         )
@@ -228,7 +228,7 @@ class Resolving:
             problem = "no editor can run in this terminal"
         except OSError as error:
             problem = clean_line(str(error), 200)
-        # a merge that nobody resolves is aborted: the work tree must not stay half merged
+        # an unresolved merge is aborted: the work tree must not stay half merged
         if problem:
             said = f"{problem}: the merge was aborted"
             self._in_thread(lambda: call_off(self._root), lambda _: self._say(said))
@@ -258,7 +258,7 @@ ANSWER = "answer"
 
 @dataclass(frozen=True)
 class AnswerRequest(ChangeRequest):
-    """An answer: written into the bead that it is about, which is given back to workers; then recorded."""
+    """Answer a question: write the answer into its bead, release the bead to workers, then record it."""
 
     need: Need
     text: str
@@ -279,18 +279,18 @@ class AnswerRequest(ChangeRequest):
     def run(self, curator: Curator, shown: Plan) -> Result:
         questions = OpenQuestions(curator.project, curator.gate)
         asked = self.need.question_id
-        # somebody else may have answered while the preview was read
+        # someone else may have answered while the preview was read
         if asked and asked not in {each.id for each in questions.open()}:
             raise OperationRefused(f"{asked} has been answered already")
         done = curator.run_steps(ANSWER, self.title, self._make, shown=shown)
-        # recorded last: a question whose answer could not be written into the bead still waits
+        # recorded last: if the answer cannot be written into the bead, the question still waits
         if asked and done.error is None:
             questions.answer(asked, self.text)
         return done
 
     def _make(self, writing: PlanBuilder, queue_state: QueueState) -> None:
         queue, bead_id = queue_state.queue, self.need.bead_id
-        if not self.need.question_id:  # an escalation is a bead of its own
+        if not self.need.question_id:  # an escalation is a separate bead
             for operation in deciding(queue, bead_id, self.text, self.kept):
                 PLANNERS[operation.kind](writing, operation)
             return
@@ -299,14 +299,14 @@ class AnswerRequest(ChangeRequest):
         for operation in answering(queue.beads[bead_id], self.text, queue.as_of, self.kept):
             PLANNERS[operation.kind](writing, operation)
         held = undecided(queue)
-        # the run's hold on this bead ends with the answer; those on other beads stay
+        # the run's hold on this bead ends with the answer; its holds on other beads stay
         if bead_id in held:
             plan_undecided(writing, [each for each in held if each != bead_id])
 
 
 @dataclass(frozen=True)
 class LandRequest(ChangeRequest):
-    """Kept changes merged into the branch, one after the other, and their beads closed."""
+    """Merge kept changes into the branch, one after the other, and close their beads."""
 
     needs: tuple[Need, ...]
     attempts: tuple[Attempt, ...]
@@ -337,11 +337,11 @@ class LandRequest(ChangeRequest):
     def run(self, curator: Curator, shown: Plan) -> Result | None:
         done: Result | None = None
         for need, attempt in zip(self.needs, self.attempts, strict=True):
-            # the merge is git's, before any command that passes the gate by itself
+            # git does the merge, before any command that passes the gate by itself
             curator.gate.check()
             sha = merge_kept(curator.project.root, need.bead_id, kept_ref(attempt)).sha
             done = close_landed(curator, need, sha)
-            # what was landed before stays; the others have not been touched
+            # what has landed stays; the others have not been touched
             if done.error is not None:
                 break
         return done
@@ -349,7 +349,7 @@ class LandRequest(ChangeRequest):
 
 @dataclass(frozen=True)
 class OpenRequest(OperationsRequest):
-    """Parked beads opened to workers, of which some have a change that ddx lands by itself."""
+    """Open parked beads to workers; ddx may land the kept change of some without an agent."""
 
     kept: tuple[Attempt, ...] = ()
 
@@ -368,7 +368,7 @@ def close_landed(curator: Curator, need: Need, sha: str) -> Result:
 
 @dataclass(frozen=True)
 class ResolvedRequest(ChangeRequest):
-    """The bead of a merge that somebody has resolved, closed with it."""
+    """Close the bead of a merge that was resolved by hand."""
 
     need: Need
     sha: str
@@ -394,14 +394,14 @@ RETRY = "retry: attempt it again as it is described"
 
 
 class ShownAttempt(Struct, frozen=True):
-    """What was read of the attempt in question."""
+    """The evidence that was read for the attempt."""
 
     evidence: AttemptEvidence
     diff: Diff
 
 
 class QuestionSheet(ChoiceSheet):
-    """The question and its answers; under them the check that failed, the review and the diff, once they are read."""
+    """The question and its answers; below them the failed check, the review and the diff, once they are read."""
 
     FOOTER = ("go.open=choose", "move.down", "move.up", "go.back")
 
@@ -418,11 +418,11 @@ class QuestionSheet(ChoiceSheet):
         """Make a sheet.
 
         Args:
-            title: what is asked, in a few words.
+            title: the question in a few words.
             choices: the answers, each with what it does.
             about: the question in full.
-            bead_title: of the bead that it is about.
-            attempt: the attempt that it is about; its evidence is shown.
+            bead_title: the title of its bead.
+            attempt: its attempt, whose evidence is shown.
             root: the repository that has its diff.
         """
         super().__init__(title, choices, about)
@@ -430,7 +430,7 @@ class QuestionSheet(ChoiceSheet):
         self.shown: ShownAttempt | None = None
 
     def on_mount(self) -> None:
-        """Begin to read the evidence."""
+        """Start reading the evidence."""
         super().on_mount()
         if self._attempt is not None and self._root is not None:
             self.run_worker(self._read, thread=True, group="evidence", exclusive=True)
@@ -465,7 +465,7 @@ class QuestionSheet(ChoiceSheet):
 
 
 def evidence_lines(shown: ShownAttempt) -> Iterable[Line]:
-    """What speaks for and against a change: checks, the failing ones first, the review, the diff."""
+    """The evidence about a change: checks, the failing ones first, the review, the diff."""
     evidence, diff = shown.evidence, shown.diff
     if evidence.missing:
         yield [(clean_line(evidence.missing, 300), "muted")]
@@ -501,14 +501,14 @@ def answer_choices(
     edit: Callable[[], object] | None,
     words: Callable[[], object],
 ) -> list[Choice]:
-    """The answers to a question: those that it offers, then what can be done with the bead that it is about.
+    """The answers to a question: those that it offers, then the actions on its bead.
 
     Args:
         answer: records one of the answers.
-        land: lands the kept change; None where there is none.
-        drop: leaves it aside and begins afresh; None where there is none.
-        edit: opens the bead's texts in the editor; None where it is about no bead.
-        words: asks for an answer in words.
+        land: lands the kept change; None without one.
+        drop: gives the kept change up and starts over; None without one.
+        edit: opens the bead's texts in the editor; None without a bead.
+        words: asks for a typed answer.
     """
     given_up = "; the kept change is given up" if drop is not None else ""
     choices = [

@@ -1,4 +1,4 @@
-"""The list of *Needs me*: a heading a group, a line a need in columns, folds, marks, the filter, and what is said
+"""The list of *Needs me*: a heading per group, a line per need in columns, folds, marks, the filter, and the text
 below the row under the cursor.
 """
 
@@ -62,11 +62,11 @@ KEYS: Mapping[ActionId, str] = {
     "hold": "change.eligible",
     "loop": "go.steer",
 }
-"""Which key of the registry each action is on."""
+"""The key, in the registry, of each action."""
 
 SNOOZED = "snoozed"
 REASON_LEAST = 90
-"""Cells from which every row says its reason in a column of its own."""
+"""The width from which every row has a column for its reason."""
 
 _USD, _AGE, _WHO = 8, 5, 12
 _WORD = 16
@@ -74,7 +74,7 @@ _WORD = 16
 RowKind = Literal["group", "need", "fold"]
 
 Without = Callable[[Need], Collection[ActionId]]
-"""The actions that make no sense for a need as it is now."""
+"""The actions that do not apply to a need at present."""
 
 
 class NeedRow(Struct, frozen=True):
@@ -86,11 +86,11 @@ class NeedRow(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """Unique in the list and the same over reloads."""
+        """Unique in the list and stable over reloads."""
         return self.needs[0].key if self.kind == "need" else f"{self.kind}:{self.group}"
 
     def actions(self, without: Without) -> tuple[NeedAction, ...]:
-        """What can be done about it; of many needs what all of them have."""
+        """Its actions; for several needs, those that all of them share."""
         if self.group == SNOOZED:
             return ()
         if self.kind == "need":
@@ -104,12 +104,12 @@ def need_rows(
     """The rows of some groups.
 
     Args:
-        groups: the groups, the most urgent first.
-        closed: groups of which only the heading is shown.
-        unfolded: groups of which the old needs are shown too.
-        lines: room for rows; where some is left, the first groups show as many of their old needs as fit.
+        groups: all groups, the most urgent first.
+        closed: groups whose heading alone is shown.
+        unfolded: groups whose old needs are shown too.
+        lines: how many rows fit; spare rows go to old needs of the first groups.
     """
-    # lines that are left once every group shows what it shows at least
+    # lines left over once every group shows its minimum
     left = lines - sum(1 if group.name in closed else 1 + len(group.shown) + bool(group.folded) for group in groups)
     rows: list[NeedRow] = []
     for group in groups:
@@ -118,7 +118,7 @@ def need_rows(
             continue
         more = len(group.folded)
         if group.name not in unfolded and more - 1 > left:
-            # at least two stay folded: the line that counts one would take the room of its row
+            # at least two stay folded: a line saying "1 more" would take as much room as the row itself
             more = max(0, min(left, more - 2))
         left -= more - (more == len(group.folded) > 0)  # the line that counts them is in it
         rows += [NeedRow("need", group.name, (need,)) for need in (*group.shown, *group.folded[:more])]
@@ -128,7 +128,7 @@ def need_rows(
 
 
 class NeedRows(KeyedRows[NeedRow]):
-    """The rows of *Needs me*; the selected one says on a second line what can be done about it, on which keys."""
+    """The rows of *Needs me*; the selected one has a second line with its actions and keys."""
 
     def __init__(
         self,
@@ -147,9 +147,9 @@ class NeedRows(KeyedRows[NeedRow]):
         kinds: dict[str, set[str]] = {}
         for row in rows:
             kinds.setdefault(row.group, set()).update(need.kind for need in row.needs)
-        # stale claims are of two kinds that are dealt with in one way
+        # there are two kinds of stale claims, handled alike
         self._mixed = {group for group, found in kinds.items() if len(found) > 1} - {"stale claims"}
-        """Groups in which a row says of what kind it is: elsewhere the heading does."""
+        """Groups whose rows show their kind; elsewhere the heading does."""
         self._has_usd = any(need.usd for need in needs)
         beads = [queue.beads[need.bead_id] for need in needs if need.bead_id in queue.beads]
         self._titles = Titles({clean_line(bead.title, 300) for bead in beads})
@@ -179,7 +179,7 @@ class NeedRows(KeyedRows[NeedRow]):
         return rule(f"{sign}{row.group}  {len(row.needs):,}{sums}", width)
 
     def _sums(self, row: NeedRow) -> list[Span]:
-        """What the needs of a row hold up and have cost together."""
+        """What a row's needs block and have cost together."""
         usd = sum(need.usd or 0 for need in row.needs)
         most = max((need.waiting for need in row.needs), default=0)
         said = [f"blocks up to {most:,}"] if most else []
@@ -208,7 +208,7 @@ class NeedRows(KeyedRows[NeedRow]):
         return spread(left, unpadded(right), width)
 
     def _figures(self, need: Need, width: int) -> list[Span]:
-        """Why it stands where it stands, in columns: what it holds up, what it has cost, how long it waits."""
+        """What decides its place, in columns: what it blocks, what it has cost, how long it has waited."""
         age = format_age((self._now - need.since) / NS) if need.since is not None else ""
         bead = self._queue.beads.get(need.bead_id)
         spans: list[Span] = []
@@ -225,7 +225,7 @@ class NeedRows(KeyedRows[NeedRow]):
         return spans
 
     def paint_more(self, index: int, width: int) -> Line | None:
-        """Its id, and what can be done on which key."""
+        """Its id, and its actions with their keys."""
         row = self.rows[index]
         lead = f"  {short_id(clean_line(row.needs[0].bead_id, 60))}  " if row.kind == "need" else "  "
         if width < 48 or not row.needs[0].bead_id:
@@ -234,12 +234,12 @@ class NeedRows(KeyedRows[NeedRow]):
 
 
 def _money(usd: float | None, complete: bool) -> str:
-    """Dollars, or nothing where none are known to have been spent; ``≥`` where the cost of a call is unknown."""
+    """Dollars; empty if none are known to have been spent; ``≥`` if the cost of a call is unknown."""
     return figures.money(usd, complete) if usd else ""
 
 
 def keys_beside(row: NeedRow, keymap: Mapping[str, str], without: Without) -> list[Span]:
-    """The actions of a row, each behind its key; of many needs those that all of them have."""
+    """The actions of a row, each after its key; for several needs, those that all share."""
     spans: list[Span] = []
     all_ = f" all {len(row.needs):,}" if row.kind != "need" and len(row.needs) > 1 else ""
     for action in row.actions(without):
@@ -261,7 +261,7 @@ def _key(key_id: str, label: str, keymap: Mapping[str, str]) -> list[Span]:
 
 
 def title_of(need: Need, queue: Queue) -> str:
-    """The title of its bead; without one, what it is about in its own words."""
+    """The title of its bead; without a bead, its own description."""
     bead = queue.beads.get(need.bead_id)
     if need.kind == "lesson":
         return clean_line(need.reason, 400)
@@ -271,11 +271,11 @@ def title_of(need: Need, queue: Queue) -> str:
 
 
 REASON_SHARE = 3
-"""What is said of the selected row takes at most one part of so many of the screen, below the list."""
+"""The text about the selected row takes at most this fraction (1/n) of the screen."""
 
 
 class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
-    """What waits on a person as rows; what the keys do about it is `NeedsScreen`'s."""
+    """The needs as rows; `NeedsScreen` has the actions."""
 
     TITLE_TEXT = "needs me"
     FOOTER = ("needs.snooze", "change.mark", "find.filter", "change.undo", "app.help")
@@ -286,29 +286,29 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         self.reason.can_focus = False
         self.marked: frozenset[str] = frozenset()
         self._anchor: str | None = None
-        self._before: frozenset[str] = frozenset()  # what was marked before the range that is drawn from there
+        self._before: frozenset[str] = frozenset()  # the marks before the present range
         self._folded: set[str] = {SNOOZED}
         self._unfolded: set[str] = set()
         self._filter = NeedFilter("")
         self._rows: dict[str, NeedRow] = {}
         self._undo: list[BesideQueue] = []
-        """What was done here beside the queue, the latest last."""
+        """Actions outside the queue done here, the latest last."""
         self._redo: list[BesideQueue] = []
-        """What of it was undone since, the latest last."""
+        """Those that were undone since, the latest last."""
         self._begun = False
-        """Everything was looked at once, so that the cursor is its user's."""
+        """Whether everything was looked at once; from then on the cursor belongs to the user."""
         self._placed = ""
-        """Where the cursor was put meanwhile."""
+        """Where the cursor was placed until then."""
 
     def compose_body(self) -> ComposeResult:
-        """The list, and what there is to say of its row."""
+        """The list, and the text about its row."""
         yield self.list
         yield self.reason
 
-    # --- what is shown --------------------------------------------------------------------------------------
+    # --- contents -------------------------------------------------------------------------------------------
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """The groups, the most urgent first; in each what holds up and has cost most."""
+        """The groups, the most urgent first; within each, by what is blocked and what it has cost."""
         now, queue = self.console.now(), snapshot.queue
         needs, snoozed = self.console.needs, self.console.snoozed
         passing = self._filter.passing(needs, queue, now)
@@ -332,7 +332,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         self.say_row()
 
     def _arranged(self, groups: Sequence[NeedGroup]) -> tuple[NeedRow, ...]:
-        """The rows; old ones too where the bars, the selected row's second line and the longest reason leave room."""
+        """Show the rows; old ones too if the bars, the second line and the longest reason leave room."""
         size = self.app.size
         room, most = size.height - 4, max(2, size.height // REASON_SHARE)
         rows = need_rows(groups, self._folded, self._unfolded, lines=room - most)
@@ -355,8 +355,8 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         return ("  nothing matches: esc shows all" if self._filter.text else "  nothing waits for you", "muted")
 
     def _to_need(self, rows: Sequence[NeedRow], was: NeedRow | None) -> None:
-        """The cursor stands on a need where it stood on one that is gone, and at first on the most urgent one."""
-        # attempts and claims are read after the first frame, and only then it is known what is most urgent
+        """Keep the cursor on a need when its row disappears; at first put it on the most urgent one."""
+        # attempts and claims are read after the first frame; only then is the most urgent need known
         begins, self._begun = not self._begun, self.console.has_looked and self.console.snapshot.attempts_read
         gone = was is None or (was.kind == "need" and was.key not in self._rows)
         here = self.list.selected_index
@@ -388,17 +388,17 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         return row.needs[0] if row is not None and (row.kind == "need" or len(row.needs) == 1) else None
 
     def chosen(self) -> tuple[Need, ...]:
-        """What a key acts on: what is marked, else the row, all of a group from its heading."""
+        """What a key acts on: the marked rows, else the row, or the whole group on its heading."""
         if self.marked:
             return tuple(each for each in (*self.console.needs, *self.console.snoozed) if each.key in self.marked)
         return self.row.needs if self.row is not None else ()
 
     def bead_ids(self) -> tuple[str, ...]:
-        """The beads of what a key acts on."""
+        """The beads of the needs that a key acts on."""
         return tuple(dict.fromkeys(need.bead_id for need in self.chosen() if need.bead_id))
 
     def on_resize(self) -> None:
-        """The reason breaks elsewhere, and another height has room for other rows."""
+        """Wrap the reason and fit the rows for the new size."""
         if self._rows:
             self.show_again()
 
@@ -435,24 +435,24 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         return row.actions(self._without)
 
     def _without(self, need: Need) -> frozenset[ActionId]:
-        """What makes no sense for a need as it is now."""
+        """The actions that do not apply to a need at present."""
         held = need.kind == "drift" and not self.may_be_held(need)
         return frozenset({"hold"}) if held else need_view.senseless(need, self._attempt(need))
 
     def may_be_held(self, need: Need) -> bool:
-        """Whether workers are still to be kept off a drifted bead."""
+        """Whether a drifted bead is not yet held back from workers."""
         queue, watch = self.console.snapshot.queue, self.console.monitor
         drift = watch.concerns.drift if watch is not None else ()
         return need.bead_id in queue.beads and need.bead_id in stale(drift) - set(drifted(queue))
 
     def _attempt(self, need: Need) -> Attempt | None:
-        """The attempt that a need is about."""
+        """The attempt of a need."""
         return self.console.snapshot.attempts.get(need.attempt_id) if need.attempt_id else None
 
     # --- marks and folds ------------------------------------------------------------------------------------
 
     def action_mark(self) -> None:
-        """Mark or unmark the row, a heading for all of its group, and go on to the next."""
+        """Mark or unmark the row, or on a heading its whole group, and move to the next."""
         row = self.row
         if row is None:
             return
@@ -462,7 +462,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         self.list.action_cursor_down()
 
     def action_mark_range(self) -> None:
-        """Begin a range under the cursor, or end the one that is being drawn."""
+        """Begin a range under the cursor, or end the current one."""
         if self._anchor is not None:
             self._anchor = None
         elif self.row is not None:
@@ -476,7 +476,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
             return self.marked
         first, last = sorted((keys.index(self._anchor), keys.index(here)))
         rows = [self._rows[key] for key in keys[first : last + 1]]
-        # a heading stands for its whole group only where the range is that heading alone
+        # a heading means its whole group only if it is the entire range
         drawn = (need.key for row in rows if row.kind != "group" or len(rows) == 1 for need in row.needs)
         return self._before.union(drawn)
 
@@ -507,12 +507,12 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         self._flag()
 
     def after_change(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
-        """What was done to marked rows is done: their marks go; the cursor stays."""
+        """The action on the marked rows is done: remove their marks; the cursor stays."""
         del created
         gone = {need.key for need in self.console.needs if need.bead_id in beads}
         self._anchor = None
         self.mark(self.marked - gone)
-        # the change to the queue is the latest now: u undoes that, not what was done beside it
+        # the change to the queue is the latest now: u undoes that
         self._undo.clear()
         self._redo.clear()
 
@@ -525,17 +525,17 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
             self.list.select(f"group:{row.group}")
 
     def action_unfold(self) -> None:
-        """Show the group under the cursor, the old ones too where it is shown already."""
+        """Unfold the group under the cursor; if it is unfolded already, its old needs too."""
         if (row := self.row) is not None:
             (self._folded.discard if row.group in self._folded else self._unfolded.add)(row.group)
             self.show_again()
 
     def action_next_part(self) -> None:
-        """To the heading of the next group."""
+        """Go to the heading of the next group."""
         self._to_group(1)
 
     def action_previous_part(self) -> None:
-        """To the heading of the group before."""
+        """Go to the heading of the previous group."""
         self._to_group(-1)
 
     def _to_group(self, step: int) -> None:
@@ -573,11 +573,11 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         return str(self.console.change_runner.curator.me.user) if self.may_write() else ""
 
     def ways_on(self, text: str, cursor: int) -> Sequence[Completion]:
-        """Ways to go on typing."""
+        """Completions."""
         return need_view.filter_ways(text, cursor, self.console.needs, self.console.snapshot.queue)
 
     def filter_problem(self, text: str) -> str:
-        """What of a text is not understood."""
+        """The part of a text that is not understood."""
         return self._parsed(text).problem
 
     def filter_with(self, text: str) -> None:
@@ -590,6 +590,6 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         return bool(self._rows)
 
     def filter_count(self) -> str:
-        """How many of how many pass."""
+        """How many needs pass, of how many."""
         passing = self._filter.passing(self.console.needs, self.console.snapshot.queue, self.console.now())
         return f"{len(passing):,} of {len(self.console.needs):,}"

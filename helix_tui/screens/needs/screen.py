@@ -1,7 +1,7 @@
-"""Needs me: everything that waits on a person, grouped, each with its reason, what it holds up, and its keys.
+"""Needs me: everything that waits for a person, grouped, each with its reason, what it blocks, and its keys.
 
-The home of supervision. Every key acts on what is marked, else on the row, or on all of a group from its
-heading; whatever changes the queue is shown before it runs, is journalled, and undone by ``u``.
+The supervisor's home screen. Every key acts on the marked rows, else on the row, or on a whole group from its
+heading; a change to the queue is previewed, journalled, and undone with ``u``.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 Steps = list[actions.BesideQueue]
 _ASKED = frozenset({"physics-level", "guidance", "conflict", "ambiguous", "clarification", "escalation", "gap"})
-"""Kinds that are answered in a sheet."""
+"""Kinds answered in a sheet."""
 
 
 class NeedsScreen(NeedList):
@@ -65,8 +65,8 @@ class NeedsScreen(NeedList):
     # --- acting ---------------------------------------------------------------------------------------------
 
     def _able(self, action: ActionId) -> list[Need]:
-        """Those of what is chosen for which there is this action; a word where there are none, or none may act."""
-        # what is snoozed has to be brought back first
+        """The chosen needs to which the action applies; a notice if there are none, or nothing may be changed."""
+        # snoozed needs have to be brought back first
         chosen = [need for need in self.chosen() if need in self.console.needs]
         able = [need for need in chosen if action in {each.id for each in self._actions(need)}]
         if not able:
@@ -78,7 +78,7 @@ class NeedsScreen(NeedList):
         return actions_of(need, without=self._without(need))
 
     def _advise(self, needs: Sequence[Need]) -> None:
-        """Say which keys there are for a row whose key was another one."""
+        """Tell the user which keys the row has, after a key that does not apply."""
         if not needs:
             self.console.say("nothing is selected", "warning")
             return
@@ -88,18 +88,18 @@ class NeedsScreen(NeedList):
         self.console.say(f"here: {', '.join(ways)}; a lists everything", "warning")
 
     def action_accept(self) -> None:
-        """Accept, approve, acknowledge or reopen, whichever it is."""
+        """Accept, approve, acknowledge or reopen, depending on the kind."""
         self._settle("accept")
 
     def action_reject(self) -> None:
-        """Reject, decline, drop or refuse, whichever it is."""
+        """Reject, decline, drop or refuse, depending on the kind."""
         self._settle("reject")
 
     def _settle(self, action: ActionId) -> None:
         needs = self._able(action)
         yes = action == "accept"
         questions = [need for need in needs if need.kind in ASK_OF_ATTEMPT]
-        # each is answered by itself, for its answer is shown before it is written
+        # answered one by one, because each answer is previewed
         if questions:
             self._drop(questions[0])
             return
@@ -136,14 +136,14 @@ class NeedsScreen(NeedList):
         self.app.push_screen(sheet, decided)
 
     def _new(self, step: actions.BesideQueue) -> None:
-        """A step that nothing was undone before; what was, is not done again after it."""
+        """Record a new action; earlier undone ones can no longer be redone."""
         self._redo.clear()
         self._job(step)
 
     def _job(self, step: actions.BesideQueue, came: Steps | None = None, *, back: bool = False) -> None:
-        """Do something beside the queue in a thread, or take it back; say what came of it, and look again.
+        """Do or undo an action outside the queue in a thread; report the result, and look again.
 
-        ``came``: the list that the step was taken from, to which it returns where it fails.
+        ``came``: the list that the action was taken from, and returns to if it fails.
         """
         way = self._redo if back else self._undo
 
@@ -158,14 +158,14 @@ class NeedsScreen(NeedList):
 
     def _did(self, said: str, severity: str, step: actions.BesideQueue, to: Steps | None) -> None:
         self.console.say(said, severity)
-        # only what was done can be undone, and what could not be undone still can be
+        # only what was done can be undone, and a failed undo can be tried again
         if to is not None:
             to.append(step)
         self.marked, self._anchor = frozenset(), None
         self.console.refresh_needs()
 
     def action_claim(self) -> None:
-        """Release stale claims, each looked at again first; on other rows claim or release the bead."""
+        """Release stale claims, each checked again first; on other rows claim or release the bead."""
         stale_ = [need for need in self.chosen() if need.kind in ("dead_run", "orphaned_claim")]
         if not stale_:
             super().action_claim()
@@ -174,26 +174,26 @@ class NeedsScreen(NeedList):
             return
         known = {orphan.bead_id: orphan for orphan in self._claims()}
         orphans = [known[need.bead_id] for need in stale_ if need.bead_id in known]
-        # all are dead for certain: whether they still are is looked at again as each is released
+        # all are certainly dead: each is checked again when it is released
         if len(orphans) == len(stale_):
             self.look_ahead(RecoveryRequest(tuple(orphans)))
         else:
             self.look_ahead(request_for(operations_for("release", stale_, self.console.snapshot.queue)))
 
     def _claims(self) -> tuple[Orphan, ...]:
-        """The claims that are dead for certain."""
+        """The claims that are certainly dead."""
         watch = self.console.monitor
         return (*watch.concerns.orphans, *watch.concerns.dead) if watch is not None else ()
 
     def action_retry(self) -> None:
-        """Attempt it once more, with a model to be chosen."""
+        """Attempt it again, with a model to choose."""
         needs = self._able("retry")
         if needs:
             models = Counter((each.harness, each.model) for each in self.console.snapshot.attempts if each.model)
             self.console.push_screen(actions.retry_sheet(self.console, needs, models))
 
     def action_land(self) -> None:
-        """Merge what is kept, and close the bead."""
+        """Merge the kept change, and close the bead."""
         self._land(self._able("land"))
 
     def _land(self, needs: Sequence[Need]) -> None:
@@ -210,7 +210,7 @@ class NeedsScreen(NeedList):
             self.look_ahead(request_for(wanted))
 
     def action_eligible(self) -> None:
-        """Keep workers off drifted beads; on other rows as ever."""
+        """Hold drifted beads back from workers; on other rows as usual."""
         drift = [need.bead_id for need in self._of_kind("hold") if self.may_be_held(need)]
         if not drift:
             super().action_eligible()
@@ -230,7 +230,7 @@ class NeedsScreen(NeedList):
             actions.Resolving(self, need, self._attempt(need), made).begin()
 
     def action_snooze(self) -> None:
-        """Put off what is chosen for a while; what is put off comes back."""
+        """Snooze the chosen needs; bring snoozed ones back."""
         chosen = self.chosen()
         away = {need.key for need in self.console.snoozed}
         if not chosen or not self.may_change():
@@ -270,23 +270,23 @@ class NeedsScreen(NeedList):
         self.console.push_screen(ChoiceSheet("who will deal with it?", choices))
 
     def action_undo(self) -> None:
-        """Undo what was done last: here beside the queue, else in the queue."""
+        """Undo the last action: here, outside the queue, else in the queue."""
         if self._undo:
             self._job(self._undo.pop(), self._undo, back=True)
         else:
             super().action_undo()
 
     def action_redo(self) -> None:
-        """Do again what was undone last: here beside the queue, else in the queue."""
+        """Redo the last undone action: here, outside the queue, else in the queue."""
         if self._redo:
             self._job(self._redo.pop(), self._redo)
         else:
             super().action_redo()
 
-    # --- asking ---------------------------------------------------------------------------------------------
+    # --- questions------------------------------------------------------------------------------------------
 
     def action_actions(self) -> None:
-        """Everything that can be done about the row; a question is answered at once."""
+        """Open the row's actions; a question opens its answers directly."""
         need = self.need
         if need is not None and need.kind in _ASKED and not self.marked:
             if self.may_change():
@@ -313,11 +313,11 @@ class NeedsScreen(NeedList):
     def _doer(self, action: str) -> Callable[[], object]:
         if action == "open":
             return partial(self.call_later, self.list.action_open)
-        # later: the sheet has to be gone before the action asks which screen it is on
+        # later: the sheet has to be closed before the action asks which screen is active
         return partial(self.call_later, self.app.run_action if action == "loop" else self.run_action, action)
 
     def _answer(self, need: Need) -> None:
-        """The question with its answers; one that is about no bead and offers none is answered in words at once."""
+        """The question with its answers; without a bead and without answers, ask for a typed one at once."""
         bead = self.console.snapshot.queue.beads.get(need.bead_id)
         words = partial(self._in_words, need)
         if (bead is None and not need.options) or (need.kind in ("escalation", "gap") and not need.question_id):
@@ -351,7 +351,7 @@ class NeedsScreen(NeedList):
         self.console.push_screen(LineSheet(title, "answer", written, about))
 
     def _record(self, need: Need, text: str) -> None:
-        """Record an answer: shown first, where it is written into a bead."""
+        """Record an answer, with a preview if it is written into a bead."""
         if need.bead_id in self.console.snapshot.queue.beads:
             self.look_ahead(AnswerRequest(need, text, self._kept), ended=lambda _: self.console.refresh_needs())
         else:
@@ -364,7 +364,7 @@ class NeedsScreen(NeedList):
     def _kept(self) -> Kept:
         return self.console.snapshot.attempts.deciding
 
-    # --- going there ----------------------------------------------------------------------------------------
+    # --- navigation -----------------------------------------------------------------------------------------
 
     @on(RowList.Opened, "#overlay")
     def go_there(self, event: RowList.Opened) -> None:
@@ -390,11 +390,11 @@ class NeedsScreen(NeedList):
             self.call_later(self.app.run_action, "loop")
 
     def action_next_tab(self) -> None:
-        """The diff of the attempt that the row is about."""
+        """Show the diff of the row's attempt."""
         self._show_attempt_in("diff")
 
     def action_previous_tab(self) -> None:
-        """What the attempt that the row is about did otherwise than the one before on its bead."""
+        """Compare the row's attempt with the previous one on its bead."""
         self._show_attempt_in("compare")
 
     def _show_attempt_in(self, tab: str) -> None:
@@ -405,7 +405,7 @@ class NeedsScreen(NeedList):
             self.console.open_attempt(attempt.attempt_id, tab)
 
     def _latest(self) -> Attempt | None:
-        """The attempt that the row is about: the one that left it, else the latest on its bead."""
+        """The row's attempt: the one that caused it, else the latest on its bead."""
         need = self.need
         if need is None:
             return None
@@ -413,14 +413,14 @@ class NeedsScreen(NeedList):
         return self._attempt(need) or next(iter(tried), None)
 
     def action_open_editor(self) -> None:
-        """What that attempt changed first, in the user's editor."""
+        """Open that attempt's first change in the editor."""
         open_first_change(self, self._latest())
 
     def show_bead(self, bead_id: str) -> None:
-        """The cursor stays where it is: this is no list of beads."""
+        """The cursor stays where it is: this is not a list of beads."""
 
     def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
-        """What can be done to beads, and to all drift at once."""
+        """The actions on beads, and on all drift at once."""
         yield from super().commands()
         drift = [need.bead_id for need in self.console.needs if need.kind == "drift"]
         if drift and not self.console.read_only:

@@ -1,6 +1,6 @@
-"""One bead on the whole screen, what its detail is made of, and the digest of the queue below 40 columns.
+"""One bead full screen, the facts for its detail, and the digest of the queue below 40 columns.
 
-Where there is no room beside the list, a bead has a screen of its own. The digest has the counts, what runs, what is
+If there is no room beside the list, a bead opens on its own screen. The digest has the counts, what runs, what is
 next and what needs me; enter opens any of it.
 """
 
@@ -39,10 +39,10 @@ _KEPT = 64
 
 
 class BeadDetails:
-    """Facts for the detail of one screen. What must be read first is missing at first, then told."""
+    """Facts for the detail of one screen. Facts that have to be read first are added later."""
 
     def __init__(self, screen: HelixScreen, tell: Callable[[str], None]) -> None:
-        """Gather for a screen; ``tell`` is called with a bead's id when there is more to show of it."""
+        """Gather facts for a screen; ``tell`` is called with a bead's id when more of it is known."""
         self._screen = screen
         self._tell = tell
         self._events: dict[str, tuple[Bead, tuple[Mapping[str, Any], ...]]] = {}
@@ -66,7 +66,7 @@ class BeadDetails:
         if not bead.events_attachment:
             return ()
         known = self._events.get(bead.id)
-        # another record: its events are read anew, and those of the one before stand there meanwhile
+        # a changed record: its events are read again, and the previous ones are shown meanwhile
         if known is None or known[0] is not bead:
             self._remember(bead, known[1] if known is not None else ())
             from helix_tui.core.ddx.runs.transcript import attached_events
@@ -82,7 +82,7 @@ class BeadDetails:
 
     def _last_seen_words(self, bead_id: str) -> str:
         if bead_id not in self._last_seen:
-            # asked for once: git may take seconds, and the detail is drawn again meanwhile
+            # requested once: git may take seconds, and the detail is drawn again meanwhile
             self._last_seen[bead_id] = ""
 
             console = self._screen.console
@@ -93,7 +93,7 @@ class BeadDetails:
         return self._last_seen[bead_id]
 
     def _start(self, bead_id: str, read: Callable[[], Any], keep: Callable[[Any], None]) -> None:
-        """Read in a thread, keep what comes, and tell, on the screen's own thread."""
+        """Read in a thread, keep the result, and notify the screen on its own thread."""
 
         def arrived(found: Any) -> None:
             keep(found)
@@ -121,11 +121,11 @@ class BeadScreen(BeadKeys, OverlayScreen):
         return DetailView(id="detail")
 
     def bead_ids(self) -> tuple[str, ...]:
-        """This one."""
+        """The bead of this screen."""
         return (self.bead_id,)
 
     def show_bead(self, bead_id: str) -> None:
-        """Another bead in the same place."""
+        """Show another bead here."""
         self.bead_id = bead_id
         super().show_bead(bead_id)
         self.catch_up()
@@ -135,7 +135,7 @@ class BeadScreen(BeadKeys, OverlayScreen):
         self.console.copy(clean_line(self.bead_id), clean_line(self.bead_id, 60))
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """The bead as it stands now; the last state of one that is gone stays."""
+        """The bead as it is now; if it is gone, its last state."""
         self._show(snapshot)
 
     def _show(self, snapshot: Snapshot) -> None:
@@ -154,7 +154,7 @@ class BeadScreen(BeadKeys, OverlayScreen):
 
     @on(DetailView.BeadChosen)
     def follow(self, event: DetailView.BeadChosen) -> None:
-        """Another bead in the same place."""
+        """Show another bead here."""
         snapshot = self.console.snapshot
         if event.bead_id in snapshot.queue.beads or event.bead_id in snapshot.archive:
             self.show_bead(event.bead_id)
@@ -167,7 +167,7 @@ class BeadScreen(BeadKeys, OverlayScreen):
         self.console.open_attempt(event.attempt_id)
 
     def catch_up(self) -> None:
-        """Show the bead again, whether or not the snapshot is a new one."""
+        """Show the bead again, even if the snapshot is the same."""
         self._shown = (-1, (), ())
         super().catch_up()
 
@@ -227,7 +227,7 @@ def _history(project: Project) -> BeadHistory:
 
 
 def last_seen_words(project: Project, bead_id: str, now: int) -> str:
-    """One sentence. This may run git: call it from a worker."""
+    """Where it was last seen, in one sentence. This may run git: call it from a worker."""
     seen = _history(project).last_seen(bead_id)
     if seen is None:
         return "neither the archive nor the git history knows it"

@@ -1,7 +1,7 @@
-"""What keys of the queue do: sort its rows, keep and open saved views, follow edges, list what is no bead.
+"""Keys of the queue: sort its rows, save and open views, follow edges, list lines that are not beads.
 
-An edge is followed at once where there is one neighbour; of several one is chosen, and the way back is known. Lines of
-the tracker that are no beads are listed with the reason and how they begin: nothing is dropped silently.
+With one neighbour an edge is followed at once; with several, one is chosen; a step back is remembered. Lines of
+the tracker that are not beads are listed with the reason and their beginning: nothing is dropped silently.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ SORT_KEYS = "123456789abcdefghijklmn"
 """The key of each order in the sheet of orders."""
 
 MAX_NAME = 60
-"""Characters of a view's name."""
+"""The longest name of a view."""
 
 
 class SliceKeys(FilteringScreen):
-    """The keys of a screen whose list can be sorted and kept as a view."""
+    """The keys of a screen whose list can be sorted and saved as a view."""
 
     kind: ViewKind
     filter: Query
@@ -47,20 +47,20 @@ class SliceKeys(FilteringScreen):
     def __init__(self) -> None:
         super().__init__()
         self.saved: SavedView | None = None
-        """The view in force: its columns hold until another filter or view does."""
+        """The present view: its columns apply until another filter or view is chosen."""
 
     def show_view(self, kind: ViewKind) -> None:
         """Look at the queue another way."""
         raise NotImplementedError
 
     def hold_view(self, view: SavedView | None) -> None:
-        """This view is in force from now on, with the columns that it names; else those that somebody chose."""
+        """Apply a view and its columns; without columns, the chosen ones."""
         self.saved = view
         named = view.columns if view is not None else None
         self.chosen_columns = named if named is not None else self.console.kept.columns(self.NAME)
 
     def choose_columns(self, names: Sequence[str] | None) -> None:
-        """Columns that are chosen by hand hold from then on."""
+        """Apply columns chosen by hand."""
         self.saved = None
         super().choose_columns(names)
 
@@ -89,13 +89,13 @@ class SliceKeys(FilteringScreen):
         problem = parse_query(view.filter).problem
         if problem:
             self.console.say(f"{clean_line(view.name, 60)}: {problem}", "warning")
-        # first: `filter_with` drops the view in force where its filter is another one
+        # first: `filter_with` drops the present view if its filter differs
         self.hold_view(view)
         self.filter_with(view.filter)
         self.show_view(cast(ViewKind, view.view) if view.view in get_args(ViewKind) else self.kind)
 
     def action_views(self) -> None:
-        """Every saved view, and what can be done with the present one."""
+        """All saved views, and the actions on the present one."""
         views = self.console.view_book.views
         choices = []
         for place, view in enumerate(views):
@@ -124,7 +124,7 @@ class SliceKeys(FilteringScreen):
             self.console.say("not saved: a view needs a name", "warning")
             return
         book = self.console.view_book
-        # a hand-written view of that name would hide it, and it would hide one that is built in
+        # a hand-written view of that name would hide it, and it would hide a built-in one
         if any(view.name == name and not view.saved for view in book.views):
             self.console.say(f"not saved: {name} is defined by hand or built in", "warning")
             return
@@ -161,7 +161,7 @@ _MOST_STEPS = 200
 
 
 class EdgeScreen(Protocol):
-    """What a screen has on which one goes along edges."""
+    """What a screen needs for following edges."""
 
     list: Any
 
@@ -183,12 +183,12 @@ class EdgeScreen(Protocol):
 
 
 class Along:
-    """Steps along edges on a queue screen. A step the other way leads back to where the last one began."""
+    """Steps along edges on a queue screen. A step in the other direction leads back to the start of the last one."""
 
     def __init__(self, screen: EdgeScreen) -> None:
         self._screen = screen
         self._trail: list[tuple[str, Direction, str]] = []
-        """Steps taken: from, which way, to."""
+        """Steps taken: from, direction, to."""
         self._choosing: tuple[str, Direction] | None = None
 
     async def step(self, direction: Direction) -> None:
@@ -210,9 +210,9 @@ class Along:
             await self._offer(here, direction, ways)
 
     def _way_back(self, here: str, direction: Direction) -> str | None:
-        """Where the last step came from, if it led here and was one the other way."""
+        """The start of the last step, if it led here in the other direction."""
         if not self._trail or self._trail[-1][2] != here:
-            # the cursor was moved otherwise since: the steps no longer lead back from here
+            # the cursor has been moved since: the steps no longer lead back from here
             self._trail.clear()
             return None
         came_from, taken, _ = self._trail[-1]
@@ -230,11 +230,11 @@ class Along:
         await self._screen.mount(Chooser(caption, rows))
 
     def look(self, bead_id: str) -> None:
-        """Show a way while it is not chosen yet; what a filter or fold hides stays hidden."""
+        """Show a neighbour before it is chosen; what a filter or fold hides stays hidden."""
         self._screen.list.select(bead_id)
 
     async def done(self, chooser: Chooser, chosen: str | None) -> None:
-        """Go where somebody chose, or back."""
+        """Go to the chosen bead, or back."""
         choosing, self._choosing = self._choosing, None
         self._screen.list.focus(scroll_visible=False)
         await chooser.remove()
@@ -256,8 +256,8 @@ def neighbours(world: RowContext, bead_id: str, direction: Direction) -> list[st
 
 
 class UnreadScreen(OverlayScreen):
-    """What the notice line has no room for, what the pulse counts as unread, line by line; and ids that
-    stand on several lines.
+    """The notices in full, the unreadable lines one by one, and ids that
+    occur on several lines.
     """
 
     TITLE_TEXT = "notices · unreadable lines"
@@ -271,7 +271,7 @@ class UnreadScreen(OverlayScreen):
         self.list.show(Rows(rows or [none]))
 
     def on_resize(self) -> None:
-        """Another width breaks the notices elsewhere."""
+        """Wrap the notices for the new width."""
         self.show_snapshot(self.console.snapshot, Change())
 
     def _notices(self, snapshot: Snapshot) -> list[Row]:

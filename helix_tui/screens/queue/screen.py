@@ -52,11 +52,11 @@ if TYPE_CHECKING:
     from helix_tui.widgets.rows.attempts import RunningPanel
 
 DETAIL_DELAY = 0.06
-"""Seconds that the cursor rests before the detail follows: holding a key down never waits for it."""
+"""Seconds that the cursor rests before the detail is shown: holding a key down never waits for it."""
 
 
 class Panes(Container):
-    """A container that its children cover: nothing of its own is worth drawing."""
+    """A container that its children cover, so it has nothing to draw itself."""
 
     BLANK = True
 
@@ -77,7 +77,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self.kind: ViewKind = "dag"
         self.filter = parse_query("")
         self.folding = Folding()
-        # what no fold may take away; the feed's thread sets it, so it is not a part of what keys fold
+        # beads that no fold may hide; kept apart from the folds because the feed's thread sets it
         self._kept: frozenset[str] = frozenset()
         self.world = RowContext(classify({}, now=0), {}, 0)
         self.lanes = LaneList(id="queue")
@@ -85,7 +85,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self.detail = DetailView(id="detail")
         self.third = Vertical(id="third")
         self.stream: AttemptStream | None = None
-        """What the third pane shows; made when the layout first asks for it."""
+        """The third pane's content; created when the layout first needs it."""
         self.empty_state = EmptyState(id="empty-state")
         self.list_caption = Caption()
         self.detail_caption = Caption()
@@ -98,7 +98,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self._built: tuple[tuple[object, ...], QueueView] = ((), self._view)
 
     def compose_body(self) -> ComposeResult:
-        """List, detail, and where it is wide a third pane, below the detail or beside it."""
+        """List, detail, and on wide screens a third pane, below or beside the detail."""
         self.set_class(self.app.size.width >= BROAD, "-broad")
         with Panes(id="panes"):
             with Panes(id="left"):
@@ -114,7 +114,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
     # --- news ---------------------------------------------------------------------------------------------
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """Rows, detail, or the words in their place."""
+        """Show rows and detail, or the text in their place."""
         said = None if snapshot.has_queue else empty_state(snapshot)
         self.set_class(said is not None, self.BARE_CLASS)
         if said is not None:
@@ -123,14 +123,14 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self._show_rows(changed=frozenset() if change.everything else change.beads)
         self.keep_marks(snapshot.queue)
         if change.everything:
-            self.follow_with_detail()  # the rows do not wait for it
+            self.follow_with_detail()  # the rows do not wait for this
         else:
             self._show_detail()
         if self.stream is not None and self.breakpoint == "wide":
             self.stream.show_snapshot(snapshot, change, self.world.now)
 
     def tick(self) -> None:
-        """Ages and times left go on."""
+        """Refresh ages and remaining times."""
         source = self.list.source
         if isinstance(source, QueueRows):
             self.world = RowContext(self.world.queue, self.world.runs, self.console.now())
@@ -144,7 +144,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self._show_detail()
 
     def on_resize(self) -> None:
-        """Another layout shows other rows."""
+        """Rebuild the rows for the new layout."""
         self.set_class(self.app.size.width >= BROAD, "-broad")
         if self.breakpoint != self._shown_breakpoint:
             self._shown_breakpoint = self.breakpoint
@@ -165,7 +165,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         view = self._view
         if not view.rows:
             return Rows([Row("none", (("  no bead matches; esc shows all", "muted"),), selectable=False)])
-        # who filters wants the beads that match, not the digest
+        # a filter shows the matching beads, not the digest
         if self.breakpoint == "strip" and not self.filter.tests and self.prompt is None:
             return strip_rows(self.world, self.console.needs, max(1, self.size.width - 2))
         return QueueRows(
@@ -181,7 +181,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self._show_rows()
 
     def prepare_snapshot(self, snapshot: Snapshot) -> None:
-        """The rows, in the feed's thread: at 10,000 beads they take a tenth of a second.
+        """Build the rows in the feed's thread: 10,000 beads take a tenth of a second.
 
         The bead under the cursor stays in its place when it closes, until another snapshot finds the cursor
         elsewhere.
@@ -191,12 +191,12 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self._build(snapshot.queue)
 
     def _build(self, queue: Queue) -> QueueView:
-        """The rows as they are wanted now; built once for each queue and way of looking at it."""
+        """The rows as needed now; built once per queue and view."""
         wanted = (queue, self.kind, self.filter, replace(self.folding, keep=self._kept))
         built_for, view = self._built
         if built_for != wanted:
             view = build_view(*wanted)
-            # one assignment: the feed's thread and the app's both come here
+            # one assignment, because the feed's thread and the app's both come here
             self._built = wanted, view
         return view
 
@@ -217,12 +217,12 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
             self.show_keys(keys, f"/ {text}  {count}" if text and narrow and not self.marked else "")
 
     def _show_heads(self) -> None:
-        """Name the columns over the list, where they are."""
+        """Show the column headings over the list."""
         wanted = () if self.kind == "lanes" or not self._view.rows else self.chosen_columns
         self.list_caption.show_heads(lambda width: column_heads(width, wanted))
 
     def marks_changed(self) -> None:
-        """Say how many are marked, and which keys are for them."""
+        """Show how many beads are marked, and their keys."""
         self._show_rows()
 
     # --- the detail ---------------------------------------------------------------------------------------
@@ -242,7 +242,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
 
     @on(RowList.Selected, "#queue")
     def follow_with_detail(self) -> None:
-        """The detail follows when the cursor rests."""
+        """Show the detail when the cursor rests."""
         if self._detail_timer is not None:
             self._detail_timer.stop()
         self._detail_timer = self.set_timer(DETAIL_DELAY, self._show_detail)
@@ -260,14 +260,14 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
             self.detail.show_bead(None)
 
     def _show_more(self, bead_id: str) -> None:
-        """What was being read of a bead has come."""
+        """Facts that were being read about a bead have arrived."""
         row = self._row(self.list.selected_key)
         if row is not None and row.bead_id == bead_id:
             self._show_detail()
 
     @on(DetailView.BeadChosen)
     def go_to_chosen(self, event: DetailView.BeadChosen) -> None:
-        """A line of the detail leads to another bead."""
+        """Go to the bead that a line of the detail leads to."""
         if event.bead_id in self.console.snapshot.archive:
             self.console.open_bead(event.bead_id)
         elif not self.go_to(event.bead_id):
@@ -275,25 +275,25 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
 
     @on(DetailView.AttemptChosen)
     def open_attempt(self, event: DetailView.AttemptChosen) -> None:
-        """A line of the detail leads to an attempt."""
+        """Go to the attempt that a line of the detail leads to."""
         self.console.open_attempt(event.attempt_id)
 
     def on_running_panel_chosen(self, event: RunningPanel.Chosen) -> None:
-        """A row of the third pane leads to its attempt, or to its bead where there is none yet."""
+        """Go to the attempt of a row in the third pane, or to its bead if there is no attempt yet."""
         if event.attempt_id:
             self.console.open_attempt(event.attempt_id)
         elif event.bead_id:
             self.go_to(event.bead_id)
 
-    # --- going --------------------------------------------------------------------------------------------
+    # --- navigation-----------------------------------------------------------------------------------------
 
     def go_to(self, bead_id: str) -> bool:
-        """Put the cursor on a bead, opening whatever hides it; False where there is no such bead."""
+        """Put the cursor on a bead, opening whatever hides it; False if there is no such bead."""
         if bead_id not in self.world.queue.beads:
             return False
         if self.list.select(bead_id):
             return True
-        # first every fold that may hide it is opened; the filter, which somebody typed, gives way last
+        # first open every fold that may hide it; drop the filter, which the user typed, last
         opened = {FOLD_DONE, FOLD_LOOSE, FOLD_REST, f"done:{self.world.queue.beads[bead_id].parent}"}
         self.folding = replace(self.folding, unfolded=self.folding.unfolded | opened, collapsed=frozenset())
         self._show_rows()
@@ -304,7 +304,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
 
     @on(RowList.Opened, "#queue")
     def open_row(self, event: RowList.Opened) -> None:
-        """Folds open and close; a bead opens beside the list, or over it where there is no beside."""
+        """Open or close a fold; open a bead beside the list, or over it if there is no room."""
         row = self._row(event.key)
         kind, _, rest = event.key.partition(":")
         if row is not None and row.kind in ("fold", "heading"):
@@ -330,7 +330,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self._show_rows()
 
     async def action_back(self) -> None:
-        """From the detail to the list; from marks to none; from a filter to all beads."""
+        """Go from the detail to the list; else remove the marks; else drop the filter."""
         if self.focused is not self.list:
             self.list.focus(scroll_visible=False)
         elif self.drop_marks():
@@ -376,7 +376,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
             self.show_view(VIEWS[(VIEWS.index(self.kind) + step) % len(VIEWS)])
 
     def action_open_editor(self) -> None:
-        """What the attempt on the line changed first, else the latest on the bead, in the user's editor."""
+        """Open in the editor the first change of the line's attempt, else of the bead's latest one."""
         attempts, beads = self.console.snapshot.attempts, self.bead_ids()
         tried = attempts.of_bead(beads[0]) if len(beads) == 1 else ()
         open_first_change(self, attempts.get(self.detail.attempt_id) or next(iter(tried), None))
@@ -384,11 +384,11 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
     def show_view(self, kind: ViewKind) -> None:
         """Look at the queue another way, with the same bead under the cursor."""
         self.kind = kind
-        self.set_class(kind == "lanes", "-board")  # lanes stand side by side: the detail gives its place
+        self.set_class(kind == "lanes", "-board")  # lanes need the width: they take the detail's place
         self._show_rows()
 
     def action_zoom(self) -> None:
-        """In the lanes the one under the cursor gets all the room."""
+        """In the lanes, zoom the lane under the cursor."""
         super().action_zoom()
         self.lanes.expand_lane(on=self.zoomed and self.focused is self.list)
 
@@ -398,21 +398,21 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         return super().unzoom()
 
     async def action_dependent(self) -> None:
-        """Along an edge, down."""
+        """Follow an edge to a bead that this one blocks."""
         await self.along.step("dependents")
 
     async def action_needed(self) -> None:
-        """Along an edge, up."""
+        """Follow an edge to a bead that blocks this one."""
         await self.along.step("needed")
 
     @on(Chooser.Looked)
     def look_along(self, event: Chooser.Looked) -> None:
-        """Of several neighbours this one is looked at."""
+        """Show one of several neighbours."""
         self.along.look(event.key)
 
     @on(Chooser.Done)
     async def go_along(self, event: Chooser.Done) -> None:
-        """Of several neighbours this one was chosen, or none."""
+        """One of several neighbours was chosen, or none."""
         await self.along.done(event.chooser, event.key)
 
     # --- the filter ---------------------------------------------------------------------------------------
@@ -427,7 +427,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         return complete(text, cursor, self.world.queue, limit=8)
 
     def filter_problem(self, text: str) -> str:
-        """What the language does not know."""
+        """The part of a text that is not understood."""
         return parse_query(text.strip()).problem
 
     def filter_with(self, text: str) -> None:
@@ -439,7 +439,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self.list.mark_matches(_pattern(self.filter))
 
     def has_matches(self) -> bool:
-        """Whether any row is left."""
+        """Whether any row matches."""
         return bool(self._view.rows)
 
     def filter_count(self) -> str:
@@ -455,7 +455,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
             self._archive = classify(archive, now=self.console.now())
         return len(matching(self.filter, self._archive))
 
-    # --- taking along -------------------------------------------------------------------------------------
+    # --- copying ------------------------------------------------------------------------------------------
 
     def action_copy_id(self) -> None:
         """The id, to the clipboard."""
@@ -490,7 +490,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
 
 
 def _pattern(query: Query) -> re.Pattern[str] | None:
-    """What the words of a filter light up in the rows."""
+    """The text that the words of a filter highlight in the rows."""
     if not query.words:
         return None
     return re.compile("|".join(map(re.escape, query.words)), re.IGNORECASE)
