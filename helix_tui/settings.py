@@ -205,7 +205,7 @@ def load_settings(path: Path | None = None) -> Settings:
     except FileNotFoundError:
         return Settings()
     except (OSError, ValueError) as error:
-        return Settings(problems=(f"{path.name} cannot be read:  {clean_line(str(error), 120)}",))
+        return Settings(problems=(f"{path.name} cannot be read: {clean_line(str(error), 120)}",))
     theme, keys = document.get("theme", ""), document.get("keys", {})
     problems = [] if isinstance(theme, str) else ["theme: must be a name in quotes"]
     stall = document.get("stall_after")
@@ -382,7 +382,7 @@ class ViewBook:
         except FileNotFoundError:
             return
         except (OSError, ValueError) as error:
-            self.problems = (f"{path.name} cannot be read:  {clean_line(str(error), 120)}",)
+            self.problems = (f"{path.name} cannot be read: {clean_line(str(error), 120)}",)
             self.path = None  # what somebody broke by hand is not overwritten
             return
         self._kept, self.problems = tuple(views), tuple(f"{path.name}: {problem}" for problem in problems)
@@ -467,7 +467,7 @@ class Layout:
         except FileNotFoundError:
             return
         except (OSError, ValueError) as error:
-            self.problem = f"{path.name} cannot be read:  {clean_line(str(error), 120)}"
+            self.problem = f"{path.name} cannot be read: {clean_line(str(error), 120)}"
             return
         if isinstance(document, dict):
             self._kept = _well_formed(document)

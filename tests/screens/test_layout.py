@@ -202,7 +202,7 @@ async def test_a_layout_that_cannot_be_written_is_said(console: MakeConsole, tmp
         await pilot.press("vertical_line")
         await app.workers.wait_for_complete()
         await pilot.pause()
-        assert "not kept for the next start" in said(app)
+        assert "not saved for the next start" in said(app)
 
 
 async def test_o_sorts_the_queue_and_once_more_turns_it_round(console: MakeConsole) -> None:

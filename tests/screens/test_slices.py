@@ -104,7 +104,7 @@ def test_a_file_of_views_that_somebody_broke_is_said_and_not_overwritten(tmp_pat
     file = tmp_path / "views.toml"
     file.write_text("[[view]\n")
     book = ViewBook(path=file)
-    assert "views.toml is not read" in book.problems[0]
+    assert "views.toml cannot be read" in book.problems[0]
     book.keep(SavedView("x", "p<=1"))
     book.write()
     assert file.read_text() == "[[view]\n"
