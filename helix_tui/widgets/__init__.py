@@ -1,1 +1,1 @@
-"""What can be looked at: data in, messages out, no I/O, no clock of its own."""
+"""The console's widgets: data in, messages out, no I/O and no clock."""

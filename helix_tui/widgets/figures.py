@@ -1,6 +1,6 @@
 """Figures and signs short enough for a column: tokens, money, times, shares as bars, the outcome of an attempt.
 
-What is unknown says so. A bar is solid up to the lower end of a share's interval, dark up to the share, light up to
+Unknown values say so. A bar is solid up to the lower end of a share's interval, dark up to the share, light up to
 the upper end. An outcome has one glyph, one ink and one word, wherever it is shown.
 """
 
@@ -27,7 +27,7 @@ def tokens(count: int | None) -> str:
         return UNKNOWN
     if count < 1_000:
         return str(count)
-    # from 999,500 on it would round to 1000k; from 9,950 on to 10.0k, of which 10k says as much
+    # from 999,500 on it would round to 1000k; from 9,950 on to 10.0k, where 10k says as much
     if count < 999_500:
         return f"{count / 1_000:.0f}k" if count >= 9_950 else f"{count / 1_000:.1f}k"
     return f"{count / 1_000_000:.1f}M" if count < 99_950_000 else f"{count / 1_000_000:.0f}M"
@@ -37,7 +37,7 @@ money = format_usd
 
 
 def took(milliseconds: int | None) -> str:
-    """How long one step took: ``40ms``, ``3.2s``, ``2m 06s``; nothing when unknown."""
+    """How long one step took: ``40ms``, ``3.2s``, ``2m 06s``; empty when unknown."""
     if milliseconds is None or milliseconds < 0:
         return ""
     if milliseconds < 1_000:
@@ -53,30 +53,30 @@ def short_span(milliseconds: int | None) -> str:
 
 
 def day_or_time(instant: int | None, now: int) -> str:
-    """When it was, in six cells: the time of day for today, else the day, else month and year.
+    """An instant in six cells: the time of day for today, else the day, else month and year.
 
-    Unlike an age it does not change while one looks at it.
+    Unlike an age, it does not change on screen.
     """
     moment, today = local_moment(instant), local_moment(now)
     if moment is None or today is None:
         return "—"
     if moment.date() == today.date():
         return moment.strftime("%H:%M")
-    # half a year: within it a day without its year can be no other one
+    # half a year: within that span, a day without a year is unambiguous
     if moment.year == today.year or abs((today - moment).days) < 180:
         return f"{moment.day:2} {moment:%b}"
     return moment.strftime("%m/%Y")[-7:]
 
 
 def moment(instant: int, now: int) -> str:
-    """A local time of the clock, with its day unless that is today: unlike an age it stays true."""
+    """A local clock time, with the day unless that is today: unlike an age, it stays true."""
     day = day_or_time(instant, now).strip()
     time = clock_time(instant)
     return time if ":" in day else f"{day} {time}"
 
 
 def since_start(instant: int | None, start: int | None) -> str:
-    """How far into its attempt something happened: ``+12s``, ``+4m 02s``; nothing when unknown."""
+    """How far into its attempt something happened: ``+12s``, ``+4m 02s``; empty when unknown."""
     if instant is None or start is None or instant < start:
         return ""
     return f"+{format_span((instant - start) / NS)}"
@@ -86,13 +86,13 @@ CELLS = 10
 
 
 BAR_LEGEND = "█ sure  ▓ measured  ░ possible"
-"""What the shades of `share_bar` mean, for a line near the bars."""
+"""The legend of `share_bar`."""
 
 
 def share_bar(rate: float | None, low: float, high: float, *, cells: int = CELLS, ink: str = "text") -> list[Span]:
-    """A bar of ``cells`` cells for a share with its interval, all of them between 0 and 1.
+    """A bar of ``cells`` cells for a share with its interval, all between 0 and 1.
 
-    Solid up to ``low`` (so much is sure), dark shade up to the share, light shade up to ``high``; where
+    Solid up to ``low`` (sure), dark shade up to the share, light shade up to ``high``; if
     nothing is known, a dotted line.
     """
     if rate is None:
@@ -113,16 +113,16 @@ RESULTS = {
     "not found": ("✗", "attention"),
     "which one?": ("?", "attention"),
 }
-"""Glyph and role of what came of a question."""
+"""Glyph and role by the result of a question."""
 
 
 def result_ink(result: str) -> tuple[str, str]:
-    """Glyph and role of what came of a question; an unknown word is shown as such."""
+    """Glyph and role of a question's result; an unknown word is shown as it is."""
     return RESULTS.get(result, ("○", "muted"))
 
 
 class Look(Struct, frozen=True):
-    """How an outcome looks: glyph, ink and word."""
+    """The look of an outcome: glyph, ink and word."""
 
     glyph: str
     ink: str
@@ -143,11 +143,11 @@ _SIGNS: Mapping[Outcome, tuple[str, str]] = {
 }
 
 LOOKS: Mapping[Outcome, Look] = {outcome: Look(*sign, OUTCOME_WORDS[outcome]) for outcome, sign in _SIGNS.items()}
-"""One look an outcome; the order is that of summaries."""
+"""One look per outcome, in the order of summaries."""
 
 
 def look_of(attempt: Attempt) -> Look:
-    """The look of an attempt's outcome. A status that nobody knows is shown as it is."""
+    """The look of an attempt's outcome. An unknown status is shown as it is."""
     look = LOOKS[attempt.verdict.outcome]
     word = attempt.word
     if word == "unknown":

@@ -1,7 +1,7 @@
-"""What sheets are made of: a page of text as rows, a line to type in, a form of several fields.
+"""The parts of sheets: a page of text as rows, a line to type in, a form of several fields.
 
-A page has captions, paragraphs that wrap, and lines. Keys of a line that are not text belong to whatever it is a part
-of. A form offers ways to go on with the field that is typed in, and says what is wrong so far.
+A page has captions, paragraphs that wrap, and lines. Keys in a line that are not text belong to the widget around
+it. A form offers completions for the field being typed in, and shows what is wrong so far.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Page:
 
     @property
     def rows(self) -> Rows:
-        """What was written so far."""
+        """The rows so far."""
         return Rows(self._rows, unfold=True)
 
     def caption(self, text: str, right: str = "") -> None:
@@ -43,11 +43,11 @@ class Page:
         self._add((("", "text"),), selectable=False)
 
     def line(self, left: Line, right: Line = (), *, key: str = "") -> None:
-        """One line, cut where it is too long."""
+        """One line, cut if it is too long."""
         self._add(tuple(left), tuple(right), key=key)
 
     def paragraph(self, spans: Line, hang: int = 0, *, selectable: bool = True, key: str = "") -> None:
-        """As many lines as it takes; with a key the cursor steps on the first of them only."""
+        """A wrapped paragraph; with a key the cursor steps on its first line only."""
         for place, line in enumerate(wrap_spans(spans, self.width, hang)):
             self._add(line, selectable=selectable and not (key and place), key="" if place else key)
 
@@ -56,7 +56,7 @@ class Page:
 
 
 class Entry(Input):
-    """A text field. ``take`` sees every key first and says whether it was meant for it."""
+    """A text field. ``take`` sees every key first and says whether it handled it."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Entry(Input):
         id: str | None = None,
     ) -> None:
         super().__init__(value=text, placeholder=placeholder, select_on_focus=select_on_focus, id=id)
-        self.cursor_blink = False  # nothing moves that did not change
+        self.cursor_blink = False  # no blinking: nothing moves unless it changed
         self._take = take
 
     async def _on_key(self, event: events.Key) -> None:
@@ -84,7 +84,7 @@ MOST_WAYS = 5
 MOST_SAID = 5
 
 Ways = Callable[[str], Sequence[tuple[str, str]]]
-"""For the word that is typed: (what it may become, help)."""
+"""(completion, help) for the word being typed."""
 
 
 class FormField(Struct, frozen=True):
@@ -95,10 +95,10 @@ class FormField(Struct, frozen=True):
     text: str = ""
     hint: str = ""
     lines: int = 1
-    """Lines that it has on screen; more than one: a text of several lines."""
+    """Its height in lines; more than one for a text of several lines."""
     ways: Ways | None = None
     several: bool = False
-    """Several words, separated by commas."""
+    """Whether it holds several words, separated by commas."""
 
 
 class _Label(SpanLine):
@@ -113,7 +113,7 @@ class _Label(SpanLine):
 
 
 class Form(Vertical):
-    """Says `Changed` with every key; whoever owns it judges and answers with `say`."""
+    """Posts `Changed` on every key; its owner checks the texts and answers with `say`."""
 
     DEFAULT_CSS = """
     Form { height: 1fr; }
@@ -141,11 +141,11 @@ class Form(Vertical):
         self._choice = -1
         self._ways_list = RowList(id="ways", cursor_needs_focus=True)
         self._said = RowList(id="said", cursor_needs_focus=True)
-        # tab goes from field to field; the ways are stepped through from the field itself
+        # tab goes from field to field; completions are stepped through from the field itself
         self._ways_list.can_focus = self._said.can_focus = False
 
     def compose(self) -> ComposeResult:
-        """The fields, then what helps with them."""
+        """The fields, then completions and findings."""
         with VerticalScroll(id="fields", can_focus=False):
             for field in self.fields:
                 if field.lines == 1:
@@ -173,24 +173,24 @@ class Form(Vertical):
         return Horizontal(_Label(field.label, LABEL_CELLS), entry, classes="row")
 
     def on_mount(self) -> None:
-        """Nothing is offered and nothing said."""
+        """Offer nothing and show no findings."""
         self._ways_list.display = self._said.display = False
 
     @property
     def texts(self) -> Mapping[str, str]:
-        """What stands in the fields, by name."""
+        """The texts of the fields, by name."""
         found = {name: entry.value for name, entry in self._entries.items()}
         found |= {name: paper.text for name, paper in self._papers.items()}
-        # before it is mounted there is nothing to read: the texts are those that it began with
+        # before it is mounted there are no widgets to read: the texts are the initial ones
         return {field.name: found.get(field.name, field.text) for field in self.fields}
 
     @property
     def touched(self) -> bool:
-        """Whether anything differs from what was there to begin with."""
+        """Whether any text differs from the initial one."""
         return any(self.texts[field.name] != field.text for field in self.fields)
 
     def written(self, name: str) -> bool:
-        """Whether the text of a field differs from what was there to begin with; so does one that is none."""
+        """Whether a field's text differs from the initial one; True for an unknown field."""
         field = next((field for field in self.fields if field.name == name), None)
         return field is None or self.texts[name] != field.text
 
@@ -200,7 +200,7 @@ class Form(Vertical):
         (self._entries.get(first) or self._papers[first]).focus(scroll_visible=False)
 
     def say(self, findings: Sequence[tuple[Span, str]]) -> None:
-        """What is wrong so far: a sign and a sentence each."""
+        """Show what is wrong so far: a sign and a sentence each."""
         page = Page(self.size.width - 2)
         for sign, words in findings:
             page.paragraph([sign, (clean_line(words, 400), "text")], 2)
@@ -230,7 +230,7 @@ class Form(Vertical):
     @on(RowList.Opened)
     @on(RowList.Selected)
     def chosen(self, event: RowList.Opened | RowList.Selected) -> None:
-        """A click on a way chooses it, a second one takes it."""
+        """A click selects a completion, a second one takes it."""
         event.stop()
         if event.rows is self._ways_list and isinstance(event, RowList.Opened):
             self._choice = int(event.key)
@@ -245,7 +245,7 @@ class Form(Vertical):
         self.post_message(self.Changed())
 
     def on_descendant_focus(self) -> None:
-        """Each field has ways of its own."""
+        """Each field has its own completions."""
         self._offer()
 
     def _here(self) -> tuple[FormField, Entry] | None:
@@ -260,7 +260,7 @@ class Form(Vertical):
         self._ways, self._choice = (), -1
         if here is not None:
             field, entry = here
-            # of several words the last one is being typed
+            # with several words, the last one is being typed
             typed = (entry.value.rpartition(",")[2] if field.several else entry.value).strip()
             found = field.ways(typed) if field.ways is not None else ()
             self._ways = [way for way in found if way[0] != typed][:MOST_WAYS]

@@ -1,1 +1,1 @@
-"""What lists are built from: lines, rows, the viewport, the painted list."""
+"""The base of all lists: lines, rows, the viewport, the painted list."""

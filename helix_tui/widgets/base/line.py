@@ -1,9 +1,9 @@
-"""Lines made of spans: what every list and pane of the console is drawn from.
+"""Lines made of spans, from which every list and pane of the console is drawn.
 
 A span is ``(text, ink)``; an ink is a role and attributes (``themes.roles``). Text that comes from outside
 has passed ``core.ground.text`` before it becomes a span; nothing here parses markup. Widths are Rich's,
-since Rich cuts the line that reaches the terminal. `SpanLine` is a widget of one such line: status bar, tabs, footer
-and captions are made of it. `palette_of` is the palette of the theme in force, `ascii_only` whether ``--ascii`` is
+because Rich cuts the line that reaches the terminal. `SpanLine` is a widget of one such line: status bar, tabs, footer
+and captions are made of it. `palette_of` is the palette of the present theme, `ascii_only` whether ``--ascii`` is
 asked for.
 
 `Titles` cuts titles where they are alike, never where they differ. Thirteen beads that all begin
@@ -31,7 +31,7 @@ from helix_tui.themes import NIGHT, PREFIX, make_theme
 from helix_tui.themes.roles import Palette, to_ascii
 
 Span = tuple[str, str]
-"""A piece of text and its ink."""
+"""A piece of text and its ink (colour role and attributes)."""
 
 Line = Sequence[Span]
 
@@ -84,7 +84,7 @@ def fit(spans: Line, width: int) -> list[Span]:
 def spread(left: Line, right: Line, width: int) -> list[Span]:
     """``left`` at the left edge and ``right`` at the right one; the left gives way."""
     taken = width_of(right)
-    # no room for both: what stands at the left says what the row is
+    # no room for both: the left part identifies the row
     if taken + 1 >= width:
         return fit(left, width)
     fitted = fit(left, width - taken - (1 if taken else 0))
@@ -92,7 +92,7 @@ def spread(left: Line, right: Line, width: int) -> list[Span]:
 
 
 def unpadded(spans: Line) -> list[Span]:
-    """Columns without the blanks of those that are empty at their left: that is room for what stands before them."""
+    """Columns without leading blanks: empty columns at the left give their room to what comes before them."""
     left = list(spans)
     while left and not left[0][0].strip():
         left.pop(0)
@@ -100,7 +100,7 @@ def unpadded(spans: Line) -> list[Span]:
 
 
 def rule(caption: str, width: int, right: str = "") -> list[Span]:
-    """A thin rule with a dim caption: what parts one section from the next."""
+    """A thin rule with a dim caption, which separates sections."""
     tail = f" {right} ──" if right else ""
     head: list[Span] = [("── ", "rule"), (cut(caption, max(0, width - 4)), "muted"), (" ", "rule")]
     if not caption:
@@ -116,7 +116,7 @@ GAP = 2
 
 
 def packed(parts: Iterable[Line], width: int, gap: int = GAP) -> list[Line]:
-    """Parts one after the other, as many to a line as fit; none is broken, and one too long has a line of its own."""
+    """Parts in sequence, as many on a line as fit; none is broken, and one that is too long has its own line."""
     lines: list[list[Span]] = []
     for part in parts:
         if lines and width_of(lines[-1]) + gap + width_of(part) <= width:
@@ -127,9 +127,9 @@ def packed(parts: Iterable[Line], width: int, gap: int = GAP) -> list[Line]:
 
 
 def wrap_spans(spans: Line, width: int, hang: int = 0, *, words: bool = True) -> list[tuple[Span, ...]]:
-    """Spans as lines of at most ``width`` cells; no text is lost but blanks at which a line was broken.
+    """Spans as lines of at most ``width`` cells; nothing is lost except blanks at line breaks.
 
-    A width below 2 counts as 2, which the widest character takes.
+    A width below 2 counts as 2, the width of the widest character.
     """
     width = max(2, width)
     hang = min(hang, width // 2, width - 2)
@@ -147,8 +147,8 @@ def wrap_spans(spans: Line, width: int, hang: int = 0, *, words: bool = True) ->
     for word in _words(spans) if words else [[span] for span in spans]:
         blank = words and word[0][0] == " "
         if blank and lines and used <= hang:
-            continue  # the second of two blanks at which a line was broken
-        # a word that no whole line can hold is broken, and so is code, which breaks anywhere
+            continue  # the second of two blanks at a line break
+        # a word longer than a line is broken, and so is code, which breaks anywhere
         breaks = not words or not _fits(word, width - hang)
         if not breaks and not _fits(word, width - used):
             flush()
@@ -158,7 +158,7 @@ def wrap_spans(spans: Line, width: int, hang: int = 0, *, words: bool = True) ->
             at = 0
             while at < len(text):
                 room = width - used
-                # a text may be a megabyte without a blank: it is looked at a line at a time
+                # a text may be a megabyte without a blank: handle one line at a time
                 rest = text[at : at + width + 1]  # enough to see that it does not fit
                 cells = cell_len(rest)
                 if cells <= room and at + len(rest) == len(text):
@@ -176,7 +176,7 @@ def wrap_spans(spans: Line, width: int, hang: int = 0, *, words: bool = True) ->
 
 
 def _fits(word: Line, room: int) -> bool:
-    """Whether the parts of a word take at most ``room`` cells; no more of a long one is looked at than tells."""
+    """Whether the parts of a word take at most ``room`` cells; of a long word only the beginning is measured."""
     for text, _ in word:
         if len(text) > 2 * room + 1:
             return False
@@ -187,7 +187,7 @@ def _fits(word: Line, room: int) -> bool:
 
 
 def _words(spans: Line) -> Iterator[list[Span]]:
-    """Words and the blanks between them; a word may have parts of several inks, which belong together."""
+    """Words and the blanks between them; the parts of a word may differ in ink and stay together."""
     word: list[Span] = []
     for text, ink in spans:
         for index, part in enumerate(text.split(" ")):
@@ -203,7 +203,7 @@ def _words(spans: Line) -> Iterator[list[Span]]:
 
 
 def highlight(spans: Line, pattern: re.Pattern[str] | None) -> list[tuple[str, str, bool]]:
-    """Spans as (text, ink, matches): what the pattern finds in a span stands apart."""
+    """Spans as (text, ink, matches): what the pattern finds becomes a separate piece."""
     if pattern is None:
         return [(text, ink, False) for text, ink in spans]
     pieces: list[tuple[str, str, bool]] = []
@@ -265,7 +265,7 @@ def with_label(line: Strip, label: str, palette: Palette) -> Strip:
 
 
 class SpanLine(Widget):
-    """A widget of one line; subclasses say in `spans` what stands on it at a width."""
+    """A widget of one line; subclasses give its content for a width in `spans`."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = "SpanLine { height: 1; width: 1fr; background: $helix-ground; }"
@@ -288,21 +288,21 @@ _SORTS_LAST = chr(0x10FFFF)
 
 
 class Titles:
-    """The titles of a list, sorted once; each is asked for the places at which it parts from the others."""
+    """The titles of a list, sorted once, to find where each title differs from the others."""
 
     def __init__(self, titles: Iterable[str] = ()) -> None:
-        # a blank behind each, so that the last word of a title ends as any other does
+        # a blank after each, so that the last word of a title ends like any other
         self._sorted = sorted({f"{title} " for title in titles})
-        # of this instance: a cache of the class would keep every list of titles that there was
+        # on the instance: a cache on the class would keep every list of titles alive
         self.shortened = lru_cache(maxsize=1024)(self._shortened)
 
     def _parting(self, title: str) -> list[int]:
-        """Where the words begin at which a title differs from another one that begins like it, ascending."""
+        """The positions, ascending, of the words where a title differs from others with the same beginning."""
         text = f"{title} "
         places: set[int] = set()
         low, high = bisect_left(self._sorted, text), bisect_left(self._sorted, text + _SORTS_LAST)
-        # neighbours in the sorted list share the longest beginning; each step passes all titles that share what was
-        # found, so that few of many thousands are looked at
+        # neighbours in the sorted list share the longest beginning; each step skips all titles that share what was
+        # found, so that only a few of many thousands are compared
         for before in (low - 1, high):
             while 0 <= before < len(self._sorted):
                 place = _same_words(text, self._sorted[before])
@@ -321,7 +321,7 @@ class Titles:
         places = self._parting(title)
         last = places[-1] if places else 0
         if not last or cell_len(title[: _word_end(title, last)]) < width:
-            return cut(title, width)  # what differs is in what a plain cut leaves
+            return cut(title, width)  # a plain cut keeps the difference
         return _elided(title, places, width)
 
 
@@ -342,21 +342,21 @@ def _word_end(title: str, at: int) -> int:
 
 
 def _elided(title: str, places: list[int], width: int) -> str:
-    """Keep the words at ``places``; of the rest as much as there is room for, what follows them first."""
+    """Keep the words at ``places``, and as much of the rest as fits, beginning with what follows them."""
     kept = [(0, _word_end(title, 0))]
-    for place in reversed(places):  # the nearest relatives are told apart by the last of them
+    for place in reversed(places):  # the most similar titles differ in the last of them
         insort(kept, (place, _word_end(title, place)))
         if cell_len(_joined(title, kept)) > width:
             kept.remove((place, _word_end(title, place)))
     kept = _with_word_before(title, kept, width)
     for tail in (True, False):
         kept = _grown(title, kept, width, tail=tail)
-    kept[-1] = (kept[-1][0], len(title))  # as many letters of the next word as there is room for
+    kept[-1] = (kept[-1][0], len(title))  # as many letters of the next word as fit
     return cut(_joined(title, kept), width)
 
 
 def _with_word_before(title: str, kept: list[tuple[int, int]], width: int) -> list[tuple[int, int]]:
-    """The word before the last difference too, where it is short: ``part 3`` says more than ``3``."""
+    """Add the word before the last difference if it is short: ``part 3`` says more than ``3``."""
     begin, end = kept[-1]
     before = title.rfind(" ", 0, max(0, begin - 1)) + 1
     if len(kept) < 2 or begin - before > _NEAR_CELLS or before <= kept[-2][1]:
@@ -366,7 +366,7 @@ def _with_word_before(title: str, kept: list[tuple[int, int]], width: int) -> li
 
 
 def _grown(title: str, kept: list[tuple[int, int]], width: int, *, tail: bool) -> list[tuple[int, int]]:
-    """More words behind the last kept ones (``tail``), or behind the first ones, as long as they fit."""
+    """More words after the last kept ones (``tail``), or after the first ones, as long as they fit."""
     kept = _merged(kept)
     while True:
         place = len(kept) - 1 if tail else 0
@@ -380,7 +380,7 @@ def _grown(title: str, kept: list[tuple[int, int]], width: int, *, tail: bool) -
 
 
 def _merged(kept: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Stretches that only a blank lies between as one."""
+    """Join stretches that are separated only by a blank."""
     merged = kept[:1]
     for begin, end in kept[1:]:
         if begin <= merged[-1][1] + 1:
@@ -391,7 +391,7 @@ def _merged(kept: list[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _joined(title: str, kept: list[tuple[int, int]]) -> str:
-    """The kept stretches with a gap between them, and ``…`` where the end is missing."""
+    """The kept stretches joined with ``…``, also where the end is missing."""
     parts = [title[kept[0][0] : kept[0][1]]]
     for (_, end), (begin, last) in pairwise(kept):
         parts += [_GAP if begin > end + 1 else " ", title[begin:last]]
@@ -399,11 +399,11 @@ def _joined(title: str, kept: list[tuple[int, int]]) -> str:
 
 
 _palettes: dict[tuple[str, bool], Palette] = {}
-"""By theme, with colours or without: as many as there are themes."""
+"""Palettes by theme, with and without colours: as many as there are themes."""
 
 
 def palette_of(widget: Widget) -> Palette:
-    """The palette of the theme in force; the default one's under a theme without our roles."""
+    """The palette of the present theme; the default palette if the theme has no helix-tui roles."""
     app = widget.app
     wanted = app.theme, app.no_color
     found = _palettes.get(wanted)
@@ -414,10 +414,10 @@ def palette_of(widget: Widget) -> Palette:
 
 def _colours(app: App[object]) -> Mapping[str, str]:
     own = app.current_theme.variables
-    # the settings may name one of Textual's own themes, which know no roles of ours
+    # the settings may name one of Textual's own themes, which lack helix-tui's roles
     return own if PREFIX + "ground" in own else make_theme("", NIGHT, dark=True).variables
 
 
 def ascii_only(widget: Widget) -> bool:
-    """Whether the user asked for the ASCII column of the alphabet."""
+    """Whether the user asked for ASCII glyphs."""
     return bool(getattr(widget.app, "ascii_only", False))

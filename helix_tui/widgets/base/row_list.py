@@ -1,10 +1,10 @@
-"""The list that everything list-like is built on: one line a row, painted only where somebody looks.
+"""The base of every list: one line per row, painted only when in view.
 
 A key costs what the viewport costs, whatever the length: rows are painted when they come into view, a moved
 cursor repaints two lines, a reload repaints the lines that differ. The selection is a row's key, never its
-number: a reload keeps the selected row, and the place on screen where it stood.
+number: a reload keeps the selected row and its place on screen.
 
-Use: subclass `RowSource` (what the rows are), call ``show(source, changed=keys)`` on every new state, and
+Use: subclass `RowSource` (the rows), call ``show(source, changed=keys)`` on every new state, and
 listen to `RowList.Selected` and `RowList.Opened`. Lines are cached by row and look; no scrolling is animated.
 """
 
@@ -24,7 +24,7 @@ __all__ = ["Row", "RowList", "RowSource", "Rows"]
 
 WHEEL_LINES = 3
 _NEIGHBOURS = 200
-"""How far from a row that went away a row that is still there is looked for."""
+"""How far from a removed row to look for a remaining one."""
 
 
 class RowList(PaintedRows, can_focus=True):
@@ -33,11 +33,11 @@ class RowList(PaintedRows, can_focus=True):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("list")]
 
     class Selected(Message):
-        """The cursor came to another row, by hand or because its row went away."""
+        """The cursor moved to another row, by hand or because its row disappeared."""
 
         def __init__(self, rows: RowList, key: str | None) -> None:
             super().__init__()
-            # else it is whoever shows the rows, and where that is the list's own parent Textual goes no further up
+            # else the sender is the caller; if that is the list's parent, Textual bubbles no further
             self.set_sender(rows)
             self.rows = rows
             self.key = key
@@ -47,7 +47,7 @@ class RowList(PaintedRows, can_focus=True):
             return self.rows
 
         def can_replace(self, message: Message) -> bool:
-            """Only where the cursor stands now counts."""
+            """Only the cursor's latest row counts."""
             return isinstance(message, RowList.Selected) and message.rows is self.rows
 
     class Opened(Gesture):
@@ -75,17 +75,17 @@ class RowList(PaintedRows, can_focus=True):
         Args:
             id: of the widget.
             classes: of the widget.
-            follow_top: a cursor on the first row stays on the first row when rows come above it.
+            follow_top: a cursor on the first row stays there when rows are added above it.
             cursor_needs_focus: draw the cursor only while the list has the focus (for text panes).
         """
         super().__init__(id=id, classes=classes)
         self._cursor_needs_focus = cursor_needs_focus
         self._wanted: str | None = None
-        """The row that was held before it went away, for as long as the cursor stays where that put it."""
+        """The selected row that disappeared, as long as the cursor has not been moved since."""
         self._landed: str | None = None
         self._follow_top = follow_top
 
-    # --- what it shows ------------------------------------------------------------------------------------
+    # --- contents -----------------------------------------------------------------------------------------
 
     @property
     def selected_key(self) -> str | None:
@@ -95,22 +95,22 @@ class RowList(PaintedRows, can_focus=True):
 
     @property
     def held_key(self) -> str | None:
-        """The row that somebody put the cursor on, even while it is away and the cursor stands on another."""
+        """The row that the user selected, even while it is gone and the cursor is on another."""
         here = self.selected_key
         return self._wanted if self._wanted is not None and here == self._landed else here
 
     @property
     def selected_index(self) -> int:
-        """The place of the row under the cursor; -1 in an empty list."""
+        """The index of the row under the cursor; -1 in an empty list."""
         return self._view.cursor
 
     def show(self, source: RowSource, *, changed: Collection[str] = ()) -> None:
-        """Show a new state; cursor and view stay where they were, rows in ``changed`` are tinted a moment.
+        """Show a new state; cursor and view stay in place, rows in ``changed`` are tinted for a moment.
 
-        A cursor whose row is gone goes to the nearest that is left, and back as soon as its row is there
-        again, unless somebody has moved it meanwhile.
+        If its row is gone, the cursor goes to the nearest remaining row, and back when its row appears
+        again, unless the user has moved it meanwhile.
         """
-        # what somebody looks at, before anything moves: the cursor's place on screen, else the row at the top
+        # the anchor, before anything moves: the cursor's place on screen, else the row at the top
         before, selected, wanted, view = self._look(), self.selected_key, self.held_key, self._view
         place = view.line_of(view.cursor) - view.top
         was_in_view = view.cursor >= 0 and 0 <= place < max(1, view.height)
@@ -123,7 +123,7 @@ class RowList(PaintedRows, can_focus=True):
         self._arrange()
         self._put_cursor(self._first() if at_top else self._find_again(old, wanted, selected))
         anchor_index = source.index(anchor) if anchor is not None else None
-        # the cursor keeps its place on screen; where it was out of view, the row at the top keeps its own
+        # the cursor keeps its place on screen; if it was out of view, the row at the top keeps its own
         if at_top or wanted is None:
             view.top = 0
         elif was_in_view and view.cursor >= 0:
@@ -143,21 +143,21 @@ class RowList(PaintedRows, can_focus=True):
             self.post_message(self.Selected(self, self.selected_key))
 
     def _arrange(self) -> None:
-        """Lay the rows out anew, for another source or size: here, one below the other."""
+        """Lay the rows out again for another source or size: here, one below the other."""
 
     def settle(self) -> None:
-        """The cursor is meant to be where it stands now, wherever it came from."""
+        """Accept the cursor's present row as the selected one."""
         if self.selected_key is not None:
             self._wanted = None
 
     def empty(self) -> None:
-        """Nothing is shown and nothing held: the next rows are shown from their beginning."""
+        """Show nothing and select nothing: the next rows are shown from the top."""
         self._wanted = None
         self.show(Rows())
         self._wanted = None
 
     def select(self, key: str) -> bool:
-        """Move the cursor to a row; False where there is no such row."""
+        """Move the cursor to a row; False if there is no such row."""
         index = self.source.index(key)
         if index is None or not self.source.selectable(index):
             return False
@@ -167,11 +167,11 @@ class RowList(PaintedRows, can_focus=True):
     # --- the cursor ---------------------------------------------------------------------------------------
 
     def action_cursor_down(self) -> None:
-        """One row down."""
+        """Move one row down."""
         self._step(1)
 
     def action_cursor_up(self) -> None:
-        """One row up."""
+        """Move one row up."""
         self._step(-1)
 
     def action_half_down(self) -> None:
@@ -212,16 +212,16 @@ class RowList(PaintedRows, can_focus=True):
         self._step_to_match(-1)
 
     def action_match_from_here(self) -> None:
-        """To the row that matches, from the one under the cursor on."""
+        """Go to the next matching row, starting at the cursor."""
         index = max(0, self._view.cursor)
         if self._pattern is None or not len(self.source):
             return
-        # a row that matches already keeps the cursor, so that each key of a search does not go one match further
+        # if the row matches already, stay: typing must not move one match further with each key
         if not (self.source.selectable(index) and self._pattern.search(self.source.text(index))):
             self._step_to_match(1)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """While no search is lit, its way back leaves the key to the screen."""
+        """Without a search, leave the key to the screen."""
         return action != "previous_match" or self._pattern is not None
 
     def action_jump(self) -> None:
@@ -241,7 +241,7 @@ class RowList(PaintedRows, can_focus=True):
             return
         event.stop()
         event.prevent_default()
-        # any key that is no label ends the jump, esc and the arrows too
+        # any key that is not a label ends the jump, esc and arrows included
         key = self._labels.type(event.character or "" if event.is_printable else "")
         if key is not False:
             self.refresh()
@@ -261,7 +261,7 @@ class RowList(PaintedRows, can_focus=True):
             self._move_to(index)
 
     def _reach(self) -> range:
-        """The rows that single steps lead to."""
+        """The rows that can be selected."""
         return range(len(self.source))
 
     def _selectable_from(self, index: int, direction: int) -> int | None:
@@ -301,13 +301,13 @@ class RowList(PaintedRows, can_focus=True):
         return -1 if first is None else first
 
     def _find_again(self, old: RowSource, wanted: str | None, selected: str | None) -> int:
-        """The row that was held; where it is gone, the nearest row that is still there."""
+        """The selected row; if it is gone, the nearest remaining one."""
         index = self.source.index(wanted) if wanted is not None else None
         if index is not None and self.source.selectable(index):
             return index
         if selected is None:
             return self._first()
-        # where the row stood among the old ones: its neighbours there are tried first, near ones before far ones
+        # try the old neighbours of the row, near ones first
         place = old.index(selected) or 0
         for distance in range(_NEIGHBOURS):
             for near in (place + distance, place - distance):
@@ -350,7 +350,7 @@ class RowList(PaintedRows, can_focus=True):
             self.action_open()
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        """A press on the scrollbar goes there and holds on."""
+        """A press on the scrollbar goes there and starts dragging."""
         if self._on_scrollbar(event):
             self.capture_mouse()
             self._scroll_to_pointer(event.y)
@@ -361,7 +361,7 @@ class RowList(PaintedRows, can_focus=True):
             self._scroll_to_pointer(event.y)
 
     def on_mouse_up(self) -> None:
-        """Lets the scrollbar go."""
+        """End dragging the scrollbar."""
         self.release_mouse()
 
     def _index_at(self, x: int, y: int) -> int | None:
@@ -388,7 +388,7 @@ class RowList(PaintedRows, can_focus=True):
         self.refresh()
 
     def on_focus(self) -> None:
-        """The bar of the selection says where the focus is."""
+        """Redraw the cursor's bar, which shows the focus."""
         self.refresh()
 
     def on_blur(self) -> None:

@@ -1,4 +1,4 @@
-"""What a list shows, and how it gets on screen: rows with keys, columns, the viewport, and the widget that paints them.
+"""The content of a list and its painting: rows with keys, columns, the viewport, and the widget that paints them.
 
 Rows are painted line by line when they come into view, and keep their lines for as long as they look the same.
 """
@@ -35,7 +35,7 @@ from helix_tui.widgets.base.line import (
 )
 
 LEAST_UNFOLDED = 16
-"""Cells below which a row is not continued on a second line."""
+"""The width below which a row has no second line."""
 
 
 class RowSource(ABC):
@@ -46,18 +46,18 @@ class RowSource(ABC):
 
     @abstractmethod
     def key(self, index: int) -> str:
-        """The row's identity: unique in the source, the same in the next one."""
+        """The row's identity: unique in the source and stable in the next one."""
 
     @abstractmethod
     def index(self, key: str) -> int | None:
-        """Where the row with this key stands."""
+        """The index of the row with this key."""
 
     @abstractmethod
     def paint(self, index: int, width: int) -> Line:
         """The row as spans for ``width`` cells (longer is cut). Equal spans mean: nothing to repaint."""
 
     def paint_more(self, index: int, width: int) -> Line | None:
-        """A second line that the row has only while it is selected."""
+        """The second line, shown only while the row is selected."""
         return None
 
     def selectable(self, index: int) -> bool:
@@ -65,12 +65,12 @@ class RowSource(ABC):
         return True
 
     def text(self, index: int) -> str:
-        """What ``n`` and ``N`` search in."""
+        """The text that ``n`` and ``N`` search."""
         return ""
 
 
 class Keyed(Protocol):
-    """What a row may be made of: anything with a key of its own."""
+    """Anything with a key can be a row."""
 
     @property
     def key(self) -> str: ...
@@ -109,7 +109,7 @@ class Rows(KeyedRows[Row]):
     """A source of ready-made rows."""
 
     def __init__(self, rows: Iterable[Row] = (), *, unfold: bool = False) -> None:
-        """Make a source; with ``unfold`` a selected row that is cut says the rest on a second line."""
+        """Make a source; with ``unfold`` a selected row that is cut shows the rest on a second line."""
         super().__init__(rows)
         self._unfold = unfold
 
@@ -131,7 +131,7 @@ class Rows(KeyedRows[Row]):
         return "".join(text for text, _ in (*self.rows[index].left, *self.rows[index].right))
 
 
-# the letters under resting fingers first
+# home-row letters first
 JUMP_LETTERS = "fjdkslaghrueiwoqptyvbncmxz"
 
 
@@ -157,11 +157,11 @@ class JumpLabels:
         self._typed = ""
 
     def drop(self) -> None:
-        """Show none any more."""
+        """Remove all labels."""
         self._rows, self.of, self._typed = {}, {}, ""
 
     def type(self, character: str) -> str | Literal[False] | None:
-        """Take a key: the row that it leads to, None where it leads nowhere, False while more is to come."""
+        """Handle a key: the row that it selects, None if there is none, False if another letter is needed."""
         typed = self._typed + character
         key = self._rows.get(typed)
         if key is None and character and any(label.startswith(typed) for label in self._rows):
@@ -172,11 +172,11 @@ class JumpLabels:
 
 
 NAME_CELLS = 34
-"""Cells that a name has at least before a column goes."""
+"""The least width of a name before a column is dropped."""
 
 
 _SHADES = frozenset("█▓░")
-"""Signs of a bar: a legend shows only where one is drawn."""
+"""Bar glyphs: the legend shows only if one is drawn."""
 
 
 class Column(Struct, frozen=True):
@@ -185,14 +185,14 @@ class Column(Struct, frozen=True):
     title: str
     cells: int
     rank: int = 0
-    """Where there is no room for all, those of a higher rank go first, of one rank the last."""
+    """If there is no room for all, columns of higher rank go first; within a rank, the last."""
     name: str = ""
-    """What a choice of columns and a saved view name it by."""
+    """The name used in a column choice or saved view."""
     help: str = ""
     asked: bool = False
-    """Shown only where somebody chose it."""
+    """Shown only if chosen."""
     words: bool = False
-    """Words, which begin at the left of the column; figures end at its right."""
+    """Left-aligned text; figures are right-aligned."""
 
     def placed(self, text: str, ink: str = "muted") -> Span:
         """A text in its column, two blanks before it."""
@@ -206,11 +206,11 @@ class Column(Struct, frozen=True):
 
 
 def fitting(columns: Sequence[Column], room: int, chosen: Sequence[str] | None = None) -> list[Column]:
-    """The columns that ``room`` cells hold, each with two blanks before it, in the order in which they stand.
+    """The columns that fit in ``room`` cells, each preceded by two blanks, in display order.
 
     Args:
-        columns: all that there are.
-        room: cells that names or titles leave.
+        columns: all columns.
+        room: cells left by names or titles.
         chosen: names of those to show, in the order wanted, the first kept longest; None for those that show
             by themselves.
     """
@@ -229,7 +229,7 @@ def fitting(columns: Sequence[Column], room: int, chosen: Sequence[str] | None =
 
 
 class Figured(Struct, frozen=True):
-    """One row: its name, and what stands in each column."""
+    """One row: its name, and the value of each column."""
 
     key: str
     name: Line
@@ -237,7 +237,7 @@ class Figured(Struct, frozen=True):
 
 
 class FiguredRows(RowSource):
-    """Rows under a line of column titles. Where there is little room, the columns of the first rank stay."""
+    """Rows under a line of column titles. If room is short, columns of the lowest rank stay."""
 
     def __init__(
         self, title: str, columns: Sequence[Column], rows: Iterable[Figured], *, empty: str = "", legend: str = ""
@@ -245,11 +245,11 @@ class FiguredRows(RowSource):
         """Make the rows.
 
         Args:
-            title: what the names are.
+            title: the heading of the names.
             columns: the columns, the most important first.
             rows: the rows.
-            empty: what is said where there are none.
-            legend: what the signs in the columns mean, said below the last row.
+            empty: the text if there are none.
+            legend: what the signs in the columns mean, below the last row.
         """
         self.rows = tuple(rows)
         self._title, self._columns, self._empty, self._legend = title, tuple(columns), empty, legend
@@ -282,7 +282,7 @@ class FiguredRows(RowSource):
         if index == 0:
             return self.head(width) if self.rows else [(f"  {self._empty}", "muted")]
         if index > len(self.rows):
-            # the column with the bars may have given way at this width
+            # the column with the bars may be dropped at this width
             drawn = "".join(text for text, _ in self.paint(1, width))
             return [(f" {self._legend}", "muted")] if not {*drawn}.isdisjoint(_SHADES) else []
         shown = self._shown(width)
@@ -314,7 +314,7 @@ CONTEXT = 2
 
 
 class Viewport(Struct):
-    """A window of ``height`` lines on ``rows`` rows, each of one line but the one under the cursor.
+    """A window of ``height`` lines on ``rows`` rows; all have one line, except the one under the cursor.
 
     Attributes:
         cursor: the row under the cursor; -1 for none.
@@ -345,7 +345,7 @@ class Viewport(Struct):
     def locate(self, y: int) -> tuple[int, int] | None:
         """The row at a line of the window, and which of its lines; None below the last row."""
         line = y + self.top
-        # only the row under the cursor has more than one line, so all below it are further down by as many
+        # only the row under the cursor has more than one line, so all rows below it are shifted by the extra lines
         if self.more and 0 <= self.cursor < line:
             if line <= self.cursor + self.more:
                 return self.cursor, line - self.cursor
@@ -360,11 +360,11 @@ class Viewport(Struct):
                 yield place[0]
 
     def clamp(self) -> None:
-        """No blank below the last row while rows lie above the window."""
+        """Leave no blank lines below the last row while rows are above the window."""
         self.top = max(0, min(self.top, self.lines - self.height))
 
     def reveal(self) -> None:
-        """Scroll as little as shows the cursor with some context."""
+        """Scroll just enough to show the cursor with some context."""
         if self.cursor >= 0:
             last = self.cursor + self.more
             # in a window of a few lines the context must leave room for the cursor
@@ -376,7 +376,7 @@ class Viewport(Struct):
         self.clamp()
 
     def scroll_to(self, share: float) -> None:
-        """Scroll to a share of the way, 0 at the top and 1 at the end."""
+        """Scroll to a fraction of the list, 0 at the top and 1 at the end."""
         self.top = round(min(max(share, 0.0), 1.0) * (self.lines - self.height))
         self.clamp()
 
@@ -393,11 +393,11 @@ TINT_SECONDS = 1.5
 """How long a changed row stays tinted."""
 
 _CACHED_ROWS = 300
-"""Painted rows that a list keeps, 4 KB each, where its view is no higher: three screens, so that paging back
+"""How many painted rows a list keeps, 4 KB each, unless its view is higher: three screens, so that paging back
 and forth paints nothing anew. More is never looked at again before the next change of the queue."""
 
 _CACHED_LOOKS = 8
-"""Looks of a row that are kept: with and without cursor, focus, tint and thumb."""
+"""How many looks of a row are kept: with and without cursor, focus, tint and thumb."""
 
 
 class Painted:
@@ -417,7 +417,7 @@ class Painted:
 
 
 class PaintedRows(Widget):
-    """What of a list is on screen, and what it looks like."""
+    """The part of a list on screen, and how it is painted."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = "PaintedRows { height: 1fr; width: 1fr; background: $helix-ground; }"
@@ -437,7 +437,7 @@ class PaintedRows(Widget):
         self._labels = JumpLabels()
 
     def mark_matches(self, pattern: re.Pattern[str] | None) -> None:
-        """Show what a pattern finds in the rows; ``n`` and ``N`` step through it."""
+        """Highlight a pattern in the rows; ``n`` and ``N`` step through the matches."""
         if pattern != self._pattern:
             self._pattern = pattern
             self._forget_strips()
@@ -445,16 +445,16 @@ class PaintedRows(Widget):
 
     @property
     def pattern(self) -> re.Pattern[str] | None:
-        """What is lit up."""
+        """The highlighted pattern."""
         return self._pattern
 
     def flag(self, flags: Mapping[str, Span]) -> None:
-        """Signs of one cell at the left edge of rows, by key: what is marked, what is being changed."""
+        """One-cell signs at the left edge of rows, by key: marked rows, rows being changed."""
         before, self._flags = self._look(), dict(flags)
         self._repaint(before)
 
     def _in_view(self) -> Iterable[int]:
-        """Rows of which something can be seen."""
+        """The visible rows."""
         return self._view.in_view()
 
     @property
@@ -467,7 +467,7 @@ class PaintedRows(Widget):
         return self._text_width
 
     def _look(self) -> list[tuple[object, ...]]:
-        """What stands on each line of the view: compared before and after, it tells what to repaint."""
+        """The content of each line in view: compared before and after, it shows what to repaint."""
         thumb = self._view.thumb()
         return [self._line_look(y, thumb) for y in range(self._view.height)]
 
@@ -482,7 +482,7 @@ class PaintedRows(Widget):
 
     def _repaint(self, before: list[tuple[object, ...]]) -> None:
         after = self._look()
-        # the height is another one: the lines cannot be compared one by one
+        # the height has changed: the lines cannot be compared one by one
         if len(before) != len(after):
             self.refresh()
             return
@@ -495,7 +495,7 @@ class PaintedRows(Widget):
         key = self.source.key(index)
         entry = self._painted.get(key)
         if entry is None:
-            # all at once: the rows in view are painted anew by this very frame
+            # all at once: this frame repaints all rows in view
             if len(self._painted) >= max(_CACHED_ROWS, 3 * self._view.height):
                 self._painted.clear()
             width = self._width_for(index)
@@ -505,11 +505,11 @@ class PaintedRows(Widget):
         return entry
 
     def _keep_unchanged(self, stale: dict[str, Painted]) -> None:
-        """Rows in view that look as before keep their strips."""
+        """Unchanged rows in view keep their strips."""
         for index in self._in_view():
             entry, key = self._entry(index), self.source.key(index)
             old = stale.get(key)
-            # the old one has its strips: nothing of it goes to the terminal again
+            # the old strips are still valid: nothing is sent to the terminal again
             if old is not None and old.looks_like(entry):
                 self._painted[key] = old
 
@@ -529,7 +529,7 @@ class PaintedRows(Widget):
 
     def _untint(self, mine: int) -> None:
         before = self._look()
-        # a row that has changed again since belongs to a later round, and keeps its tint
+        # a row that has changed again since belongs to a later change, and keeps its tint
         self._tinted = {key: other for key, other in self._tinted.items() if other != mine}
         self._repaint(before)
 
@@ -543,7 +543,7 @@ class PaintedRows(Widget):
         thumb = self._view.thumb()
         strips = [self._strip(y, y in thumb, palette, plain) for y in crop.line_range]
         for line_filter in self.get_line_filters():
-            if not isinstance(line_filter, ANSIToTruecolor):  # palettes hold nothing for it
+            if not isinstance(line_filter, ANSIToTruecolor):  # palettes have no style for it
                 behind = self.background_colors[1]
                 strips = [strip.apply_filter(line_filter, behind) for strip in strips]
         if crop.column_span != (0, self.size.width):
@@ -557,7 +557,7 @@ class PaintedRows(Widget):
         return self._row_strip(*place, self.size.width - 1, on_thumb, palette, plain)
 
     def _row_strip(self, index: int, part: int, width: int, on_thumb: bool, palette: Palette, plain: bool) -> Strip:
-        """A line of a row, its mark at the left and the scrollbar at the right; kept by how it looks."""
+        """A line of a row with its mark at the left and the scrollbar at the right; cached by its look."""
         entry = self._entry(index)
         focused = self.has_focus
         current = index == self._view.cursor and (focused or not self._cursor_needs_focus)
@@ -584,7 +584,7 @@ class PaintedRows(Widget):
         return strip
 
     def _blank(self, on_thumb: bool, width: int, palette: Palette, plain: bool) -> Strip:
-        """Nothing but the scrollbar at the right edge."""
+        """An empty line with the scrollbar at the right edge."""
         strip = self._blanks.get((on_thumb, width))
         if strip is None:
             bar: Span = ("▐" if on_thumb else " ", "rule")
@@ -594,4 +594,4 @@ class PaintedRows(Widget):
 
 
 class Gesture(Message):
-    """Somebody pressed or clicked something; dropped where the screen that was meant is out of view."""
+    """A message caused by a key or click; dropped if its screen is out of view."""

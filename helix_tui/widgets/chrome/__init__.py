@@ -1,1 +1,1 @@
-"""What stands around every screen: pulse, tabs, footer, prompt, menus."""
+"""The parts around every screen: status bar, tabs, footer, prompt, menus."""

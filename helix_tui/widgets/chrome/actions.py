@@ -1,4 +1,4 @@
-"""What an agent does, step by step: calls joined to their outcomes, and the last few of them for a list."""
+"""An agent's actions step by step: calls joined with their results, and the last few of them for a list."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ KEPT = 6
 
 
 class Action(Struct, frozen=True):
-    """One thing that an agent did or does: a tool at work, words, thinking."""
+    """One action of an agent: a tool call, a message, thinking."""
 
     name: str
     """The tool, or ``says``, ``thinking``, ``error``."""
@@ -24,13 +24,13 @@ class Action(Struct, frozen=True):
     at: int | None = None
     kind: str = "tool"
     ok: bool | None = None
-    """None while it goes on, and for what neither succeeds nor fails."""
+    """None while it is running, and for actions that neither succeed nor fail."""
     duration_ms: int | None = None
     call_id: str = ""
 
     @property
     def open(self) -> bool:
-        """A call without an outcome."""
+        """A call without a result."""
         return self.kind == "tool" and self.ok is None
 
 
@@ -41,12 +41,12 @@ class ActionLog:
         self._kept: deque[Action] = deque(maxlen=KEPT)
 
     def take(self, events: Iterable[Event]) -> None:
-        """Let events add actions, or end those that were open."""
+        """Add the actions of new events, and end open ones."""
         for event in events:
             if event.kind == "result":
                 self._end(event)
             elif (action := _action(event)) is not None:
-                # thinking has a line as long as nothing came of it
+                # thinking has a line until something follows it
                 if self._kept and self._kept[-1].kind == "thinking":
                     self._kept.pop()
                 self._kept.append(action)
@@ -56,13 +56,13 @@ class ActionLog:
         return tuple(self._kept)[-most:] if most > 0 else ()
 
     def _end(self, result: Event) -> None:
-        # from the newest on: where events have no ids, a result belongs to the latest open call of its tool
+        # from the newest on: without ids, a result belongs to the latest open call of its tool
         for place in range(len(self._kept) - 1, -1, -1):
             action = self._kept[place]
             if action.open and answers(result, action.call_id, action.name):
                 self._kept[place] = replace(action, ok=result.ok, duration_ms=result.duration_ms)
                 return
-        if result.type == "progress":  # a service log tells call and outcome in one line
+        if result.type == "progress":  # a service log records call and result in one line
             self._kept.append(
                 Action(result.tool, target_of(result), result.at, ok=result.ok, duration_ms=result.duration_ms)
             )
@@ -76,7 +76,7 @@ def answers(result: Event, call_id: str, tool: str) -> bool:
 
 
 def target_of(event: Event) -> str:
-    """What a tool's event says it worked on: its line without the tool's name and what came out."""
+    """What a tool worked on: the event's line without the tool's name and result."""
     said = event.summary.removeprefix(event.tool).strip() if event.tool else event.summary
     return said.partition(" out=")[0] if event.kind == "result" else said
 
@@ -94,7 +94,7 @@ def _action(event: Event) -> Action | None:
 
 
 def outcome(ok: bool | None, duration_ms: int | None) -> list[Span]:
-    """``ok 3.2s`` or ``failed 3.2s``; nothing for what goes on."""
+    """``ok 3.2s`` or ``failed 3.2s``; empty while it is running."""
     if ok is None:
         return []
     word: Span = ("ok", "success") if ok else ("failed", "error bold")

@@ -1,7 +1,7 @@
-"""What is shown where a list would be, when there is none, or where a part of the console failed.
+"""The text shown instead of a list when there is none, or where a part of the console failed.
 
-It says why, and what to do about it: of a queue that is not there what was looked for, of a screen that failed where
-its trace is, of a widget that cannot be drawn which key tries again.
+It says why, and what to do about it: for a missing queue what was looked for, for a failed screen where
+its trace is, for a widget that cannot be drawn which key tries again.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class EmptyState(Widget):
         self._laid_out_for: Size | None = None
 
     def show(self, paragraphs: Sequence[Line]) -> None:
-        """Say something else; an empty paragraph is a blank line."""
+        """Show other paragraphs; an empty one is a blank line."""
         said = tuple(tuple(paragraph) for paragraph in paragraphs)
         if said != self._paragraphs:
             self._paragraphs = said
@@ -63,10 +63,10 @@ class EmptyState(Widget):
 
 
 class Failure(EmptyState):
-    """In place of a screen that failed again and again."""
+    """Shown in place of a screen that failed repeatedly."""
 
     def tell(self, name: str, times: int, log: str, key: str) -> None:
-        """Say which screen, how often, where the trace is, and the key that tries again."""
+        """Name the screen, how often it failed, where the trace is, and the key that tries again."""
         often = f"It failed {times:,} times within a short time" if times > 1 else "It could not be shown"
         lines: list[Line] = [
             [(f"{name} has failed.", "error bold")],
@@ -81,17 +81,17 @@ class Failure(EmptyState):
 
 
 class DrawGuard:
-    """Stands in for ``render_lines`` of a widget that could not be drawn, and draws a line where it fails."""
+    """Replaces ``render_lines`` of a widget that could not be drawn, and draws a message where it fails."""
 
     def __init__(self, widget: Widget, limit: int, failed: Callable[[Widget, Exception], None], key: str) -> None:
-        """``failed`` hears of every further failure; after ``limit`` the widget is asked again only at ``key``."""
+        """``failed`` is called on every further failure; after ``limit`` failures only ``key`` tries again."""
         self._widget, self._limit, self._failed = widget, limit, failed
         self._render = widget.render_lines
         self.failures = 0
         self._key = key
 
     def __call__(self, crop: Region) -> list[Strip]:
-        """The widget's lines, or what stands in their place."""
+        """The widget's lines, or the message in their place."""
         if self.failures < self._limit:
             try:
                 return self._render(crop)
@@ -104,7 +104,7 @@ class DrawGuard:
 
 
 def empty_state(snapshot: Snapshot) -> list[Line] | None:
-    """The paragraphs for a state without a queue; None where there is one."""
+    """The paragraphs for a state without a queue; None if there is one."""
     if snapshot.has_queue:
         return None
     project, tracker = snapshot.project, snapshot.tracker

@@ -15,7 +15,7 @@ MOST = 6
 
 
 class KeyLine(SpanLine):
-    """The footer. Its last key (help) stays when others go; a click on a key presses it."""
+    """The footer. Its last key (help) stays when others are dropped; a click on a key presses it."""
 
     class Pressed(Gesture):
         """A key was clicked."""
@@ -26,11 +26,11 @@ class KeyLine(SpanLine):
             """In Textual's spelling."""
 
     key_ids: reactive[tuple[str, ...]] = reactive(())
-    """The keys that are named, in order; the last one stays when others do not fit."""
+    """The keys shown, in order; the last one stays when others do not fit."""
     note = reactive("")
     """Shown in place of the keys while it is not empty."""
     work = reactive("")
-    """What is being done, shown before everything else while it is not empty."""
+    """The present activity, shown first while it is not empty."""
 
     def __init__(self, key_ids: Sequence[str], keymap: dict[str, str] | None = None) -> None:
         super().__init__()
@@ -53,8 +53,8 @@ class KeyLine(SpanLine):
         return [span for _, part in self._parts(width) for span in part]
 
     def _parts(self, width: int) -> list[tuple[str, list[Span]]]:
-        """The parts of the line, each with the id of its key; words are none's."""
-        # its room is taken first: the others go from the right, and the way to help stays
+        """The parts of the line, each with the id of its key; plain text has none."""
+        # its room is reserved first: the others are dropped from the right, and the help key stays
         *others, last = [(key_id.partition("=")[0], self._key(key_id)) for key_id in self.key_ids[:MOST]]
         if self.note:
             others = [("", [(f" {self.note}  ", "waiting")])]
@@ -70,7 +70,7 @@ class KeyLine(SpanLine):
         return [*parts, last]
 
     def _key(self, key_id: str) -> list[Span]:
-        """The key of an id; ``id=word`` says another word than the registry's for what it does here."""
+        """The key with an id; ``id=word`` replaces the registry's label."""
         key_id, _, word = key_id.partition("=")
         key = BY_ID[key_id]
         return [(f" {shown(key, self.keymap)}", "running"), (f" {word or key.label} ", "muted")]

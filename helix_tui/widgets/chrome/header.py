@@ -1,5 +1,5 @@
 """The three lines at the top of every screen: the status bar (what runs, what is next, what needs me, at any width),
-the tabs of the screens, and a notice where something must be known of the project before its queue is believed.
+the tabs of the screens, and a notice if something about the project affects how far its queue can be trusted.
 """
 
 from __future__ import annotations
@@ -36,52 +36,52 @@ from helix_tui.widgets.base.row_source import Gesture
 FRAME_SECONDS = 0.2
 
 Piece = tuple[str, Line]
-"""A part of the pulse, by name where a click on it leads somewhere, and its spans."""
+"""A part of the status bar: its name if it can be clicked, and its spans."""
 
 Pieces = Sequence[Piece]
 
 
 class PulseFacts(Struct, frozen=True):
-    """What the pulse says. Empty and zero parts are left out, but for the three counts."""
+    """The status bar's content. Empty and zero parts are left out, except the three counts."""
 
     project: str = ""
     branch: str = ""
     age_s: float | None = None
-    """Since the newest write; None before anything was read."""
+    """Time since the newest write; None before anything was read."""
     stale: bool = False
     running: int = 0
     stale_claims: int = 0
-    """Claims of workers that are gone, on beads that nobody else gets: those of Needs me."""
+    """Claims of dead workers on beads that are not handed out again: those in Needs me."""
     ready: int = 0
     needs_me: int | None = 0
-    """None as long as not everything is read that may need somebody."""
+    """None until everything that may wait for a person has been read."""
     memory: str = ""
-    """How many memories there are, how effective, how many of them systemic; in words, the number before a comma."""
+    """The number of memories, their effectiveness, how many are systemic; in words, the number before a comma."""
     spent: str = ""
     """Cost and tokens of today, in words."""
     cost: str = ""
-    """The same as short as can be: it stays at any width while something runs, between two beads too."""
+    """The same in the shortest form, shown at any width while something runs, between two beads too."""
     over: bool = False
-    """A part of the budget is spent."""
+    """Whether part of the budget is spent."""
     loop: str = ""
-    """How HELIX's own loop stands, where it is worth a word."""
+    """The state of HELIX's own loop, if it matters."""
     action: str = ""
     because: str = ""
     focus: str = ""
-    """Title of the epic that workers are kept to."""
+    """Title of the epic in focus."""
     simulation: bool = False
     unread: int = 0
     trouble: str = ""
-    """In place of the counts, where there is no queue: what is wrong in two or three words."""
+    """Shown instead of the counts without a queue: what is wrong, in two or three words."""
 
 
 class StatusBar(SpanLine):
-    """Line 1. While lines are unread it is a pane that ``tab`` comes to, and enter lists them."""
+    """Line 1. While there are unreadable lines, ``tab`` can focus it, and enter lists them."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "list_unread", show=False, id="go.open")]
 
     class Pressed(Gesture):
-        """Somebody asks what a part stands for.
+        """A part was clicked.
 
         It is one of ``running stale ready needs unread memory spent loop next``.
         """
@@ -98,7 +98,7 @@ class StatusBar(SpanLine):
         self._parts: list[tuple[str, range]] = []
 
     def show(self, facts: PulseFacts) -> None:
-        """Show other facts; repaints only when they differ."""
+        """Show new facts; repaints only if they differ."""
         was, self.facts = self.facts, facts
         if _as_read(facts) != _as_read(was):
             self.can_focus = facts.unread > 0
@@ -111,21 +111,21 @@ class StatusBar(SpanLine):
             self.post_message(self.Pressed("unread"))
 
     def on_focus(self) -> None:
-        """Show where the focus is."""
+        """Show that it has the focus."""
         self.refresh()
 
     def on_blur(self) -> None:
-        """Show that it is elsewhere."""
+        """Show that it has lost the focus."""
         self.refresh()
 
     def on_click(self, event: events.Click) -> None:
-        """A click on a part leads to what it counts."""
+        """A click on a part opens what it counts."""
         for part, cells in self._parts:
             if event.x in cells:
                 self.post_message(self.Pressed(part))
 
     def _spin(self, on: bool) -> None:
-        # a timer as long as something runs: each of its frames is written to the terminal
+        # a timer only while something runs: each of its frames is written to the terminal
         if on and self._timer is None:
             self._timer = self.set_interval(FRAME_SECONDS, self._turn)
         elif not on and self._timer is not None:
@@ -142,12 +142,12 @@ class StatusBar(SpanLine):
         for pieces in self._forms(width):
             if _width(pieces) <= width:
                 break
-        # clicks are held against the form that was drawn
+        # clicks are matched against the form that was drawn
         self._parts = _places(pieces)
         return fit([span for _, spans in pieces for span in spans], width)
 
     def _forms(self, width: int) -> Iterator[Pieces]:
-        """Ways to say it, the richest first."""
+        """Its forms, the richest first."""
         facts = self.facts
         yield self._form(facts, True, width)
         yield self._form(replace(facts, memory=facts.memory.partition(",")[0]), True, width)
@@ -174,7 +174,7 @@ class StatusBar(SpanLine):
         right = _on_the_right(facts)
         between = width - _width([*left, *middle, *right]) - 2 - len(gap)
         if between < len(gap):
-            # wider than the line, so that the next form is tried
+            # wider than the line, so the next form is tried
             return [_blank(width + 1)]
         return [_blank(1), *left, _blank(len(gap)), *middle, _blank(between), *right, _blank(1)]
 
@@ -212,7 +212,7 @@ def _blank(cells: int) -> Piece:
 
 
 def _as_read(facts: PulseFacts) -> tuple[PulseFacts, str]:
-    """What somebody sees of them: an age in words."""
+    """The facts as shown, with the age in words."""
     return replace(facts, age_s=None), "" if facts.age_s is None else format_age(facts.age_s)
 
 
@@ -271,7 +271,7 @@ def _on_the_right(facts: PulseFacts) -> list[Piece]:
 
 
 def _costs_now(facts: PulseFacts) -> bool:
-    """Whether what was spent is to stand there at any width: something runs, or a part of the budget is reached."""
+    """Whether the cost is shown at any width: something runs, or part of the budget is reached."""
     return bool(facts.running or facts.loop or facts.over)
 
 
@@ -326,7 +326,7 @@ class Tabs(SpanLine):
         self._shows_tabs = True
 
     def show(self, *, filter_text: str = "", count: str = "") -> None:
-        """What the list shows: the filter, and how many of how many."""
+        """The filter, and how many rows pass, of how many."""
         if (filter_text, count) != (self._filter, self._count):
             self._filter, self._count = filter_text, count
             self.refresh()
@@ -341,7 +341,7 @@ class Tabs(SpanLine):
                 return
 
     def _labels(self, width: int) -> list[tuple[str, list[Span]]]:
-        """Each screen with what is written of it; the others by number alone where the names do not fit."""
+        """Each screen with its label; screens other than the present one by number alone if the names do not fit."""
         fits = sum(len(key) + len(title) + 3 for key, _, title in self._tabs) <= width
         labels = []
         for key, name, title in self._tabs:
@@ -353,14 +353,14 @@ class Tabs(SpanLine):
         return labels
 
     def spans(self, width: int) -> Line:
-        """Tabs on the left; filter and count on the right, where there is room."""
+        """Tabs on the left; filter and count on the right, if there is room."""
         left = [span for _, label in self._labels(width) for span in label]
         right: list[Span] = []
         if self._filter:
             right = [("/ ", "running"), (cut(self._filter, max(10, width // 3)), "text"), ("   ", "text")]
         right.append((f"{self._count} ", "muted"))
         gap = width - width_of(left) - width_of(right)
-        # a filter in force must be seen: without it the list looks as if beads were gone
+        # an active filter must be visible: else it looks as if beads were missing
         self._shows_tabs = gap >= 1 or not self._filter
         if gap < 1:
             return left if self._shows_tabs else fit(right, width)
@@ -371,7 +371,7 @@ MORE = "…"
 
 
 class PaneTabs(SpanLine):
-    """Words that are tabs. A click asks for one."""
+    """A line of words as tabs. A click opens one."""
 
     class Pressed(Gesture):
         """A tab was clicked."""
@@ -387,13 +387,13 @@ class PaneTabs(SpanLine):
         self.note = ""
 
     def show(self, current: str, note: str = "") -> None:
-        """Another tab is open, or something else is to be said on the right."""
+        """Show another open tab, or another note on the right."""
         if (current, note) != (self.current, self.note):
             self.current, self.note = current, note
             self.refresh()
 
     def on_click(self, event: events.Click) -> None:
-        """Ask for the tab under the pointer."""
+        """Open the tab under the pointer."""
         at = 0
         for name, label in self._labels(self.size.width):
             at += len(label) + 2
@@ -402,7 +402,7 @@ class PaneTabs(SpanLine):
                 return
 
     def _labels(self, width: int) -> list[tuple[str, str]]:
-        """What is written, each with the tab that a click on it asks for."""
+        """The labels, each with the tab that a click opens."""
         shown = self._in_room(width)
         labels = [(self.names[place], self.names[place]) for place in shown]
         if shown.start:
@@ -415,7 +415,7 @@ class PaneTabs(SpanLine):
         """The tabs that fit: all, or those around the open one."""
         here, first, stop = self.names.index(self.current), 0, len(self.names)
         while stop - first > 1 and self._cells(first, stop) > width:
-            # from whichever end is further from the open tab
+            # drop tabs from the end that is further from the open one
             if stop - 1 - here >= here - first:
                 stop -= 1
             else:
@@ -423,12 +423,12 @@ class PaneTabs(SpanLine):
         return range(first, stop)
 
     def _cells(self, first: int, stop: int) -> int:
-        """Cells of a run of tabs."""
+        """The width of several tabs."""
         cut = (first > 0) + (stop < len(self.names))
         return sum(len(name) + 2 for name in self.names[first:stop]) + cut * (len(MORE) + 2)
 
     def spans(self, width: int) -> Line:
-        """All tabs; the note, or its end, as far as there is room."""
+        """All tabs, and the note or the end of it, as far as it fits."""
         line: list[Span] = []
         for name, label in self._labels(width):
             ink = "text bold underline" if label == self.current == name else "muted"
@@ -441,7 +441,7 @@ class PaneTabs(SpanLine):
 
 
 def _end_of(note: str, room: int) -> str:
-    """As much of the end of a note as fits: whole parts of it, or what a single one ends in."""
+    """As much of the end of a note as fits: whole parts of it, or the end of the last one."""
     parts = note.split(" · ")
     while len(parts) > 1 and len(" · ".join(parts)) > room:
         parts.pop(0)
@@ -452,15 +452,15 @@ def _end_of(note: str, room: int) -> str:
 
 
 class NoticeLine(SpanLine):
-    """The first notice in as many words as there is room for; not there while there is none.
+    """The first notice in the longest form that fits; hidden while there is none.
 
-    ``tab`` comes to it, and enter lists all notices in full.
+    ``tab`` focuses it, and enter lists all notices in full.
     """
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "list_notices", show=False, id="go.open")]
 
     class Pressed(Gesture):
-        """Somebody wants to read the notices in full."""
+        """All notices are to be shown in full."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -479,20 +479,20 @@ class NoticeLine(SpanLine):
         self.post_message(self.Pressed())
 
     def on_click(self, event: events.Click) -> None:
-        """A click does what enter does."""
+        """A click does the same as enter."""
         event.stop()
         self.post_message(self.Pressed())
 
     def on_focus(self) -> None:
-        """Show where the focus is."""
+        """Show that it has the focus."""
         self.refresh()
 
     def on_blur(self) -> None:
-        """Show that it is elsewhere."""
+        """Show that it has lost the focus."""
         self.refresh()
 
     def spans(self, width: int) -> Line:
-        """The longest form that fits; where that is not the whole, or not all, a sign that there is more."""
+        """The longest form that fits, with a sign if there is more to read."""
         if not self._notices:
             return ()
         more = len(self._notices) - 1
@@ -512,7 +512,7 @@ class NoticeLine(SpanLine):
 
 
 MIN_CAPTION = 16
-"""Cells that the words of a caption keep before the heads of columns go."""
+"""The width that a caption keeps before column headings are dropped."""
 
 
 class Caption(SpanLine):
@@ -524,13 +524,13 @@ class Caption(SpanLine):
         self._heads: Callable[[int], Line] = lambda width: ()
 
     def show(self, text: str, right: str = "") -> None:
-        """Say something else."""
+        """Show another text."""
         if (text, right) != (self._text, self._right):
             self._text, self._right = text, right
             self.refresh()
 
     def show_heads(self, heads: Callable[[int], Line]) -> None:
-        """Name the columns of the list below: ``heads`` of as many cells as its rows have, each over its column."""
+        """Show column headings for the list below: ``heads``, as wide as its rows, each over its column."""
         self._heads = heads
         self.refresh()
 
@@ -545,7 +545,7 @@ class Caption(SpanLine):
 
 
 class LogTail(Widget):
-    """A rule with a caption, a line on how it stands, and as many of the last lines as there is room for."""
+    """A rule with a caption, a status line, and as many of the last lines as fit."""
 
     ALLOW_SELECT = False
     DEFAULT_CSS = "LogTail { height: auto; width: 1fr; background: $helix-ground; }"
@@ -557,14 +557,14 @@ class LogTail(Widget):
         self._lines: tuple[str, ...] = ()
 
     def show(self, caption: str, right: str, standing: Span, lines: Sequence[str]) -> None:
-        """Say something else. All of it has been cleaned."""
+        """Show another text. All of it has been cleaned."""
         said = ((caption, right), standing, tuple(lines))
         if said != (self._caption, self._standing, self._lines):
             self._caption, self._standing, self._lines = said
             self.refresh()
 
     def render_line(self, y: int) -> Strip:
-        """The rule, the standing, or one of the last lines."""
+        """The rule, the status line, or one of the last lines."""
         width, room = self.size.width, self.size.height - 2
         spans: Line = []
         if y == 0:

@@ -1,7 +1,7 @@
-"""What opens at the bottom of a screen: a line to type in, or a few ways to go.
+"""Prompts at the bottom of a screen: a line to type in, or a choice between a few beads.
 
-Above the line are ways to go on with what is typed (the filter and *go to* are this); of a few ways each is looked at
-as one steps through them.
+Above the line are completions (as in the filter and *go to*); in the chooser, each choice is shown
+as the cursor reaches it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _STEPS = {"down": 1, "ctrl+n": 1, "up": -1, "ctrl+p": -1}
 
 
 class _Word(SpanLine):
-    """A word beside the text field, as wide as it is."""
+    """A label beside the text field, as wide as its text."""
 
     def __init__(self, spans: Line = ()) -> None:
         super().__init__()
@@ -60,7 +60,7 @@ class _Field(Input):
 
 
 class Prompt(Vertical):
-    """The line. It says what is typed, and at the end whether it holds."""
+    """The prompt. It posts what is typed, and at the end whether it was accepted."""
 
     DEFAULT_CSS = """
     Prompt { dock: bottom; height: auto; background: $helix-ground; layer: prompt; }
@@ -77,10 +77,10 @@ class Prompt(Vertical):
             self.prompt = prompt
             self.text = text
             self.unfinished = unfinished
-            """There are ways to go on with the last word."""
+            """There are completions for the last word."""
 
     class Done(Gesture):
-        """Typing is over; ``kept`` is false where it was called off."""
+        """Typing has ended; ``kept`` is false if it was cancelled."""
 
         def __init__(self, prompt: Prompt, text: str, kept: bool) -> None:
             super().__init__()
@@ -94,10 +94,10 @@ class Prompt(Vertical):
         """Make a prompt.
 
         Args:
-            lead: stands before the text.
-            complete: ways to go on, for a text and a place in it.
-            text: what is there to begin with.
-            must_choose: the first way is taken by enter, not only the one that was stepped to.
+            lead: the label before the text.
+            complete: gives completions for a text and a position in it.
+            text: the initial text.
+            must_choose: enter takes the first completion even if the cursor is on none.
             id: of the widget.
         """
         super().__init__(id=id)
@@ -109,16 +109,16 @@ class Prompt(Vertical):
         self._note = _Word()
         self._note.styles.max_width = "60%"
         self._field = _Field(value=text, select_on_focus=False)
-        self._field.cursor_blink = False  # nothing moves that did not change
+        self._field.cursor_blink = False  # no blinking: nothing moves unless it changed
         self._rule = Caption("tab completes")
         self._list = RowList()
-        # every key belongs to the text field, which hands on those that are not text
+        # every key belongs to the text field, which passes on those that are not text
         self._list.can_focus = False
         self._before = text
         self._stood = False
 
     def compose(self) -> ComposeResult:
-        """Ways to go on above, the line below."""
+        """Completions above, the line below."""
         yield self._rule
         yield self._list
         with Vertical(id="line"):
@@ -127,25 +127,25 @@ class Prompt(Vertical):
             yield self._note
 
     def on_mount(self) -> None:
-        """Be ready for the first key."""
+        """Take the focus for the first key."""
         self._field.cursor_position = len(self._field.value)
         self._field.focus(scroll_visible=False)
         self.offer()
 
     def say(self, spans: Line) -> None:
-        """A word at the right of the line: how many match, or what is not understood."""
+        """Show a note at the right of the line: how many match, or what is not understood."""
         self._note.say([(" ", "text"), *spans, (" ", "text")])
 
     def on_input_changed(self, event: Input.Changed) -> None:
-        """Every key tells."""
+        """Update on every key."""
         event.stop()
         self.offer()
         self.post_message(self.Changed(self, event.value, bool(self._ways)))
 
     def take_key(self, key: str) -> bool:
-        """What the keys that are not text do; False for text."""
+        """Handle keys that are not text; False for text."""
         if key == "escape":
-            # with the text from before, so that whoever listens need not remember it
+            # with the previous text, so that listeners need not remember it
             self.post_message(self.Done(self, self._before, kept=False))
         elif key == "enter":
             if self._choice >= 0:
@@ -162,27 +162,27 @@ class Prompt(Vertical):
         return True
 
     def take_ahead(self, event: events.Key) -> bool:
-        """Take a key that was typed before the line could have the focus; False where it is none."""
+        """Take a key that was typed before the line had the focus; False if it is not for the line."""
         focused = self.app.focused
         if self._stood and focused is not self._field:
-            return False  # somebody has left the line: keys are meant for what has the focus
+            return False  # the user has left the line: keys are for the focused widget
         if not event.is_printable or event.character is None:
             return self.take_key(event.key)
         self._field.insert_text_at_cursor(event.character)
         return True
 
     def on_descendant_focus(self) -> None:
-        """From now on keys come by themselves."""
+        """The line has the focus: keys now arrive by themselves."""
         self._stood = True
 
     def on_row_list_opened(self, event: RowList.Opened) -> None:
-        """A double click takes a way."""
+        """A double click takes a completion."""
         event.stop()
         self._choice = int(event.key)
         self._take()
 
     def on_row_list_selected(self, event: RowList.Selected) -> None:
-        """Nobody else's business."""
+        """Keep the event from other widgets."""
         event.stop()
 
     def _take(self) -> None:
@@ -195,9 +195,9 @@ class Prompt(Vertical):
         self.offer()
 
     def offer(self) -> None:
-        """Show the ways to go on, as they are for the text now."""
+        """Show the completions of the present text."""
         self._ways = self._complete(self._field.value, self._field.cursor_position)[:_MOST_WAYS]
-        # no way is chosen by itself where any text is an answer: enter then takes what was typed
+        # where any text is allowed no completion is preselected: enter takes what was typed
         self._choice = 0 if self._must_choose and self._ways else -1
         wide = max((cell_len(way.text) for way in self._ways), default=0) + 2
         self._list.show(
@@ -214,14 +214,14 @@ class Prompt(Vertical):
 
 
 class Words(SpanLine):
-    """One line that is told what to say."""
+    """One line with a text set from outside."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
         self._say: Callable[[int], Line] = lambda width: ()
 
     def show(self, say: Callable[[int], Line]) -> None:
-        """Say something else, by the width."""
+        """Show another text, made for the width."""
         self._say = say
         self.refresh()
 
@@ -233,7 +233,7 @@ MOST_LINES = 8
 
 
 class Chooser(Vertical):
-    """It is mounted when there is more than one way, and removed by whoever mounted it."""
+    """It is mounted when there are several choices, and removed by the widget that mounted it."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("J", "step(1)", show=False, id="move.dependent"),
@@ -246,7 +246,7 @@ class Chooser(Vertical):
     """
 
     class Looked(Message):
-        """The cursor is on another way."""
+        """The cursor is on another choice."""
 
         def __init__(self, chooser: Chooser, key: str) -> None:
             super().__init__()
@@ -254,7 +254,7 @@ class Chooser(Vertical):
             self.key = key
 
     class Done(Gesture):
-        """One was chosen; none, where it was called off."""
+        """One was chosen; none if it was cancelled."""
 
         def __init__(self, chooser: Chooser, key: str | None) -> None:
             super().__init__()
@@ -268,23 +268,23 @@ class Chooser(Vertical):
         self._ways = ways
 
     def compose(self) -> ComposeResult:
-        """The caption above, the ways below."""
+        """The caption above, the choices below."""
         yield self._caption
         yield self._list
 
     def on_mount(self) -> None:
-        """The first way is looked at first."""
+        """Show the first choice first."""
         self._list.styles.height = min(MOST_LINES, len(self._ways))
         self._list.show(Rows(self._ways))
         self._list.focus(scroll_visible=False)
 
     def action_step(self, step: int) -> None:
-        """The next way, or the one before; round and round."""
+        """The next or previous choice, cyclically."""
         keys = [way.key for way in self._ways]
         self._list.select(keys[(self._list.selected_index + step) % len(keys)])
 
     def action_call_off(self) -> None:
-        """Back to where it began."""
+        """Cancel: go back to the start."""
         self.post_message(self.Done(self, None))
 
     @on(RowList.Selected)

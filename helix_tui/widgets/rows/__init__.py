@@ -1,1 +1,1 @@
-"""Rows: lists by the line API, and what draws one row of each kind."""
+"""Rows: lists on the line API, and the drawing of one row of each kind."""

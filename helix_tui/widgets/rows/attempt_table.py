@@ -1,4 +1,4 @@
-"""Attempts as a table: their columns, the orders they can stand in, groups with their sums, and the filter on them."""
+"""Attempts as a table: columns, orders, groups with their sums, and the filter."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from helix_tui.widgets.figures import LOOKS, look_of
 ENDING_CELLS = 14
 MODEL_CELLS = 12
 MEASURED = 200
-"""Rows that are looked at for what columns are worth showing."""
+"""How many rows are examined to choose the columns."""
 
 SPARSE = 0.1
-"""Share of these rows that a column must be able to fill to show by itself."""
+"""The share of these rows that must have a value for a column to show by default."""
 
 SMALL_TABLE = 110
-"""Cells of a list below which words in its columns are cut shorter."""
+"""The list width below which words in its columns are cut shorter."""
 
 NOTHING = "·"
-"""What stands for a figure that nobody recorded."""
+"""Shown for a figure that was not recorded."""
 
 ATTEMPT_COLUMNS = (
     Column("model", MODEL_CELLS, 3, "model", "the model, or the harness if no model is known", words=True),
@@ -47,7 +47,7 @@ ATTEMPT_COLUMNS = (
     Column("review", 10, 9, "review", "the reviewer's verdict", asked=True, words=True),
     Column("ended", 6, 0, "ended", "when it ended: the time of day, or the day"),
 )
-"""What can stand right of a title; the width decides where nobody chose."""
+"""The columns right of a title; the width decides unless they were chosen."""
 
 
 class SortKey(Struct, frozen=True):
@@ -57,11 +57,11 @@ class SortKey(Struct, frozen=True):
     key: str
     """The key that chooses it."""
     first: str
-    """What comes first, for whoever chooses."""
+    """What comes first, shown to the user."""
     value: Callable[[Attempt], object]
-    """By what it orders; None for what is not known, which comes last."""
+    """The sort key; None for unknown values, which come last."""
     group: Callable[[Attempt, int], str] | None = None
-    """The group that an attempt is in, at an instant; None for an order without groups."""
+    """The attempt's group at an instant; None for an order without groups."""
     descending: bool = True
 
 
@@ -70,7 +70,7 @@ def _day(attempt: Attempt, now: int) -> str:
 
 
 def day_name(instant: int | None, now: int) -> str:
-    """``today``, ``yesterday``, ``Tue 11 Aug``, and the year where it is another one."""
+    """``today``, ``yesterday``, ``Tue 11 Aug``, with the year if it is not the present one."""
     moment, today = local_moment(instant), local_moment(now)
     if moment is None or today is None:
         return "no date"
@@ -81,7 +81,7 @@ def day_name(instant: int | None, now: int) -> str:
 
 
 def _outcome_name(attempt: Attempt) -> str:
-    """The outcome, and how it ended where that is another word."""
+    """The outcome, and how it ended if that is another word."""
     word, ending = look_of(attempt).word, ending_of(attempt)
     return word if ending == word else f"{word}: {ending}"
 
@@ -121,11 +121,11 @@ SORTS: Mapping[str, SortKey] = {
         ),
     )
 }
-"""Orders by name; the first is that of the list by itself."""
+"""Orders by name; the first is the default."""
 
 
 def arranged(attempts: Iterable[Attempt], sort: SortKey, *, turned: bool = False) -> tuple[Attempt, ...]:
-    """Attempts, newest first, in another order; equal ones stay newest first, unknown ones come last.
+    """Sort attempts that are newest first into another order; equal ones stay newest first, unknown ones come last.
 
     The cost of 20,000 takes 0.2 s: call it from a worker.
     """
@@ -155,7 +155,7 @@ class AttemptGroup(Struct, frozen=True, dict=True):
 
     @cached_property
     def summed(self) -> str:
-        """What they cost, used and took together: ``$4.10 · 1.2M tok · 2h 05m``."""
+        """Their total cost, tokens and time: ``$4.10 · 1.2M tok · 2h 05m``."""
         sums = sum_calls(call for attempt in self.attempts for call in attempt.spent)
         took = sum(attempt.duration_ms or 0 for attempt in self.attempts)
         cost = format_sum(sums) if sums.whole.calls else ""
@@ -167,7 +167,7 @@ class AttemptGroup(Struct, frozen=True, dict=True):
         return " · ".join(filter(None, parts))
 
     def caption(self, width: int, *, folded: bool = False) -> Line:
-        """Its name, what came of it, and its sums, in a thin rule."""
+        """Its name, outcomes and sums, in a thin rule."""
         lead: Span = ("▸ " if folded else "── ", "running" if folded else "rule")
         name: Span = (self.name, "text bold" if folded else "text")
         tail: list[Span] = [(f" {self.summed} ", "muted"), ("──", "rule")] if self.summed else [("", "rule")]
@@ -179,7 +179,7 @@ class AttemptGroup(Struct, frozen=True, dict=True):
         return [*head, ("─" * max(0, width - width_of(head) - width_of(tail)), "rule"), *tail]
 
     def _outcomes(self, room: int) -> list[Span]:
-        """``9 landed · 1 failed``; by glyph where that is too long, each glyph once."""
+        """``9 landed · 1 failed``; by glyph if that is too long, each glyph once."""
         words: list[Span] = []
         alike: dict[str, tuple[int, str]] = {}
         for outcome, look in LOOKS.items():
@@ -213,8 +213,8 @@ def grouped(attempts: Sequence[Attempt], sort: SortKey, now: int) -> tuple[Attem
 
 
 def _days(attempts: Sequence[Attempt], now: int) -> Iterable[AttemptGroup]:
-    """One group a local day; each day's end is searched for and not counted up to."""
-    # the order may be turned round; both ways each day is one stretch
+    """One group per local day; each day's end is found by search, not by counting."""
+    # the order may be reversed; either way each day is contiguous
     newest_first = attempts[0].counted_at >= attempts[-1].counted_at
     start = 0
     while start < len(attempts):
@@ -226,7 +226,7 @@ def _days(attempts: Sequence[Attempt], now: int) -> Iterable[AttemptGroup]:
             # 30 hours after a midnight is on the next day, also where that day had 23 hours or 25
             end = midnight(midnight(at) + 30 * 3600 * NS) if at else 1
             stop = bisect.bisect_left(attempts, end, lo=start, key=attrgetter("counted_at"))
-        # always forward: an attempt out of its order must not end in an endless loop
+        # always forward: an attempt out of order must not cause an endless loop
         stop = max(stop, start + 1)
         yield AttemptGroup(day_name(at or None, now), attempts[start:stop])
         start = stop
@@ -260,24 +260,24 @@ _SHORT = {
     "review_malfunction": "no verdict",
     "success": "",
 }
-"""DDx's words for an ending in a column's width; where it says no more than the outcome, the outcome."""
+"""DDx's words for an ending, short enough for a column; if they add nothing, the outcome."""
 
 
 @lru_cache(maxsize=1024)
 def _ending(word: str, status: str, outcome: str, faulted: bool) -> str:
-    # of these DDx's own word says no more than the outcome, unless a review found a fault after the landing
+    # for these DDx's own word adds nothing to the outcome, unless a review found a fault after landing
     if not status or (outcome in ("landed", "interrupted", "unfinished", "unknown") and not faulted):
         return word
     return _SHORT.get(status, clean_line(status.replace("_", " "), 60)) or word
 
 
 def ending_of(attempt: Attempt) -> str:
-    """How it ended, in a column's width: DDx's own word where that says more than the outcome."""
+    """How it ended, short enough for a column: DDx's own word if it says more than the outcome."""
     return _ending(look_of(attempt).word, attempt.status, attempt.verdict.outcome, attempt.faulted)
 
 
 def model_of(attempt: Attempt) -> str:
-    """The model behind an attempt as short as it can be; its harness where no model is known."""
+    """An attempt's model, as short as possible; its harness if no model is known."""
     return _short_model(attempt.model or attempt.harness)
 
 
@@ -287,7 +287,7 @@ def _short_model(name: str) -> str:
 
 
 def short_model(name: str, names: Collection[str], cells: int) -> str:
-    """A model's name in so many cells, without parts with which others of ``names`` begin too or that fit in none.
+    """A model's name in so many cells, without leading parts that it shares with others of ``names``.
 
     ``gpt-5.6-sol`` beside ``gpt-5.4-mini`` loses ``gpt-`` before it loses its end.
     """
@@ -302,16 +302,16 @@ def short_model(name: str, names: Collection[str], cells: int) -> str:
 
 
 class Cells(Struct, frozen=True):
-    """What the columns of attempts hold, for one list at one moment."""
+    """The column values of attempts, for one list at one moment."""
 
     now: int
     by_day: bool
-    """They stand in days: the time of day says when."""
+    """Whether they are grouped by day: then the time of day is enough."""
     models: frozenset[str] = frozenset()
-    """The models of its first rows: a name too long for its column loses what they have alike."""
+    """The models of its first rows: a name too long for its column loses the part they share."""
 
     def text(self, column: str, attempt: Attempt) -> str:
-        """One cell; empty where nobody recorded it."""
+        """One cell; empty if it was not recorded."""
         if column == "ended":
             at = attempt.finished_at or attempt.started_at
             return clock_time(at)[:5] if self.by_day and at else figures.day_or_time(at, self.now)
@@ -331,7 +331,7 @@ class Cells(Struct, frozen=True):
 
 
 def filled(attempts: Sequence[Attempt], cells: Cells, chosen: Sequence[str] | None) -> list[Column]:
-    """The columns that the first rows can fill, each as wide as they need; those that were chosen stay."""
+    """The columns for which the first rows have values, each as wide as needed; chosen ones stay."""
     first = attempts[:MEASURED]
     columns: list[Column] = []
     for column in ATTEMPT_COLUMNS:
@@ -350,7 +350,7 @@ def _as_wide(column: Column, cells: int) -> Column:
 
 
 def title_room(width: int) -> int:
-    """Cells that a title keeps before a column gives way: the title is what one reads."""
+    """The width that a title keeps before a column is dropped: the title matters most."""
     return 18 if width < 62 else 26 if width < 80 else 30 if width < 110 else 40
 
 
@@ -365,7 +365,7 @@ def shown_columns(columns: Sequence[Column], width: int, lead: int, chosen: Sequ
 
 
 def ending_room(cells: int, width: int) -> int:
-    """Cells of the column of endings, the longest of which takes ``cells``, in a list of a width."""
+    """The width of the column of endings in a list of a width; the longest ending takes ``cells``."""
     return min(cells, 11 if width < SMALL_TABLE else ENDING_CELLS)
 
 
@@ -381,13 +381,13 @@ def paint_cells(attempt: Attempt, columns: Sequence[Column], cells: Cells) -> li
 
 
 def ending_span(attempt: Attempt, cells: int) -> list[Span]:
-    """The glyph of an outcome and how it ended, in so many cells."""
+    """The outcome's glyph and how it ended, in so many cells."""
     look = look_of(attempt)
     return [(f"{look.glyph} ", look.ink), (f"{cut(ending_of(attempt), cells):<{cells}} ", look.ink)]
 
 
 class GroupPlaces:
-    """Where the rows of groups stand: a caption each, then its attempts unless it is folded."""
+    """The row numbers of groups: a caption each, then its attempts unless it is folded."""
 
     def __init__(self, groups: Sequence[AttemptGroup], folded: Collection[str]) -> None:
         self.groups = groups
@@ -415,7 +415,7 @@ class GroupPlaces:
         return None if number is None else self._starts[number]
 
     def row_of(self, place: int) -> int:
-        """The row of the attempt at a place in the order; its group's caption where that is folded."""
+        """The row of the attempt at a place in the order; its group's caption if the group is folded."""
         number = bisect.bisect_right(self._firsts, place) - 1
         if self.groups[number].name in self.folded:
             return self._starts[number]
@@ -423,7 +423,7 @@ class GroupPlaces:
 
 
 class AttemptFilter:
-    """Words that an attempt must hold, all of them; ``key:word`` asks one field, ``-`` turns a word round."""
+    """Words that an attempt must all contain; ``key:word`` tests one field, ``-`` negates a word."""
 
     FIELDS = ("status", "bead", "harness", "model")
 
@@ -434,7 +434,7 @@ class AttemptFilter:
 
     @property
     def problem(self) -> str:
-        """What is not understood, in one sentence; empty when all is."""
+        """What is not understood, in one sentence; empty if all is."""
         keys = (word.lstrip("-").partition(":") for word in self.words)
         strange = next((key for key, colon, _ in keys if colon and key.isalpha() and key not in self.FIELDS), "")
         return f"no field “{clean_line(strange, 20)}”; there are {', '.join(self.FIELDS)}" if strange else ""
@@ -444,7 +444,7 @@ class AttemptFilter:
         return all(self._has(attempt, word) for word in self.words)
 
     def matches_run(self, run: Run) -> bool:
-        """Whether something that runs passes; its status is ``running``, ``silent`` or ``gone``."""
+        """Whether a run passes; its status is ``running``, ``silent`` or ``gone``."""
         said = {"alive": "running", "silent": "running silent", "dead": "gone"}[run.verdict]
         shown = Attempt(run.attempt_id or "", run.bead_id or "", status=said, harness=run.harness, model=run.model)
         return self.matches(shown)
@@ -467,12 +467,12 @@ class AttemptFilter:
         return attempt.harness if name == "harness" else attempt.model
 
     def pattern(self) -> re.Pattern[str] | None:
-        """What the words light up in the rows."""
+        """The text that the words highlight in the rows."""
         words = [word for word in self.words if word[0] != "-" and word.split(":")[0] not in self.FIELDS]
         return re.compile("|".join(map(re.escape, words)), re.IGNORECASE) if words else None
 
     def ways(self, start: str, attempts: Iterable[Attempt]) -> list[tuple[str, str]]:
-        """Ways to go on with the word that is being typed, with what each is."""
+        """Completions of the word being typed, with their meaning."""
         key, colon, value = start.lower().partition(":")
         if not colon:
             return [(f"{name}:", "") for name in self.FIELDS if start and name.startswith(key)]
@@ -480,5 +480,5 @@ class AttemptFilter:
             return []
         counts = Counter(getattr(attempt, key) for attempt in attempts)
         found = [(f"{key}:{name}", f"{count:,}") for name, count in counts.most_common() if value in name.lower()]
-        # a blank ends a word of the filter: a value with one cannot be typed
+        # a blank ends a word of the filter: a value containing one cannot be typed
         return [(clean_line(way, 80), count) for way, count in found if " " not in way and not way.endswith(":")]

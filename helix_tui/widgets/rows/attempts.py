@@ -1,4 +1,4 @@
-"""What runs, with its last actions, and below it attempts, newest first: the list of the Loop screen and the pane
+"""Runs with their last actions, and below them attempts, newest first: the list of the Loop screen and the pane
 beside the queue.
 """
 
@@ -46,12 +46,12 @@ from helix_tui.widgets.rows.attempt_table import (
 )
 
 TITLE_CELLS = 60
-"""Cells that a title keeps before a column gives way: the title is what one reads."""
+"""The width that a title keeps before a column is dropped: the title matters most."""
 
 ACTIONS = 3
 ACTIONS_NARROW = 1
 NARROW = 56
-"""Cells below which a running entry has one action, and an attempt's figures move to its second line."""
+"""The width below which a running entry has one action, and an attempt's figures move to its second line."""
 
 _ENDED = "caption:ended"
 _GROUP = "group:"
@@ -65,13 +65,13 @@ class RunView(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """The attempt's id where it is known, so that its row stays selected when the attempt has ended."""
+        """The attempt's id if it is known, so that its row stays selected when the attempt has ended."""
         run = self.run
         return run.attempt_id or f"run:{run.bead_id or run.worker_id or run.pid}"
 
 
 class AttemptOrder:
-    """Finished attempts in an order, with their places, their groups and the columns that they can fill."""
+    """Finished attempts in an order, with their places, groups and columns."""
 
     def __init__(
         self,
@@ -81,10 +81,10 @@ class AttemptOrder:
         turned: bool = False,
         chosen: Sequence[str] | None = None,
     ) -> None:
-        """Take attempts that stand in this order already (`arranged`).
+        """Take attempts that are already in this order (`arranged`).
 
         Args:
-            chosen: names of the columns to show; None where the width decides.
+            chosen: names of the columns to show; None lets the width decide.
         """
         self.attempts = tuple(attempts)
         self.sort, self.turned, self.chosen = sort, turned, chosen
@@ -93,16 +93,16 @@ class AttemptOrder:
         self._columns: tuple[Cells | None, list[Column]] = (None, [])
 
     def groups(self, now: int) -> tuple[AttemptGroup, ...]:
-        """Its groups as of an instant: another day has other names."""
+        """Its groups as of an instant; their names depend on the day."""
         day = midnight(now)
-        # grouping 20,000 attempts is worth it once a day, not for every tick
+        # group 20,000 attempts once a day, not on every tick
         if self._groups[0] != day:
             self._groups = (day, grouped(self.attempts, self.sort, now))
         return self._groups[1]
 
     def columns(self, cells: Cells) -> list[Column]:
         """The columns that its first rows can fill."""
-        # of all cells only the time of the end depends on now, and that by the day
+        # of all cells only the time of the end depends on now, and only on the day
         if self._columns[0] is None or midnight(self._columns[0].now) != midnight(cells.now):
             self._columns = (cells, filled(self.attempts, cells, self.chosen))
         return self._columns[1]
@@ -114,7 +114,7 @@ class AttemptOrder:
 
     @cached_property
     def ending_cells(self) -> int:
-        """Cells of the longest ending among its first rows."""
+        """The width of the longest ending among its first rows."""
         return min(ENDING_CELLS, max(map(len, map(ending_of, self.attempts[:MEASURED])), default=0))
 
 
@@ -128,11 +128,11 @@ class Board(Struct, frozen=True):
     hidden: int = 0
     """Attempts that a filter leaves out."""
     older: int = 0
-    """Workers that are gone too, and longer than those among ``runs``."""
+    """How many more workers are dead, longer than those among ``runs``."""
     heading: bool = True
-    """Whether the attempts stand in groups, each under a line that sums it up."""
+    """Whether the attempts are grouped, each group under a line with its sums."""
     folded: frozenset[str] = frozenset()
-    """Names of the groups whose attempts are not shown."""
+    """Names of the folded groups."""
     titles: Titles | None = None
     """The titles of the list, cut where they are alike; None cuts each at its end."""
 
@@ -142,7 +142,7 @@ class Board(Struct, frozen=True):
         return Cells(self.now, self.heading and self.order.sort.name == "time", self.order.models)
 
     def columns(self, width: int) -> list[Column]:
-        """The columns of a row of a width, right of its title."""
+        """The columns right of the title, for a row of a width."""
         lead = 2 + (ending_room(self.order.ending_cells, width) + 1 if width >= NARROW else 0)
         return shown_columns(self.order.columns(self.cells), width, lead, self.order.chosen)
 
@@ -156,7 +156,7 @@ class Board(Struct, frozen=True):
 
 
 def title_of(bead_id: str, beads: Mapping[str, Bead] | None) -> Span:
-    """The title of a bead, or its id where the tracker does not hold it."""
+    """The title of a bead, or its id if the tracker does not hold it."""
     bead = (beads or {}).get(bead_id)
     title = clean_line(bead.title, 1000) if bead is not None else ""
     if title:
@@ -165,12 +165,12 @@ def title_of(bead_id: str, beads: Mapping[str, Bead] | None) -> Span:
 
 
 class AttemptRows(RowSource):
-    """The rows of a board. A run takes a line and one for each action shown below it; a group its caption."""
+    """The rows of a board: a line per run and per action shown below it, a caption per group, a line per attempt."""
 
     def __init__(self, board: Board, width: int, *, most: int | None = None) -> None:
         self.board = board
         self._heads: list[tuple[str, RunView | None, Line | None]] = []
-        """Rows above the attempts: key, run, and the line where it is not the first of the run's entry."""
+        """Rows above the attempts: key, run, and its line within the run's entry."""
         for view in board.runs:
             self._heads.append((view.key, view, None))
             below = enumerate(_below(view, width))
@@ -218,11 +218,11 @@ class AttemptRows(RowSource):
         return view is not None and line is None
 
     def run(self, index: int) -> RunView | None:
-        """The run that a row stands for."""
+        """The run of a row."""
         return self._heads[index][1] if 0 <= index < len(self._heads) else None
 
     def attempt(self, index: int) -> Attempt | None:
-        """The attempt that a row stands for."""
+        """The attempt of a row."""
         row = index - len(self._heads)
         if not 0 <= row < self._count:
             return None
@@ -296,7 +296,7 @@ def paint_run(view: RunView, board: Board, width: int) -> Line:
 
 
 def _run_figures(run: Run, now: int, width: int, room: int) -> list[Span]:
-    """Model, time, verdict and tokens; model first, then tokens go where a title needs their room."""
+    """Model, time, verdict and tokens; if the title needs room, the model goes first, then the tokens."""
     harness, model = clean_line(run.harness, 20), clean_line(run.model, 28)
     by = model if harness in model else f"{harness} {model}".strip()
     parts: list[Span] = []
@@ -353,7 +353,7 @@ _USUAL_PHASES = frozenset({"", "running", "active", "candidate", "resolving"})
 
 
 def _doing_line(run: Run, width: int) -> Line:
-    """What the feed knows of a run before its transcript was looked at."""
+    """What the feed knows of a run before its transcript is read."""
     tool, _, target = clean_line(run.last_tool, 300).partition(" ")
     if tool:
         return _action_line(Action(tool, target), run, width)
@@ -374,7 +374,7 @@ def _action_line(action: Action, run: Run, width: int) -> Line:
 
 
 def paint_attempt(attempt: Attempt, board: Board, width: int) -> Line:
-    """One attempt in one line; columns that have no room go, the title stays."""
+    """One attempt in one line; columns without room are dropped, the title stays."""
     title, ink = title_of(attempt.bead_id, board.beads)
     # a row alone, as the title line of an attempt is, measures its columns by itself
     if not board.order.attempts:
@@ -390,7 +390,7 @@ def paint_attempt(attempt: Attempt, board: Board, width: int) -> Line:
 
 
 def _figures_line(attempt: Attempt, width: int) -> Line:
-    """What a narrow row has no room for: as much of it as fits whole."""
+    """The figures that a narrow row has no room for, as many as fit."""
     look, sums = look_of(attempt), attempt.sums
     total, cost = sums.tokens, format_sum(sums)
     parts = [
@@ -408,18 +408,18 @@ def _figures_line(attempt: Attempt, width: int) -> Line:
 
 
 class AttemptList(RowList):
-    """The list itself. It follows while its cursor is on the first row and nobody said otherwise."""
+    """The list itself. It follows while the cursor is on the first row, unless following was turned off."""
 
     def __init__(self, *, id: str | None = None, most: int | None = None) -> None:
         super().__init__(id=id, follow_top=True, cursor_needs_focus=most is not None)
         self.board = Board()
         self.held = False
-        """Somebody reads what is under the cursor: it stays, whatever comes."""
+        """The user is reading the row under the cursor: stay on it when rows are added."""
         self._most = most
 
     @property
     def following(self) -> bool:
-        """Whether the cursor stays on top when something new comes."""
+        """Whether the cursor stays on top when a row is added."""
         return self._follow_top and self.selected_index == self._first()
 
     def follow(self, on: bool) -> None:
@@ -429,14 +429,14 @@ class AttemptList(RowList):
             self.action_first()
 
     def follow_no_more(self) -> None:
-        """Somebody went to a row: stay there."""
+        """Go to a row and stay there."""
         self._follow_top = False
 
     def show_board(self, board: Board, *, changed: Collection[str] = ()) -> None:
         """Show a new state; what is folded stays so."""
         self.board = replace(board, folded=self.board.folded)
         if self.size.width:
-            # only for this showing: who stops reading follows again
+            # only for this update: afterwards the list may follow again
             follows, self._follow_top = self._follow_top, self._follow_top and not self.held
             self.show(self._rows(), changed=changed)
             self._follow_top = follows
@@ -445,7 +445,7 @@ class AttemptList(RowList):
         return AttemptRows(self.board, self._text_width, most=self._most)
 
     def on_resize(self) -> None:
-        """Running entries are shorter in a narrow list."""
+        """Rebuild the rows: running entries are shorter in a narrow list."""
         self.show(self._rows())
 
     @property
@@ -461,7 +461,7 @@ class AttemptList(RowList):
         return source.attempt(self.selected_index) if isinstance(source, AttemptRows) else None
 
     def fold(self) -> bool:
-        """Fold the group that the cursor is in; False where there is none to fold."""
+        """Fold the group under the cursor; False if there is none to fold."""
         source = self.source
         name = source.group_of(self.selected_index) if isinstance(source, AttemptRows) else ""
         if not name or name in self.board.folded or source.attempt(self.selected_index) is None:  # type: ignore[attr-defined]
@@ -470,7 +470,7 @@ class AttemptList(RowList):
         return True
 
     def unfold(self) -> bool:
-        """Unfold the group whose caption is under the cursor; False where there is none."""
+        """Unfold the group whose caption is under the cursor; False if there is none."""
         source = self.source
         name = source.group_of(self.selected_index) if isinstance(source, AttemptRows) else ""
         if name not in self.board.folded:
@@ -489,7 +489,7 @@ class AttemptList(RowList):
 
     def _step(self, count: int) -> None:
         super()._step(count)
-        # who comes back to the top by hand follows again
+        # moving back to the top by hand turns following on again
         self._follow_top = self.selected_index == self._first()
 
     def action_next_part(self) -> None:
@@ -533,7 +533,7 @@ class RunningPanel(Vertical):
         """Make a panel.
 
         Args:
-            most: attempts that are listed at most; None for all.
+            most: how many attempts are listed at most; None for all.
             id: of the widget.
         """
         super().__init__(id=id)
@@ -551,7 +551,7 @@ class RunningPanel(Vertical):
         self.say_caption()
 
     def say_caption(self) -> None:
-        """How much runs, and whether the list follows."""
+        """How many runs there are, and whether the list follows."""
         runs = self.list.board.runs
         working = len(beads_at_work(view.run for view in runs))
         between = sum(view.run.live and view.run.bead_id is None for view in runs)

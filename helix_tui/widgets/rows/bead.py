@@ -1,4 +1,4 @@
-"""One bead as one line: sign, lanes, title, and on the right what matters about its state."""
+"""One bead as one line: sign, lanes, title, and on the right the most important fact about its state."""
 
 from __future__ import annotations
 
@@ -19,29 +19,29 @@ from helix_tui.widgets.base.line import Line, Span, Titles, cut, rule, spread, w
 from helix_tui.widgets.base.row_source import Column, KeyedRows, RowSource, fitting
 
 TITLE_CELLS = 24
-"""Cells that a title keeps before a column on the right gives way."""
+"""The width that a title keeps before a column on the right is dropped."""
 
 WIDE_ROW = 58
-"""Cells from which a row has columns by itself."""
+"""The width from which a row has default columns."""
 
 ROOMY_TITLE = 61
-"""Cells that a title keeps before more than the priority shows by itself."""
+"""The width that a title keeps before columns other than the priority show by default."""
 
 _LEAD_CELLS = 6
 """Cells before a title, most of the time."""
 
 
 class RowContext(Struct, frozen=True):
-    """What a row needs to know beside its bead."""
+    """What a row needs besides its bead."""
 
     queue: Queue
     runs: Mapping[str, Run]
-    """The run on a bead, by bead id; a live one before a dead one."""
+    """The run on each bead, by bead id; a live run takes precedence over a dead one."""
     now: int
 
 
 def runs_by_bead(runs: tuple[Run, ...]) -> dict[str, Run]:
-    """One run a bead, a live one before a dead one."""
+    """One run per bead; a live run takes precedence over a dead one."""
     found: dict[str, Run] = {}
     for run in runs:
         if run.bead_id and (run.bead_id not in found or (run.live and not found[run.bead_id].live)):
@@ -50,16 +50,16 @@ def runs_by_bead(runs: tuple[Run, ...]) -> dict[str, Run]:
 
 
 def sign_of(bead: Bead, world: RowContext) -> Sign:
-    """The sign of a bead's state; of its run, where something runs."""
+    """The sign of a bead's state, or of its run if there is one."""
     run = world.runs.get(bead.id)
-    # silence or death of a worker is in no file of the bead: its run alone knows
+    # a silent or dead worker is not recorded in the bead: only its run shows it
     if run is not None and run.verdict != "alive":
         return SIGNS[run.verdict]
     return SIGNS.get(world.queue.state(bead.id), UNKNOWN)
 
 
 def note_of(bead: Bead, world: RowContext, *, brief: bool = False) -> Span | None:
-    """What matters about the state, in a few words: time left, progress, who runs it, who replaced it."""
+    """The state in a few words: time left, progress, the model at work, the replacing bead."""
     run = world.runs.get(bead.id)
     if run is not None:
         return _run_note(run, world.now, brief)
@@ -96,7 +96,7 @@ def _run_note(run: Run, now: int, brief: bool) -> Span:
 
 
 def age_of(bead: Bead, now: int) -> str:
-    """How long ago the bead was made, in at most four cells."""
+    """How long ago the bead was created, in at most four cells."""
     return _since(bead.created_at, now)
 
 
@@ -112,7 +112,7 @@ def _epic(bead: Bead, world: RowContext) -> Span:
 
 
 def _labels(bead: Bead, world: RowContext) -> Span:
-    """Areas first, without the word `area`: they tell beads apart best."""
+    """Labels with areas first, without the word `area`: they distinguish beads best."""
     areas = [label.removeprefix("area:") for label in bead.labels if label.startswith("area:")]
     others = [label for label in bead.labels if not label.startswith("area:")]
     return clean_line(" ".join([*areas, *others]), 60), "muted"
@@ -154,11 +154,11 @@ BEAD_COLUMNS = (
     Column("P", 2, 0, name="priority", help="priority, P0 is highest"),
     Column("age", 4, 1, name="age", help="time since it was created"),
 )
-"""What a row of the queue can say beside sign, title and state."""
+"""The columns of the queue besides sign, title and state."""
 
 
 def bead_columns(width: int, chosen: Sequence[str] | None) -> list[Column]:
-    """The columns of a list of a width, the same for every row; a narrow one has none by itself."""
+    """The columns of a list of a width, the same for every row; a narrow list has none by default."""
     if chosen is not None:
         return fitting(BEAD_COLUMNS, width - _LEAD_CELLS - TITLE_CELLS, chosen)
     # the priority shows at any width that has columns, however long the titles
@@ -189,12 +189,12 @@ def bead_line(
         bead: the bead.
         world: what is known beside it.
         width: cells of the row.
-        lead: stands before the sign.
+        lead: what precedes the sign.
         gutter: the lanes of the graph.
-        links: further prerequisites, shown where there is room.
+        links: further prerequisites, shown if there is room.
         faint: shown only because of something under it.
         chosen: names of the columns to show; None where the width decides.
-        titles: the titles of the list, from which this one is to be told apart.
+        titles: the titles of the list, to keep this one distinguishable.
     """
     sign = sign_of(bead, world)
     title = clean_line(bead.title, 400) or "(no title)"
@@ -213,7 +213,7 @@ def bead_line(
 
 
 def _state(bead: Bead, world: RowContext, width: int, chosen: Sequence[str] | None) -> list[Span]:
-    """What matters about the state; where it says nothing and there are no columns, the priority."""
+    """The state in a few words; if there is nothing to say and there are no columns, the priority."""
     note = note_of(bead, world, brief=width < WIDE_ROW)
     if note is not None:
         return [(cut(note[0], max(8, width // 3)), note[1])]
@@ -221,13 +221,13 @@ def _state(bead: Bead, world: RowContext, width: int, chosen: Sequence[str] | No
 
 
 def _shortened(right: list[Span], room: int) -> list[Span]:
-    """The columns in the room that the title leaves: the first one gives way."""
+    """The columns in the room that the title leaves; the first one is dropped first."""
     over = width_of(right) - room
     if over <= 0 or not right:
         return right
     (text, ink), *others = right
     kept = cell_len(text) - over
-    # cut to fewer than four cells a word says nothing
+    # a word cut to fewer than four cells is unreadable
     return [(cut(text, kept), ink), *others] if kept >= 4 else others
 
 
@@ -247,10 +247,10 @@ class QueueRows(KeyedRows[ViewRow]):
 
         Args:
             view: which beads, in which order.
-            world: what is known beside them.
+            world: what is known besides them.
             two_lines: the row under the cursor has a second line.
             chosen: names of the columns, None where the width decides.
-            last: the rows before, whose sorted titles hold for the same view.
+            last: the previous rows, whose sorted titles are reused for the same view.
         """
         self.view = view
         self._chosen = chosen
@@ -266,7 +266,7 @@ class QueueRows(KeyedRows[ViewRow]):
         self._digits = len(str(len(world.queue.ready)))
 
     def later(self, world: RowContext) -> QueueRows:
-        """The same rows at a later instant: only ages and times left differ."""
+        """The same rows at a later instant: only ages and remaining times differ."""
         # shares rows, places and titles: this comes every second
         other = copy(self)
         other._world = world
@@ -335,7 +335,7 @@ class QueueRows(KeyedRows[ViewRow]):
 
 
 def _gutter_widths(rows: Sequence[ViewRow]) -> list[int]:
-    """Cells of each row's gutter: titles of beads that hang together stand in one column."""
+    """The width of each row's gutter: titles of connected beads are aligned."""
     widths: list[int] = []
     run: list[int] = []
     for row in rows:
@@ -349,7 +349,7 @@ def _gutter_widths(rows: Sequence[ViewRow]) -> list[int]:
 
 
 def second_line(bead: Bead, world: RowContext, width: int) -> Line:
-    """Below the selected row of a narrow list: id, why it stands there, what it would set free."""
+    """The line below the selected row of a narrow list: id, state, what closing it unblocks."""
     run = world.runs.get(bead.id)
     ident: Span = (f"      {short_id(clean_line(bead.id, 60))} ", "muted")
     if run is not None:

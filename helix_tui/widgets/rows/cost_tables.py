@@ -1,4 +1,4 @@
-"""The tables of the Insights screen: what stands in the columns of each."""
+"""The tables of the Insights screen and their columns."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ class CellOrder(Struct, frozen=True):
     key: str
     """The key that chooses it."""
     first: str
-    """What comes first, for whoever chooses."""
+    """What comes first, shown to the user."""
     value: Callable[[Cell], float | None]
-    """By what it orders; None for what is not known, which comes last."""
+    """The sort key; None for unknown values, which come last."""
     descending: bool = False
     column: str = ""
-    """The title of the column that shows it, where that is another than its name."""
+    """The title of its column, if that differs from its name."""
     judges: bool = True
-    """It compares: rows with too few attempts to be compared come after the others."""
+    """Whether it compares rows: those with too few attempts for that come after the others."""
 
 
 ORDERS: Mapping[str, CellOrder] = {
@@ -59,11 +59,11 @@ ORDERS: Mapping[str, CellOrder] = {
         CellOrder("spent", "s", "the most expensive", lambda row: row.cost, descending=True, judges=False),
     )
 }
-"""The orders that one can choose for a table of cells."""
+"""The orders that can be chosen for a table of cells."""
 
 
 def ordered(rows: Iterable[Cell], order: str, *, turned: bool = False) -> list[Cell]:
-    """The rows in an order; without one they stay as they are. A cost that is known in part comes after whole ones."""
+    """The rows in an order; without one they stay as they are. Partly known costs come after complete ones."""
     if order not in ORDERS:
         return list(rows)
     by = ORDERS[order]
@@ -72,7 +72,7 @@ def ordered(rows: Iterable[Cell], order: str, *, turned: bool = False) -> list[C
         value = by.value(row)
         partly = by.value is ORDERS["$/landed"].value and not row.cost_complete
         sign = -1.0 if by.descending is not turned else 1.0
-        # the first three whichever way the order is turned: what cannot be compared comes last both ways
+        # the first three keys ignore the direction: rows that cannot be compared come last both ways
         return value is None, by.judges and row.small, partly, sign * (value or 0.0)
 
     return sorted(rows, key=place)
@@ -92,12 +92,12 @@ def percent(part: float | None) -> str:
 
 
 def spent(row: Cell) -> str:
-    """What attempts are known to have cost; ``≥`` where the cost of some is unknown."""
+    """The known cost of attempts, with ``≥`` if the cost of some is unknown."""
     return format_sum(row.sums)
 
 
 def per_landed(row: Cell) -> str:
-    """Known cost of each bead that landed."""
+    """Known cost per landed bead."""
     return figures.money(row.cost_per_landed, row.cost_complete)
 
 
@@ -123,7 +123,7 @@ def _figures(row: Cell) -> tuple[Line, ...]:
 
 
 def _name(row: Cell, dimensions: tuple[str, ...]) -> Line:
-    """What tells rows apart first: the end of a name is cut where there is little room."""
+    """The most distinguishing part first, because the end of a name is cut if room is short."""
     values = dict(row.key)
     spans: list[Span] = []
     for place, value in enumerate(known(values[name] for name in dimensions or values)):
@@ -136,14 +136,14 @@ def _name(row: Cell, dimensions: tuple[str, ...]) -> Line:
 
 
 def _columns(order: str, *, turned: bool) -> list[Column]:
-    """The columns; that by which the rows are sorted is marked, and stays where others go for want of room."""
+    """The columns; the one by which the rows are sorted is marked, and stays when others are dropped."""
     by = ORDERS.get(order)
     sorted_by = by.column or by.name if by is not None else ""
     columns = list(BY_CELL)
     for place, column in enumerate(columns):
         if column.title == sorted_by:
             title = f"{'▴' if turned else '▾'}{column.title}"
-            # rank -1: before all others, so that it never goes
+            # rank -1: before all others, so that it is never dropped
             columns[place] = replace(column, title=title, cells=max(column.cells, len(title)), rank=-1)
     return columns
 
@@ -273,7 +273,7 @@ def _measure(each: Measure) -> Figured:
 
 
 def totals(report: Report) -> list[Line]:
-    """What was spent lately and what is left to spend, in parts."""
+    """Recent spending and the cost of what is left, in parts."""
     burn = report.burn
     day = burn.last_day
     rate: Line = [(f" · {figures.money(burn.per_day)} a day", "muted")] if burn.per_day is not None else []
@@ -295,7 +295,7 @@ def totals(report: Report) -> list[Line]:
 
 
 def _by_kind(rows: Iterable[Cell]) -> list[Cell]:
-    """The rows of each kind of bead together, in the order in which they are."""
+    """The rows grouped by kind of bead, otherwise in their order."""
     return sorted(rows, key=lambda row: dict(row.key)["kind"])
 
 
@@ -310,7 +310,7 @@ _CELLS: Mapping[str, tuple[str, _Rows, tuple[str, ...]]] = {
     "prompts": ("length of prompt · effort", lambda report: report.tables["prompts"], ()),
     "contexts": ("context · memories given", lambda report: report.tables["contexts"], ()),
 }
-"""Table -> the head of its names, its rows, and in which order their dimensions are named, where that is another."""
+"""Table -> the heading of its names, its rows, and the order of their dimensions if it differs."""
 
 
 def _cells_of(name: str, report: Report, order: str = "", *, turned: bool = False) -> FiguredRows:
@@ -336,10 +336,10 @@ TABLES = (
 
 
 def sortable(name: str) -> bool:
-    """Whether its rows can be put in an order of one's choice."""
+    """Whether its rows can be sorted."""
     return name in _CELLS
 
 
 def table_of(name: str, report: Report, order: str = "", *, turned: bool = False) -> FiguredRows:
-    """The rows of a table, in an order of one's choice where it can be chosen."""
+    """The rows of a table, in the chosen order if it can be sorted."""
     return _OTHERS[name](report) if name in _OTHERS else _cells_of(name, report, order, turned=turned)

@@ -1,7 +1,7 @@
-"""The queue's list: one row below the other, or, where there is room, its lanes side by side.
+"""The queue's list: rows below each other or, if there is room, lanes side by side.
 
 Side by side it is the same list of rows with the same cursor: a lane is a run of rows under a heading, drawn
-as a column with a top of its own. A folded or empty lane takes only the cells of its heading. Where not all
+as a column that scrolls by itself. A folded or empty lane is only as wide as its heading. If not all
 lanes fit, those around the cursor show, and the line of headings ends with the names of the others.
 """
 
@@ -19,14 +19,14 @@ from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.rows.bead import QueueRows
 
 BOARD_LEAST = 70
-"""Cells from which lanes stand side by side."""
+"""The width from which lanes are side by side."""
 
 COLUMN_LEAST = 32
-"""Cells of a lane with rows: a title keeps about 27; with fewer the lane at the edge goes out of view."""
+"""The least width of a lane with rows: a title keeps about 27; below that, the lane at the edge is hidden."""
 _THIN_MOST = 20
 
 HEADING_CELLS = 5
-"""Cells of a folded or empty lane beside its title: the fold, the cursor's bar, blanks."""
+"""Extra width of a folded or empty lane beyond its title: the fold, the cursor's bar, blanks."""
 
 
 class Lane(Struct, frozen=True):
@@ -38,13 +38,13 @@ class Lane(Struct, frozen=True):
 
     @property
     def least(self) -> int:
-        """Cells that its column needs."""
+        """The width that its column needs."""
         thin = min(_THIN_MOST, len(self.title) + HEADING_CELLS)
         return COLUMN_LEAST if len(self.rows) > 1 else thin
 
 
 class LaneColumn(Struct, frozen=True):
-    """A lane that shows: where, and how wide with the blank at its right."""
+    """A visible lane: its place, and its width with the blank at its right."""
 
     lane: Lane
     x: int
@@ -57,14 +57,14 @@ class LaneList(RowList):
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._lanes: tuple[Lane, ...] = ()
-        """Empty while rows stand one below the other."""
+        """Empty while rows are below each other."""
         self._columns: tuple[LaneColumn, ...] = ()
         self._tops: dict[str, int] = {}
         self._first_lane = 0
         self._expanded = False
 
     def expand_lane(self, *, on: bool) -> None:
-        """Give the lane under the cursor all the width, or show the lanes side by side again."""
+        """Zoom the lane under the cursor, or show the lanes side by side again."""
         if on != self._expanded:
             before = self._look()
             self._expanded = on
@@ -75,7 +75,7 @@ class LaneList(RowList):
 
     @property
     def side_by_side(self) -> bool:
-        """Whether lanes stand side by side."""
+        """Whether lanes are side by side."""
         return bool(self._lanes)
 
     @property
@@ -84,7 +84,7 @@ class LaneList(RowList):
         return self._columns
 
     def move_lane(self, step: int) -> bool:
-        """To the next lane, or the one before, at the same height; False where there is none."""
+        """Go to the next or previous lane at the same height; False if there is none."""
         here = self._lane_of(self.selected_index)
         target = (self._lanes.index(here) if here is not None else 0) + step
         if here is None or not 0 <= target < len(self._lanes):
@@ -98,7 +98,7 @@ class LaneList(RowList):
         return True
 
     def action_first(self) -> None:
-        """To the heading of this lane; where there are no lanes, to the first row."""
+        """Go to the heading of this lane; without lanes, to the first row."""
         lane = self._lane_of(self.selected_index)
         if lane is None:
             super().action_first()
@@ -113,7 +113,7 @@ class LaneList(RowList):
         else:
             self._move_to(lane.rows[-1])
 
-    # --- where rows go ------------------------------------------------------------------------------------
+    # --- layout -------------------------------------------------------------------------------------------
 
     def _arrange(self) -> None:
         source = self.source
@@ -123,7 +123,7 @@ class LaneList(RowList):
         self._set_columns()
 
     def _set_columns(self) -> None:
-        """As many lanes as fit, from the first one on; what is left over widens those with rows.
+        """As many lanes as fit, from the first one on; spare width goes to those with rows.
 
         While one is expanded, that under the cursor alone.
         """
@@ -164,14 +164,14 @@ class LaneList(RowList):
             self._tops[lane.key] = self._top(lane, index)
             return
         number = self._lanes.index(lane)
-        # a lane more or less at a time: how many fit depends on which they are
+        # one lane at a time: how many fit depends on which they are
         while number < self._first_lane or lane not in (column.lane for column in self._columns):
             self._first_lane += -1 if number < self._first_lane else 1
             self._set_columns()
         self._tops[lane.key] = self._top(lane, index)
 
     def _top(self, lane: Lane, shown: int | None = None) -> int:
-        """The rows of a lane that lie above its column; ``shown`` is a row that must be in view."""
+        """How many rows of a lane are scrolled out above its column; ``shown`` is a row that must be in view."""
         room = max(1, self.size.height - 1)
         top = self._tops.get(lane.key, 0)
         if shown is not None and shown > lane.rows[0]:
@@ -260,7 +260,7 @@ class LaneList(RowList):
         return (self._out_of_view(), *looks) if not y else tuple(looks)
 
     def _out_of_view(self) -> str:
-        """The lanes that have no room, before and after those that show: by name, or how many, as there is room."""
+        """The hidden lanes before and after the visible ones: by name or, if room is short, their number."""
         if self._expanded or not self._columns:
             return ""
         ends = [self._lanes.index(self._columns[end].lane) for end in (0, -1)]

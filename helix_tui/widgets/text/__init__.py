@@ -1,1 +1,1 @@
-"""Panes that are read: detail, evidence, diff, transcript, prose."""
+"""Text panes: detail, evidence, diff, transcript, prose."""

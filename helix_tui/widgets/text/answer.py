@@ -1,5 +1,5 @@
 """A run of Ask as paragraphs: its answer, its sources with their lines, what was not found, its evidence, its steps;
-two runs compared; and questions as rows: what runs, what was asked before, what could be asked.
+two runs compared; and questions as rows: running, asked before, suggested.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def record_of(key: str) -> tuple[str, str] | None:
 
 
 def sense_of(key: str) -> str:
-    """The sense that a paragraph's key chooses; empty where it chooses none."""
+    """The sense that a paragraph's key chooses; empty if it chooses none."""
     return key.removeprefix(_SENSE) if key.startswith(_SENSE) else ""
 
 
@@ -60,7 +60,7 @@ _CITED = re.compile(r"(\[\d[\d,;–\- ]*\])")
 
 
 def file_paras(text: str, files: Sequence[Any]) -> list[Para]:
-    """The files that speak to what is being typed, each with its best line; ``files`` are `core.evidence`'s."""
+    """The files that match what is being typed, each with its best line; ``files`` are `core.evidence`'s."""
     if not files:
         return [Para("none", ((f"no file mentions “{clean_line(text, 60)}”", "muted"),))]
     paras = [section("files", "enter asks")]
@@ -105,7 +105,7 @@ def _head(document: Document) -> Iterator[Para]:
 
 
 def body_paras(document: Document, text: str | None = None, tag: str = "answer") -> Iterator[Para]:
-    """The text of an answer; its code in the inks of its language, numbered where the place is known."""
+    """The text of an answer; code is highlighted by language, and numbered if its place is known."""
     for number, block in enumerate(answer_blocks(document, text)):
         key = f"{tag} {number}"
         if block.kind == "gap":
@@ -120,12 +120,12 @@ def body_paras(document: Document, text: str | None = None, tag: str = "answer")
 
 
 def _wrap_of(file: str) -> Wrap:
-    """Where a line of a file may be broken: prose between words, code anywhere, since its blanks mean something."""
+    """Where a line of a file may break: prose between words, code anywhere, because its blanks matter."""
     return "words" if file.lower().endswith((".md", ".rst", ".txt", ".adoc")) else "cells"
 
 
 def code_paras(tag: str, lines: Sequence[str], file: str, start: int, *, indent: int = 2) -> Iterator[Para]:
-    """Lines of a file in the inks of its language; enter opens the file at the line."""
+    """Highlighted lines of a file; enter opens the file at the line."""
     width = len(str(start + len(lines)))
     for number, spans in enumerate(highlighted("\n".join(lines), file), start):
         key = open_key(file, number, tag) if file else f"{tag} {number}"
@@ -134,14 +134,14 @@ def code_paras(tag: str, lines: Sequence[str], file: str, start: int, *, indent:
 
 
 def _cited(text: str) -> Iterator[Span]:
-    """A line with its citations and names apart."""
+    """A line with citations and names as separate spans."""
     for piece in _CITED.split(text):
         if _CITED.fullmatch(piece):
             yield piece, "running"
         else:
             for place, part in enumerate(piece.split("`")):
                 if part:
-                    # every second part stood between backquotes
+                    # every second part was between backquotes
                     yield part, "text bold" if place % 2 else "text"
 
 
@@ -187,7 +187,7 @@ def _not_found(document: Document) -> Iterator[Para]:
 
 
 def _walk(document: Document, *, own: bool) -> Iterator[Para]:
-    """Where the evidence stands in the trees; with ``own`` only where the repository keeps trees itself."""
+    """The evidence's place in the trees; with ``own`` only for trees that the repository keeps itself."""
     nodes = document.get("tree_walk") or ()
     if not nodes or (own and not any(node.get("source") for node in nodes)):
         return
@@ -214,7 +214,7 @@ def _walk(document: Document, *, own: bool) -> Iterator[Para]:
 
 
 def coverage_paras(document: Document) -> Iterator[Para]:
-    """What the answer needed evidence for, and where it was found: a part of the steps."""
+    """The slots that needed evidence, and where it was found: part of the steps."""
     yield from _walk(document, own=False)
     slots = [slot for slot in document.get("slots", ()) if slot.get("required")]
     if slots:
@@ -246,7 +246,7 @@ def _model(document: Document) -> Iterator[Para]:
 
 
 def two_answers_paras(document: Document) -> list[Para]:
-    """The model's answer and the one without it, one below the other, and what only one of them cites."""
+    """The answers with and without the model, one below the other, and what only one of them cites."""
     mine = [one.get("item") for one in document.get("citations_without_model") or ()]
     its = [one.get("item") for one in document.get("citations") or ()]
     both = len(set(mine) & set(its))
@@ -271,11 +271,11 @@ def _model_line(document: Document, model: Mapping[str, Any]) -> str:
 
 
 MOST_LINES = 60
-"""Lines of one span that are shown."""
+"""How many lines of one span are shown."""
 
 
 def evidence_paras(document: Document) -> list[Para]:
-    """Every span that was kept, with its code and why; below them those that were dropped."""
+    """Every kept span with its code and the reason; below them the dropped ones."""
     kept, dropped = document.get("evidence") or (), document.get("dropped") or ()
     paras = [section("kept", f"{len(kept)}")] if kept else []
     for number, one in enumerate(kept):
@@ -298,7 +298,7 @@ def _span_head(key: str, one: Mapping[str, Any]) -> Iterator[Para]:
 
 
 def _span_lines(place: int, one: Mapping[str, Any]) -> Iterator[Para]:
-    """The lines of a span in the inks of its language, numbered as in its file."""
+    """The highlighted lines of a span, numbered as in its file."""
     file = str(one.get("file", ""))
     lines = highlighted(clean_block(one.get("text")), file)
     for number, spans in enumerate(lines[:MOST_LINES], int(one.get("start") or 1)):
@@ -322,7 +322,7 @@ def compare_paras(changes: Sequence[Any], before: str, after: str) -> list[Para]
         Para("after", (("+ ", "success"), (clean_line(after, 300), "text"))),
         section("items", said),
     ]
-    # what differs comes first
+    # differences come first
     for number, one in enumerate(sorted(changes, key=lambda one: one.kind == "same")):
         sign, ink = _SIGNS[one.kind]
         hashes = one.after if one.kind in ("same", "added") else f"{one.before} → {one.after or 'gone'}"
@@ -342,7 +342,7 @@ MOST_QUERIES = 4
 
 
 def steps_paras(document: Document) -> list[Para]:
-    """Everything that was done, with what it brought."""
+    """All steps and their results."""
     paras = [section("retrieval", clean_line(document.get("retrieval_stop_reason"), 40))]
     for step in document.get("controller_steps") or ():
         paras += step_paras(step)
@@ -356,7 +356,7 @@ def steps_paras(document: Document) -> list[Para]:
 
 
 def _found_by(document: Document) -> Iterator[Para]:
-    """Each span that was kept, with the channels that found it and the slots that it covers."""
+    """Each kept span with the channels that found it and the slots that it covers."""
     kept = document.get("evidence") or ()
     if kept:
         yield section("spans", f"{len(kept)} kept")
@@ -374,7 +374,7 @@ def _found_by(document: Document) -> Iterator[Para]:
 
 
 def step_paras(step: Mapping[str, Any]) -> Iterator[Para]:
-    """One step of the controller: what it brought, why it was taken, what it searched."""
+    """One step of the controller: its result, its reason, its queries."""
     number = step.get("step")
     action = clean_line(step.get("action"), 40).replace("_", " ")
     yield Para(
@@ -471,35 +471,35 @@ _STAGES = {
 
 
 def doing_words(stage: str, text: str, action: str = "") -> str:
-    """What has just been done, in plain words; of a model what came of it."""
+    """The last step in plain words; for a model its result."""
     return _DOING.get(action) or _STAGES.get(stage) or clean_line(f"{stage} {text}", 200)
 
 
 def doing_paras(lines: Sequence[str]) -> list[Para]:
-    """What was done so far, a line each."""
+    """The steps so far, one line each."""
     return [Para(f"doing {number}", (("✓ ", "success"), (line, "text")), hang=2) for number, line in enumerate(lines)]
 
 
 READY = "ready "
-"""Begins the key of a question that nobody has asked yet."""
+"""Prefix of the key of a suggested question."""
 
 RUNNING = "running"
-"""The key of the question that is being answered."""
+"""The key of the question being answered."""
 
 _WIDE = 56
 
 
 class RunRow(Struct, frozen=True):
-    """One row; a caption where it has no question."""
+    """One row; a caption if it has no question."""
 
     key: str
     question: str = ""
     result: str = ""
-    """What came of it, in words."""
+    """Its result in words."""
     seconds: float = 0.0
     asked_at: int = 0
     note: str = ""
-    """What is being done, or the caption's words."""
+    """The progress, or the caption's text."""
     marked: bool = False
 
 

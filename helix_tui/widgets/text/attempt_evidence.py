@@ -1,4 +1,4 @@
-"""What is known about one attempt: how it ended, how to read that, checks, review, commits, its siblings; and two
+"""The evidence of one attempt: how it ended and what that means, checks, review, commits, other attempts; and two
 attempts on one bead side by side: how each ended, its checks, its files, then the difference of the two.
 """
 
@@ -25,14 +25,14 @@ from helix_tui.widgets.text.diff import DiffFacts, DiffPane, FileDiff, counts_of
 from helix_tui.widgets.text.pane import Para, TextPane, block, section
 
 MOST_LINES = 400
-"""Lines of one text that are shown here; the raw tab has the rest."""
+"""How many lines of one text are shown here; the raw tab has the rest."""
 
 MOST_SIBLINGS = 20
 MOST_FILES = 30
 
 
 class AttemptSubject(Struct, frozen=True):
-    """One attempt with everything around it that is shown of it; parts that are not read yet are None."""
+    """One attempt with everything shown about it; parts that are not read yet are None."""
 
     attempt: Attempt
     run: Run | None = None
@@ -48,12 +48,12 @@ class AttemptSubject(Struct, frozen=True):
 
     @property
     def key(self) -> str:
-        """What tells it from another: its id, or its bead where the attempt has none yet."""
+        """Its identity: its id, or its bead if the attempt has no id yet."""
         return self.attempt.attempt_id or f"run:{self.attempt.bead_id}"
 
     @property
     def running(self) -> bool:
-        """Whether a live worker is at it."""
+        """Whether a live worker is running it."""
         return self.run is not None and self.run.live
 
 
@@ -61,7 +61,7 @@ class EvidencePane(TextPane):
     """The first tab. Lines that name a bead, an attempt or the diff lead there."""
 
     class Followed(TextPane.LineFollowed):
-        """Enter on a line that leads somewhere: ``bead``, ``attempt``, ``diff``."""
+        """Enter on a link: ``bead``, ``attempt``, ``diff``."""
 
     def show_subject(self, subject: AttemptSubject, *, other: bool) -> None:
         """Show an attempt; ``other`` is true for another one than before."""
@@ -72,7 +72,7 @@ class EvidencePane(TextPane):
             self.update_text(paras)
 
     def action_open(self) -> None:
-        """Go where the line leads."""
+        """Follow the link of the line."""
         para = self.para
         if para is not None and para.opens:
             kind, _, name = para.key.partition(":")
@@ -80,7 +80,7 @@ class EvidencePane(TextPane):
 
 
 def evidence_paras(subject: AttemptSubject) -> Iterator[Para]:
-    """Everything, what matters first."""
+    """All parts, the most important first."""
     attempt = subject.attempt
     if subject.run is not None:
         yield from _run_head(subject, subject.run)
@@ -167,7 +167,7 @@ def _figures(subject: AttemptSubject) -> Iterator[Span]:
 
 
 def _spent(sums: Sums) -> Iterator[Para]:
-    """What it cost together, as the list says it, and what each part of that is; nothing where nobody said."""
+    """Its total cost, as in the list, and the parts of it; empty if nothing was recorded."""
     cost, parts = format_sum(sums), format_parts(sums)
     known = cost != figures.UNKNOWN
     if not known and not parts:
@@ -229,7 +229,7 @@ def _result(attempt: Attempt, now: int) -> Iterator[Para]:
 
 
 def _field(name: str, value: str, ink: str) -> Iterator[Para]:
-    """A name and a value, which may have several lines."""
+    """A name and a value, possibly of several lines."""
     lead = f"{name:<12}"
     for number, line in enumerate(value.split("\n")[:MOST_LINES]):
         spans = ((lead if not number else " " * len(lead), "muted"), (line, ink))
@@ -237,7 +237,7 @@ def _field(name: str, value: str, ink: str) -> Iterator[Para]:
 
 
 def _evidence(subject: AttemptSubject) -> Iterator[Para]:
-    """What the folder holds; what the snapshot knows of it stands there before the folder is read."""
+    """The folder's contents; until it is read, what the snapshot knows of them."""
     attempt, evidence = subject.attempt, subject.evidence
     if evidence is None and attempt.bundle is not None and not subject.trouble:
         yield Para("reading evidence", (("reading its evidence …", "muted"),))
@@ -257,7 +257,7 @@ def _evidence(subject: AttemptSubject) -> Iterator[Para]:
 
 
 def _review(review: Review | None, evidence: AttemptEvidence | None) -> Iterator[Para]:
-    """The verdict and its reasons; a reviewer's own words where no verdict was made out."""
+    """The verdict and its reasons; the reviewer's own words if no verdict could be read."""
     if review is not None:
         yield section("review")
         ink = _verdict_ink(review.verdict)
@@ -292,7 +292,7 @@ def _verdict_ink(verdict: str) -> str:
 
 
 def _ratchets(ratchets: Sequence[Ratchet]) -> Iterator[Para]:
-    """Measured values, each with what it is held against."""
+    """Measured values, each with its threshold."""
     if not ratchets:
         return
     worse = sum(not each.passed for each in ratchets)
@@ -307,7 +307,7 @@ def _checks(checks: Sequence[AttemptCheck]) -> Iterator[Para]:
         return
     failed = sum(check.status not in _OPEN and not check.passed for check in checks)
     yield section(f"checks {len(checks)}", f"{failed} failed" if failed else "", key="checks")
-    # False sorts before True: what failed comes first
+    # False sorts before True: failures come first
     for number, check in enumerate(sorted(checks, key=lambda check: check.passed)):
         glyph, ink = ("✓", "success") if check.passed else ("✗", "error bold")
         if check.status in _OPEN:
@@ -337,7 +337,7 @@ def _commits(subject: AttemptSubject) -> Iterator[Para]:
         return
     yield section("commits")
     for name, value, ink in rows:
-        # a full revision is cut as git does; a ref is not, it would lead nowhere
+        # a full revision is shortened as git does; a shortened ref would not resolve
         shown = value[:12] if len(value) == 40 and value.isalnum() else value
         yield Para(f"commit {name}", ((f"{name:<12}", "muted"), (shown, ink)), hang=12)
 
@@ -360,7 +360,7 @@ def _changed(diff: DiffFacts | None) -> Iterator[Para]:
 
 
 def _facts(run: Run, now: int) -> Iterator[Para]:
-    """Every statement of every file that speaks of the run, file by file."""
+    """Every fact about the run, file by file."""
     if not run.facts:
         return
     yield section("evidence that it is running" if run.live else "last evidence of its worker", key="facts")
@@ -396,19 +396,19 @@ def _siblings(subject: AttemptSubject) -> Iterator[Para]:
 
 
 class SubjectLine(SpanLine):
-    """The attempt in one line, for where its row in the list is not in view."""
+    """The attempt in one line, shown when its row is not in view."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
         self._subject: AttemptSubject | None = None
 
     def show(self, subject: AttemptSubject | None) -> None:
-        """Name another attempt, or a newer state of it."""
+        """Show another attempt, or a newer state of it."""
         self._subject = subject
         self.refresh()
 
     def spans(self, width: int) -> Line:
-        """The row of the list, as that would be at this width."""
+        """The attempt's row as the list would draw it at this width."""
         subject = self._subject
         if subject is None:
             return ()
@@ -420,7 +420,7 @@ class SubjectLine(SpanLine):
 
 
 def short_name(attempt: Attempt) -> str:
-    """What a caption calls an attempt: when it began, and the end of its id."""
+    """An attempt's name in a caption: when it started, and the end of its id."""
     return short_id(clean_line(attempt.attempt_id, 80), 28)
 
 
@@ -429,7 +429,7 @@ MOST_COMPARED = 40
 
 
 class ComparisonFacts(Struct, frozen=True):
-    """A comparison with the files of both, read as far as they are shown."""
+    """A comparison with the files of both attempts, as far as they are shown."""
 
     comparison: AttemptComparison
     earlier: tuple[FileDiff, ...]
@@ -447,7 +447,7 @@ class ComparisonPane(DiffPane):
         self._note: Sequence[Para] = ()
 
     def show_comparison(self, facts: ComparisonFacts | None, note: Sequence[Para] = ()) -> None:
-        """Show a comparison from its beginning, or the words in its place."""
+        """Show a comparison from the top, or the text in its place."""
         self._facts, self._note = facts, note
         self.show_diff(facts.between if facts is not None else DiffFacts())
 
@@ -486,7 +486,7 @@ def _beside(facts: ComparisonFacts, width: int) -> Iterator[Para]:
 
 
 def _row(key: str, name: str, values: Sequence[str], half: int, inks: Sequence[str]) -> Iterator[Para]:
-    """Both values in full beside each other, on as many lines as the longer one needs."""
+    """Both values in full side by side, on as many lines as the longer one needs."""
     sides = (wrap_spans(((value, ink),), half - 2) for value, ink in zip(values, inks, strict=True))
     for number, (one, other) in enumerate(zip_longest(*sides, fillvalue=())):
         lead = (column("" if number else name, NAME_CELLS), "muted")
@@ -495,7 +495,7 @@ def _row(key: str, name: str, values: Sequence[str], half: int, inks: Sequence[s
 
 
 def _compared_checks(facts: ComparisonFacts, half: int) -> Iterator[Para]:
-    """Checks that ended otherwise in the two; those that ended alike are counted."""
+    """Checks with different results; those with equal results are counted."""
     before, after = (
         {check.name: check for check in side.checks} for side in (facts.comparison.earlier, facts.comparison.later)
     )
@@ -517,7 +517,7 @@ def _check_ink(check: AttemptCheck | None) -> str:
 
 
 def _files(facts: ComparisonFacts, half: int) -> Iterator[Para]:
-    """Every file that either touched, with what each did to it."""
+    """Every file that either attempt changed, with both changes."""
     before, after = ({file.path: file for file in files} for files in (facts.earlier, facts.later))
     paths = list({**before, **after})
     if not paths:

@@ -1,4 +1,4 @@
-"""One bead, whole: why it is where it is, what it waits on, what waits on it, what was tried."""
+"""One bead in full: its state and why, what it waits on, what waits on it, its attempts."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt
 
 MAX_EVENTS = 60
-"""Events that are listed, newest first; the last line says how many more there are."""
+"""How many events are listed, newest first; the last line says how many more there are."""
 
 MAX_LINKS = 40
 MANY_REFS = 8
@@ -42,20 +42,20 @@ _SHOWN_ELSEWHERE = frozenset(
 
 
 class DetailFacts(Struct, frozen=True):
-    """A bead with everything around it that the pane shows."""
+    """A bead with everything that the pane shows about it."""
 
     bead: Bead
     world: RowContext
     attempts: Sequence[Attempt] = ()
     """Newest first."""
     attached: Sequence[Mapping[str, Any]] = ()
-    """Events that lie beside the row, older than those in it."""
+    """Older events, stored outside the row."""
     causes: Sequence[str] = ()
-    """Why HELIX or a person holds it, as far as somebody can act on it."""
+    """Why HELIX or a person holds it, if that can be acted on."""
 
 
 class ArchivedFacts(Struct, frozen=True):
-    """A bead of ddx's archive: to be read, not to be changed."""
+    """A bead of ddx's archive: read-only."""
 
     bead: Bead
     world: RowContext
@@ -64,7 +64,7 @@ class ArchivedFacts(Struct, frozen=True):
 
 
 class MissingFacts(Struct, frozen=True):
-    """A bead that others wait on and that the tracker does not hold."""
+    """A bead that others wait on and that is missing from the tracker."""
 
     bead_id: str
     world: RowContext
@@ -95,14 +95,14 @@ class DetailView(RowList):
         self._id = ""
 
     def show_bead(self, facts: DetailFacts | ArchivedFacts | MissingFacts | None) -> None:
-        """Show a bead, or nothing. The same bead keeps the place that was read."""
+        """Show a bead, or nothing. The same bead keeps its scroll position."""
         bead_id = facts.bead_id if isinstance(facts, MissingFacts) else facts.bead.id if facts else ""
         other = bead_id != self._id
         self._facts, self._id = facts, bead_id
         self._layout(from_top=other)
 
     def on_resize(self) -> None:
-        """Other widths break lines elsewhere."""
+        """Wrap the lines for the new width."""
         super().on_resize()
         self._layout(from_top=False)
 
@@ -151,7 +151,7 @@ def detail_rows(facts: DetailFacts, width: int) -> list[Row]:
 
 
 def _texts(rows: _Rows, facts: DetailFacts | ArchivedFacts, document: Mapping[str, Any]) -> None:
-    """What was written of it, and what was tried."""
+    """Its texts and attempts."""
     rows.verbatim("acceptance", document.get("acceptance"))
     description, memories = split_block(str(document.get("description") or ""))
     rows.prose("description", description)
@@ -163,7 +163,7 @@ def _texts(rows: _Rows, facts: DetailFacts | ArchivedFacts, document: Mapping[st
 
 
 def archived_rows(facts: ArchivedFacts, width: int) -> list[Row]:
-    """What became of an archived bead, what starves on it, and its text."""
+    """How an archived bead ended, what waits on it, and its text."""
     bead, rows = facts.bead, _Rows(width)
     rows.wrapped([(clean_line(bead.title, 2000) or "(no title)", "text bold")])
     rows.wrapped([(describe(bead).words, "text")])
@@ -184,7 +184,7 @@ def archived_rows(facts: ArchivedFacts, width: int) -> list[Row]:
 
 
 def missing_rows(facts: MissingFacts, width: int) -> list[Row]:
-    """What can be said of a bead that is not there: who starves on it, where it was last seen."""
+    """What is known of a missing bead: what waits on it, where it was last seen."""
     rows = _Rows(width)
     rows.wrapped([(clean_line(facts.bead_id, 200), "text bold")])
     rows.line([])
@@ -199,7 +199,7 @@ def missing_rows(facts: MissingFacts, width: int) -> list[Row]:
 
 
 class _Rows:
-    """Collects lines with keys that stay the same over reloads."""
+    """Collects lines with keys that are stable over reloads."""
 
     def __init__(self, width: int) -> None:
         self.width = width
@@ -213,7 +213,7 @@ class _Rows:
         self.line(rule(caption, self.width, right))
 
     def line(self, spans: Line, key: str = "") -> None:
-        """One line, as it is."""
+        """Add one line, unwrapped."""
         self._line += 1
         self.rows.append(Row(key or f"{self._section}/{self._line}", tuple(spans)))
 
@@ -223,23 +223,25 @@ class _Rows:
             self.line(line)
 
     def prose(self, caption: str, text: object) -> None:
-        """A section of markdown; nothing when the text is empty."""
+        """A section of Markdown; nothing if the text is empty."""
         if isinstance(text, str) and text.strip():
             self.section(caption)
             for line in prose(text, self.width):
                 self.line(line)
 
     def verbatim(self, caption: str, text: object) -> None:
-        """A section of text in which every character counts; nothing when it is empty."""
+        """A section of literal text; nothing if it is empty."""
         if isinstance(text, str) and text.strip():
             self.section(caption)
             for line in verbatim(text, self.width):
                 self.line(line)
 
     def labels(self, bead: Bead) -> bool:
-        """All labels in a few lines, or as many as fit and how many more there are; whether some were left out."""
+        """All labels in a few lines, or as many as fit and how many more; True if some were left out."""
         lines = packed([[(clean_line(label, 60), "edge")] for label in bead.labels], self.width)
-        shown = MAX_LABEL_LINES if len(lines) > MAX_LABEL_LINES + 1 else len(lines)  # not a line to say that one is cut
+        shown = (
+            MAX_LABEL_LINES if len(lines) > MAX_LABEL_LINES + 1 else len(lines)
+        )  # no extra line only to say that one is left out
         for line in lines[:shown]:
             self.line(line)
         left_out = sum((len(line) + 1) // 2 for line in lines[shown:])  # a label, a gap, a label …
@@ -248,7 +250,7 @@ class _Rows:
         return bool(left_out)
 
     def bead(self, bead_id: str, world: RowContext, *, key: str) -> None:
-        """A line that leads to another bead."""
+        """A line that links to another bead."""
         bead = world.queue.beads.get(bead_id)
         key = f"to:{key}:{bead_id}"
         if bead is None:
@@ -290,14 +292,14 @@ def _standing(rows: _Rows, bead: Bead, world: RowContext, causes: Sequence[str])
     if run is not None:
         rows.wrapped(_run_words(run, world.now))
     for place, cause in enumerate(causes):
-        # "but" where ddx would pick the bead, while HELIX or a person still has a question about it
+        # "but" if ddx would pick the bead while HELIX or a person still has a question about it
         lead = "and  " if place else "but  " if bead.id in queue.position else "why  "
         said = with_titles(cause.replace(f"{bead.id}: ", ""), queue.beads)
         rows.wrapped([(lead, "muted"), (clean_line(said, 600), "attention")])
-    # causes come first: they are what somebody can act on
+    # causes come first: they can be acted on
     for place, reason in enumerate(standing.reasons, len(causes)):
         lead = "why  " if not place else "and  "
-        room = 600 if len(reason.refs) <= MANY_REFS else 160  # the ids stand below, one a line
+        room = 600 if len(reason.refs) <= MANY_REFS else 160  # the ids follow below, one per line
         rows.wrapped([(lead, "muted"), (clean_line(with_titles(reason.detail, queue.beads), room), "text")])
     _circle(rows, bead, queue)
     freed = queue.unblocks(bead.id)
@@ -309,11 +311,11 @@ def _standing(rows: _Rows, bead: Bead, world: RowContext, causes: Sequence[str])
 
 
 def _chain(rows: _Rows, bead: Bead, queue: Queue) -> None:
-    """How many beads it holds up, and its place in the longest chain through it."""
+    """How many beads it blocks, and its place in the longest chain through it."""
     chains = queue.graph.chains
     held = chains.holds_up.get(bead.id, 0)
     place, length = chains.chain_through(bead.id)
-    # in a circle there is no first bead, so no place in the chain
+    # in a cycle there is no first bead, so no place in the chain
     if length < 2 or circle_of(queue, bead.id) is not None:
         return
     said = f"holds up {counted(held, 'bead')}, " if held else ""
@@ -327,7 +329,7 @@ def _named(bead_id: str, queue: Queue) -> str:
 
 
 def _circle(rows: _Rows, bead: Bead, queue: Queue) -> None:
-    """The circle that the bead is in or waits on, and what would break it."""
+    """The cycle that the bead is in or waits on, and what would break it."""
     mine = circle_of(queue, bead.id)
     circle = mine or circle_ahead(queue, bead.id)
     if circle is None:
@@ -364,7 +366,7 @@ def _links(rows: _Rows, bead: Bead, world: RowContext) -> None:
         if not ids:
             continue
         rows.section(f"{caption} {len(ids)}" if len(ids) > 1 else caption, _share(caption, ids[0], world))
-        # what is not done comes first: that is what it waits on
+        # unfinished ones come first: it waits on those
         for other in sorted(ids[:MAX_LINKS], key=lambda other: _is_done(world, other)):
             rows.bead(other, world, key=caption.replace(" ", "-"))
         if len(ids) > MAX_LINKS:
@@ -372,7 +374,7 @@ def _links(rows: _Rows, bead: Bead, world: RowContext) -> None:
 
 
 def _share(caption: str, parent_id: str, world: RowContext) -> str:
-    """How much of the parent is done, where its line does not say so: an epic's does."""
+    """How much of the parent is done, unless its line says so, as an epic's does."""
     parent = world.queue.beads.get(parent_id)
     if caption != "part of" or parent is None or looks_like_epic(parent):
         return ""
@@ -430,7 +432,7 @@ def _events(rows: _Rows, events: Sequence[object], now: int) -> None:
 
 
 def _fields(rows: _Rows, document: Mapping[str, Any], cut_short: Set[str]) -> None:
-    """What else the record holds, known to us or not, and what was cut short: nothing in it is hidden."""
+    """All other fields of the record, known or not, and those shown shortened above: nothing is hidden."""
     others = sorted(key for key in document if key not in _SHOWN_ELSEWHERE or key in cut_short)
     if not others:
         return
@@ -442,7 +444,7 @@ def _fields(rows: _Rows, document: Mapping[str, Any], cut_short: Set[str]) -> No
 
 
 def as_markdown(bead: Bead, world: RowContext) -> str:
-    """The bead for another text: title, facts, reasons, acceptance and description."""
+    """The bead as plain text to copy: title, facts, reasons, acceptance and description."""
     document, standing = bead.document(), world.queue.standing(bead.id)
     parts = [f"# {clean_line(bead.title)}", "", f"`{clean_line(bead.id)}` · {standing.state} · P{bead.priority}"]
     parts += [f"- {clean_line(reason.detail, 600)}" for reason in standing.reasons]

@@ -1,8 +1,8 @@
-"""A diff that is read: the list of files, then a header a file with its counts and its lines in colour, one below the
-other or old and new in two columns.
+"""A diff to read: the list of files, then per file a header with counts and its lines in colour, below each
+other or in two columns, old and new.
 
-Words are compared line against line within a hunk (difflib), code is read by Pygments as the file's name says. Both
-cost time on large changes: do it in a worker, `parse_diff` and `painted` are pure.
+Words are compared line by line within a hunk (difflib), code is highlighted by Pygments by the file's name. Both
+take time on large changes: call `parse_diff` and `painted`, which are pure, from a worker.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from helix_tui.widgets.text.pane import FoldPane, Para, TextPane, highlighted
 from helix_tui.widgets.text.transcript import short_path
 
 MAX_COMPARED = 400
-"""Characters of a line up to which its words are compared."""
+"""The longest line whose words are compared, in characters."""
 
 MAX_RUN = 60
-"""Removed or added lines in a row up to which they are compared with each other."""
+"""The longest run of removed or added lines that are compared with each other."""
 
 ALIKE = 0.45
-"""Share of two lines that must be the same for their words to be compared."""
+"""How similar two lines must be for their words to be compared."""
 
 MAX_CODE = 200_000
-"""Characters of all files together that are read as code; the rest is plain."""
+"""How many characters in all are highlighted as code; the rest is plain."""
 
 _HUNK = re.compile(r"@@+ (?:-(\d+)(?:,\d+)? )+\+(\d+)(?:,\d+)? @@+(.*)")
 _HEADER = re.compile(r'diff --(?:git|cc|combined) (?:"?a/.*?"? "?b/)?(.*?)"?$')
@@ -43,13 +43,13 @@ class DiffLine(Struct, frozen=True):
     kind: str
     """``+ - @ \\`` or a blank."""
     old: int
-    """Number in the old file, 0 for none."""
+    """Its number in the old file, 0 for none."""
     new: int
     text: str
     changed: tuple[range, ...] = ()
-    """The characters that differ from the line that it replaces, or that replaces it."""
+    """The characters that differ from the line that it replaces, or is replaced by."""
     spans: tuple[Span, ...] = ()
-    """The text in its inks; empty before `painted`."""
+    """The highlighted text; empty before `painted`."""
 
 
 class FileDiff(Struct):
@@ -57,7 +57,7 @@ class FileDiff(Struct):
 
     path: str
     was: str = ""
-    """Its name before, where it was renamed or copied."""
+    """Its previous name if it was renamed or copied."""
     verb: str = ""
     """``new``, ``deleted``, ``renamed``, ``copied``, ``mode``, ``binary``; nothing for a plain change."""
     added: int = 0
@@ -66,13 +66,13 @@ class FileDiff(Struct):
 
 
 class DiffFacts(Struct, frozen=True):
-    """A diff and what a person must know before reading it."""
+    """A diff with notes to read first."""
 
     files: tuple[FileDiff, ...] = ()
     before: tuple[tuple[str, str], ...] = ()
     """Sentences above the files, each with its ink."""
     command: str = ""
-    """What shows it in a shell."""
+    """The shell command that shows it."""
     text: str = ""
     """As git printed it."""
 
@@ -88,19 +88,19 @@ class DiffFacts(Struct, frozen=True):
 
 
 def first_change(files: Sequence[FileDiff]) -> tuple[int, int] | None:
-    """The first file that can be opened, and the number in it of the first line that changed; None without files."""
+    """The first file that can be opened, and its first changed line; None without files."""
     open_ = [place for place, file in enumerate(files) if file.verb not in ("deleted", "binary")]
     place = (open_ or [0])[0]
     return (place, change_in(files[place])) if files else None
 
 
 def change_in(file: FileDiff) -> int:
-    """The number in the new file of the first line that changed; 1 where none did."""
+    """The number in the new file of the first changed line; 1 if there is none."""
     return next((line.new for line in file.lines if line.kind in "+-" and line.new), 1)
 
 
 def parse_diff(text: str) -> tuple[FileDiff, ...]:
-    """The files of git's diff output; lines that are neither header nor hunk are passed over."""
+    """The files of git's diff output; lines that are neither header nor hunk are skipped."""
     files: list[FileDiff] = []
     old = new = parents = 0
     for line in text.split("\n"):
@@ -112,7 +112,7 @@ def parse_diff(text: str) -> tuple[FileDiff, ...]:
             continue
         elif line.startswith("@@"):
             match = _HUNK.match(line)
-            # the diff of a merge has an @ and a column of signs more for each further parent
+            # the diff of a merge has an extra @ and column of signs for each further parent
             parents = max(1, len(line) - len(line.lstrip("@")) - 1)
             old, new = (int(match[1]), int(match[2])) if match else (0, 0)
             files[-1].lines.append(DiffLine("@", 0, 0, line))
@@ -125,7 +125,7 @@ def parse_diff(text: str) -> tuple[FileDiff, ...]:
 
 
 def _read_line(file: FileDiff, line: str, old: int, new: int, parents: int) -> tuple[int, int]:
-    """One line of a hunk; the answer is the numbers that the next line has."""
+    """Read one line of a hunk; return the numbers of the next line."""
     marks, text = line[:parents], line[parents:]
     kind = "\\" if line.startswith("\\") else "+" if "+" in marks else "-" if "-" in marks else " "
     file.added += kind == "+"
@@ -164,13 +164,13 @@ def _read_head(file: FileDiff, line: str) -> None:
 
 
 def painted(files: Iterable[FileDiff]) -> tuple[FileDiff, ...]:
-    """The same files, each line with the words that differ and with its inks."""
+    """The same files, with the differing words marked and the lines highlighted."""
     left = MAX_CODE
     done = []
     for file in files:
         lines = _with_words(file.lines)
         size = sum(len(line.text) for line in lines)
-        # a small file behind a large one still gets its colours
+        # a small file after a large one is still highlighted
         if size <= left:
             left -= size
             lines = _with_code(lines, file.path)
@@ -179,13 +179,13 @@ def painted(files: Iterable[FileDiff]) -> tuple[FileDiff, ...]:
 
 
 def _with_words(lines: Sequence[DiffLine]) -> list[DiffLine]:
-    """Lines that replace each other know which of their characters differ."""
+    """Mark the characters that differ between lines that replace each other."""
     found = list(lines)
     place = 0
     while place < len(found):
         removed = _run(found, place, "-")
         added = _run(found, removed.stop, "+")
-        # a block that was written anew has no words to compare
+        # a rewritten block has no words to compare
         if removed and added and max(len(removed), len(added)) <= MAX_RUN:
             for old, new in _pairs([found[n].text for n in removed], [found[n].text for n in added]):
                 before, after = changed_words(found[removed[old]].text, found[added[new]].text)
@@ -203,10 +203,10 @@ def _run(lines: Sequence[DiffLine], start: int, kind: str) -> range:
 
 
 def _pairs(old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[int, int]]:
-    """Which line replaces which: in order, each the most like of the next few."""
+    """Which line replaces which: in order, each matched with the most similar of the next few."""
     first = 0
     for place, text in enumerate(old):
-        # lines move little within a hunk, and comparing each with each is quadratic
+        # lines move little within a hunk, and comparing all pairs is quadratic
         reach = range(first, min(len(new), max(first + 4, place + 3)))
         ratio, best = max(((_alike(text, new[n]), -n) for n in reach), default=(0.0, 0))
         if ratio >= ALIKE:
@@ -223,7 +223,7 @@ def _alike(one: str, other: str) -> float:
 
 
 def changed_words(old: str, new: str) -> tuple[tuple[range, ...], tuple[range, ...]]:
-    """The characters of two lines that differ, by whole words; nothing where a line is blank."""
+    """The characters that differ between two lines, by whole words; none if a line is blank."""
     before, after = _WORD.findall(old), _WORD.findall(new)
     gone: list[range] = []
     come: list[range] = []
@@ -241,7 +241,7 @@ def _cells(words: Sequence[str], start: int, stop: int) -> list[range]:
 
 
 def _with_code(lines: Sequence[DiffLine], path: str) -> list[DiffLine]:
-    """Each line in the inks of its language; a hunk's old and new side are each read as a whole."""
+    """Each line highlighted; a hunk's old and new side are each highlighted as a whole."""
     found = list(lines)
     start = 0
     for stop in [*[n for n, line in enumerate(found) if line.kind == "@"][1:], len(found)]:
@@ -262,7 +262,7 @@ PLAIN_INKS: Mapping[str, str] = {"+": "success", "-": "error", " ": "text", "@":
 
 
 def _inked(line: DiffLine) -> DiffLine:
-    """The line's spans with what happened to them: on their ground, changed words on a stronger one."""
+    """The line's spans on their background colour, changed words on a stronger one."""
     spans = line.spans or ((line.text, PLAIN_INKS[line.kind]),)
     ground = GROUNDS.get(line.kind, "")
     if not ground:
@@ -277,7 +277,7 @@ def _inked(line: DiffLine) -> DiffLine:
 
 
 def _split(text: str, at: int, changed: Sequence[range]) -> Iterator[tuple[str, bool]]:
-    """Pieces of a text that begins at a character, each with whether it differs."""
+    """Pieces of a text that begins at a given character, each with whether it differs."""
     cuts = {0, len(text)}
     for cells in changed:
         cuts |= {min(max(edge - at, 0), len(text)) for edge in (cells.start, cells.stop)}
@@ -287,16 +287,16 @@ def _split(text: str, at: int, changed: Sequence[range]) -> Iterator[tuple[str, 
 
 
 SPLIT_CELLS = 124
-"""Cells from which a diff stands in two columns."""
+"""The width from which a diff has two columns."""
 
 LONG_LINE = 2_000
-"""Characters of a line that are shown."""
+"""How many characters of a line are shown."""
 
 _BETWEEN: Span = (" │ ", "rule")
 
 
 def beside_each_other(place: int, lines: Sequence[DiffLine], width: int) -> Iterator[Para]:
-    """The lines of a file in two columns; a line that is too long goes on below itself.
+    """The lines of a file in two columns; a long line continues below.
 
     Keys are those of one column, ``place:row``, with ``/n`` for the lines below the first, so that the cursor
     keeps its place where the width changes.
@@ -317,7 +317,7 @@ def beside_each_other(place: int, lines: Sequence[DiffLine], width: int) -> Iter
 
 
 def _beside_each_other(lines: Sequence[DiffLine]) -> Iterator[tuple[int | None, int | None]]:
-    """The numbers of the lines that stand beside each other: removed ones with those that were added after them."""
+    """The line numbers that are side by side: removed lines with those added after them."""
     at = 0
     while at < len(lines):
         if lines[at].kind not in "+-":
@@ -352,19 +352,19 @@ def _filled(spans: Line, width: int) -> list[Span]:
 
 
 HUGE_FILE = 600
-"""Lines from which a file is folded to begin with."""
+"""The number of lines from which a file starts folded."""
 
 MOST_LINES = 4_000
-"""Lines of all files together that stand open to begin with; also how many are ever shown of one file."""
+"""How many lines in all start unfolded; also the most that are ever shown of one file."""
 
 MOST_LISTED = 200
-"""Files that the list above them names."""
+"""How many files the list names."""
 
 NUMBERED = 72
-"""Cells from which lines carry their number."""
+"""The width from which lines have numbers."""
 
 BOTH_NUMBERED = 96
-"""Cells from which they carry that in the old file and that in the new one."""
+"""The width from which they have both old and new numbers."""
 
 LISTED = "list:"
 
@@ -376,26 +376,26 @@ class DiffPane(FoldPane):
         super().__init__(id=id)
         self.facts = DiffFacts()
         self.listed = True
-        """The files are listed above them; not where a `DiffFiles` beside the pane does that."""
+        """Whether the files are listed above; not if a `DiffFiles` beside the pane lists them."""
 
     def show_diff(self, facts: DiffFacts) -> None:
-        """Show a diff from its beginning; files too long to be read at a glance are folded."""
+        """Show a diff from the top; long files are folded."""
         self.facts = facts
         left = MOST_LINES
         folded = set()
         for place, file in enumerate(facts.files):
-            # a small file behind a huge one may still have room
+            # a small file after a huge one may still have room
             if len(file.lines) > HUGE_FILE or len(file.lines) > left:
                 folded.add(str(place))
             else:
                 left -= len(file.lines)
         self.begin(folded)
 
-    # --- where one is -------------------------------------------------------------------------------------
+    # --- position -----------------------------------------------------------------------------------------
 
     @property
     def here(self) -> tuple[int, int] | None:
-        """The file under the cursor, and the number in the new file of the line; 1 where it names none."""
+        """The file under the cursor, and the line's number in the new file; 1 if it has none."""
         para = self.para
         if para is None or not self.facts.files:
             return None
@@ -405,13 +405,13 @@ class DiffPane(FoldPane):
         file = self.facts.files[int(name)]
         if not row.isdecimal():
             return int(name), change_in(file)
-        # a removed line has no number in the new file: the next one that has is where it was
+        # a removed line has no number in the new file: the next line that has one marks its place
         after = (line.new for line in file.lines[int(row) :] if line.new)
         return int(name), next(after, 1)
 
     @property
     def top(self) -> tuple[int, int] | None:
-        """The first file that can be opened, and the line in it that changed first; None where there is no file."""
+        """The first file that can be opened, and its first changed line; None if there is no file."""
         return first_change(self.facts.files)
 
     @property
@@ -423,7 +423,7 @@ class DiffPane(FoldPane):
         return f"{here[0] + 1}/{len(self.facts.files)} {self.facts.files[here[0]].path}"
 
     def action_open(self) -> None:
-        """From the list to a file; on a file's header, fold or unfold it."""
+        """Go from the list to a file; on a file's header, fold or unfold it."""
         para = self.para
         if para is not None and para.key.startswith(LISTED):
             self.go_to_file(int(para.key.removeprefix(LISTED)))
@@ -431,25 +431,25 @@ class DiffPane(FoldPane):
             super().action_open()
 
     def go_to_file(self, number: int) -> None:
-        """To a file's header, at the top of the view."""
+        """Go to a file's header, at the top of the view."""
         if self.is_folded(str(number)):
             self.set_fold(str(number), on=False)
-        # from below, so that the header comes to the top of the view and its lines are seen
+        # from below, so that the header ends up at the top of the view with its lines visible
         self.action_last()
         self.select(f"{number}\n0")
 
     def fold(self) -> bool:
-        """Fold the file that the cursor is in; not from the list."""
+        """Fold the file under the cursor; not from the list."""
         para = self.para
         return para is not None and not para.key.startswith(LISTED) and super().fold()
 
     def folded_texts(self) -> Iterator[tuple[str, str]]:
-        """The files that are folded."""
+        """The folded files."""
         for place, file in enumerate(self.facts.files):
             if self.is_folded(str(place)):
                 yield str(place), "\n".join(line.text for line in file.lines[:MOST_LINES])
 
-    # --- what it shows ------------------------------------------------------------------------------------
+    # --- contents -----------------------------------------------------------------------------------------
 
     def build(self, width: int) -> Sequence[Para]:
         """Sentences, a total, the list, then the files."""
@@ -471,7 +471,7 @@ class DiffPane(FoldPane):
 
 
 class DiffFiles(TextPane):
-    """The files of a diff by folder, beside it: the cursor is on the file that is read, and leads to another."""
+    """The files of a diff by folder, beside it: the cursor follows the file being read, and selects another."""
 
     def __init__(self, *, id: str | None = None) -> None:
         super().__init__(id=id)
@@ -479,7 +479,7 @@ class DiffFiles(TextPane):
         self._files: Sequence[FileDiff] = ()
 
     def show_files(self, files: Sequence[FileDiff]) -> None:
-        """Show the files of another diff, or the same ones at another width."""
+        """Show the files of a diff, or the same ones at another width."""
         other, self._files = files is not self._files, files
         if other:
             self.empty()
@@ -489,7 +489,7 @@ class DiffFiles(TextPane):
             self.point_at(0)
 
     def on_resize(self) -> None:
-        """Names are cut for the width."""
+        """Cut the names for the new width."""
         self.show_files(self._files)
 
     @property
@@ -520,7 +520,7 @@ def _by_folder(files: Sequence[FileDiff], width: int) -> Iterator[Para]:
 
 
 def tail_of(path: str, width: int) -> str:
-    """A path in at most ``width`` cells, without its beginning: what is nearest to the file tells most."""
+    """A path in at most ``width`` cells, cut at the beginning: the part nearest to the file says most."""
     return path if width_of(((path, ""),)) <= width else f"…{path[-(width - 1) :]}"
 
 
@@ -530,7 +530,7 @@ def counts_of(added: int, removed: int) -> tuple[Span, ...]:
 
 
 _LETTERS = {"new": "A", "deleted": "D", "renamed": "R", "copied": "C", "mode": "T", "binary": "B"}
-"""git's own letters for what happened to a file."""
+"""git's letters for what happened to a file."""
 
 
 def _letter(file: FileDiff) -> tuple[str, str]:
@@ -539,7 +539,7 @@ def _letter(file: FileDiff) -> tuple[str, str]:
 
 
 def _file_list(files: Sequence[FileDiff], width: int) -> Iterator[Para]:
-    """One line a file, with git's letter; its share of the change as a bar."""
+    """One line per file, with git's letter and its share of the change as a bar."""
     most = max(file.added + file.removed for file in files)
     for number, file in enumerate(files[:MOST_LISTED]):
         letter, ink = _letter(file)
@@ -594,7 +594,7 @@ def _diff_line(key: str, line: DiffLine, width: int) -> Para:
 
 
 def _gutter(line: DiffLine, width: int) -> str:
-    """The numbers of a line: in both files where there is room, else in the one that it is in."""
+    """The numbers of a line: in both files if there is room, else in the one that it is in."""
     if width < NUMBERED:
         return ""
     if width < BOTH_NUMBERED:

@@ -1,5 +1,5 @@
-"""The journal on screen: its changes, one a row with how it stands and who made it; and one change in full: what ran,
-before and after field by field, the way back, what came since.
+"""The journal on screen: its changes, one per row with state and author; and one change in full: its commands,
+before and after field by field, how to undo it, what changed since.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ STATE_SIGNS: dict[str, Sign] = {
     "failed": Sign("✗", "x", "muted", "nothing changed", "muted"),
     "pending": Sign("◉", "@", "running bold", "under way"),
 }
-"""By how an entry of the journal stands."""
+"""Signs by the state of a journal entry."""
 
 WIDE_ROW = 58
-"""Cells from which a row has room for who made the change."""
+"""The width from which a row shows who made the change."""
 
 
 class ChangeRow(Struct, frozen=True):
@@ -42,19 +42,19 @@ class ChangeRow(Struct, frozen=True):
     state: str
     who: str
     turn: str = ""
-    """``undo`` or ``redo`` where it is one, else empty."""
+    """``undo`` or ``redo`` if it is one, else empty."""
     beads: tuple[str, ...] = ()
     words: str = ""
-    """Everything else that a filter looks in, in small letters."""
+    """All other text that the filter searches, in lower case."""
 
     @property
     def sign(self) -> Sign:
-        """How it stands."""
+        """Its state."""
         return STATE_SIGNS[self.state]
 
 
 class ChangeRows(RowSource):
-    """Changes, the newest first; captions above them say what of the journal cannot be read."""
+    """Changes, the newest first; captions above them say what cannot be read of the journal."""
 
     def __init__(
         self, rows: Sequence[ChangeRow], now: int, *, notices: Sequence[str] = (), narrow: bool = False
@@ -98,7 +98,7 @@ class ChangeRows(RowSource):
         sign = row.sign
         left: list[Span] = [(f"{sign.glyph} ", sign.ink), (row.title, sign.title_ink)]
         note: list[Span] = []
-        # how most entries stand goes without saying; that nothing was changed, only where there is room
+        # the usual state is not shown; "nothing changed" only if there is room
         if row.state not in ("done", "failed") or (width >= WIDE_ROW and row.state != "done"):
             note = [(sign.word, sign.ink.removesuffix(" bold")), ("  ", "text")]
         if width >= WIDE_ROW:
@@ -116,7 +116,7 @@ class ChangeRows(RowSource):
 
 
 class ChangeFilter:
-    """Words that a change must hold, all of them; ``key:word`` asks one field, ``-`` turns a word round."""
+    """Words that a change must all contain; ``key:word`` tests one field, ``-`` negates a word."""
 
     FIELDS = ("state", "who", "bead", "op")
 
@@ -126,7 +126,7 @@ class ChangeFilter:
 
     @property
     def problem(self) -> str:
-        """What is not understood, in one sentence; empty when all is."""
+        """What is not understood, in one sentence; empty if all is."""
         for word in self.words:
             key, colon, _ = word.lstrip("-").partition(":")
             if colon and key.isalpha() and key not in self.FIELDS:
@@ -134,7 +134,7 @@ class ChangeFilter:
         return ""
 
     def passing(self, rows: Iterable[ChangeRow]) -> list[ChangeRow]:
-        """The changes that hold all words."""
+        """The changes that contain all words."""
         return [row for row in rows if all(self._has(row, word) for word in self.words)]
 
     def _has(self, row: ChangeRow, word: str) -> bool:
@@ -153,12 +153,12 @@ class ChangeFilter:
         return (word in held) is wanted
 
     def pattern(self) -> re.Pattern[str] | None:
-        """What the words light up in the rows."""
+        """The text that the words highlight in the rows."""
         words = [word for word in self.words if word[0] != "-" and word.split(":")[0] not in self.FIELDS]
         return re.compile("|".join(map(re.escape, words)), re.IGNORECASE) if words else None
 
     def ways(self, start: str) -> list[tuple[str, str]]:
-        """Ways to go on with the word that is being typed, with what each is."""
+        """Completions of the word being typed, with their meaning."""
         key, colon, value = start.lower().partition(":")
         if not colon:
             return [(f"{name}:", "") for name in self.FIELDS if start and name.startswith(key)]
@@ -168,10 +168,10 @@ class ChangeFilter:
 
 
 MOST_LINES = 400
-"""Lines of a difference between two long texts that are shown."""
+"""How many lines of a difference between two long texts are shown."""
 
 SHORT = 44
-"""Cells of a value up to which before and after stand on one line."""
+"""The longest values for which before and after fit on one line."""
 
 
 class FieldChange(Struct, frozen=True):
@@ -184,33 +184,33 @@ class FieldChange(Struct, frozen=True):
 
 
 class ChangeFacts(Struct, frozen=True):
-    """Everything that is shown of one change; all texts are clean."""
+    """The details of one change; all texts are clean."""
 
     key: str
     title: str
     state: str
     why: str
-    """Beside the state, one sentence; may be empty."""
+    """One sentence about the state; may be empty."""
     when: str
     who: str
     commands: tuple[str, ...]
     fields: tuple[FieldChange, ...]
     titles: tuple[tuple[str, str], ...] = ()
-    """(bead id, title) of the beads that still are there."""
+    """(bead id, title) of the beads that still exist."""
     back: tuple[str, ...] = ()
     """The commands that undo it, or undid it."""
     traces: tuple[str, ...] = ()
     since: tuple[FieldChange, ...] = ()
-    """What somebody changed since: what this change had left, and what stands there now."""
+    """What someone else changed since: the value that this change left, and the present one."""
     links: tuple[tuple[str, str], ...] = ()
-    """(what it is, entry id): the entry that it undoes, the one that undid it, the one that changed the same later."""
+    """(relation, entry id): the entry that it undoes, the one that undid it, a later one on the same fields."""
     error: str = ""
     born: tuple[str, ...] = ()
-    """Beads that it made."""
+    """Beads that it created."""
 
 
 class ChangePane(TextPane):
-    """The detail of the journal. Lines that name a bead or another entry lead there."""
+    """The detail of the journal. Lines that name a bead or another entry are links."""
 
     class Followed(TextPane.LineFollowed):
         """Enter on a line that leads somewhere: ``bead`` or ``entry``."""
@@ -281,7 +281,7 @@ def _fields(facts: ChangeFacts) -> Iterator[Para]:
 
 
 def _changes(changes: Sequence[FieldChange], key: str, was: str, now: str) -> Iterator[Para]:
-    """Short values side by side, long ones below each other; the bead only where it is not said above."""
+    """Short values side by side, long ones below each other; the bead is named only if it is not named above."""
     for number, change in enumerate(changes):
         lead = f"  {change.field}  " if not was else f"{short_id(change.bead_id, 24)} {change.field}  "
         of_lines = "\n" in change.before + change.after
@@ -299,7 +299,7 @@ def _changes(changes: Sequence[FieldChange], key: str, was: str, now: str) -> It
 
 
 def _line_by_line(change: FieldChange, key: str) -> Iterator[Para]:
-    """What differs between two texts of several lines."""
+    """The differences between two texts of several lines."""
     lines = difflib.unified_diff(change.before.split("\n"), change.after.split("\n"), n=1, lineterm="")
     inks = {"-": "error", "+": "success", "@": "muted"}
     # the first two lines of a unified diff name files
@@ -322,7 +322,7 @@ def _way_back(facts: ChangeFacts) -> Iterator[Para]:
 
 
 def shown_value(value: object, limit: int = 4_000) -> str:
-    """A value of a row as a clean text: an absent one said as such, an empty text seen."""
+    """A value of a row as clean text; absent values and empty texts are made visible."""
     if value is None:
         return "absent"
     if isinstance(value, str):

@@ -1,9 +1,9 @@
-"""Memories on screen: a table of them, and one on a page: what it says, what it is worth and why, who was shown it, and
-what came of that.
+"""Memories on screen: a table of them, and a page about one: its text, its effectiveness and why, who was shown it, and
+the outcomes.
 
-The bar of effectiveness is solid up to the lower end of the 95 % interval and shaded up to its upper end: what is solid
-is sure, what is shaded may be. The figure is helix's own, ``helped / (helped + failed)``; with fewer outcomes than
-`FEW` it would promise too much, and how many there are stands in its place.
+The bar of effectiveness is solid up to the lower end of the 95 % interval and shaded up to its upper end: the solid
+part is sure, the shaded part possible. The figure is helix's own, ``helped / (helped + failed)``; with fewer outcomes
+than `FEW` it would promise too much, so their number is shown instead.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _INKS = {"failure": "waiting", "pattern": "success", "systemic": "attention bold
 
 
 class MemoryRow(Struct, frozen=True):
-    """What the table shows of one memory."""
+    """A memory's row in the table."""
 
     name: str
     title: str
@@ -38,17 +38,17 @@ class MemoryRow(Struct, frozen=True):
     effectiveness: float = 0.5
     low: float = 0.0
     high: float = 1.0
-    """The interval of the effectiveness; all of 0 to 1 where nothing is known."""
+    """The interval of the effectiveness; 0 to 1 if nothing is known."""
     verified: float = 0.0
-    """How much of the feedback a verified outcome stands behind."""
+    """How much of the feedback is verified."""
     recency: float = 1.0
     last_used: int | None = None
     score: float | None = None
-    """Its score for what is searched; None without a search."""
+    """Its search score; None without a search."""
     dormant: bool = False
     harmful: bool = False
     note: str = ""
-    """A word at the end of the row: what has to be known of it."""
+    """A note at the end of the row."""
 
     @property
     def tried(self) -> bool:
@@ -57,7 +57,7 @@ class MemoryRow(Struct, frozen=True):
 
 
 class MemoryRows(RowSource):
-    """Memories in the order in which they are to stand."""
+    """Memories in display order."""
 
     def __init__(self, rows: Sequence[MemoryRow] = (), now: int = 0) -> None:
         self.rows = tuple(rows)
@@ -83,7 +83,7 @@ class MemoryRows(RowSource):
         return spread([sign, *title], _figures(row, width, self._now), width)
 
     def paint_more(self, index: int, width: int) -> Line | None:
-        """In a narrow list the figures that the row has no room for."""
+        """In a narrow list, the figures that do not fit in the row."""
         if width >= 76:
             return None
         row = self.rows[index]
@@ -94,7 +94,7 @@ class MemoryRows(RowSource):
 
 
 def heading(width: int, mode: str, *, searched: bool) -> Line:
-    """What the columns are called, over a list of this width; and how memories are searched."""
+    """The column headings for a list of this width; and how memories are searched."""
     right: list[Span] = []
     if width >= 76:
         right += [(" kind    ", "muted"), (" helped/failed", "muted")]
@@ -114,11 +114,11 @@ def heading(width: int, mode: str, *, searched: bool) -> Line:
 _NOTE_CELLS = 14
 
 _TIGHT = 46
-"""Cells of a list in which there is no room for two words."""
+"""The width below which there is no room for two texts."""
 
 
 def _effect_cells(width: int) -> int:
-    """Cells of the bar with its words: bar, percentage, and where there is room the interval."""
+    """The width of the bar with its figures: bar, percentage and, if there is room, the interval."""
     if width >= 96:
         return 1 + BAR_CELLS + 5 + 8
     return 1 + (BAR_CELLS if width >= 60 else _NARROW_BAR) + 5
@@ -150,7 +150,7 @@ def effect(row: MemoryRow, cells: int, *, interval: bool) -> list[Span]:
     """The bar, the percentage, and the interval."""
     if not row.tried:
         room = cells + 5 + (8 if interval else 0)
-        # as many cells as bar and figures would take, so that the columns at the right stay under their heads
+        # as wide as bar and figures would be, so that the columns at the right stay under their headings
         dots = cells if interval else room - 9
         return [(" " + "·" * dots, "muted"), (f" {'unproven':<{room - dots - 1}}", "muted")]
     ink = "error" if row.harmful else "success" if row.low > 0.5 else "waiting"
@@ -168,7 +168,7 @@ def effect(row: MemoryRow, cells: int, *, interval: bool) -> list[Span]:
 
 
 def count(value: float) -> str:
-    """A count as people write it: whole where it is whole."""
+    """A count, without decimals if it is whole."""
     return f"{value:.0f}" if value == int(value) else f"{value:.1f}"
 
 
@@ -177,13 +177,13 @@ def _age(row: MemoryRow, now: int) -> str:
 
 
 MOST = 40
-"""Lines of one kind that are shown."""
+"""How many lines of one kind are shown."""
 
 _TREND = "▁▂▃▄▅▆▇█"
 
 
 class MemoryFacts(Struct, frozen=True):
-    """Everything that is shown of a memory."""
+    """The details of a memory."""
 
     memory: Memory
     row: MemoryRow
@@ -193,15 +193,15 @@ class MemoryFacts(Struct, frozen=True):
     outcomes: Sequence[MemoryOutcome] = ()
     """Newest first."""
     hit: Recalled | None = None
-    """How it answered what is searched, term by term."""
+    """How it matched the search, term by term."""
     now: int = 0
     trouble: str = ""
     revisions: Sequence[Revision] = ()
-    """What it said before, newest first."""
+    """Its earlier revisions, newest first."""
 
 
 class MemoryPane(TextPane):
-    """The page. Lines that name another memory, a bead or an attempt lead there."""
+    """The page. Lines that name another memory, a bead or an attempt are links."""
 
     class Followed(TextPane.LineFollowed):
         """Enter on a line that leads somewhere: ``memory``, ``attempt`` or ``bead``."""
@@ -289,7 +289,7 @@ def _worth(facts: MemoryFacts) -> Iterator[Para]:
 
 
 def _history(facts: MemoryFacts) -> Iterator[Para]:
-    """What it said before, each with what it did."""
+    """Its earlier revisions, each with its record."""
     if not facts.revisions:
         return
     yield section(f"history {len(facts.revisions)}", key="history")
@@ -309,14 +309,14 @@ def _history(facts: MemoryFacts) -> Iterator[Para]:
 
 
 def _standing(memory: Memory) -> str:
-    """Whether it is proven, and what that rests on."""
+    """Whether it is proven, and why."""
     if memory.proven:
         return "proven: the lower end of the interval is above 50 %"
     return f"not proven: needs {PROVEN_AT} verified outcomes and a lower end above 50 %"
 
 
 def _trend(outcomes: Sequence[MemoryOutcome]) -> str:
-    """How effectiveness went from outcome to outcome, oldest first."""
+    """The effectiveness from outcome to outcome, oldest first."""
     helped = failed = 0.0
     levels = []
     for outcome in reversed(outcomes):
@@ -347,7 +347,7 @@ def _edges(facts: MemoryFacts) -> Iterator[Para]:
 
 
 def _story(facts: MemoryFacts) -> Iterator[Para]:
-    """Every injection with the outcome that it led to, and outcomes without one."""
+    """Every injection with its outcome, and outcomes without an injection."""
     times = len(facts.injections)
     yield section(f"shown {times}, outcomes {len(facts.outcomes)}", key="story")
     if not times and not facts.outcomes:
@@ -357,7 +357,7 @@ def _story(facts: MemoryFacts) -> Iterator[Para]:
         outcome = _led_to(line, facts.outcomes, seen)
         seen.add(outcome.attempt if outcome is not None else line.attempt)
         yield _given(line, outcome, facts)
-    # outcomes that no injection above has led to
+    # outcomes of no injection above
     for outcome in facts.outcomes[:MOST]:
         if outcome.attempt not in seen:
             seen.add(outcome.attempt)
@@ -370,7 +370,7 @@ def _story(facts: MemoryFacts) -> Iterator[Para]:
 
 
 def _led_to(line: Injection, outcomes: Sequence[MemoryOutcome], seen: set[str]) -> MemoryOutcome | None:
-    """The outcome of the attempt that a line names; of a bead, the first after it that no newer line has."""
+    """The outcome of the attempt that a line names; for a bead, the first after it that is no newer line's."""
     if line.attempt:
         return next((outcome for outcome in outcomes if outcome.attempt == line.attempt), None)
     later = [
@@ -397,7 +397,7 @@ def _given(line: Injection, outcome: MemoryOutcome | None, facts: MemoryFacts) -
 
 
 def _ending(outcome: MemoryOutcome | None) -> tuple[Span, ...]:
-    """How it ended, in a glyph and a word."""
+    """The outcome as a glyph and a word."""
     if outcome is None:
         return (("· open       ", "muted"),)
     used = "used" if outcome.claimed else "shown"

@@ -1,4 +1,4 @@
-"""Text that is read: paragraphs of spans, wrapped to the width of the pane, one row a line; parts of it may fold.
+"""Text panes: paragraphs of spans, wrapped to the width of the pane, one row per line; parts may fold.
 
 Markdown and code are laid out cheaply enough for a key press.
 """
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from markdown_it.token import Token
 
 MAX_CHARS = 24_000
-"""Characters of one text that are laid out; the last line says how many more there are."""
+"""How many characters of one text are laid out; the last line says how many more there are."""
 
 SHORT_LINE = 50
-"""A source line shorter than this was broken on purpose, and stays broken."""
+"""A source line shorter than this was broken on purpose, so its break is kept."""
 
 
 def prose(text: object, width: int) -> list[Line]:
@@ -42,7 +42,7 @@ def prose(text: object, width: int) -> list[Line]:
 
 
 def verbatim(text: object, width: int) -> list[Line]:
-    """The lines of a text in which every character counts, as acceptance and commands; code in its ink."""
+    """The lines of a literal text, such as acceptance and commands; code in its ink."""
     lines: list[Line] = []
     for line in clean_block(text, MAX_CHARS).strip("\n").split("\n"):
         item = _ITEM.match(line)
@@ -60,7 +60,7 @@ _CODE = re.compile(r"(`+[^`\n]+`+)")
 def _parser() -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    # backslashes and entities stay as they are written: they are part of commands
+    # backslashes and entities are kept: they are part of commands
     return MarkdownIt("commonmark", {"html": False}).enable("table").disable(["escape", "entity"])
 
 
@@ -138,7 +138,7 @@ class _Layout:
         return sum(map(len, self._indents))
 
     def _prefix(self) -> str:
-        """What stands before a line: indents, and the bullet on an item's first line."""
+        """The beginning of a line: indents, and the bullet on an item's first line."""
         if not self._bullet:
             return "".join(self._indents)
         bullet, self._bullet = self._bullet, ""
@@ -210,12 +210,12 @@ def _no_emphasis(children: Sequence[Token]) -> set[int]:
 
 
 def _ends_apart(token: Token) -> bool:
-    """Whether what stands before emphasis leaves it a word of its own."""
+    """Whether the character before emphasis allows it to begin a word."""
     return token.type != "code_inline" and (not token.content or token.content[-1] in " \t\n([{\"'“‘—–")
 
 
 def _begins_apart(token: Token) -> bool:
-    """Whether what stands after emphasis leaves it a word of its own."""
+    """Whether the character after emphasis allows it to end a word."""
     return token.type != "code_inline" and (not token.content or token.content[0] in " \t\n)]}\"'”’—–.,;:!?")
 
 
@@ -250,8 +250,8 @@ _INKS = (
 
 @lru_cache(maxsize=256)
 def highlighted(text: str, file: str) -> Sequence[tuple[Span, ...]]:
-    """Cleaned text as lines of spans; plain where no language is known for the file."""
-    # a text this long stays plain: to read it as code takes too long for a key press
+    """Cleaned text as lines of spans; plain if no language is known for the file."""
+    # a text this long stays plain: highlighting takes too long for a key press
     if len(text) > MOST_CHARS:
         return [((line, "text"),) for line in text.split("\n")]
     from pygments import lex
@@ -281,7 +281,7 @@ def _ink(kind: str) -> str:
 Wrap = Literal["words", "cells", "no", "rule"]
 
 LEAST_BESIDE = 8
-"""Cells of text below which nothing stands at the right of it."""
+"""The text width below which nothing is shown at its right."""
 
 
 class Para(Struct, frozen=True):
@@ -290,15 +290,15 @@ class Para(Struct, frozen=True):
     key: str
     spans: tuple[Span, ...] = ()
     right: tuple[Span, ...] = ()
-    """Stands at the right edge of the first line."""
+    """Shown at the right edge of the first line."""
     wrap: Wrap = "words"
-    """At blanks; anywhere (for code); not at all; or a caption in a rule."""
+    """Where it breaks: at blanks; anywhere (for code); not at all; or a caption in a rule."""
     hang: int = 0
-    """Cells by which the lines after the first are indented."""
+    """Indent of the lines after the first."""
     landmark: bool = False
-    """A place that ``J`` and ``K`` go to."""
+    """Whether ``J`` and ``K`` stop here."""
     opens: bool = False
-    """Enter does something here."""
+    """Whether enter does something here."""
 
 
 class Paragraphs(RowSource):
@@ -318,7 +318,7 @@ class Paragraphs(RowSource):
         room = self._room_beside(para)
         if room < LEAST_BESIDE:
             room = self.width
-        # most paragraphs fit in a line, and are not wrapped to find that out
+        # most paragraphs fit in a line and need no wrapping
         if width_of(para.spans) <= room:
             return 1
         lines = wrap_spans(para.spans, room, para.hang, words=para.wrap == "words")
@@ -326,7 +326,7 @@ class Paragraphs(RowSource):
         return len(lines)
 
     def _room_beside(self, para: Para) -> int:
-        """What the right side leaves of the first line."""
+        """The room that the right side leaves on the first line."""
         return self.width - (width_of(para.right) + 1 if para.right else 0)
 
     def __len__(self) -> int:
@@ -351,7 +351,7 @@ class Paragraphs(RowSource):
         if number is None:
             return None
         index = self._starts[number] + int(part or 0)
-        # at another width the paragraph may have fewer lines than the one that is looked for
+        # at another width the paragraph may have fewer lines
         return min(index, self._starts[number + 1] - 1)
 
     def paint(self, index: int, width: int) -> Line:
@@ -369,7 +369,7 @@ class Paragraphs(RowSource):
         return "".join(text for text, _ in self.paint(index, self.width))
 
     def landmark(self, index: int, step: int) -> int | None:
-        """The next row after (or before) a row that begins a landmark."""
+        """The next row, after or before a row, that begins a landmark."""
         number = self.number(index) + step
         while 0 <= number < len(self.paras):
             if self.paras[number].landmark:
@@ -382,7 +382,7 @@ class TextPane(RowList):
     """A pane of paragraphs. Give it `read` for another document, `update` for a new state of the same one."""
 
     class LineFollowed(Gesture):
-        """Enter on a line that leads somewhere: the kind of thing, and its name."""
+        """Enter on a link: the kind of thing, and its name."""
 
         def __init__(self, kind: str, name: str) -> None:
             super().__init__()
@@ -395,7 +395,7 @@ class TextPane(RowList):
 
     @property
     def paras(self) -> Sequence[Para]:
-        """What it shows."""
+        """The paragraphs shown."""
         return self._paras
 
     @property
@@ -407,12 +407,12 @@ class TextPane(RowList):
         return None
 
     def read(self, paras: Sequence[Para]) -> None:
-        """Show another document, from its beginning."""
+        """Show another document from the top."""
         self.empty()
         self.update_text(paras)
 
     def update_text(self, paras: Sequence[Para], *, changed: Collection[str] = ()) -> None:
-        """Show a new state of the same document; the place is kept."""
+        """Show a new state of the same document at the same position."""
         self._paras = paras
         if self.size.width:
             self.show(Paragraphs(paras, self._text_width), changed=changed)
@@ -424,11 +424,11 @@ class TextPane(RowList):
             self.show(Paragraphs(self._paras, self._text_width))
 
     def action_next_part(self) -> None:
-        """To the next section, file or session."""
+        """Go to the next section, file or session."""
         self._to_landmark(1)
 
     def action_previous_part(self) -> None:
-        """To the section, file or session before."""
+        """Go to the previous section, file or session."""
         self._to_landmark(-1)
 
     def _to_landmark(self, step: int) -> None:
@@ -436,7 +436,7 @@ class TextPane(RowList):
             index = self.source.landmark(max(0, self.selected_index), step)
             if index is not None:
                 if self._view.line_of(index) >= self._view.top + self._view.height:
-                    self.action_last()  # what is below the view comes to its top, to be read on from there
+                    self.action_last()  # a target below the view is scrolled to the top, to continue reading there
                 self.select(self.source.key(index))
 
 
@@ -448,33 +448,33 @@ class FoldPane(TextPane):
         self._folded: set[str] = set()
 
     def build(self, width: int) -> Sequence[Para]:
-        """The paragraphs as they stand, for a width."""
+        """The present paragraphs, for a width."""
         raise NotImplementedError
 
     def begin(self, folded: Collection[str] = ()) -> None:
-        """Another document, from its beginning, with these parts folded."""
+        """Show another document from the top, with these parts folded."""
         self._folded = set(folded)
         self.empty()
         self.rebuild()
 
     def rebuild(self) -> None:
-        """Show the paragraphs as they stand now; the place is kept."""
+        """Show the present paragraphs at the same position."""
         if self.size.width:
             self.update_text(self.build(self._text_width))
 
     def on_resize(self) -> None:
-        """Build again for the new width."""
+        """Rebuild for the new width."""
         self.rebuild()
 
     def unfold_matches(self, words: str) -> None:
-        """Unfold every part that holds some words, so that a search finds them."""
+        """Unfold every part that contains a text, so that a search finds it."""
         found = [key for key, text in self.folded_texts() if words.lower() in text.lower()]
         if found:
             self._folded -= set(found)
             self.rebuild()
 
     def folded_texts(self) -> Iterable[tuple[str, str]]:
-        """Each part that is folded with its text; a pane that knows it before it is unfolded says it here."""
+        """Each folded part with its text, if the pane knows it before unfolding."""
         return ()
 
     def is_folded(self, key: str) -> bool:
@@ -482,12 +482,12 @@ class FoldPane(TextPane):
         return key in self._folded
 
     def part(self) -> str | None:
-        """The part that the cursor is in: the key of its header."""
+        """The key of the header of the part under the cursor."""
         source = self.source
         if not isinstance(source, Paragraphs) or not 0 <= self.selected_index < len(source):
             return None
         number = source.number(self.selected_index)
-        # back to the header: it is the only paragraph of a part that opens
+        # back to the header: only a part's header can be opened
         while number >= 0 and not source.paras[number].opens:
             number -= 1
         return source.paras[number].key if number >= 0 else None
@@ -499,14 +499,14 @@ class FoldPane(TextPane):
             self.set_fold(para.key, on=not self.is_folded(para.key))
 
     def set_fold(self, key: str, *, on: bool) -> None:
-        """Fold or unfold a part; the cursor stands on its header then."""
+        """Fold or unfold a part, and put the cursor on its header."""
         (self._folded.add if on else self._folded.discard)(key)
-        # before it is built anew: the line that the cursor is on may be folded away
+        # before rebuilding: the line under the cursor may be folded away
         self.select(f"{key}\n0")
         self.rebuild()
 
     def fold(self) -> bool:
-        """Fold the part that the cursor is in; False where nothing is left to fold."""
+        """Fold the part under the cursor; False if nothing is left to fold."""
         key = self.part()
         if key is None or self.is_folded(key):
             return False
@@ -514,7 +514,7 @@ class FoldPane(TextPane):
         return True
 
     def unfold(self) -> bool:
-        """Unfold the part under the cursor; False where it is open."""
+        """Unfold the part under the cursor; False if it is open."""
         para = self.para
         if para is None or not para.opens or not self.is_folded(para.key):
             return False

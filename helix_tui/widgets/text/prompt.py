@@ -1,4 +1,4 @@
-"""A prompt laid out: each part of DDx's XML under its name, its text as Markdown, what all prompts share folded.
+"""A prompt laid out: each part of DDx's XML under its name, its text as Markdown, parts common to all prompts folded.
 
 DDx writes prompts as XML whose texts are Markdown with character references, line breaks above all. Nothing is
 left out: a part that is folded says how many lines it has, and raw shows the file as it is.
@@ -17,14 +17,14 @@ from helix_tui.widgets.base.line import Span
 from helix_tui.widgets.text.pane import FoldPane, Para, prose
 
 SHARED = frozenset({"instructions", "constraints", "output-contract", "rubric"})
-"""Parts that are the same in every prompt: folded to begin with."""
+"""Parts that are the same in every prompt: they start folded."""
 
 SHORT = 100
-"""Characters of a text in one line that stands beside its name."""
+"""The longest one-line text shown beside its name."""
 
 _TAG = re.compile(r"<(/?)([A-Za-z][\w.-]*)((?:\s+[\w:.-]+=(?:\"[^\"]*\"|'[^']*'))*)\s*(/?)>")
 _REFERENCE = re.compile(r"&(?:#[xX][0-9a-fA-F]{1,6}|#[0-9]{1,7}|lt|gt|amp|quot|apos);")
-"""References of XML; those of HTML are text."""
+"""XML's character references; those of HTML are plain text."""
 
 _HEADING = re.compile(r"^#{1,3} +(.+)$", re.MULTILINE)
 
@@ -34,17 +34,17 @@ class PromptPart(Struct, frozen=True):
 
     name: str
     about: str
-    """What its tag says of it."""
+    """The attributes of its tag."""
     text: str
 
 
 def decoded(text: str) -> str:
-    """A text with its references of XML resolved, cleaned."""
+    """A cleaned text with its XML references resolved."""
     return clean_block(_REFERENCE.sub(lambda found: unescape(found.group()), text))
 
 
 def parts_of(text: str) -> list[PromptPart]:
-    """The parts of a prompt in their order; one without XML is parted at its headings."""
+    """The parts of a prompt in order; a prompt without XML is split at its headings."""
     if not text.lstrip().startswith("<"):
         # Markdown alone: an & in it is an &, but DDx writes line breaks as references here too
         return _by_headings(decoded(text) if "&#" in text else text)
@@ -59,7 +59,7 @@ def parts_of(text: str) -> list[PromptPart]:
         if closes:
             names = [known for known, _ in open_tags]
             if name in names:
-                # with the innermost of that name: tags inside that were never closed end with it
+                # close the innermost tag of that name: unclosed tags inside it end with it
                 del open_tags[len(names) - 1 - names[::-1].index(name) :]
         elif empty:
             parts.append(PromptPart(" › ".join([*(known for known, _ in open_tags[1:]), name]), about, ""))
@@ -72,11 +72,11 @@ def parts_of(text: str) -> list[PromptPart]:
 
 
 def _take(parts: list[PromptPart], open_tags: Sequence[tuple[str, str]], raw: str) -> None:
-    """Text between two tags belongs to the innermost that is open; after what it has said already."""
+    """Append text between two tags to the innermost open part."""
     said = decoded(raw).strip("\n")
     if not said.strip():
         return
-    # the outermost tag is the prompt itself, and the same in all of them
+    # the outermost tag is the prompt itself, the same in all prompts
     name = " › ".join(known for known, _ in open_tags[1:]) or (open_tags[0][0] if open_tags else "text")
     parts.append(PromptPart(name, "", said))
 
@@ -99,10 +99,10 @@ class PromptPane(FoldPane):
         self._note: Sequence[Para] = ()
 
     def show_prompt(self, text: str, note: Sequence[Para] = ()) -> None:
-        """Show a prompt from its beginning, or the words in its place."""
+        """Show a prompt from the top, or the text in its place."""
         self._parts, self._note = (parts_of(text) if text.strip() else ()), note
         folded = {str(place) for place, part in enumerate(self._parts) if part.name.split(" › ")[0] in SHARED}
-        # a prompt of shared parts alone would show nothing
+        # a prompt with only common parts would show nothing
         self.begin(folded if len(folded) < len(self._parts) else set())
 
     def build(self, width: int) -> Sequence[Para]:
@@ -127,5 +127,5 @@ class PromptPane(FoldPane):
                     yield Para(f"{key}:{number}", (("  ", "text"), *line), wrap="no")
 
     def folded_texts(self) -> Iterator[tuple[str, str]]:
-        """The parts that are folded."""
+        """The folded parts."""
         return ((str(place), part.text) for place, part in enumerate(self._parts) if self.is_folded(str(place)))

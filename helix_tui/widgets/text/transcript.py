@@ -1,10 +1,10 @@
-"""An attempt's transcript, one row an event, and the files of its evidence folder as they are.
+"""An attempt's transcript, one row per event, and the raw files of its evidence folder.
 
-The transcript grows at the end; enter unfolds what an event holds. A call's row has its outcome as soon as that is
-known; the outcome's own row says what came out. While it follows, the pane stays at the end: moving up ends that, the
-last row begins it again.
+The transcript grows at the end; enter unfolds an event. A call's row shows its result as soon as that is
+known; the result's own row shows the output. While it follows, the pane stays at the end: moving up ends that, the
+last row starts it again.
 
-Of files each has a header, and is read when somebody unfolds it.
+Each file has a header, and is read when it is unfolded.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from helix_tui.widgets.chrome.actions import answers, outcome, target_of
 from helix_tui.widgets.text.pane import FoldPane, Para, Paragraphs
 
 NARROW = 48
-"""Cells below which a row saves on time and tool."""
+"""The width below which a row shortens time and tool."""
 
 _LOOK_BACK = 64
 
 MOST_PROSE = 6
-"""Lines of what an agent says that stand there without being asked for."""
+"""How many lines of an agent's message are shown without unfolding."""
 
 MOST_UNFOLDED = 200
-"""Events that a search unfolds at once."""
+"""How many events a search unfolds at once."""
 
 
 class Script:
@@ -47,7 +47,7 @@ class Script:
         """Place of a result -> place of its call."""
 
     def add(self, events: Iterable[Event]) -> set[int]:
-        """Append events; the answer is the calls whose outcome became known."""
+        """Append events; returns the calls whose result became known."""
         answered = set()
         for event in events:
             place = len(self.events)
@@ -59,7 +59,7 @@ class Script:
 
     def _call_of(self, result: Event) -> int | None:
         newest = len(self.events) - 2
-        # a call is answered within a few events; a log without outcomes must not be searched from its beginning each
+        # a call is answered within a few events; do not search a log without results from its start each
         # time
         for place in range(newest, max(-1, newest - _LOOK_BACK), -1):
             event = self.events[place]
@@ -70,14 +70,14 @@ class Script:
 
 
 class Prose:
-    """What an agent says, broken for a width: what stands in its row, and the lines below it."""
+    """An agent's message, wrapped for a width: the text in its row, and the lines below it."""
 
     def __init__(self, said: str, width: int, *, more: bool = False) -> None:
         """``more``: there is text beyond ``said``."""
         offset, margin = _offset(width), _margin(width)
-        # stands for time and word, so that the first line breaks where the row's text does
+        # a placeholder for time and word, so that the first line breaks where the row's text does
         lead = "." * (offset - 1) + " "
-        # no more is broken than can be shown
+        # wrap no more than can be shown
         lines = wrap_spans([(lead + said[: MOST_PROSE * width], "text")], width, margin)
         texts = ["".join(text for text, _ in line) for line in lines]
         self.first = texts[0][offset:]
@@ -91,7 +91,7 @@ class ScriptRows(RowSource):
     def __init__(
         self, script: Script, unfolded: Mapping[int, Sequence[str]], prose: Mapping[int, Prose] | None = None
     ) -> None:
-        """``prose``: what agents say that goes on below its row; not of what is unfolded."""
+        """``prose``: agents' messages that continue below their row, except unfolded ones."""
         self._script = script
         self._prose = prose or {}
         unfolded = {**{place: said.below for place, said in self._prose.items()}, **unfolded}
@@ -99,7 +99,7 @@ class ScriptRows(RowSource):
         self._open = sorted(unfolded)
         self._lines = [unfolded[place] for place in self._open]
         self._ahead = [0]
-        """Unfolded lines ahead of the n-th unfolded event."""
+        """How many unfolded lines precede the n-th unfolded event."""
         for lines in self._lines:
             self._ahead.append(self._ahead[-1] + len(lines))
         self._rows = [place + ahead for place, ahead in zip(self._open, self._ahead, strict=False)]
@@ -127,7 +127,7 @@ class ScriptRows(RowSource):
 
     def index(self, key: str) -> int | None:
         name, _, line = key.partition(".")
-        place = int(name) if name.isdecimal() else -1  # a note's key where events have taken its place
+        place = int(name) if name.isdecimal() else -1  # the key of a note that events have replaced
         if not 0 <= place < self._count:
             return None
         number = bisect.bisect_left(self._open, place)
@@ -155,17 +155,17 @@ def _margin(width: int) -> int:
 
 
 def _column(width: int) -> int:
-    """Cells of the word that says what an event is, with the blank after it."""
+    """The width of an event's kind, with the blank after it."""
     return 9 if width >= NARROW else 6
 
 
 def _offset(width: int) -> int:
-    """Where what an event says begins: after the clock time, which is as wide as the word, and the word."""
+    """The column where an event's text begins: after the clock time, which is as wide as the kind, and the kind."""
     return 2 * _column(width)
 
 
 def paint_event(script: Script, place: int, width: int, said: str | None = None) -> Line:
-    """One event as a line: when, what with, on what, and how it went; ``said``: what of its text stands there."""
+    """One event as a line: time, tool, target and result; ``said``: the part of its text in the line."""
     event = script.events[place]
     wide = width >= NARROW
     time = clock_time(event.at)
@@ -186,7 +186,7 @@ def paint_event(script: Script, place: int, width: int, said: str | None = None)
 
 
 def _without(name: str, said: str) -> str:
-    """What an event says, without the word that stands before it already."""
+    """An event's text, without the word already shown before it."""
     words = said[len(name) :] if name and said.lower().startswith(name) else said
     return words.lstrip(" .:") or "…"
 
@@ -225,7 +225,7 @@ _LOOKS = {
 
 
 _SAID = ("text", "error")
-"""Kinds of event that people read as text."""
+"""Kinds of event shown as text."""
 
 _SHORT = {"thinking": "think", "session": "sess"}
 """Words for a narrow pane."""
@@ -240,20 +240,20 @@ class TranscriptPane(RowList):
         self.following = True
         self._unfolded: set[int] = set()
         self._folded: set[int] = set()
-        """What agents say that somebody folded to its row."""
+        """Messages that the user folded to one row."""
         self._prose: dict[int, Prose] = {}
-        """All that agents say that does not fit in its row, at `_prose_width`, as far as `_prose_seen`."""
+        """Agents' messages that do not fit in their row, at `_prose_width`, up to `_prose_seen`."""
         self._prose_width = self._prose_seen = 0
         self._note: Sequence[Para] = ()
 
     def clear(self, note: Sequence[Para] = (), *, follow: bool = True) -> None:
-        """Another attempt: forget the events; ``note`` stands there until some come."""
+        """Another attempt: drop the events; show ``note`` until some arrive."""
         self._begin(Script(), follow=follow)
         self._note = note
         self._draw()
 
     def take(self, script: Script, *, follow: bool) -> None:
-        """Show a script that was read elsewhere, from its beginning or at its end."""
+        """Show a script that was read elsewhere, from its top or at its end."""
         self._begin(script, follow=follow)
         self.empty()
         self._draw()
@@ -266,19 +266,19 @@ class TranscriptPane(RowList):
         self.following = follow
 
     def say(self, note: Sequence[Para]) -> None:
-        """What stands in place of events while there are none."""
+        """The text shown while there are no events."""
         self._note = note
         if not self.script.events:
             self._draw()
 
     def add(self, events: Sequence[Event]) -> None:
-        """Events that came since the last time."""
+        """Add the events since the last call."""
         if events:
             answered = self.script.add(events)
             self._draw(changed={str(place) for place in answered})
 
     def follow(self, on: bool) -> None:
-        """Stay at the end, or stop doing so."""
+        """Follow the end, or stop following."""
         self.following = on
         if on:
             self._to_end()
@@ -298,7 +298,7 @@ class TranscriptPane(RowList):
             self._to_end()
 
     def _break_prose(self) -> None:
-        """Break what agents say for the present width: what is new, or all where the width is another."""
+        """Wrap agents' messages for the present width: the new ones, or all if the width has changed."""
         if self._prose_width != self._text_width:
             self._prose, self._prose_width, self._prose_seen = {}, self._text_width, 0
         events = self.script.events
@@ -333,11 +333,11 @@ class TranscriptPane(RowList):
 
     def _step(self, count: int) -> None:
         super()._step(count)
-        # who comes back to the last row by hand follows again
+        # moving back to the last row by hand turns following on again
         self.following = self.selected_index == len(self.source) - 1
 
     def scroll_lines(self, count: int) -> None:
-        """The wheel lets go of the end."""
+        """Scrolling up stops following."""
         self.following = self.following and count > 0
         super().scroll_lines(count)
 
@@ -354,7 +354,7 @@ class TranscriptPane(RowList):
             self._set_fold(place, unfold=not self._is_open(place))
 
     def _is_open(self, place: int) -> bool:
-        """Whether all that there is of an event is shown."""
+        """Whether an event is shown in full."""
         said = self._prose.get(place)
         return place in self._unfolded or (said is not None and said.whole and place not in self._folded)
 
@@ -384,12 +384,12 @@ class TranscriptPane(RowList):
         self._draw()
 
     def unfold_matches(self, words: str) -> None:
-        """Unfold the events whose text holds some words; more than `MOST_UNFOLDED` stay as they are."""
+        """Unfold events whose text contains some words, at most `MOST_UNFOLDED`."""
         wanted = words.lower()
         found = [
             place
             for place, event in enumerate(self.script.events)
-            # what its row says already is found there without unfolding
+            # a match in the row itself needs no unfolding
             if wanted in (event.detail or "").lower() and wanted not in f"{event.tool} {event.summary}".lower()
         ]
         if found and len(found) <= MOST_UNFOLDED:
@@ -398,11 +398,11 @@ class TranscriptPane(RowList):
             self._draw()
 
     def action_next_part(self) -> None:
-        """To the next failure or session."""
+        """Go to the next failure or session."""
         self._to_landmark(1)
 
     def action_previous_part(self) -> None:
-        """To the failure or session before."""
+        """Go to the previous failure or session."""
         self._to_landmark(-1)
 
     def _to_landmark(self, step: int) -> None:
@@ -423,10 +423,10 @@ MOST_LINES = 3_000
 
 
 class RawPane(FoldPane):
-    """Files by name and size. Unfolding one asks for its content."""
+    """Files by name and size. Unfolding one requests its content."""
 
     class Wanted(Gesture):
-        """The content of a file is asked for."""
+        """The content of a file is requested."""
 
         def __init__(self, file: EvidenceFile) -> None:
             super().__init__()
@@ -439,7 +439,7 @@ class RawPane(FoldPane):
         self._note: Sequence[Para] = ()
 
     def show_files(self, files: Sequence[EvidenceFile], note: Sequence[Para] = (), *, other: bool) -> None:
-        """Show a folder, or the words in its place; a file that is new stands folded."""
+        """Show a folder, or the text in its place; new files start folded."""
         known = set() if other else {file.name for file in self.files}
         self.files, self._note = tuple(files), note
         fresh = {file.name for file in files} - known
@@ -452,7 +452,7 @@ class RawPane(FoldPane):
 
     @property
     def place(self) -> tuple[Path, int] | None:
-        """The file that the cursor is in, and the line; 1 where it is shown in another form than on disk."""
+        """The file under the cursor, and the line; 1 if it is not shown as it is on disk."""
         para = self.para
         name, _, line = para.key.partition("\t") if para is not None else ("", "", "")
         file = next((file for file in self.files if file.name == name), None)
@@ -461,19 +461,19 @@ class RawPane(FoldPane):
         return file.path, int(line) + 1 if line.isdecimal() and not name.endswith(".json") else 1
 
     def give(self, name: str, lines: Sequence[str]) -> None:
-        """The content of a file, or a sentence that says why there is none."""
+        """Set the content of a file, or the reason why there is none."""
         self._contents[name] = lines
         self.rebuild()
 
     def set_fold(self, key: str, *, on: bool) -> None:
-        """Unfolding reads the file anew: it may have grown."""
+        """Unfolding reads the file again: it may have grown."""
         super().set_fold(key, on=on)
         file = next((file for file in self.files if file.name == key), None)
         if not on and file is not None:
             self.post_message(self.Wanted(file))
 
     def build(self, width: int) -> Sequence[Para]:
-        """Headers, and below the unfolded ones their lines."""
+        """The headers, and the lines of unfolded files."""
         if not self.files:
             return self._note
         return list(self._paras_of(width))
@@ -500,7 +500,7 @@ def content_paras(name: str, lines: Sequence[str]) -> Iterator[Para]:
 
 
 def short_path(name: str, width: int) -> str:
-    """A path in at most ``width`` cells, cut in the middle: its beginning and its ending tell most."""
+    """A path in at most ``width`` cells, cut in the middle: its beginning and end say most."""
     if cell_len(name) <= width:
         return name
     half = max(2, (width - 1) // 2)
@@ -508,7 +508,7 @@ def short_path(name: str, width: int) -> str:
 
 
 def size_of(count: int) -> str:
-    """A file's size in a word: ``940 B``, ``12 kB``, ``3.4 MB``."""
+    """A file's size in short form: ``940 B``, ``12 kB``, ``3.4 MB``."""
     if count < 1_000:
         return f"{count} B"
     if count < 999_500:
