@@ -1,4 +1,4 @@
-"""Where ``helix-tui`` and ``python -m helix_tui`` start."""
+"""The entry point of ``helix-tui`` and ``python -m helix_tui``."""
 
 from __future__ import annotations
 

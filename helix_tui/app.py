@@ -1,6 +1,6 @@
-"""The shell of the console: takes snapshots from the live feed, hands them to the screen in view.
+"""The app: takes snapshots from the live feed and passes them to the screen in view.
 
-News comes from the feed's own thread as one message that replaces an older one still waiting; what changed is
+Snapshots come from the feed's thread as one message that replaces an older one still waiting; changes are
 gathered meanwhile.
 """
 
@@ -51,29 +51,29 @@ if TYPE_CHECKING:
     from helix_tui.widgets.chrome.prompt import Prompt
 
 TICK_SECONDS = 1.0
-"""How often ages on screen are looked at."""
+"""How often ages on screen are refreshed."""
 
 AFTER_PAINT = 0.05
-"""Seconds in which news is surely on screen: what Textual calls "after refresh" comes before it writes."""
+"""Seconds until an update is certainly on screen: Textual's "after refresh" comes before it writes."""
 
 SETTLE_AFTER = 0.5
-"""Seconds after the start at which the journal is looked at for changes that were cut off."""
+"""Seconds after the start at which the journal is checked for interrupted changes."""
 
 LOW = 16
-"""Rows of the terminal below which no pane stands above another: each would show three lines."""
+"""The terminal height below which panes are not stacked: each would show three lines."""
 
 NEVER = 1_000_000
-"""More columns than there are."""
+"""More columns than any terminal has."""
 
 PARSED_SOURCES = 512
-"""Stylesheets and widgets' own styles that stay parsed: more than there are."""
+"""How many stylesheets and widget styles stay parsed: more than exist."""
 
 PATIENCE = 2.0
-"""Seconds that leaving waits for the command that changes the queue."""
+"""Seconds that quitting waits for a command that is changing the queue."""
 
 _HERE = Path(__file__).parent
 
-# at import, so that no message pump and no driver is made before both are in place
+# at import, so that both are in place before any message pump or driver is created
 barrier.install()
 terminal.install()
 
@@ -96,10 +96,10 @@ class Feed(Protocol):
 
 
 class NewsArrived(Message):
-    """There is a newer snapshot. One of these in the queue is enough."""
+    """There is a newer snapshot. One such message in the queue is enough."""
 
     def can_replace(self, message: Message) -> bool:
-        """An older one that still waits says nothing that this one does not."""
+        """Replaces any older one still waiting."""
         return isinstance(message, NewsArrived)
 
 
@@ -107,7 +107,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
     """The console on one project."""
 
     TITLE = "helix-tui"
-    ALLOW_SELECT = False  # of text, by the mouse: Textual 8.2.8 fails at a widget that goes away meanwhile
+    ALLOW_SELECT = False  # of text, by mouse: Textual 8.2.8 fails if a widget disappears meanwhile
     CSS_PATH: ClassVar[list[str | PurePath]] = [_HERE / "themes" / "app.tcss", *sorted(_HERE.glob("screens/**/*.tcss"))]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("app"), *bindings("tour")]
     VERTICAL_BREAKPOINTS = [(0, "-low"), (8, "-short"), (LOW, "-tall")]
@@ -135,26 +135,26 @@ class HelixApp(Traveller, barrier.GuardedApp):
         """Make a console.
 
         Args:
-            open_feed: makes the feed, given whom to call with news.
+            open_feed: creates the feed, given the callback for updates.
             read_only: offer nothing that changes the queue.
             pane: keep to the layouts of a side pane at any width.
             ascii_only: the ASCII column of the alphabet.
-            theme: by name; else the one of the settings, else the default.
-            screen: the screen to open on, or the sheet that is laid on the queue.
-            settings: what the user has set.
-            kept: how the user left the console; None keeps it for this process alone.
-            view_book: saved slices of the queue; None has those that the settings and the console bring along.
-            clock: the present instant, for ages.
+            theme: its name; else that of the settings, else the default.
+            screen: the screen to open on, or the sheet to open over the queue.
+            settings: the user's settings.
+            kept: the saved layout; None keeps it for this process only.
+            view_book: saved views; None uses those of the settings and the built-in ones.
+            clock: gives the present instant, for ages.
             ddx: the ddx to write with; else the one on PATH, else the embedded tracker.
-            own: the words that start this program once more, for a loop in the background.
-            home: open on what needs its user where something waits and nothing runs.
-            look_out: whether to look for drift, orphaned claims and an unminded focus: all the time, or once.
+            own: the command that starts this program again, for a background loop.
+            home: open on Needs me if something waits and nothing runs.
+            look_out: whether to look for drift, orphaned claims and an outdated focus all the time, or once.
         """
         self.DEFAULT_MODE = screen if screen in SCREENS else "queue"  # type: ignore[misc]  # read by super
         self._sheet = SHEETS.get(screen, "")
         self._standing = False
         self._styled = 0
-        """With which colours, as Textual counts them, the stylesheets were parsed last."""
+        """The colour system with which the stylesheets were last parsed."""
         self.barrier = Barrier(self)
         # with this, Textual's filter for NO_COLOR takes colours out instead of making them grey
         super().__init__(ansi_color=True if "NO_COLOR" in os.environ else None)
@@ -169,7 +169,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self._own = tuple(own)
         self._home, self._pane = home, pane
         self._begun = False
-        """The queue was told of once."""
+        """Whether a queue has been shown once."""
         self._change_runner: ChangeRunner | None = None
         self._loop_controls: LoopControls | None = None
         self._notifier: Notifier | None = None
@@ -189,7 +189,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self._pending: tuple[Snapshot, Change, SplitNeeds] | None = None
         self.prepare: Callable[[Snapshot], None] | None = None
         self._lock = threading.Lock()
-        # gathered until the app is mounted: before that nothing can be shown
+        # collected until the app is mounted: before that nothing can be shown
         self._problems: list[str] = []
         self.keymap: dict[str, str] = {}
         self._apply(settings or Settings(), theme)
@@ -197,7 +197,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
     def _apply(self, settings: Settings, theme: str | None) -> None:
         for known in THEMES:
             self.register_theme(known)
-        # the call comes before the settings, and those before what the terminal can show
+        # the command line takes precedence over the settings, and those over what the terminal can show
         wanted = theme or settings.theme or self._fitting_theme()
         if wanted not in self.available_themes:
             self._problems.append(f"unknown theme: {wanted}")
@@ -205,7 +205,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self.theme = wanted
         # the stylesheets are read after this, with these colours; else they would be read twice before the first frame
         self.stylesheet.set_variables(self.get_css_variables())
-        # Textual keeps 64 parsed sources of our 100, and each widget of a new kind has all of them read in turn
+        # Textual caches 64 of our 100 parsed sources, and each widget of a new kind would have all of them read again
         self.stylesheet._parse_cache.maxsize = PARSED_SOURCES
         self.keymap, clashes = checked_keymap(settings.keymap)
         self.set_keymap(self.keymap)
@@ -219,23 +219,23 @@ class HelixApp(Traveller, barrier.GuardedApp):
 
     @property
     def HORIZONTAL_BREAKPOINTS(self) -> list[tuple[int, str]]:  # type: ignore[override]
-        """Those of the layouts that there is room for: of a side pane, or of a low terminal, one pane at a time."""
+        """The layouts that fit: those of a side pane or a low terminal show one pane at a time."""
         if self._pane:
             return [entry for entry in BREAKPOINTS if entry[1] in NARROW]
         if self.size.height < LOW:
-            # no width is that of a stack then; its class is named, so that a screen takes it off
+            # then no width gives a stack; its class is listed, so that a screen removes it
             return [*((least, "-side" if name == "-stack" else name) for least, name in BREAKPOINTS), (NEVER, "-stack")]
         return list(BREAKPOINTS)
 
     def get_driver_class(self) -> type[Driver]:
-        """Textual's own, made to survive what terminals do."""
+        """Textual's driver, made to survive what terminals do."""
         found = super().get_driver_class()
         return terminal.TerminalDriver if issubclass(terminal.TerminalDriver, found) else found
 
     def refresh_css(self, animate: bool = True) -> None:
-        """Parse the stylesheets again where they hold no longer; not while starting, when they have just been read.
+        """Parse the stylesheets again if they are out of date; not at start, when they have just been read.
 
-        Textual asks for it twice with each screen that is shown for the first time, which costs 40 ms: its widgets were
+        Textual calls it twice for each screen that is shown for the first time, which costs 40 ms: its widgets were
         styled as they were mounted.
         """
         if not self._standing:
@@ -247,27 +247,27 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self._styled = self._css_update_count
         super().refresh_css(animate=animate)
 
-    # --- news ---------------------------------------------------------------------------------------------
+    # --- updates------------------------------------------------------------------------------------------
 
     async def on_load(self) -> None:
-        """Begin to read while the terminal is being set up."""
+        """Start reading while the terminal is being set up."""
         self.barrier.watch_threads()
-        # a thread that reads gives way to a key within half a millisecond, not five
+        # a reading thread yields to a key within half a millisecond, not five
         sys.setswitchinterval(0.0005)
-        # a console that was left for the tour comes back in the same process, where it ended all reads as it left
+        # after the tour the console comes back in the same process, in which quitting had stopped all reads
         allow_reads()
         self._feed.start()
         if self._home:
             await self.wait_for_first(lambda: self._pending)
 
     def on_mount(self) -> None:
-        """Begin to count the seconds."""
+        """Start the timers."""
         self.set_interval(TICK_SECONDS, self._tick)
         self._standing, self._styled = True, self._css_update_count
         set_thresholds()
         for problem in self._problems:
             self.say(problem, "warning")
-        # nothing that can come after the first painted queue stands before it
+        # everything that can wait starts after the first painted queue
         if not self.read_only:
             self.set_timer(SETTLE_AFTER, self._settle_journal)
         self.set_timer(SETTLE_AFTER, self._begin_watch)
@@ -277,27 +277,27 @@ class HelixApp(Traveller, barrier.GuardedApp):
             self.call_after_refresh(self.run_action, self._sheet)
 
     def exit(self, result: int | None = None, return_code: int = 0, message: Any = None) -> None:
-        """Leave at once: nobody waits for a git that is looking something up."""
+        """Quit at once, without waiting for a git that is only reading."""
         end_reads()
         super().exit(result, return_code, message)
 
     def on_unmount(self) -> None:
-        """Stop reading; let a command that changes the queue come to its end, but not wait forever."""
+        """Stop reading; let a command that changes the queue finish, within a time limit."""
         self.barrier.leave_threads()
         self._feed.stop()
         if self.monitor is not None:
             self.monitor.stop()
-        # first no further command begins, then the one that runs has its time to end, last the journal is told
+        # first start no further command, then let the running one end, then record it in the journal
         changing = self._change_runner is not None and self._change_runner.stop()
         end_writes(PATIENCE)
         if self._change_runner is not None:
             if changing:
-                self._change_runner.settle(PATIENCE)  # the journal is told how far it came
+                self._change_runner.settle(PATIENCE)  # the journal records how far it got
             self._change_runner.end()
 
     def _news_from_thread(self, snapshot: Snapshot, change: Change) -> None:
-        """Called by the feed in its thread: what takes long is worked out there."""
-        # what was found last: where looking fails, the snapshot is shown with that
+        """Called by the feed in its thread: expensive work is done there."""
+        # the last findings: if looking fails, the snapshot is shown with these
         needs = SplitNeeds(self.needs, self.snoozed, self._wakes_at)
         with self.barrier.elsewhere():
             if self._look_out == "once":
@@ -306,15 +306,15 @@ class HelixApp(Traveller, barrier.GuardedApp):
                 self.monitor.see(snapshot)
             needs = self._needs_of(snapshot)
         with self.barrier.elsewhere():
-            # guarded apart: a screen that cannot prepare itself keeps nobody from the needs, nor from the news
+            # guarded separately: a screen that fails to prepare must not hold back needs or updates
             if self.prepare is not None:
                 self.prepare(snapshot)
         self._leave_news(snapshot, change, needs)
 
     def _leave_news(self, snapshot: Snapshot, change: Change, needs: SplitNeeds) -> None:
-        """Put news where the app finds it, and post a message if none is on its way.
+        """Store an update for the app, and post a message if none is pending.
 
-        News that still waits is merged with newer: while the terminal takes nothing (ctrl+s, a connection
+        A waiting update is merged with a newer one: while the terminal takes no output (ctrl+s, a connection
         that hangs) one snapshot is kept, not every one since.
         """
         with self._lock:
@@ -335,7 +335,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         return self.monitor.needs(snapshot, self.now())
 
     def refresh_needs(self) -> None:
-        """Something that waits on a person was dealt with beside the queue, or put off: look again, in a thread."""
+        """A need was dealt with outside the queue, or snoozed: look again, in a thread."""
 
         def work() -> None:
             snapshot = self._feed.snapshot
@@ -353,12 +353,12 @@ class HelixApp(Traveller, barrier.GuardedApp):
         return self.monitor
 
     def _begin_watch(self) -> None:
-        """Look out, once the queue is on screen."""
+        """Start the monitor, once the queue is on screen."""
         if self._look_out == "live" and self.monitor is None:
             self._open_watch(self.snapshot, read_only=self.read_only).start(self.snapshot)
 
     def _concerns_from_thread(self, concerns: Concerns) -> None:
-        """Called by the monitor in its thread: what waits on a person is another list now."""
+        """Called by the monitor in its thread: the needs have changed."""
         snapshot = self._feed.snapshot
         needs = self._needs_of(snapshot)
         self._leave_news(snapshot, Change(), needs)
@@ -369,7 +369,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
             self.call_later(self.say, clean_line(concerns.trouble, 300), "warning")
 
     def acknowledge(self, bead_ids: Iterable[str]) -> None:
-        """The drift of these beads has been seen; what that leaves is told when it is written down."""
+        """Mark the drift of these beads as seen; the needs are updated once that is stored."""
         if self.monitor is not None:
             self.monitor.acknowledge(bead_ids)
 
@@ -377,17 +377,17 @@ class HelixApp(Traveller, barrier.GuardedApp):
         """Take the newest snapshot, with everything that changed since the last one taken."""
         with self._lock:
             news, self._pending = self._pending, None
-        # the news was taken by an earlier message, or the console leaves
+        # an earlier message took the update, or the console is quitting
         if news is None or not self.screen_stack:
             return
         notices_before = self.snapshot.notices
         self.snapshot, change, needs = news
-        # the first snapshot that was read, not the one that the app was made with
+        # the first snapshot that was read, not the one that the app was created with
         begins = not self._begun and self.snapshot.condition != "loading"
         self._begun = self._begun or begins
         self.needs, self.snoozed, self._wakes_at = needs.active, needs.snoozed, needs.wakes_at
         looked = self.has_looked
-        if looked and self._look_out == "live":  # what is there at the first look is no news
+        if looked and self._look_out == "live":  # whatever exists at the first look is not new
             self.notifier.see(self.snapshot, self.needs)
         for notice in self.snapshot.notices:
             if notice.kind == "watch" and notice not in notices_before:
@@ -404,7 +404,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
                 change.runs,
                 change.everything,
             )
-        # what is seen around a sheet follows too; a screen that is covered catches up when it is gone to
+        # the screen around a sheet is updated too; a covered screen catches up when it comes into view
         for shown in self.screen_stack if screen.is_modal else (screen,):
             if isinstance(shown, HelixScreen):
                 with self.barrier.guard(shown):
@@ -414,12 +414,12 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self._open_home(looked)
         if begins:
             self.set_timer(AFTER_PAINT, self._feed.painted)
-        # a whole queue has just been read: what it replaced is garbage, what it is made of stands for long
+        # a whole queue has just been read: the replaced one is garbage, the new one will live long
         if (begins or change.everything) and not self.is_headless:
             self.set_timer(AFTER_PAINT, settle_memory)
 
     def _open_home(self, looked: bool) -> None:
-        """Begin on what waits for its user, where nothing runs; not once a key was pressed, or all was looked at."""
+        """Open on Needs me if nothing runs; not after a key was pressed, or once everything was read."""
         if not self._home or self.snapshot.condition == "loading":
             return
         if self.opens_home(self.snapshot, self.needs) and len(self.screen_stack) == 1:
@@ -429,14 +429,14 @@ class HelixApp(Traveller, barrier.GuardedApp):
             self._home = False
 
     def _loop_closed(self, closed: Closed) -> None:
-        """Outcomes have settled what attempts were given."""
+        """Outcomes of ended attempts have been settled in the memory."""
         self.memory_health = closed.health
         self._show_time()
         if closed.said:
             self.say(f"memories: {closed.said}")
 
     def on_key(self, event: events.Key) -> None:
-        """Somebody is at the keys. What was typed ahead of a line belongs to it, not to a binding."""
+        """A key was pressed. Keys typed ahead for a prompt belong to it, not to bindings."""
         self._keys += 1
         self._home = False
         prompt = next(iter(self.screen.query_children("Prompt")), None) if self.screen_stack else None
@@ -445,7 +445,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
             event.prevent_default()
 
     def _show_time(self) -> None:
-        """Let the screen in view show ages anew; on the way out there is none."""
+        """Let the screen in view refresh its ages; while quitting there is none."""
         screen = self.screen_stack[-1] if self.screen_stack else None
         if isinstance(screen, HelixScreen) and not screen.failed:
             with self.barrier.guard(screen):
@@ -465,7 +465,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
             self._import_ahead()
 
     def _import_ahead(self) -> None:
-        """Import what other screens need, in a thread: a key that first leads there waits 10 to 120 ms less."""
+        """Import what other screens need, in a thread: the first visit is 10 to 120 ms faster."""
         names = to_import_ahead(travelled=self.travelled)
         if not names or (self._importer is not None and self._importer.is_alive()):
             return
@@ -475,7 +475,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
                 for name in names:
                     import_module(name)
 
-        # nothing waits for its end, leaving least of all
+        # nothing waits for it, not even quitting
         self._importer = threading.Thread(target=work, name="import-ahead", daemon=True)
         self._importer.start()
 
@@ -483,7 +483,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
 
     @property
     def change_runner(self) -> ChangeRunner:
-        """What changes the queue; made when it is first asked for."""
+        """The change runner; created on first use."""
         if self._change_runner is None:
             from helix_tui.screens.editing.change_runner import open_change_runner
 
@@ -491,7 +491,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
         return self._change_runner
 
     def _settle_journal(self) -> None:
-        """Settle what a program that died left in the journal, where there is one."""
+        """Settle the journal entries of a process that died, if there is a journal."""
 
         def settled_now(settled: tuple[JournalEntry, ...]) -> None:
             for entry in settled:
@@ -513,7 +513,7 @@ class HelixApp(Traveller, barrier.GuardedApp):
                     screen.show_pending(change_runner.pending, work)
 
     def changed(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
-        """A change was made: marks of it go, and the cursor goes to what is new once it is read."""
+        """A change was made: remove its marks, and move the cursor to a new bead once it is read."""
         for screen in self.screen_stack:
             if isinstance(screen, HelixScreen):
                 with self.barrier.guard(screen):
@@ -526,8 +526,8 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self.barrier.caught(error)
 
     def end_by_defect(self, line: str) -> None:
-        """Leave, the terminal restored, with one line on it and exit code 70."""
-        # of several defects on the way out the first one is told
+        """Quit with the terminal restored, one line on it, and exit code 70."""
+        # of several errors while quitting, the first is reported
         if self._return_code != DEFECT:
             self._return_code = DEFECT
             self._exit_renderables = [Segments([Segment(f"helix-tui: {line}\n")])]
@@ -546,12 +546,12 @@ class HelixApp(Traveller, barrier.GuardedApp):
 
     @property
     def status_summary(self) -> StatusSummary | None:
-        """Where the work stands and what should come next; None before anybody looked."""
+        """The state of the work and the next action; None before the first look."""
         return self.monitor.concerns.status_summary if self.monitor is not None else None
 
     @property
     def notifier(self) -> Notifier:
-        """What tells somebody who looks elsewhere; made once there is something to compare."""
+        """The notifier; created once there is something to compare."""
         if self._notifier is None:
             from helix_tui.screens.background import Notifier
 
@@ -559,34 +559,34 @@ class HelixApp(Traveller, barrier.GuardedApp):
         return self._notifier
 
     def write_terminal(self, text: str) -> None:
-        """Write a sequence to the terminal itself, beside what is drawn."""
+        """Write a sequence directly to the terminal."""
         if self._driver is not None and not self.is_headless:
             self._driver.write(text)
 
     @property
     def has_looked(self) -> bool:
-        """Whether everything that waits on a person was looked for at least once, or nobody looks."""
+        """Whether the monitor has looked for all needs at least once, or does not run."""
         if self._look_out == "no":
             return True
         return self.status_summary is not None and bool(self.status_summary.verdict.next_action)
 
     @property
     def loop_controls(self) -> LoopControls:
-        """What can be done to the loop; made when it is first asked for."""
+        """The loop controls; created on first use."""
         if self._loop_controls is None:
             from helix_tui.screens.loop.controls import LoopControls
 
             self._loop_controls = LoopControls(self, own=self._own, ddx=self.ddx_named, read_only=self.read_only)
         return self._loop_controls
 
-    # --- looks and words ----------------------------------------------------------------------------------
+    # --- theme and notices-------------------------------------------------------------------------------
 
     def action_use_theme(self, name: str) -> None:
-        """Other colours, at once."""
+        """Change the theme, at once."""
         self.theme = name
 
     def action_screenshot(self, filename: str | None = None, path: str | None = None) -> None:
-        """The screen as a picture, in a file."""
+        """Save the screen as a picture."""
         from helix_tui.screens.picture import keep_picture, picture_of
 
         name = filename or f"helix-tui-{self.current_mode}"
@@ -602,9 +602,9 @@ class HelixApp(Traveller, barrier.GuardedApp):
         self.run_worker(work, group="screenshot", thread=True, exclusive=True)
 
     def copy(self, text: str, what: str) -> None:
-        """To the clipboard, through the terminal (OSC 52), and through tmux where we are in one."""
+        """Copy to the clipboard, through the terminal (OSC 52), and through tmux if inside it."""
         self.copy_to_clipboard(text)
-        # tmux drops OSC 52 unless it is told otherwise, so there its own buffer gets the text too
+        # tmux drops OSC 52 unless configured otherwise, so its own buffer gets the text too
         if "TMUX" not in os.environ:
             self.say(f"copied {what}, through the terminal")
             return

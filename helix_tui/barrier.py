@@ -1,11 +1,11 @@
-"""The error barrier: what stands between an exception that nobody expected and the end of the console.
+"""The error barrier, which keeps an unexpected exception from ending the console.
 
 Textual 8.2.8 ends the app on any exception, and ends the message loop of the widget that raised it: that
 widget never handles anything again. Two methods of `MessagePump` are replaced for that, once, in `install`,
 because no hook exists there and Textual's own widgets (Input, OptionList, the command palette) need it too:
 
-* ``_dispatch_message``, which every message passes: what is raised in there does not end the loop;
-* ``_flush_next_callbacks``, which drops all callbacks behind one that raises.
+* ``_dispatch_message``, which every message passes: an exception in it does not end the loop;
+* ``_flush_next_callbacks``, which drops all callbacks after one that raises.
 
 Everything else (timers, workers, layout, rendering, idle handlers) comes to ``App._handle_exception``, which
 `helix_tui.app.HelixApp` overrides. Which part of the console raised it is read from the trace: the innermost
@@ -44,83 +44,83 @@ from helix_tui.screens.base import TRY_AGAIN, HelixScreen, is_stale
 from helix_tui.widgets.chrome.empty_state import DrawGuard
 
 LIMIT = 3
-"""Failures of one part within `WINDOW_S` after which it is replaced until somebody tries again."""
+"""How many failures of one part within `WINDOW_S` replace it until the user tries again."""
 WINDOW_S = 60.0
 QUIET_S = 10.0
-"""Seconds in which the same failure is told once; the log counts the others."""
+"""Seconds in which the same failure is reported once; the log counts the others."""
 
 RECENT: deque[str] = deque(maxlen=50)
-"""Traces of what was logged last in this process; as text, since an exception keeps all that its frames hold.
-The test suite looks here: a test that planted nothing fails."""
+"""The latest logged traces of this process; as text, because an exception keeps alive all that its frames hold.
+The test suite checks it: any trace fails a test, unless the test planted it."""
 
-# Textual's own, taken before `install` puts ours in its place
+# Textual's own, saved before `install` replaces it
 _dispatch = MessagePump._dispatch_message
 
 
 class _Source(Struct, frozen=True):
-    """Where an exception came from, as far as its trace tells."""
+    """Where an exception came from, as far as its trace shows."""
 
     screen: Screen[Any] | None
     drawn: Widget | None
-    """The widget that could not be drawn, if it was that."""
+    """The widget that could not be drawn, if any."""
     broken: bool
-    """The screen could not be composed or laid out: it shows nothing."""
+    """Whether the screen could not be composed or laid out, so that it shows nothing."""
     place: str
-    """File and line of the innermost frame, to tell the same failure from another one."""
+    """File and line of the innermost frame, to recognise the same failure."""
 
 
 class GuardedApp(App[int]):
-    """What the barrier asks of the app that it guards."""
+    """What the barrier needs from the app that it guards."""
 
     keymap: dict[str, str]
-    """The keys that the user bound anew, by the id of what they do."""
+    """The user's keymap: key id -> keys."""
 
     def say(self, text: str, severity: Any = "information") -> None:
-        """A word to the user."""
+        """Show a notice."""
         raise NotImplementedError
 
     def end_by_defect(self, line: str) -> None:
-        """Leave with one line on the restored terminal."""
+        """Quit with one line on the restored terminal."""
         raise NotImplementedError
 
 
 class Barrier:
-    """Catches what an app's parts raise; closes, replaces and tells."""
+    """Catches exceptions of an app's parts; closes or replaces the part and reports it."""
 
     def __init__(self, app: GuardedApp) -> None:
         self._app = app
         self._failures: WeakKeyDictionary[Screen[Any], deque[float]] = WeakKeyDictionary()
         self._guards: WeakKeyDictionary[Widget, DrawGuard] = WeakKeyDictionary()
         self._logged_lately: Recent[str, tuple[float, int]] = Recent(200)
-        """When each failure was last logged, by its place; one put out is logged in full again."""
+        """When each failure was last logged, by its place; after `forget` it is logged in full again."""
         self._without_notice = 0
         """How often even the notice of a failed screen could not be laid out."""
         self.count = 0
         """How many exceptions were caught."""
 
     def caught(self, error: Exception, pump: MessagePump | None = None, message: Message | None = None) -> None:
-        """Deal with an exception. Runs in the app's thread; raises nothing.
+        """Handle an exception. Runs in the app's thread; raises nothing.
 
         Args:
             error: what was raised.
-            pump: who handled a message, if that is known.
+            pump: the handler of the message, if known.
             message: the message.
         """
-        # the trace of what Textual wraps round it has frames of Textual alone
+        # the trace of Textual's wrapper has frames of Textual only
         error = _bare(error)
         if isinstance(error, MountError | NoMatches) and self._app._exit:
-            return  # the console leaves, between a key and what the key mounts or looks for: nothing is lost
+            return  # the console is quitting, between a key and its effect: nothing is lost
         source = _source_of(error, pump)
         what = _task(message, source)
         quiet = self._log(error, source, what)
-        # no screen is there to show a notice on: one line on the terminal says it
+        # there is no screen for a notice: print one line on the terminal
         if not self._can_draw():
             if not self._app._exit:
                 self._end(error)
             return
         try:
             replaced = self._contain(source)
-            # not even the notice of a failed screen can be laid out: nobody would see anything
+            # not even the notice of a failed screen can be laid out: nothing would be visible
             if self._without_notice >= LIMIT:
                 self._end(error)
             if not quiet:
@@ -130,7 +130,7 @@ class Barrier:
 
     @contextmanager
     def guard(self, screen: Screen[Any]) -> Iterator[None]:
-        """Run something of one screen on behalf of the app, so that the other screens get their turn."""
+        """Run one screen's code on behalf of the app, so that a failure does not affect the other screens."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - caught() logs it
@@ -138,17 +138,17 @@ class Barrier:
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:
-        """Run something in a thread of ours that must not end by it."""
+        """Run code in one of our threads, which must survive a failure."""
         try:
             yield
         except Exception as error:  # noqa: BLE001 - caught() logs it
             self.report(error)
 
     def report(self, error: Exception) -> None:
-        """Deal with an exception of another thread; while the app does not run, the log alone has it."""
+        """Handle an exception of another thread; while the app is not running it is only logged."""
         loop = self._app._loop
         try:
-            # a loop that has been closed raises RuntimeError by itself
+            # a closed loop raises RuntimeError itself
             if loop is None:
                 raise RuntimeError("the app is not running yet")
             loop.call_soon_threadsafe(self._caught_here, error)
@@ -174,7 +174,7 @@ class Barrier:
                     self._remake(screen) if screen.composed_nothing else screen.hide_failure()
 
     def watch_threads(self) -> None:
-        """Hear of threads that end by an exception, and of tasks that nobody waits for."""
+        """Watch for threads that end with an exception, and for failed tasks that are not awaited."""
 
         def of_thread(args: threading.ExceptHookArgs) -> None:
             if isinstance(args.exc_value, Exception):
@@ -189,41 +189,41 @@ class Barrier:
         asyncio.get_running_loop().set_exception_handler(of_loop)
 
     def leave_threads(self) -> None:
-        """Take `watch_threads` back."""
+        """Undo `watch_threads`."""
         threading.excepthook = self._hook
 
-    # for a console that leaves before `watch_threads` has been called
+    # for a console that quits before `watch_threads` has been called
     _hook = staticmethod(threading.excepthook)
 
-    # --- what is done about it ----------------------------------------------------------------------------
+    # --- reactions ---------------------------------------------------------------------------------------
 
     def _contain(self, source: _Source) -> str:
         """Close or replace what failed; says so in a few words.
 
-        What asks for a new layout is done later: Textual forgets whatever is asked for while one fails.
+        Requests for a new layout are made later: Textual drops those made while a layout fails.
         """
         screen = source.screen
         if source.drawn is not None and not isinstance(source.drawn, Screen):
             self._guard_drawing(source.drawn)
-        # its notice is up already: what is left beside it cannot be laid out
+        # its notice is shown already: what is left beside it cannot be laid out
         if isinstance(screen, HelixScreen) and screen.failed and source.broken:
             self._without_notice += 1
             self._app.call_later(screen.hide_all_but_failure)
             return ""
-        # a screen of Textual's own can be closed where it lies on another, but has no notice to show
+        # one of Textual's own screens can be closed if it covers another, but has no failure notice
         if screen is None or not isinstance(screen, HelixScreen) or screen.failed:
             if screen is not None and screen in self._app.screen_stack[1:]:
                 screen.dismiss()
                 return "; closed"
             return ""
-        # the screen below still works, and whoever opened this one can open it again
+        # the screen below still works, and the user can open this one again
         if screen.is_modal or (source.broken and screen in self._app.screen_stack[1:]):
             screen.dismiss()
             return "; closed"
         if source.drawn is not None and not isinstance(source.drawn, Screen):
             self._app.call_later(screen.refresh)
             return ""
-        # a handler that failed once leaves a screen that still works: only one that fails again and again is replaced
+        # after one failed handler the screen still works: replace it only if it fails repeatedly
         times = self._failures.setdefault(screen, deque(maxlen=LIMIT))
         times.append(time.monotonic())
         often = len(times) == LIMIT and times[-1] - times[0] <= WINDOW_S
@@ -237,16 +237,16 @@ class Barrier:
         if guard is None:
             key = shown(BY_ID[TRY_AGAIN], self._app.keymap)
             guard = self._guards[widget] = DrawGuard(widget, LIMIT, self._drawing_failed, key)
-            # on this widget alone: others of its class are still drawn as they are
+            # on this widget only: others of its class are drawn as before
             widget.render_lines = guard  # type: ignore[method-assign]
         guard.failures += 1
 
     def _drawing_failed(self, widget: Widget, error: Exception) -> None:
-        """A guarded widget failed once more; its guard has drawn something in its place."""
+        """A guarded widget failed again; its guard has drawn a message in its place."""
         self._log(error, _source_of(error, widget), f"could not draw {_title(widget)}")
 
     def _remake(self, screen: HelixScreen) -> None:
-        """A screen that never had widgets: another one in its place."""
+        """Replace a screen whose widgets were never mounted."""
         app = self._app
         if app.screen is screen and len(app.screen_stack) == 1:
             screen._push_result_callback(app, None)  # popped with the screen; a mode's first one has none
@@ -257,13 +257,13 @@ class Barrier:
         return self._app._running and bool(self._app._screen_stacks.get(self._app._current_mode))
 
     def _end(self, error: Exception) -> None:
-        """Nothing can be drawn any more: the terminal is given back, with one line on it."""
+        """Nothing can be drawn any more: restore the terminal and print one line."""
         self._app.end_by_defect(f"the console cannot draw: {_name(error)}; trace in {logs.shown_file()}")
 
     def _log(self, error: Exception, source: _Source, what: str) -> bool:
-        """Log it; the same failure in full once in a while. True where it was told a moment ago."""
+        """Log it; the same failure in full only from time to time. True if it was reported a moment ago."""
         self.count += 1
-        # an interval that fails fails each time: the same trace would fill the log and cover the screen with notices
+        # a failing timer fails each time: the same trace would fill the log and cover the screen with notices
         key = f"{type(error).__name__} {source.place} {type(source.screen).__name__}"
         now = time.monotonic()
         since, left_out = self._logged_lately.get(key, (-QUIET_S, 0))
@@ -284,7 +284,7 @@ class Barrier:
 
 
 def _bare(error: Exception) -> Exception:
-    """The exception itself, out of what Textual wraps round it."""
+    """The original exception, unwrapped from Textual's."""
     if isinstance(error, WorkerFailed) and isinstance(error.error, Exception):
         return error.error
     if isinstance(error, CallbackError) and isinstance(error.__context__, Exception):
@@ -293,14 +293,14 @@ def _bare(error: Exception) -> Exception:
 
 
 _OWNER = {"_dispatch_action": "namespace", "_get_renders": "widget"}
-"""Local variable that holds the widget a frame of Textual works for; elsewhere it is ``self``."""
+"""The local variable that holds the widget in a frame of Textual; elsewhere it is ``self``."""
 
 
 def _source_of(error: Exception, pump: MessagePump | None) -> _Source:
     part: Widget | None = pump if isinstance(pump, Widget) else None
     drawn: Widget | None = None
     broken, place = False, ""
-    # the outermost frame comes first: what is found last is the innermost
+    # the outermost frame comes first, so the last match is the innermost
     for frame, line in walk_tb(error.__traceback__):
         name = frame.f_code.co_name
         place = f"{frame.f_code.co_filename}:{line}"
@@ -321,7 +321,7 @@ def _screen_of(widget: Widget | None) -> Screen[Any] | None:
 
 
 def _task(message: Message | None, source: _Source) -> str:
-    """What could not be done, in the words of whoever sits there."""
+    """What could not be done, in the user's words."""
     where = f" on {_title(source.screen)}" if source.screen is not None else ""
     if source.drawn is not None:
         return f"could not draw {_title(source.drawn)}{where}"
@@ -354,11 +354,11 @@ def _name(error: Exception) -> str:
     return clean_line(scrubbed(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__), 80)
 
 
-# --- standing there ---------------------------------------------------------------------------------------
+# --- installation ----------------------------------------------------------------------------------------
 
 
 def _barrier() -> Barrier | None:
-    """The barrier of the app that runs here."""
+    """The barrier of the running app."""
     app = active_app.get(None)
     found = getattr(app, "barrier", None)
     return found if isinstance(found, Barrier) else None
@@ -366,7 +366,7 @@ def _barrier() -> Barrier | None:
 
 async def dispatch_message(pump: MessagePump, message: Message) -> None:
     """Dispatch a message, unless it is input for a screen that is no longer in view; survive its handlers."""
-    # before the barrier is asked for: also without one, input for a screen that is gone must do nothing
+    # before looking for a barrier: even without one, input for a closed screen must do nothing
     if is_stale(pump, message):
         return
     barrier = _barrier()
@@ -381,25 +381,25 @@ async def dispatch_message(pump: MessagePump, message: Message) -> None:
 
 
 class WaitCancelled(Exception):
-    """What a handler waited for was cancelled; the handler itself was not."""
+    """What a handler awaited was cancelled; the handler itself was not."""
 
 
 @contextmanager
 def _not_cancelled() -> Iterator[None]:
-    """Let a cancelled wait be an exception like others: as it is, it would end the loop of whoever waited."""
+    """Turn a cancelled await into an ordinary exception: otherwise it would end the waiting message loop."""
     try:
         yield
     except asyncio.CancelledError as error:
         task = asyncio.current_task()
-        # the task itself is told to end: that is no failure of what it waited for
+        # the task itself is being cancelled: what it awaited has not failed
         if task is None or task.cancelling():
             raise
         raise WaitCancelled(str(error) or "what it waited for was cancelled") from error
 
 
 async def flush_next_callbacks(pump: MessagePump) -> None:
-    """Call what waits for the end of a message, all of it."""
-    # a copy, since a callback may ask for another one: that waits for the end of the next message
+    """Call all callbacks that wait for the end of a message."""
+    # a copy, because a callback may add another one, which waits for the end of the next message
     callbacks = pump._next_callbacks.copy()
     pump._next_callbacks.clear()
     for callback in callbacks:
@@ -411,6 +411,6 @@ async def flush_next_callbacks(pump: MessagePump) -> None:
 
 
 def install() -> None:
-    """Stand there from now on."""
+    """Install the barrier."""
     MessagePump._dispatch_message = dispatch_message  # type: ignore[method-assign, assignment]
     MessagePump._flush_next_callbacks = flush_next_callbacks  # type: ignore[method-assign, assignment]

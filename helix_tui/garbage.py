@@ -1,4 +1,4 @@
-"""When the console collects garbage: in seconds in which nobody presses a key, as far as that can wait.
+"""When the console collects garbage: in seconds without a key press, as far as that can wait.
 
 The reasons and what was measured: docs/decisions/0022.
 """
@@ -12,30 +12,30 @@ from time import thread_time
 from helix_tui.core.ground.threads import give_back
 
 YOUNG_MOST = 400_000
-"""Objects made since the last collection from which one may come in the middle of a key."""
+"""How many new objects allow a collection while a key is handled."""
 
 DEEP_EVERY = 20
-"""Seconds after which all garbage is collected, not only the young, in the next that brings no key: what
-outlived a young collection would else stay (6 MB for each 1,000 changes on disk)."""
+"""Seconds after which all generations are collected, in the next second without a key: objects that
+survive a young collection would else stay (6 MB for each 1,000 changes on disk)."""
 
 DEEP_AT_LEAST = 40
-"""Seconds after which it is collected even where every one of them brought a key."""
+"""Seconds after which garbage is collected even if every second brought a key."""
 
 YOUNG_BUSY = 20_000
-"""Objects made since the last collection from which the young are collected in a second with keys too (2 ms):
-what waits as garbage makes room that the process does not give back."""
+"""How many new objects cause a young collection even in a second with keys (2 ms):
+uncollected garbage grows the process, which does not shrink again."""
 
 SETTLE_EVERY = 600
-"""Seconds after which all is collected, what was frozen as well, in the next that brings no key: else a
-widget that was frozen and went would stay for good."""
+"""Seconds after which everything is collected, frozen objects included, in the next second without a key: else a
+frozen widget that was removed would stay for good."""
 
 FREEZE_FROM_S = 0.015
-"""Seconds of the processor that collecting all may take. What then still stands is not looked through again:
+"""CPU seconds that a full collection may take. What survives then is frozen and not examined again:
 at 10,000 beads, all screens visited, that took 26 to 44 ms each time, and afterwards none."""
 
 
 def set_thresholds() -> None:
-    """Let the collector come in the middle of a key only after very much was made."""
+    """Allow a collection while a key is handled only after very many new objects."""
     # with Python's own thresholds one key in a hundred met a collection
     gc.set_threshold(YOUNG_MOST, 50, 100)
 
@@ -48,11 +48,11 @@ class GarbageCollection:
         self._modules = len(sys.modules)
 
     def tick(self, busy: bool, *, freeze: bool) -> None:
-        """Let garbage go: all that is not frozen after code was imported, for a screen's first showing leaves much.
+        """Collect garbage: everything not frozen after code was imported, because a screen's first display leaves much.
 
         Args:
             busy: a key was pressed in this second.
-            freeze: whether what stands may be kept from being looked through again.
+            freeze: whether surviving objects may be frozen, so that they are not examined again.
         """
         imported, self._modules = len(sys.modules) != self._modules, len(sys.modules)
         self._since_deep += 1
@@ -62,8 +62,8 @@ class GarbageCollection:
             settle_memory(freeze=freeze)
             give_back()
         elif imported:
-            # a screen was shown for the first time, which leaves up to 8 MB of garbage. What is frozen stays so: to
-            # look through that too took 130 ms beside 20,000 attempts, in which a key waits
+            # a screen was shown for the first time, which leaves up to 8 MB of garbage. Frozen objects stay frozen:
+            # examining them too took 130 ms with 20,000 attempts, while a key waits
             self._since_deep = 0
             gc.collect()
             if freeze:
@@ -78,13 +78,13 @@ class GarbageCollection:
 
 
 def settle_memory(*, freeze: bool = True) -> None:
-    """Keep the collector off the way of keys: what stands now is not looked through again.
+    """Keep the collector out of the way of keys: objects that exist now are not examined again.
 
     A collection over 10,000 beads costs 30 ms in the middle of a key press (docs/decisions/0022); the
-    rest is collected in seconds in which nobody presses one. For a process with one app that somebody looks
+    rest is collected in seconds without one. For a process with one app that is on a
     at: what is frozen for an app without a screen would outlive it.
     """
-    # what was frozen and has gone since must be collected before more is frozen, else it stays for good
+    # frozen objects that are garbage now must be collected before more is frozen, else they stay for good
     gc.unfreeze()
     gc.collect()
     if freeze:
@@ -95,6 +95,6 @@ def collect_all(*, freeze: bool, limit_s: float = FREEZE_FROM_S) -> None:
     """Collect the garbage of all ages; with ``freeze`` keep the next time short, as `settle_memory` does."""
     begun = thread_time()
     gc.collect()
-    # processor time: a busy machine alone is no reason to freeze
+    # CPU time: a busy machine alone is no reason to freeze
     if freeze and thread_time() - begun > limit_s:
         settle_memory()

@@ -1,6 +1,6 @@
 """The one registry of keys: bindings, footer, help and command palette are all read from here.
 
-A key means one thing everywhere. A row stands here from the day its key does something.
+A key means one thing everywhere. Only keys that do something are listed.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ class Key(Struct, frozen=True):
     """One thing that a key does."""
 
     id: str
-    """What a keymap in the settings names it by."""
+    """Its name in the settings' keymap."""
     keys: str
     """Keys in Textual's spelling, by comma; the first is the one that is shown."""
     action: str
     label: str
     """One or two words, for the footer."""
     scope: str
-    """Where it holds: ``app``, ``screen`` (any of ours), ``list``, ``beads`` (any with a bead under the
-    cursor), ``sheet`` (what lies on a screen while something is being changed), or the name of a screen."""
+    """Where it applies: ``app``, ``screen`` (any of helix-tui's), ``list``, ``beads`` (any with a bead under the
+    cursor), ``sheet`` (open while something is being changed), or the name of a screen."""
     help: str
     """One sentence, for the help screen and the palette."""
 
@@ -264,11 +264,11 @@ _SHOWN = {
     "pageup": "pgup",
     "underscore": "_",
 }
-"""Keys that Textual calls otherwise than Unicode does, and those that people write otherwise."""
+"""Keys whose Textual name differs from the Unicode name or from what people write."""
 
 
 def bindings(scope: str) -> list[Binding]:
-    """What a node of this scope binds, as Textual wants it."""
+    """The Textual bindings of a scope."""
     return [
         Binding(key.keys, key.action, key.label, show=False, id=key.id, tooltip=key.help)
         for key in KEYS
@@ -281,37 +281,37 @@ def as_typed(name: str) -> str:
     """A key's name as people write it: ``trade_mark_sign`` is the character, ``f12`` and ``ctrl+z`` stay."""
     if name in _SHOWN:
         return _SHOWN[name]
-    # what a terminal sends may not be printed: it would reach the screen as it is
-    if not name.isprintable():  # half a character, a control sequence that nobody knows
+    # characters from the terminal must not be shown raw
+    if not name.isprintable():  # half a character, or an unknown control sequence
         return "this character"
-    # of a key with modifiers only the last part is a name of Unicode
+    # of a key with modifiers only the last part is a Unicode name
     before, plus, last = name.rpartition("+")
     if plus:
         return f"{before}+{as_typed(last)}"
-    # Textual makes a name from the Unicode one; the way back has to be tried, with a limit on how many ways
+    # Textual derives its name from the Unicode one; the reverse has to be tried, with a limit on the attempts
     words = name.upper().split("_")
     for joints in product(" -", repeat=min(len(words) - 1, 8)):  # Textual writes both as _
         with suppress(KeyError):
             found = lookup("".join(map("".join, zip_longest(words, joints, fillvalue=""))))
-            # the name of a blank says more than the blank
+            # the name of a blank is clearer than the blank
             if len(name) > 1 and found.isprintable() and not found.isspace():
                 return found
     return name
 
 
 def shown(key: Key, keymap: Mapping[str, str] | None = None) -> str:
-    """The key as people write it, after what the settings say."""
+    """The key as people write it, with the settings applied."""
     first = names((keymap or {}).get(key.id, key.keys))[0]
     return as_typed(first)
 
 
 def shown_all(key: Key, keymap: Mapping[str, str] | None = None) -> str:
-    """All the keys that do it."""
+    """All keys bound to it."""
     return " ".join(as_typed(name) for name in names((keymap or {}).get(key.id, key.keys)))
 
 
 def id_of(name: str, scope: str, keymap: Mapping[str, str] | None = None) -> str:
-    """What a pressed key is called in the registry, where it holds in a scope; empty where it does not."""
+    """The id of a pressed key in a scope; empty if it is not bound there."""
     for key in KEYS:
         if scope in key.scope.split(",") and name in names((keymap or {}).get(key.id, key.keys)):
             return key.id
@@ -319,7 +319,7 @@ def id_of(name: str, scope: str, keymap: Mapping[str, str] | None = None) -> str
 
 
 def keys_of(scopes: Collection[str]) -> list[Key]:
-    """Every key that holds in one of these scopes."""
+    """Every key that applies in one of these scopes."""
     return [key for key in KEYS if not set(scopes).isdisjoint(key.scope.split(","))]
 
 
@@ -361,7 +361,7 @@ _HABITS: Mapping[str, tuple[str, ...]] = {
     "semicolon": ("go.to",),
     "comma": ("list.columns",),
 }
-"""What a key does in other programs, and which of our keys do that: lazygit, k9s, vim, gh-dash, editors."""
+"""Keys with a meaning in other programs (lazygit, k9s, vim, gh-dash, editors) -> our keys that do the same."""
 
 _PLACES = {
     "app": "the console, after esc",
@@ -378,7 +378,7 @@ _PLACES = {
 
 
 def instead_of(name: str, keymap: Mapping[str, str] | None = None) -> str:
-    """What to say of a pressed key that does nothing here: where it does something, and what does it here."""
+    """The message for a key that does nothing here: where it works, and which key works here."""
     pressed = as_typed(name)
     elsewhere = []
     for key in KEYS:
@@ -395,7 +395,7 @@ def instead_of(name: str, keymap: Mapping[str, str] | None = None) -> str:
 
 
 def taken_by(name: str, keymap: Mapping[str, str] | None = None) -> str:
-    """What a pressed key does anywhere, in a word; empty where it is free."""
+    """What a key does in any scope, in a word; empty if it is free."""
     for key in KEYS:
         if name in names((keymap or {}).get(key.id, key.keys)):
             return key.label
@@ -403,9 +403,9 @@ def taken_by(name: str, keymap: Mapping[str, str] | None = None) -> str:
 
 
 def checked_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-    """The part of a user's keymap that can hold, and one sentence for each part that cannot."""
+    """The valid part of a user's keymap, and one message for each invalid part."""
     refused: dict[str, str] = {}
-    # a row that is refused keeps its own keys, so that another row cannot have them
+    # a refused row keeps its default keys, so that no other row can use them
     while True:
         held, more = _checked_rows({key_id: keys for key_id, keys in wanted.items() if key_id not in refused})
         if not more:
@@ -414,13 +414,13 @@ def checked_keymap(wanted: Mapping[str, str]) -> tuple[dict[str, str], list[str]
 
 
 def _checked_rows(wanted: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
-    """The rows of a keymap that can hold beside the default keys of all others, and why each other row cannot."""
+    """The rows of a keymap that do not clash with the default keys of the others, and why each other row is refused."""
     held: dict[str, str] = {}
     problems: dict[str, str] = {}
-    # keys of rows that the user binds anew are free for other rows
+    # keys of rows that the user rebinds are free for other rows
     taken = {name: key.id for key in KEYS if key.id not in wanted for name in names(key.keys)}
     for key_id, keys in wanted.items():
-        # across all scopes: one key means one thing everywhere, in a keymap of one's own too
+        # across all scopes: a key means one thing everywhere, in a user's keymap too
         clash = next((name for name in names(keys) if taken.get(name, key_id) != key_id), None)
         if key_id not in BY_ID:
             problems[key_id] = f"no key is called {key_id!r}"
@@ -435,5 +435,5 @@ def _checked_rows(wanted: Mapping[str, str]) -> tuple[dict[str, str], dict[str, 
 
 
 def names(keys: str) -> Sequence[str]:
-    """The single keys of a list by comma."""
+    """The keys of a comma-separated list."""
     return [name.strip() for name in keys.split(",") if name.strip()]

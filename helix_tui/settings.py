@@ -1,28 +1,28 @@
-"""What the user has set in ``~/.config/helix-tui/settings.toml``, and what the console keeps: saved views, the layout.
+"""The user's settings in ``~/.config/helix-tui/settings.toml``, and what the console saves: views and layout.
 
     theme = "helix-paper"
     model_dir = "~/models/all-MiniLM-L6-v2"
-    agent = "claude"           # who does the work, where neither --agent nor HELIX_AGENT says
+    agent = "claude"           # who does the work, unless --agent or HELIX_AGENT says
     model = "sonnet"           # the model behind that agent
     stall_after = 600          # seconds without an event after which a worker is called silent
-    autonomy = "medium"        # how far HELIX's loop goes by itself: low, medium, high
-    accept_lessons = "none"    # lessons that `memory learn --apply` takes in by itself: failures, patterns, all
+    autonomy = "medium"        # how much HELIX's loop decides on its own: low, medium, high
+    accept_lessons = "none"    # lessons that `memory learn --apply` accepts at once: failures, patterns, all
     systemic_days = 7          # days within which three occurrences make a failure systemic
     budget_run = "$5"          # what a run may cost: "$5, 2M tokens, 10 attempts"
-    budget_day = "$20"         # what a day may cost, whoever spends it
-    notify = "notify-me"       # a command that is told what needs you and when a run ends, as JSON on its input
-    notify_terminal = ["bell"] # of bell, osc9, osc777, osc99; else what the terminal is known for
-    quiet = "22:00-07:00"      # when nobody is told; what comes up meanwhile is told afterwards
+    budget_day = "$20"         # what a day may cost in all
+    notify = "notify-me"       # a command that gets what needs you and the end of a run, as JSON on stdin
+    notify_terminal = ["bell"] # of bell, osc9, osc777, osc99; default: what the terminal supports
+    quiet = "22:00-07:00"      # quiet hours; what comes up meanwhile is sent afterwards
     [keys]
     "move.down" = "n,down"
-    [[view]]                   # a slice of the queue, on `V` and on a key of its own
+    [[view]]                   # a slice of the queue, on `V` and on its own key
     name = "bugs by age"
     filter = "type:bug order:-age"
     columns = ["labels", "age"]
     key = "f6"
 
-A file that cannot be read costs its settings and one notice, never the start. Whether a theme or a key exists
-is the app's to say.
+If the file cannot be read, the defaults apply, with one notice. Whether a theme or a key exists
+is checked by the app.
 """
 
 from __future__ import annotations
@@ -55,20 +55,20 @@ class SavedView(Struct, frozen=True):
     filter: str = ""
     """In the filter language, its order too."""
     view: str = ""
-    """``dag``, ``tree``, ``lanes`` or ``order``; empty for whatever is shown."""
+    """``dag``, ``tree``, ``lanes`` or ``order``; empty keeps the present one."""
     columns: tuple[str, ...] | None = None
-    """None leaves them to the width."""
+    """None lets the width decide."""
     key: str = ""
-    """In Textual's spelling, as ``f6``; empty where only ``V`` leads to it."""
+    """In Textual's spelling, as ``f6``; empty if it has no key."""
     saved: bool = False
-    """Kept by the console, and not written by hand or part of it."""
+    """Saved from the console, not written by hand or built in."""
 
     def as_toml(self) -> str:
         """The view as a table of ``views.toml``."""
         parts: dict[str, object] = {"name": self.name, "filter": self.filter, "view": self.view, "key": self.key}
         if self.columns is not None:
             parts["columns"] = list(self.columns)
-        # JSON's \u names halves of an emoji, which TOML refuses; of control characters JSON leaves DEL as it is
+        # JSON escapes halves of an emoji, which TOML refuses; of control characters JSON does not escape DEL
         lines = [
             f"{name} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f")
             for name, value in parts.items()
@@ -90,16 +90,16 @@ OWN_VIEWS = (
 
 
 def read_views(document: Mapping[str, Any], *, saved: bool = False) -> tuple[list[SavedView], list[str]]:
-    """The views of a file, and one sentence for each that could not be read."""
+    """The views of a file, and one message for each that could not be read."""
     tables, views, problems = document.get("view", []), [], []
     for place, table in enumerate(tables if isinstance(tables, list) else [tables], 1):
         texts = [table.get(name, "") for name in ("name", "filter", "view", "key")] if isinstance(table, dict) else []
         columns = table.get("columns") if isinstance(table, dict) else None
-        # only the name must be there: a view without a filter shows every bead
+        # only the name is required: a view without a filter shows every bead
         if not texts or not all(isinstance(text, str) for text in texts) or not texts[0].strip():
             problems.append(f"view {place}: write a table with a name and a filter, both texts")
             continue
-        # columns that cannot be read cost the columns, not the view
+        # invalid columns are dropped, the view is kept
         if columns is not None and not (isinstance(columns, list) and all(isinstance(each, str) for each in columns)):
             problems.append(f"view {place}: write columns as a list of names")
             columns = None
@@ -110,13 +110,13 @@ def read_views(document: Mapping[str, Any], *, saved: bool = False) -> tuple[lis
 
 
 TERMINAL_WAYS = ("bell", "osc9", "osc777", "osc99")
-"""How a terminal can be told: its bell, or one of three sequences for a note on the desktop."""
+"""How to notify through a terminal: its bell, or one of three sequences for a desktop notification."""
 
 _QUIET = re.compile(r"(\d{1,2}):(\d\d)\s*-\s*(\d{1,2}):(\d\d)\Z")
 
 
 class QuietHours(Struct, frozen=True):
-    """From when to when nobody is told, in minutes of the local day; none where both are the same."""
+    """The quiet hours in minutes of the local day; none if both are equal."""
 
     start: int = 0
     end: int = 0
@@ -125,22 +125,22 @@ class QuietHours(Struct, frozen=True):
         """Whether it is quiet at an instant."""
         moment = datetime.fromtimestamp(now // NS)
         minute = moment.hour * 60 + moment.minute
-        # a span that starts later than it ends goes over midnight
+        # a span that starts later than it ends crosses midnight
         if self.start <= self.end:
             return self.start <= minute < self.end
         return minute >= self.start or minute < self.end
 
 
 def parse_quiet(text: str) -> QuietHours:
-    """``22:00-07:00``; an empty text is none.
+    """Parse ``22:00-07:00``; an empty text means none.
 
     Raises:
-        ValueError: it is written otherwise.
+        ValueError: the text has another form.
     """
     if not text.strip():
         return QuietHours()
     found = _QUIET.match(text.strip())
-    # 24 is no hour: a text that does not match fails as an hour out of range does
+    # 24 is not an hour: a text that does not match fails like an hour out of range
     numbers = [int(each) for each in found.groups()] if found is not None else [24]
     if found is None or max(numbers[::2]) > 23 or max(numbers[1::2]) > 59:
         raise ValueError("write it like 22:00-07:00")
@@ -148,58 +148,58 @@ def parse_quiet(text: str) -> QuietHours:
 
 
 class Settings(Struct, frozen=True):
-    """Settings as written, and one sentence for each that could not be read."""
+    """The settings as written, and one message for each that could not be read."""
 
     theme: str = ""
     keymap: Mapping[str, str] = {}
     model_dir: str = ""
-    """Where the weights for search by meaning lie; what HELIX_MODEL_DIR says comes before it."""
+    """The folder of the weights for search by meaning; HELIX_MODEL_DIR takes precedence."""
     problems: tuple[str, ...] = ()
     stall_after_s: float | None = None
-    """None where nothing is set."""
+    """None if not set."""
     agent: str = ""
-    """Who does the work; what a command line or HELIX_AGENT says comes before it."""
+    """The agent; the command line and HELIX_AGENT take precedence."""
     model: str = ""
     """The model behind that agent."""
     systemic_days: float | None = None
-    """None where nothing is set; what HELIX_SYSTEMIC_DAYS says comes before it."""
+    """None if not set; HELIX_SYSTEMIC_DAYS takes precedence."""
     autonomy: str = ""
-    """low, medium, high; what a command line or HELIX_AUTONOMY says comes before it."""
+    """low, medium or high; the command line and HELIX_AUTONOMY take precedence."""
     accept_lessons: str = ""
-    """none, failures, patterns, all: the rule by which lessons are taken in without asking each time."""
+    """none, failures, patterns or all: which lessons are accepted without asking."""
     budget_texts: Mapping[str, str] = {}
     """What a ``run`` and a ``day`` may cost, as written."""
     views: tuple[SavedView, ...] = ()
-    """Slices of the queue, as the file has them."""
+    """Saved views, as written."""
     notify: str = ""
-    """The command that is told what needs a person."""
+    """The notification command."""
     notify_terminal: tuple[str, ...] | None = None
-    """Ways to tell the terminal; None leaves them to what it is known for."""
+    """Ways to notify through the terminal; None uses what it supports."""
     quiet: QuietHours = field(default_factory=QuietHours)
-    """When nobody is told."""
+    """The quiet hours."""
 
     @property
     def budget(self) -> Budget:
-        """What a run and a day may cost; no limit where nothing is set."""
+        """The budgets of a run and a day; no limit if not set."""
         from helix_tui.core.supervision.run_state.budget import Budget, parse_limits
 
         return Budget(*(parse_limits(self.budget_texts.get(span, "")) for span in ("run", "day")))
 
 
 def settings_file(env: Mapping[str, str] | None = None) -> Path:
-    """Where the settings lie, whether or not they are there."""
+    """The path of the settings, whether or not the file exists."""
     env = os.environ if env is None else env
     base = env.get("XDG_CONFIG_HOME") or os.path.join(env.get("HOME", ""), ".config")
     return Path(base, "helix-tui", "settings.toml")
 
 
 def load_settings(path: Path | None = None) -> Settings:
-    """The settings of a file; the defaults where there is none."""
+    """The settings of a file; the defaults if there is none."""
     path = settings_file() if path is None else path
     try:
         with path.open("rb") as file:
             text = file.read(_MAX_FILE).decode()
-        import tomllib  # here, because most people have no such file
+        import tomllib  # imported here, because most people have no such file
 
         document = tomllib.loads(text)
     except FileNotFoundError:
@@ -246,7 +246,7 @@ def load_settings(path: Path | None = None) -> Settings:
     return Settings(
         theme if isinstance(theme, str) else "",
         keymap,
-        # the file has no shell that resolves ~
+        # no shell expands ~ in the file
         os.path.expanduser(model_dir),
         tuple(problems),
         stall,
@@ -262,12 +262,12 @@ def load_settings(path: Path | None = None) -> Settings:
 
 
 def _notifying(document: Mapping[str, object], problems: list[str]) -> tuple[str, tuple[str, ...] | None, QuietHours]:
-    """The command, the ways of the terminal, the quiet hours; a sentence for each that cannot be read."""
+    """Command, terminal ways and quiet hours; one message for each that cannot be read."""
     command, ways, quiet = (document.get(name) for name in ("notify", "notify_terminal", "quiet"))
     if command is not None and not isinstance(command, str):
         problems.append("notify: must be a command in quotes")
         command = None
-    # an empty list is an answer: the terminal is told in no way
+    # an empty list is valid: no terminal notification
     if ways is not None and not (isinstance(ways, list) and all(way in TERMINAL_WAYS for way in ways)):
         problems.append(f"notify_terminal: write a list of {', '.join(TERMINAL_WAYS)}; an empty one is silent")
         ways = None
@@ -282,14 +282,14 @@ def _notifying(document: Mapping[str, object], problems: list[str]) -> tuple[str
 
 
 def _budget_texts(document: Mapping[str, object], problems: list[str]) -> dict[str, str]:
-    """The budgets that can be understood; a sentence for each that cannot."""
+    """The valid budgets; one message for each invalid one."""
     found: dict[str, str] = {}
     for span in ("run", "day"):
         text = document.get(f"budget_{span}", "")
-        # `== ""` and not falsy: a 0 is a mistake to be told, not a missing line
+        # `== ""`, not falsy: a 0 is a mistake to report, not a missing line
         if text == "":
             continue
-        from helix_tui.core.supervision.run_state.budget import HOW, parse_limits  # most people set none
+        from helix_tui.core.supervision.run_state.budget import HOW, parse_limits  # most people set no budget
 
         try:
             parse_limits(text if isinstance(text, str) else "?")
@@ -299,11 +299,11 @@ def _budget_texts(document: Mapping[str, object], problems: list[str]) -> dict[s
     return found
 
 
-# --- what the console keeps by itself -----------------------------------------------------------------------
+# --- what the console saves ---------------------------------------------------------------------------------
 
 
 def layout_file(env: Mapping[str, str] | None = None) -> Path:
-    """Where the console keeps how its user left it: columns, splits; ``~/.local/state/helix-tui/layout.json``."""
+    """The file of the saved layout: columns, splits; ``~/.local/state/helix-tui/layout.json``."""
     env = os.environ if env is None else env
     base = env.get("XDG_STATE_HOME") or os.path.join(env.get("HOME", ""), ".local", "state")
     return Path(base, "helix-tui", "layout.json")
@@ -323,14 +323,14 @@ def _replace(path: Path, text: str) -> None:
 
 
 class ViewBook:
-    """Every saved view: those written by hand, those kept from the console, those that it brings along.
+    """All views: those written by hand, those saved from the console, the built-in ones.
 
-    The console keeps its own in ``views.toml`` beside the settings, in the same words; of one name the first
+    The console saves its own in ``views.toml`` beside the settings, in the same format; for one name the first
     counts. `write` is for a thread.
     """
 
     def __init__(self, by_hand: Sequence[SavedView] = (), path: Path | None = None) -> None:
-        """Read the kept ones; without a file they are kept for as long as the process runs."""
+        """Read the saved ones; without a file they last as long as the process."""
         self.path = path
         self.problems: tuple[str, ...] = ()
         self._by_hand = tuple(by_hand)
@@ -343,7 +343,7 @@ class ViewBook:
     def views(self) -> tuple[SavedView, ...]:
         """All of them, each name once."""
         found: dict[str, SavedView] = {}
-        # the first of a name counts: what somebody wrote by hand, then what was kept
+        # the first of a name counts: hand-written views, then saved ones
         for view in (*self._by_hand, *self._kept, *OWN_VIEWS):
             found.setdefault(view.name, view)
         return tuple(found.values())
@@ -353,22 +353,22 @@ class ViewBook:
         return next((view for view in self.views if view.name == name), None)
 
     def keep(self, view: SavedView) -> None:
-        """Keep a view, in place of one of the same name."""
+        """Save a view, replacing one of the same name."""
         self._kept = (*(other for other in self._kept if other.name != view.name), replace(view, saved=True))
 
     def drop(self, name: str) -> None:
-        """Keep it no longer."""
+        """Remove a saved view."""
         self._kept = tuple(view for view in self._kept if view.name != name)
 
     def write(self) -> None:
-        """Write the kept ones.
+        """Write the saved ones.
 
         Raises:
             OSError: the folder cannot be made, or the file cannot be written.
         """
         if self.path is not None:
             head = "# Views saved from the console (V). Edit them, or write such tables in settings.toml.\n\n"
-            # each change is written in a thread of its own, and all of them use one temporary name
+            # each change is written in a separate thread, and all use one temporary name
             with self._lock:
                 _replace(self.path, head + "".join(f"{view.as_toml()}\n\n" for view in self._kept))
 
@@ -383,15 +383,15 @@ class ViewBook:
             return
         except (OSError, ValueError) as error:
             self.problems = (f"{path.name} cannot be read: {clean_line(str(error), 120)}",)
-            self.path = None  # what somebody broke by hand is not overwritten
+            self.path = None  # a file broken by hand is not overwritten
             return
         self._kept, self.problems = tuple(views), tuple(f"{path.name}: {problem}" for problem in problems)
 
 
 class Layout:
-    """How the user left the console. Read once at the start; `write` is for a thread.
+    """The saved layout. Read once at the start; call `write` in a thread.
 
-    Without a file (tests, one printed frame) it is kept for as long as the process runs.
+    Without a file (tests, one printed frame) it lasts as long as the process.
     """
 
     def __init__(self, path: Path | None = None) -> None:
@@ -399,46 +399,46 @@ class Layout:
         self._kept: dict[str, Any] = {}
         self._lock = threading.Lock()
         self.problem = ""
-        """Why the file was not read, in one sentence; empty where all is well."""
+        """Why the file was not read, in one sentence; empty if it was."""
         if path is not None:
             self._read(path)
 
     @property
     def first_start(self) -> bool:
-        """Whether nothing was ever kept: the console is new to its user."""
-        # a file that cannot be read was written by somebody: that is no first start
+        """Whether nothing was ever saved: this is the first start."""
+        # an unreadable file exists, so this is not the first start
         return self.path is not None and not self._kept and not self.problem
 
     def note_start(self) -> None:
-        """From now on it is no first start."""
+        """Record that the first start is over."""
         self._kept = {**self._kept, "seen": True}
 
     def columns(self, of: str) -> tuple[str, ...] | None:
-        """The names of the columns that were chosen for a list, in order; None where nobody chose any."""
+        """The chosen columns of a list, in order; None if none were chosen."""
         chosen = self._kept.get("columns", {}).get(of)
         return tuple(chosen) if chosen is not None else None
 
     def choose_columns(self, of: str, names: Sequence[str] | None) -> None:
-        """Keep the columns of a list; None leaves the choice to the console again."""
+        """Save the columns of a list; None lets the width decide again."""
         self._keep("columns", of, None if names is None else list(names))
 
     def order(self, of: str) -> tuple[str, bool]:
-        """By what a list was last sorted, and whether turned round; empty where nobody chose."""
+        """The last order of a list, and whether it was reversed; empty if none was chosen."""
         kept = self._kept.get("order", {}).get(of, "")
         return kept.removeprefix("-"), kept.startswith("-")
 
     def choose_order(self, of: str, name: str, *, turned: bool) -> None:
-        """Keep by what a list is sorted."""
+        """Save the order of a list."""
         self._keep("order", of, f"{'-' * turned}{name}")
 
     def split(self, of: str) -> int | None:
-        """How many of a hundred cells the list of a screen takes; None where nobody said."""
+        """The share of the list of a screen in percent; None if not set."""
         share = self._kept.get("split", {}).get(of)
         # a file edited by hand must not hide a pane
         return share if share is None else min(90, max(10, int(share)))
 
     def move_split(self, of: str, share: int) -> None:
-        """Keep where the split of a screen is."""
+        """Save the split of a screen."""
         self._keep("split", of, share)
 
     def write(self) -> None:
@@ -474,8 +474,8 @@ class Layout:
 
 
 def _well_formed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """The parts of a layout that are what they should be; a file that somebody edited cannot end the start."""
-    # the file is there, so the console is not new to its user, whatever is in it
+    """The valid parts of a layout; an edited file must not prevent the start."""
+    # the file exists, so this is not the first start, whatever is in it
     kept: dict[str, Any] = {"seen": True}
     columns, order, split = (document.get(name) for name in ("columns", "order", "split"))
     if isinstance(columns, dict):

@@ -1,8 +1,8 @@
-"""The terminal that the console runs in: Textual's driver, without the ways in which a terminal could end it.
+"""The console's terminal: Textual's driver, hardened against ways in which a terminal could end it.
 
-Textual 8.2.8 stops reading keys on a byte that is not UTF-8 and on a report that it cannot parse, blocks for
-ever once a terminal that is gone takes no more output, spins on one that sends no more, starts a second time
-on SIGCONT after a SIGSTOP, and leaves the terminal as it is on SIGTERM. Its driver makes its decoder, its
+Textual 8.2.8 stops reading keys on a byte that is not UTF-8 and on a report that it cannot parse, blocks
+forever once a closed terminal takes no more output, spins on one that sends no more, starts a second time
+on SIGCONT after a SIGSTOP, and leaves the terminal as it is on SIGTERM. Its driver creates its decoder, its
 parser and its writer itself: these names are replaced in its module.
 """
 
@@ -23,7 +23,7 @@ from textual.drivers._writer_thread import WriterThread
 from textual.drivers.linux_driver import LinuxDriver
 
 LEAVE = (signal.SIGTERM, signal.SIGHUP)
-"""Signals on which the console leaves as by a key; the second one of a kind ends it at once."""
+"""Signals on which the console quits as by a key; a second one of the same kind ends it at once."""
 
 
 class _Barrier(Protocol):
@@ -31,13 +31,13 @@ class _Barrier(Protocol):
 
 
 class _Guarded(Protocol):
-    """The app, as far as the driver needs more of it than Textual's."""
+    """What the driver needs from the app beyond Textual's."""
 
     barrier: _Barrier
 
 
 class Decoder(IncrementalDecoder):
-    """Reads UTF-8; a byte that is none becomes a replacement character."""
+    """Reads UTF-8; an invalid byte becomes a replacement character."""
 
     def __init__(self) -> None:
         super().__init__("replace")
@@ -46,16 +46,16 @@ class Decoder(IncrementalDecoder):
         """Text of these bytes.
 
         Raises:
-            EOFError: there are none, and will be none any more.
+            EOFError: the input has ended.
         """
-        # a terminal that is closed reads as no bytes, again and again: Textual would spin on it
+        # a closed terminal reads as no bytes again and again: Textual would spin on it
         if not data and not final:
             raise EOFError("the terminal is closed")
         return super().decode(data, final)
 
 
 class TerminalParser(XTermParser):
-    """Reads what terminals send; a key that there is none of is passed over."""
+    """Parses what terminals send; impossible keys are skipped."""
 
     def _sequence_to_key_events(self, sequence: str, alt: bool = False) -> Iterable[events.Key]:
         try:
@@ -65,18 +65,18 @@ class TerminalParser(XTermParser):
 
 
 class _Writer(WriterThread):
-    """Writes to the terminal; takes what is written to one that is gone, so that nobody waits for it."""
+    """Writes to the terminal; discards output to a closed one, so that nothing blocks on it."""
 
     def run(self) -> None:
-        """Write until told to stop."""
+        """Write until stopped."""
         gone = False
         while True:
             text = self._queue.get()
             try:
-                # taken from the queue all the same: Textual waits for room in it, and would wait for ever
+                # still taken from the queue: Textual waits for room in it, and would wait forever
                 if text is not None and not gone:
                     self._file.write(text)
-                # flushed at a break only, as Textual does: a frame comes in many pieces
+                # flushed only at a break, as Textual does: a frame comes in many pieces
                 if not gone and not self._queue.qsize():
                     self._file.flush()
             except OSError:
@@ -88,7 +88,7 @@ class _Writer(WriterThread):
 class TerminalDriver(LinuxDriver):
     """Textual's driver for Linux and macOS, for `HelixApp`.
 
-    What a signal asks for is done by the event loop: a handler may come in the middle of a write to the
+    Signals are handled in the event loop: a handler may interrupt a write to the
     terminal, and one that writes itself would then wait forever.
     """
 
@@ -98,32 +98,32 @@ class TerminalDriver(LinuxDriver):
         self._suspending = self._continued = False
 
     def start_application_mode(self) -> None:
-        """Take the terminal, and hear of it when this program is asked to leave."""
+        """Take the terminal, and watch for signals to quit."""
         super().start_application_mode()  # type: ignore[no-untyped-call]
         for number in LEAVE:
-            # this runs after every suspension too; and under nohup the hang-up stays ignored
+            # this runs after every suspension too; under nohup, SIGHUP stays ignored
             if number not in self._handlers and signal.getsignal(number) is not signal.SIG_IGN:
                 self._handlers[number] = signal.signal(number, self._leave)
 
     def close(self) -> None:
-        """Give the terminal back, and the signals."""
+        """Restore the terminal and the signal handlers."""
         super().close()
         while self._handlers:
             signal.signal(*self._handlers.popitem())
 
     def _leave(self, number: int, _: FrameType | None) -> None:
-        # the handler from before is back at once: who sends the signal a second time means it
+        # restore the previous handler at once: a second signal is meant seriously
         before = self._handlers.pop(signal.Signals(number), signal.SIG_DFL)
         signal.signal(number, before)
-        # by way of the app's queue: one that leaves while it still comes up fails at that
+        # through the app's queue: an app that quits while it is starting would fail
         self._loop.call_soon_threadsafe(self._app.call_later, self._app.exit, None, 128 + number)
 
     def _sigtstp_application(self, *_: Any) -> None:
         self._loop.call_soon_threadsafe(self._suspend)
 
     def _suspend(self) -> None:
-        """Give the terminal back, stop, and take it again once told to go on."""
-        # an editor or a pager has the terminal: there is nothing to give back
+        """Restore the terminal, stop, and take it again on SIGCONT."""
+        # an editor or a pager has the terminal: there is nothing to restore
         if not self._auto_restart:
             os.kill(os.getpid(), signal.SIGSTOP)
             return
@@ -131,7 +131,7 @@ class TerminalDriver(LinuxDriver):
         self.suspend_application_mode()
         os.kill(os.getpid(), signal.SIGSTOP)
         while not self._continued:
-            time.sleep(0.01)  # stopped in here
+            time.sleep(0.01)  # the process is stopped here
         self._suspending = False
         self._take_again()
 
@@ -141,7 +141,7 @@ class TerminalDriver(LinuxDriver):
             self._loop.call_soon_threadsafe(self._after_stop)
 
     def _after_stop(self) -> None:
-        """Somebody else may have had the terminal while this program was stopped by SIGSTOP."""
+        """Redraw: another program may have used the terminal while this one was stopped by SIGSTOP."""
         if self._auto_restart:
             self.suspend_application_mode()
             self._take_again()
@@ -149,16 +149,16 @@ class TerminalDriver(LinuxDriver):
     def _take_again(self) -> None:
         self._must_signal_resume = True
         self.resume_application_mode()
-        # whoever had the terminal meanwhile has drawn over it
+        # another program has drawn over it meanwhile
         self._app.call_later(self._app.refresh, layout=True)
 
     def _run_input_thread(self) -> None:
-        """Read until told to stop; what cannot be parsed is logged and passed over."""
+        """Read until stopped; what cannot be parsed is logged and skipped."""
         while True:
             try:
                 self.run_input_thread()
             except (EOFError, OSError):
-                # on the way out nobody needs what is read any more
+                # while quitting, input is no longer needed
                 if not self.exit_event.is_set():
                     self._app.call_later(self._app.panic)
             except Exception as error:  # noqa: BLE001 - the barrier logs it
@@ -168,8 +168,8 @@ class TerminalDriver(LinuxDriver):
 
 
 def install() -> None:
-    """Let Textual's driver use our decoder, parser and writer from now on."""
-    # names in Textual's module: its driver makes all three inside its methods, where nothing can be passed in
+    """Make Textual's driver use our decoder, parser and writer."""
+    # names in Textual's module: its driver creates all three inside its methods, where nothing can be passed in
     linux_driver.getincrementaldecoder = lambda _: Decoder  # type: ignore[assignment, attr-defined]
     linux_driver.XTermParser = TerminalParser  # type: ignore[attr-defined]
     linux_driver.WriterThread = _Writer  # type: ignore[attr-defined]

@@ -1,7 +1,7 @@
-"""What colours and signs mean: roles that code names and themes fill, and the glyph of every state.
+"""Colours and signs: the roles that code uses and themes fill in, and the glyph of every state.
 
-Nothing but a theme names a colour. Contrast of every role is at least 4.5:1 on the ground and on the selection
-(tests/themes), so a row reads the same wherever the cursor stands.
+Only themes name colours. Contrast of every role is at least 4.5:1 on the ground and on the selection
+(tests/themes), so a row is as readable with the cursor on it.
 
 A state has a glyph of one cell and an ASCII glyph in its place; colour is never the only carrier.
 """
@@ -18,14 +18,14 @@ from rich.style import Style
 from textual.theme import Theme
 
 PREFIX = "helix-"
-"""Theme variables of ours begin with this; stylesheets say ``$helix-muted``."""
+"""The prefix of helix-tui's theme variables; stylesheets say ``$helix-muted``."""
 
 
 class Roles(Struct, frozen=True):
     """One theme's colours: ``#rrggbb``, or an ``ansi_…`` name in a theme for 16 colours."""
 
     ground: str
-    """Behind everything."""
+    """The background of everything."""
     text: str
     muted: str
     """Second-rank text and captions: legible, calm."""
@@ -33,28 +33,28 @@ class Roles(Struct, frozen=True):
     running: str
     """What runs now; also the accent: the selection's bar, what has the focus."""
     waiting: str
-    """Waits on the clock or on something slow: a cooldown, an old snapshot."""
+    """Waiting for time or for something slow: a cooldown, an old snapshot."""
     attention: str
-    """Needs a person. The one loud thing."""
+    """Needs a person. The only loud colour."""
     error: str
     edge: str
     """Lines of the graph."""
     rule: str
     """The thin rules between panes: decoration, may be faint."""
     selection: str
-    """Behind the selected row."""
+    """The background of the selected row."""
     tint: str
-    """Behind a row that has just changed."""
+    """The background of a row that has just changed."""
     match: str
-    """Behind the part of a row that matches."""
+    """The background of the matching part of a row."""
     added: str
-    """Behind an added line of a diff."""
+    """The background of an added line of a diff."""
     removed: str
     added_word: str
-    """Behind the words of it that differ from the line that it replaces."""
+    """The background of its words that differ from the line that it replaces."""
     removed_word: str
     selected_text: str = ""
-    """Drawn instead of every role on the selection, where 16 colours cannot keep them apart there."""
+    """Used instead of every role on the selection, where 16 colours cannot distinguish them."""
 
 
 INKS = ("text", "muted", "success", "running", "waiting", "attention", "error", "edge")
@@ -85,17 +85,17 @@ class Palette:
         behind = next((word[3:] for word in attributes if word.startswith("on:")), "")
         if behind:
             attributes = [word for word in attributes if not word.startswith("on:")]
-            # without a ground of its own an added line is told by its ink, a changed word by a line under it
-            if self._no_colour or self._colours[PREFIX + behind] == "ansi_default":  # no ground can tell it
+            # without a background, an added line is marked by its ink, a changed word by underlining
+            if self._no_colour or self._colours[PREFIX + behind] == "ansi_default":  # no background can show it
                 role = "success" if behind.startswith("added") else "error"
                 attributes += ["underline"] if behind.endswith("_word") else []
             else:
                 ground = ground or behind
         colour = self._colours[PREFIX + role]
         if ground == "selection":
-            # empty in all themes but that of 16 colours
+            # empty in all themes except the one with 16 colours
             colour = self._colours[PREFIX + "selected_text"] or colour
-        # with no colour to put behind the row, reverse is what is left to show the cursor
+        # without a background colour, only reverse can show the cursor
         if ground == "selection" and self._no_colour:
             attributes.append("reverse")
         return Style(
@@ -115,17 +115,17 @@ _ANSI_VARIABLES = {
     "ansi-foreground": "ansi_white",
     "input-cursor-background": "ansi_white",
     "input-cursor-foreground": "ansi_black",
-    # Textual turns these two round on fields that name them outright: a block that nobody sees
+    # Textual swaps these two on fields that name them directly: the block would be invisible
     "input-cursor-text-style": "none",
     "input-selection-foreground": "ansi_black",
     "screen-selection-background": "ansi_white",
     "screen-selection-foreground": "ansi_black",
 }
-"""What Textual's own stylesheets ask of a theme that leaves colours to the terminal."""
+"""What Textual's own stylesheets need from a theme that leaves colours to the terminal."""
 
 
 def make_theme(name: str, roles: Roles, *, dark: bool, ansi: bool = False) -> Theme:
-    """A Textual theme whose own widgets (input, palette, toast) wear the same roles."""
+    """A Textual theme in which Textual's own widgets (input, palette, toast) use the same roles."""
     variables = {PREFIX + name: value for name, value in asdict(roles).items()}
     variables |= {
         "footer-background": roles.ground,
@@ -165,7 +165,7 @@ class Sign(Struct, frozen=True):
     ink: str
     word: str
     title_ink: str = "text"
-    """What the title of such a bead is drawn in."""
+    """The ink of such a bead's title."""
 
 
 SIGNS: dict[str, Sign] = {
@@ -186,7 +186,7 @@ SIGNS: dict[str, Sign] = {
     "epic_container": Sign("▣", "+", "text", "epic"),
     "unknown_status": Sign("?", "?", "attention bold", "unknown status"),
 }
-"""By state of a bead; ``silent`` and ``dead`` are runs whose worker says nothing or is gone."""
+"""By state of a bead; ``silent`` and ``dead`` are runs whose worker is silent or gone."""
 
 UNKNOWN = SIGNS["unknown_status"]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The door at which agents of HELIX's older plugins knock: their commands, answered by the project's one store.
+"""The entry point of HELIX's older plugins: their commands, answered from the project's memory store.
 
 ``python3 "$HELIX_PLUGIN_ROOT/lib/memory/core.py" VERB …`` with the options of any of the plugin's three generations
 becomes ``helix-tui memory VERB …``; the answer has the form that the plugin printed. Standard library only: the
@@ -24,17 +24,17 @@ LISTS = {
     "neighbors": "connected",
     "suggest-edges": "suggestions",
 }
-"""Verbs that the plugin answered with a bare list, and where ours has it."""
+"""Verbs that the plugin answered with a bare list, and the key of that list in our answer."""
 
 LIMIT_S = 120
-"""Seconds that helix-tui has for an answer."""
+"""How many seconds helix-tui has to answer."""
 
 OUTCOMES = {"delivered": "passed", "partial": "partial"}
-"""The latest plugin's outcome of a task -> what verification said; anything else failed."""
+"""The latest plugin's outcome of a task -> the verification result; anything else means failed."""
 
 
 def main(words: list[str]) -> int:
-    """Answer one call; its exit code."""
+    """Answer one call; return its exit code."""
     env = dict(os.environ)
     verbose, words = take(words, "--verbose", "-v")
     base, words = option(words, "--db")
@@ -51,7 +51,7 @@ def main(words: list[str]) -> int:
         print(json.dumps(shape, indent=2))
         return 0
     door = Path(__file__).resolve().parents[2] / "bin" / "helix"
-    # of a name that is not there the plugin printed its answer alone, so our message on stderr is held back
+    # for an unknown name the plugin printed its answer alone, so our message on stderr is dropped
     quiet = subprocess.PIPE if verb == "get" else None
     call_words = [str(door), "memory", *call, "--json"]
     try:
@@ -60,24 +60,24 @@ def main(words: list[str]) -> int:
         return refused(f"no answer within {LIMIT_S} s", "`helix-tui doctor` says what is wrong; then try again.", 1)
     try:
         answer = json.loads(done.stdout)
-    # no JSON: whatever it is, the agent sees it as it came
+    # not JSON: pass it to the agent unchanged
     except ValueError:
         sys.stdout.write(done.stdout)
         return done.returncode
     if verbose:
         print(f"core.py: helix-tui memory {' '.join(call)} ended with {done.returncode}", file=sys.stderr)
     print(json.dumps(reshaped(verb, answer, done.returncode, shape), indent=2))
-    return done.returncode if "error" in answer and verb != "get" else 0  # what it refuses is an answer, as ever
+    return done.returncode if "error" in answer and verb != "get" else 0  # a refusal is an answer too
 
 
 def refused(message: str, fix: str, code: int) -> int:
-    """Answer that a call was not carried out, as helix-tui itself does; the exit code."""
+    """Report that a call failed, as helix-tui itself does; return the exit code."""
     print(json.dumps({"error": {"message": message, "fix": fix, "code": code}}, indent=2))
     return code
 
 
 def translate(verb: str, words: list[str]) -> tuple[str, list[str] | None, dict[str, Any]]:
-    """Our words for a call: (the plugin's verb, ours or None where nothing is to be run, what shapes the answer).
+    """Translate a call: (the plugin's verb, our command or None if nothing is to be run, how to shape the answer).
 
     Raises:
         ValueError: a list or a number cannot be read.
@@ -87,7 +87,7 @@ def translate(verb: str, words: list[str]) -> tuple[str, list[str] | None, dict[
         least, words = option(words, "--min-relevance")
         hidden, words = option(words, "--suppress-names")
         expand, words = take(words, "--expand")
-        # one generation counted the steps, another had a flag for one of them
+        # one generation counted the steps, another had a flag for a single step
         words += ["--expand"] if expand or (hops or "0") != "0" else []
         words += ["--gate", least] if least else []
         return verb, [verb, *words], {"hidden": listed("--suppress-names", hidden)}
@@ -102,7 +102,7 @@ def translate(verb: str, words: list[str]) -> tuple[str, list[str] | None, dict[
         passed, words = option(words, "--verify-passed")
         shown, words = option(words, "--injected")
         said = "passed" if (passed or "").lower() == "true" else "failed"
-        # this generation did not tell what was used from what was shown
+        # this generation did not distinguish used from shown memories
         both = ["--injected", shown or "[]", "--utilized", shown or "[]"]
         return verb, ["feedback", "--task", task or "", *both, "--verified", said], {}
     if verb == "edge":
@@ -145,7 +145,7 @@ def feedback(words: list[str]) -> list[str]:
 
 def from_content(content: str, tags: list[str]) -> list[str]:
     """An insight of the latest plugin, one text, as a situation and what to do in it."""
-    # the first mark that leaves a situation long enough to be found by, and something to do
+    # split at the first mark that leaves a long enough situation and something to do
     for mark in (", ", " — ", " - ", "\n", ": "):
         trigger, found, resolution = content.partition(mark)
         if found and len(trigger.strip()) >= 10 and resolution.strip():
@@ -174,7 +174,7 @@ def reshaped(verb: str, answer: dict[str, Any], code: int, shape: dict[str, Any]
 
 
 def listed(name: str, text: str | None) -> list[Any]:
-    """The JSON list that an option holds; none where it is not there."""
+    """The JSON list in an option; empty if the option is missing."""
     try:
         found = json.loads(text or "[]")
     except ValueError as error:
@@ -185,7 +185,7 @@ def listed(name: str, text: str | None) -> list[Any]:
 
 
 def number(name: str, text: str) -> float:
-    """The number that an option holds."""
+    """The number in an option."""
     try:
         found = float(text)
     except ValueError:
@@ -196,7 +196,7 @@ def number(name: str, text: str) -> float:
 
 
 def take(words: list[str], *names: str) -> tuple[bool, list[str]]:
-    """Whether a flag is there, and the other words."""
+    """Whether a flag is present, and the other words."""
     return any(name in words for name in names), [word for word in words if word not in names]
 
 
