@@ -86,7 +86,7 @@ OWN_VIEWS = (
     SavedView("changed today", "updated<1d order:updated", columns=("updated", "priority", "labels")),
     SavedView("waits for a person", "state:proposed,preserved_review_blocked,unknown_status order:-age"),
 )
-"""Views that the console brings along."""
+"""The built-in views."""
 
 
 def read_views(document: Mapping[str, Any], *, saved: bool = False) -> tuple[list[SavedView], list[str]]:
@@ -313,7 +313,7 @@ def _replace(path: Path, text: str) -> None:
     """Write a whole file, by rename.
 
     Raises:
-        OSError: the folder cannot be made, or the file cannot be written.
+        OSError: the folder cannot be created, or the file cannot be written.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     # by process: two consoles of one user may write at once, and each replaces the whole file
@@ -364,7 +364,7 @@ class ViewBook:
         """Write the saved ones.
 
         Raises:
-            OSError: the folder cannot be made, or the file cannot be written.
+            OSError: the folder cannot be created, or the file cannot be written.
         """
         if self.path is not None:
             head = "# Views saved from the console (V). Edit them, or write such tables in settings.toml.\n\n"
@@ -445,7 +445,7 @@ class Layout:
         """Write the file, by rename.
 
         Raises:
-            OSError: the folder cannot be made, or the file cannot be written.
+            OSError: the folder cannot be created, or the file cannot be written.
         """
         if self.path is not None:
             with self._lock:

@@ -182,7 +182,7 @@ class StartForecast(Struct, frozen=True):
     whole: Estimate | None = None
 
     def lines(self, uses: Sequence[BudgetUse]) -> list[tuple[str, str]]:
-        """What it says, each with its caption; at last where the budget, whose parts these are, stops it."""
+        """Its lines, each with a caption; the last says where the budget, of which ``uses`` are spent, stops it."""
         each, whole = self.each, self.whole
         if each is None or whole is None:
             return [("costs", "estimating …")]

@@ -180,7 +180,7 @@ def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
     """The rows of the strip."""
     rows: list[Row] = []
     live = [bead_id for bead_id, run in world.runs.items() if run.live and bead_id in world.queue.beads]
-    # a bead may wait for two reasons: it has one row, with the sign of the more urgent one
+    # a bead that waits for two reasons has one row, with the sign of the more urgent one
     first: dict[str, Need] = {}
     for need in needs[:MOST_NEEDS]:
         first.setdefault(need.bead_id or need.key, need)
