@@ -1,1 +1,1 @@
-"""What every room may use: time, text, files, git, processes, errors, the log."""
+"""Shared by every room: time, text, files, git, processes, errors, the log."""

@@ -1,32 +1,32 @@
-"""The root of every error that this product raises on purpose, so that each face catches one class."""
+"""The base class of every error raised on purpose, so that each interface catches one class."""
 
 from __future__ import annotations
 
 import re
 
 FAILED = 1
-"""Exit code of what could not be done, the message saying why."""
+"""Exit code of a command that failed for a reason its message states."""
 
 DEFECT = 70
-"""Exit code of an exception that nobody expected; its trace is in the log."""
+"""Exit code of an unexpected exception; its trace is in the log."""
 
 READER_GONE = 141
-"""Exit code where whoever read the output has gone: what a shell says of a program that a closed pipe ended."""
+"""Exit code when the reader of the output has closed the pipe, as shells report it (128 + SIGPIPE)."""
 
 UNROUTED = r"no viable routing candidate|routing under-specified|under-specified routing"
-"""How ddx's router says that it found nobody to ask."""
+"""Messages of ddx's router when it finds no harness or model."""
 
 WHO = "name one: --agent and --model, HELIX_AGENT and HELIX_MODEL, or `agent` and `model` in the settings"
-"""What helps then."""
+"""Advice for those messages."""
 
 
 def with_who(problem: str, said: str = "") -> str:
-    """Why nobody answered; where ddx's router refused, with the setting that helps."""
+    """The problem, followed by the setting that helps where ddx's router refused."""
     return f"{problem}; {WHO}" if re.search(UNROUTED, f"{problem}\n{said}") else problem
 
 
 class ReaderGone(SystemExit):
-    """Whoever read what this process prints has gone: it ends without a word. No OSError: nothing has failed."""
+    """Exit silently because the reader of the output has gone. Not an OSError: nothing has failed."""
 
     def __init__(self) -> None:
         super().__init__(READER_GONE)
@@ -35,13 +35,13 @@ class ReaderGone(SystemExit):
 class HelixError(Exception):
     """Something could not be done: what, because of what, and what to do next.
 
-    A subclass may set ``advice`` and ``exit_code`` for all of its kind.
+    A subclass may set ``advice`` and ``exit_code`` for all its instances.
     """
 
     message: str
     """What could not be done, and because of what."""
     advice: str = ""
-    """What to do next, one sentence; empty where the message says all."""
+    """What to do next, in one sentence; empty if the message suffices."""
     exit_code: int = FAILED
     """Exit code of the command line, from docs/cli.md."""
 

@@ -1,9 +1,9 @@
-"""Files and folders of ours: written so that nobody ever sees half of one, kept out of git's sight.
+"""Write the console's own files atomically and hide its folders from git.
 
-`replace_file` writes a file. `make_folder` makes ``.helix`` and ``.helix-logs`` in a project, and tells git to pass
-over them: ddx refuses to work beside changes that nobody committed, and ddx of April commits whatever is in the work
-tree, so what we write must be invisible to both (docs/decisions/0021). The place for that is ``info/exclude`` in the
-git folder that all work trees of the repository share, so that no file of the project is changed by it.
+`replace_file` writes a file. `make_folder` makes ``.helix`` and ``.helix-logs`` in a project, and tells git to ignore
+them: ddx refuses to work beside uncommitted changes, and ddx of April commits whatever is in the work tree, so these
+files must be invisible to both (docs/decisions/0021). The patterns go into ``info/exclude`` of the git folder that all
+work trees share, so that no file of the project changes.
 """
 
 from __future__ import annotations
@@ -18,24 +18,23 @@ from pathlib import Path
 from helix_tui.core.ground.project import common_dir_above
 
 NAMES = (".helix", ".helix-logs")
-"""Our folders in a project."""
+"""The console's own folders in a project."""
 
 HEADING = "# helix-tui keeps these for itself; prompts of a project may be committed"
 
 PATTERNS = ("**/.helix/*", "!**/.helix/prompts/", "**/.helix-logs/")
-"""What git passes over, in the language of gitignore(5)."""
+"""What git ignores, as gitignore(5) patterns."""
 
 _MAX_EXCLUDE = 1 << 20
 
 
 def make_folder(folder: Path) -> Path:
-    """A folder of ours and its parents, made where they are missing; git does not see what gets into it.
+    """Create one of the console's own folders and its missing parents, hidden from git.
 
-    Every first write of ours below ``.helix`` or ``.helix-logs`` comes through here. A folder elsewhere is
-    made and no more.
+    Every first write below ``.helix`` or ``.helix-logs`` comes through here. A folder elsewhere is only created.
 
     Raises:
-        OSError: the folder cannot be made.
+        OSError: the folder cannot be created.
     """
     own = next((each for each in (folder, *folder.parents) if each.name in NAMES), None)
     if own is not None:
@@ -46,14 +45,14 @@ def make_folder(folder: Path) -> Path:
 
 
 def exclude(common_dir: Path) -> bool:
-    """Enter our folders in a repository's ``info/exclude``; whether something had to be written.
+    """Add the console's folders to a repository's ``info/exclude``; return whether anything was written.
 
-    What is there stays; several processes at once enter them once; a reader sees the old file or the new one.
+    Existing lines stay. Concurrent processes add the patterns once. A reader sees the old file or the new one.
 
     Raises:
         OSError: it cannot be read or written.
     """
-    # people link it to a file of their own: replacing the link would part the two
+    # it may be a symlink to the user's own file: replacing the link would separate the two
     path = Path(os.path.realpath(common_dir / "info" / "exclude"))
     if not _missing(path):
         return False
@@ -67,7 +66,7 @@ def exclude(common_dir: Path) -> bool:
 
 
 def _hide(own: Path) -> None:
-    """Keep git from seeing a folder of ours; where there is no exclude file to use, by a file in it."""
+    """Hide one of the console's folders from git; without a usable exclude file, by a ``.gitignore`` in it."""
     common_dir = common_dir_above(own.parent)
     if common_dir is not None:
         with contextlib.suppress(OSError):
@@ -79,7 +78,7 @@ def _hide(own: Path) -> None:
 
 
 def _missing(path: Path) -> list[str]:
-    """Those of our patterns that an exclude file does not hold yet."""
+    """The patterns that an exclude file does not contain yet."""
     try:
         data = _read(path)
     except FileNotFoundError:
@@ -107,7 +106,7 @@ def _read(path: Path) -> bytes:
 
 @contextlib.contextmanager
 def locked_folder(folder: Path) -> Iterator[None]:
-    """Hold a folder alone among processes of ours; nothing is put into it for that."""
+    """Lock a folder against other processes of the console, without creating a lock file."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -117,14 +116,14 @@ def locked_folder(folder: Path) -> Iterator[None]:
 
 
 def replace_file(path: Path, data: bytes, mode: int = 0o644) -> None:
-    """Put new content into a file's place at once, in a folder that is made where it is missing."""
+    """Replace a file atomically, creating its folder if it is missing."""
     make_folder(path.parent)
     _put(path, data, mode)
 
 
 def _put(path: Path, data: bytes, mode: int) -> None:
-    """Put new content into a file's place at once: a reader sees the old or the new, never half of it."""
-    import tempfile  # slow to load, and not needed by what only reads
+    """Replace a file atomically: a reader sees the old or the new content, never half of it."""
+    import tempfile  # slow to import, and not needed for reading
 
     descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -135,7 +134,7 @@ def _put(path: Path, data: bytes, mode: int) -> None:
             os.fsync(file.fileno())
         os.chmod(name, mode)
         os.replace(name, path)
-    except BaseException:  # ctrl+c too must leave no half-written file behind; it is raised again
+    except BaseException:  # on ctrl+c too, leave no half-written file behind; the exception is raised again
         with contextlib.suppress(OSError):
             os.unlink(name)
         raise

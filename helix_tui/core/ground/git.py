@@ -1,7 +1,7 @@
-"""Running git: for everybody who asks it or has it change something, with one time limit, one cap and one error.
+"""Run git, for reading and for changes, with one time limit, one output cap and one error.
 
-No shell, no prompt, no pager. A git that only reads takes no lock beside an agent's git, fetches nothing over the
-network, starts no program that the repository's own configuration names, and is ended at the cap and with the console.
+No shell, no prompt, no pager. A git that only reads takes no lock that an agent's git may need, fetches nothing, starts
+no program named in the repository's configuration, and is ended at the cap or when the console exits.
 """
 
 from __future__ import annotations
@@ -18,42 +18,42 @@ TIMEOUT_S = 30.0
 CAP = 64 << 20
 """Bytes of git's output that are kept."""
 
-# settings of the repository: a monitor of files and a check of signatures would start programs that it names
+# settings of the repository: its fsmonitor and its signature check would start programs that it names
 _QUIET = ("--no-pager", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false", "-c", "log.showSignature=false")
-# a hook of git has these in its environment: they would lead to another index or work tree, or start a program
+# git sets these for its hooks: they would select another index or work tree, or start a program
 _OURS_TO_SET = ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_EXTERNAL_DIFF")
-# no refresh of the index beside an agent's git, no prompt, no fetch of lacking blobs over the network
+# do not refresh the index beside an agent's git, prompt, or fetch missing blobs
 _READING = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
 _CHANGING = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true"}
 
 
 class GitFailed(HelixError):
-    """Git would not answer. The message says what was asked, what it said and what to do."""
+    """Git failed. The message states the command, git's own message and what to do."""
 
 
 def reading_argv(root: Path, *words: str) -> tuple[str, ...]:
-    """The words of a git that only reads, for one that is kept running."""
+    """The command line of a read-only git, for one that is kept running."""
     return ("git", *_QUIET, "-C", os.fspath(root), *words)
 
 
 def reading_environment() -> dict[str, str]:
-    """Its environment."""
+    """The environment of a read-only git."""
     return {name: value for name, value in os.environ.items() if name not in _OURS_TO_SET} | _READING
 
 
 def read_git(
     root: Path, *words: str, timeout: float = TIMEOUT_S, cap: int = CAP, given: bytes = b"", check: bool = True
 ) -> Finished:
-    """What a git that only reads prints; ``truncated`` says that it was ended at the cap.
+    """Run a git that only reads and return its output; ``truncated`` means that it was ended at the cap.
 
     Args:
-        timeout: seconds that it may take.
-        cap: bytes at which it is ended.
-        given: its input.
+        timeout: seconds that the command may take.
+        cap: bytes of output at which the command is ended.
+        given: its standard input.
         check: whether an exit code other than 0 is an error.
 
     Raises:
-        GitFailed: it is not installed, took too long, or failed.
+        GitFailed: git is not installed, took too long, or failed.
     """
     try:
         if given:
@@ -67,7 +67,7 @@ def read_git(
         raise _not_started(words[0], error) from None
     if done.timed_out:
         raise GitFailed(f"git {words[0]} took longer than {timeout:g} s: try it by hand")
-    # one that was ended at the cap did what was wanted of it; one that a signal ended, as when the console leaves, not
+    # ended at the cap is a success; ended by a signal, as when the console exits, is not
     if not done.truncated and (done.rc < 0 or (check and done.rc)):
         lines = [line for line in done.err.split("\n") if line.strip()]
         said = clean_line(lines[-1], 300) if lines else f"exit code {done.rc}"
@@ -76,7 +76,7 @@ def read_git(
 
 
 def ask_git(root: Path, *words: str, timeout: float = TIMEOUT_S, cap: int = CAP, given: bytes = b"") -> Finished | None:
-    """As `read_git`; None where git does not answer, whatever the reason."""
+    """Like `read_git`, but None on any failure."""
     try:
         return read_git(root, *words, timeout=timeout, cap=cap, given=given)
     except GitFailed:
@@ -84,10 +84,10 @@ def ask_git(root: Path, *words: str, timeout: float = TIMEOUT_S, cap: int = CAP,
 
 
 def change_git(root: Path, *words: str, timeout: float) -> Finished:
-    """Run a git that may change something, with the hooks and settings of its repository; it opens no editor.
+    """Run a git that may change something, with the hooks and settings of its repository; no editor opens.
 
     Raises:
-        GitFailed: it does not start.
+        GitFailed: git cannot be started.
     """
     try:
         return run(("git", "-C", os.fspath(root), *words), env={**os.environ, **_CHANGING}, timeout=timeout)

@@ -1,13 +1,13 @@
 """The log: one file for all processes of a project, of bounded size, without secrets.
 
-`begin` only notes where and how much; a file is opened when something is first logged. The file is
+`begin` only records where and how much to log; the file opens at the first record. It is
 ``.helix/logs/helix.log`` of the project where ``.helix`` exists already and may be written, else ``logs/helix.log`` in
 the user's state folder.
 
 Several processes write at once (console, loop, hooks, command line). One file keeps their records in order of time:
-each record is one ``write`` on a descriptor opened with O_APPEND, which the kernel does not interleave. Whoever finds
-the file full renames it under a lock (flock); the others see another inode under its name and open that. What cannot
-be written, on a full or read-only disk, is dropped: the log never breaks what it tells of.
+each record is one ``write`` on a descriptor opened with O_APPEND, which the kernel does not interleave. A process that
+finds the file full renames it under a lock (flock); the others notice the new inode and reopen the file. What cannot be
+written, on a full or read-only disk, is dropped: logging never breaks the program.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from helix_tui.core.ground.text import clean_block
 
 NAME = "helix.log"
 LEVELS = ("debug", "info", "warning", "error", "off")
-"""What HELIX_LOG may say; anything else is taken for ``info``."""
+"""Values of HELIX_LOG; anything else means ``info``."""
 
 _where: dict[str, Any] = {}
-"""What `begin` was told; empty before that, and then nothing is written."""
+"""The arguments of `begin`; empty before it is called, and then nothing is written."""
 _file: Any = None
-"""The handler, once something was logged."""
+"""The handler, once something has been logged."""
 
 
 def begin(directory: Path, *, process: str, read_only: bool = False, debug: bool = False) -> None:
-    """Say whose log this is. Costs nothing: no file is touched before something is logged.
+    """Configure the log of this process. Touches no file before the first record.
 
     Args:
-        directory: where the project is looked for, upwards.
+        directory: where the search for the project starts, upwards.
         process: what this process is, e.g. ``console`` or ``queue``.
         read_only: never write under the project.
         debug: log everything, whatever HELIX_LOG says.
@@ -51,7 +51,7 @@ def begin(directory: Path, *, process: str, read_only: bool = False, debug: bool
 
 
 def end() -> None:
-    """Let go of the file and write nowhere until `begin`."""
+    """Close the file and log nothing until `begin` is called again."""
     global _file
     if _file is not None:
         logging.getLogger("helix").removeHandler(_file)
@@ -69,7 +69,7 @@ def logger(name: str) -> logging.Logger:
 
 def _open(root: logging.Logger) -> None:
     global _file
-    # else logging prints on stderr what it could not log, over the console
+    # otherwise logging prints failed records to stderr, over the console
     logging.raiseExceptions = False
     root.propagate = False
     if not _where or _where["level"] == "off":
@@ -84,13 +84,13 @@ def _open(root: logging.Logger) -> None:
 
 
 def log_file() -> Path:
-    """Where this process logs, whether or not anything was logged yet."""
+    """Where this process logs, whether or not the file exists yet."""
     folder = None if _where.get("read_only") else _project_folder(_where.get("directory"))
     return (folder or state_folder()) / "logs" / NAME
 
 
 def shown_file() -> str:
-    """The same for a sentence: from the project's folder or the home on, where the file lies under it."""
+    """The log file for a message: relative to the project or the home folder where it is inside one."""
     path = log_file()
     directory = _where.get("directory")
     above = [directory, *directory.parents] if directory is not None else []
@@ -109,21 +109,21 @@ def state_folder() -> Path:
 
 
 def _project_folder(directory: Path | None) -> Path | None:
-    """``.helix`` of the project that a folder belongs to, where it stands and may be written."""
+    """``.helix`` of the project that a folder belongs to, if it exists and is writable."""
     if directory is None:
         return None
     for folder in (directory, *directory.parents):
         helix = folder / ".helix"
-        if os.path.isdir(helix):  # False for a name that no disk takes, where Path.is_dir raises: a log never does
+        if os.path.isdir(helix):  # False for an invalid file name, where Path.is_dir raises: logging must not
             return helix if os.access(helix, os.W_OK) else None
-        # a project without our folder: the log of one above it is another's
+        # a project without .helix: a .helix further up belongs to another project
         if os.path.exists(folder / ".git") or os.path.exists(folder / ".ddx"):
             return None
     return None
 
 
 def program(argv: Sequence[str], how: str, seconds: float, room: str = "process") -> None:
-    """Log a program that was run: what it was asked, how it ended, how long it took; no texts."""
+    """Log a program that was run: its command line without texts, how it ended and how long it took."""
     logger(room).info("%s: %s in %.0f ms", masked(argv), how, seconds * 1000)
 
 
@@ -133,15 +133,15 @@ _TEXT_FLAG = re.compile(
     r"^--?(?:m|message|title|description|acceptance|notes?|set|unset|reason|body|comment|content|labels?"
     r"|append-system-prompt|system-prompt|prompt|p|text|summary|where|q|query|c)$"
 )
-"""Options whose value may be a text that somebody wrote."""
+"""Options whose value may be free text."""
 _SAFE_WORD = re.compile(r"^(?:-{1,2}[\w-]+|[a-z][a-z-]{0,24}|[\w.@^~:/+-]*[0-9/][\w.@^~:/+-]*)$")
-"""A flag, a verb, an id, a revision or a path."""
+"""Matches a flag, a verb, an id, a revision or a path."""
 _FREE_TEXT_AFTER = {"create", "ask", "note", "comment"}
-"""Verbs whose next words are a text."""
+"""Verbs whose arguments are free text."""
 
 
 def masked(argv: Sequence[str]) -> str:
-    """A command line for the log: program, verbs, flags, ids and paths stay, texts become their length."""
+    """A command line for the log: free text is replaced by its length."""
     shown = [os.path.basename(argv[0])] if argv else []
     text_next = free = False
     for word in argv[1:]:
@@ -159,19 +159,19 @@ def masked(argv: Sequence[str]) -> str:
 
 
 MAX_BYTES = 1 << 20
-"""Size at which the file is put aside, in bytes."""
+"""Size at which the file is rotated, in bytes."""
 
 BACKUPS = 4
-"""Older files that are kept: helix.log.1 is the youngest. All together take 5 MiB at most."""
+"""Rotated files that are kept; helix.log.1 is the newest. All files together take at most 5 MiB."""
 
 MAX_RECORD = 32 << 10
-"""Characters of one record, its trace included; the middle of a longer one is left out."""
+"""Characters of one record, its trace included; the middle of a longer record is left out."""
 RETRY_S = 30.0
-"""Seconds after which a file that could not be written is tried again."""
+"""Seconds until an unwritable file is tried again."""
 
 
 def scrubbed(text: str) -> str:
-    """A text without secrets and without control characters, as it may be kept and sent to others."""
+    """A text without secrets and control characters, fit to be stored and shared."""
     parts, at = [], 0
     for rule, start, end in sorted(secrets(text), key=lambda place: place[1:]):
         if start >= at:
@@ -181,7 +181,7 @@ def scrubbed(text: str) -> str:
 
 
 class LogFile(logging.Handler):
-    """Appends to one file that other processes append to as well, and puts it aside when it is full."""
+    """A handler that appends to a file shared with other processes and rotates it when it is full."""
 
     def __init__(self, path: Path, process: str) -> None:
         super().__init__()
@@ -192,7 +192,7 @@ class LogFile(logging.Handler):
         self._resting_until = 0.0
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write one record, or drop it where that cannot be done."""
+        """Write one record, or drop it if that fails."""
         if time.monotonic() < self._resting_until:
             return
         try:
@@ -203,7 +203,7 @@ class LogFile(logging.Handler):
             self._let_go()
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._let_go()
         super().close()
 
@@ -213,7 +213,7 @@ class LogFile(logging.Handler):
         os.write(self._fd, data)
 
     def _size(self) -> int:
-        """The size of the file under our name, opened anew where another process has put it aside."""
+        """The size of the log file, reopened if another process has rotated it."""
         if self._fd < 0 or not self._is_ours():
             self._let_go()
             self._open()
@@ -233,9 +233,9 @@ class LogFile(logging.Handler):
 
     def _put_aside(self) -> None:
         with self._locked() as ours:
-            # another process may have put it aside between our look and the lock
+            # another process may have rotated it before we got the lock
             if ours and self._is_ours():
-                # the oldest first, for each takes the name of the one before
+                # the oldest first, as each takes the name of the one before
                 for number in range(BACKUPS, 0, -1):
                     older = self.path.with_name(f"{self.path.name}.{number}")
                     younger = f"{self.path.name}.{number - 1}" if number > 1 else self.path.name
@@ -244,7 +244,7 @@ class LogFile(logging.Handler):
         self._size()
 
     def _is_ours(self) -> bool:
-        """Whether the file under our name is the open one: another process may have put it aside just now."""
+        """Whether the log file is still the open one: another process may have rotated it."""
         try:
             return os.stat(self.path).st_ino == self._inode
         except FileNotFoundError:
@@ -252,7 +252,7 @@ class LogFile(logging.Handler):
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[bool]:
-        """Whether it is ours to put the file aside; whoever does not get the lock writes on."""
+        """Take the lock for rotating, if it is free; a process that does not get it goes on writing."""
         lock = os.open(self.path.with_name(f"{self.path.name}.lock"), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             try:

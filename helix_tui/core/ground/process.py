@@ -1,10 +1,9 @@
-"""Running one program to its end: no shell, no terminal, a time limit, a limit on what it may print.
+"""Run one program to its end: no shell, no terminal, a time limit and an output limit.
 
-Whatever we start gets a session of its own, so that a ``ctrl+c`` meant for the console does not reach it and that its
-descendants are known: a time limit ends the whole session, and so does its own end. ddx puts a coding agent into
-another process group but into the same session, and ddx of April leaves it there when it is interrupted: a signal to
-the group misses it. What left the session too is known as a descendant, as long as one looked while its parent was
-there.
+Every program gets its own session, so that ``ctrl+c`` in the console does not reach it and its descendants are known:
+the whole session is ended at the time limit or when the program ends. ddx puts a coding agent into another process
+group but into the same session, and ddx of April leaves it there when it is interrupted: a signal to the group misses
+it. A process that left the session too is known as a descendant if it was seen while its parent was alive.
 """
 
 from __future__ import annotations
@@ -29,15 +28,15 @@ _PS_TIMEOUT_S = 5.0
 
 
 class Member(Struct, frozen=True):
-    """One process, told apart from a later one of the same number."""
+    """One process, distinguished from a later one with the same id."""
 
     pid: int
     born: int = 0
-    """When it began, in the kernel's ticks; 0 where the system does not tell."""
+    """Start time in the kernel's ticks; 0 where the system does not report it."""
 
     @property
     def alive(self) -> bool:
-        """Whether it is still there; a process that has ended and waits to be reaped is not."""
+        """Whether the process is still running; one that waits to be reaped is not."""
         row = _row(self.pid)
         return row is not None and row.born == self.born and not row.ended
 
@@ -51,15 +50,15 @@ class _Row(Struct, frozen=True):
 
 
 def born_at(pid: int) -> int:
-    """When a process began, in the kernel's ticks since the machine did; 0 where the system does not tell."""
+    """Start time of a process in the kernel's ticks since boot; 0 where the system does not report it."""
     row = _from_proc(pid)
     return row.born if row is not None else 0
 
 
 def family(leader: int) -> tuple[Member, ...]:
-    """The living processes of the session that a process leads, and all its descendants; itself is the first.
+    """The running processes of the session that a process leads, and all its descendants, the process itself first.
 
-    The process that asks is never among them.
+    The calling process is never among them.
     """
     rows = {row.pid: row for row in _rows()}
     children: dict[int, list[int]] = {}
@@ -77,16 +76,16 @@ def family(leader: int) -> tuple[Member, ...]:
 
 
 def alive(members: Iterable[Member]) -> tuple[Member, ...]:
-    """Those that still live."""
+    """The members that are still running."""
     return tuple(each for each in members if each.alive)
 
 
 def end(members: Iterable[Member], *, signs: Iterable[tuple[signal.Signals, float]] = ()) -> tuple[Member, ...]:
-    """End processes: by each signal in turn, with the seconds that they get, then by force; who still lives.
+    """End processes by each signal in turn, then by force; return those still running.
 
     Args:
-        members: as `family` found them; one whose number belongs to another process by now is left alone.
-        signs: asked politely, by default with SIGTERM and two seconds.
+        members: from `family`; one whose id belongs to another process by now is left alone.
+        signs: (signal, seconds to wait) in order; by default SIGTERM and two seconds.
     """
     left = alive(members)
     for sign, seconds in (*(signs or ((signal.SIGTERM, 2.0),)), (signal.SIGKILL, 2.0)):
@@ -98,26 +97,26 @@ def end(members: Iterable[Member], *, signs: Iterable[tuple[signal.Signals, floa
 
 
 def signal_all(members: Iterable[Member], sign: signal.Signals) -> None:
-    """Send a signal to each that may be signalled."""
+    """Send a signal to each member, skipping those that may not be signalled."""
     for each in members:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(each.pid, sign)
 
 
 def interrupt(leader: int, patience: float) -> tuple[Member, ...]:
-    """Interrupt a program as ctrl+c in its terminal would, and end what it leaves behind; who still lives.
+    """Interrupt a program as ctrl+c would and end the processes it leaves; return those still running.
 
     Args:
         leader: the program; its children get the signal only where they are in its process group.
-        patience: seconds that it has to put its things away.
+        patience: seconds that it has to clean up.
 
     Raises:
-        PermissionError: it belongs to somebody else.
+        PermissionError: it belongs to another user.
     """
-    # asked before the signal: once a program has ended, its children are known by it no longer
+    # before the signal: once the program has ended, its children cannot be found through it
     before = family(leader)
     with contextlib.suppress(ProcessLookupError):
-        # a terminal sends ctrl+c to the whole group; a program that leads none shares it with its shell
+        # a terminal sends ctrl+c to the whole group; a program that leads no group shares its shell's
         if os.getpgid(leader) == leader:
             os.killpg(leader, signal.SIGINT)
         else:
@@ -130,14 +129,14 @@ _STARTED_BY = "HELIX_STARTED_BY"
 
 
 def mark_for(program: str) -> dict[str, str]:
-    """An entry for the environment of a program that works for us: who started it, and what it is."""
+    """An environment variable that marks a program started by the console: its starter and its kind."""
     return {_STARTED_BY: f"{os.getpid()}:{born_at(os.getpid())}:{program}"}
 
 
 def left_behind(folder: Path) -> tuple[int, ...]:
-    """Programs at work in a folder that bear a mark and whose starter was killed, so that nobody ends them.
+    """Ids of marked programs running in a folder whose starter was killed, so that nothing else ends them.
 
-    What an agent leaves running bears the mark too, and is another program. None without ``/proc``.
+    Processes that an agent left running inherit the mark but are other programs. Empty without ``/proc``.
     """
     return tuple(row.pid for row in _rows() if not row.ended and row.session == row.pid and _is_left(row.pid, folder))
 
@@ -148,8 +147,8 @@ def _is_left(pid: int, folder: Path) -> bool:
         if os.readlink(own / "cwd") != os.fspath(folder):
             return False
         entries = (own / "environ").read_bytes().split(b"\0")
-        words = (own / "cmdline").read_bytes().split(b"\0")[:3]  # a script has its interpreter first
-    except OSError:  # gone, somebody else's, or there is no /proc
+        words = (own / "cmdline").read_bytes().split(b"\0")[:3]  # for a script the interpreter comes first
+    except OSError:  # gone, another user's, or there is no /proc
         return False
     begin = f"{_STARTED_BY}=".encode()
     mark = next((os.fsdecode(entry.removeprefix(begin)) for entry in entries if entry.startswith(begin)), "")
@@ -170,7 +169,7 @@ def _wait(members: Iterable[Member], seconds: float) -> tuple[Member, ...]:
 
 
 def _rows() -> Iterator[_Row]:
-    """Every process that can be seen, from ``/proc`` where there is one, else from ``ps``."""
+    """Every visible process, from ``/proc`` where it exists, else from ``ps``."""
     try:
         names = [name for name in os.listdir("/proc") if name.isdecimal()]
     except OSError:
@@ -193,7 +192,7 @@ def _from_proc(pid: int) -> _Row | None:
     """One process by ``/proc/PID/stat`` (proc(5): 3 state, 4 parent, 6 session, 22 start in ticks)."""
     try:
         with open(f"/proc/{pid}/stat", "rb") as file:
-            # the name is in parentheses, and may hold blanks and parentheses itself
+            # the name is in parentheses and may itself contain blanks and parentheses
             words = file.read(4096).rpartition(b")")[2].split()
         return _Row(pid, int(words[1]), int(words[3]), int(words[19]), words[0] in (b"Z", b"X"))
     except (OSError, ValueError, IndexError):
@@ -201,7 +200,7 @@ def _from_proc(pid: int) -> _Row | None:
 
 
 def _from_ps(*only: str) -> Iterator[_Row]:
-    """Processes by ``ps`` as POSIX has it; which session each is in the kernel is asked."""
+    """Processes from POSIX ``ps``; their sessions from the kernel."""
     words = ["ps", "-o", "pid=,ppid=,stat=", *(("-p", only[0]) if only else ("-A",))]
     try:
         begun = time.monotonic()
@@ -219,7 +218,7 @@ def _from_ps(*only: str) -> Iterator[_Row]:
 
 _CHUNK = 1 << 16
 _LAST = 1 << 16
-"""Bytes kept of the end of a stream that was too long."""
+"""Bytes kept of the end of a truncated stream."""
 _GRACE_S = 2.0
 _LINGER_S = 0.3
 _STEP_S = 0.01
@@ -237,7 +236,7 @@ class Finished(Struct, frozen=True):
     stderr: bytes
     seconds: float
     truncated: bool = False
-    """It printed more than was kept: the beginning, and of a program that was not ended there the end."""
+    """Output was dropped: the beginning is kept, and the end too unless the program was ended at the cap."""
     timed_out: bool = False
 
     @property
@@ -252,7 +251,7 @@ class Finished(Struct, frozen=True):
 
 
 class _Running:
-    """Programs of one sort that run now, so that another thread can end them."""
+    """Running programs of one kind, so that another thread can end them."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -263,7 +262,7 @@ class _Running:
         with self._change:
             self._running.add(process)
             ended = self.ended
-        # `end_reads` came between the start of the program and this
+        # `end_reads` was called after the program started
         if ended:
             signal_all(family(process.pid), signal.SIGKILL)
 
@@ -278,7 +277,7 @@ class _Running:
                 signal_all(family(process.pid), sign)
 
     def wait(self, seconds: float) -> bool:
-        """Wait until none runs; False when the time is over before."""
+        """Wait until none runs; False on timeout."""
         with self._change:
             return self._change.wait_for(lambda: not self._running, seconds)
 
@@ -286,18 +285,20 @@ class _Running:
 _reads = _Running()
 """Programs that only read and may be ended at any time."""
 _writes = _Running()
-"""All others."""
+"""All other programs."""
 
 
 def end_reads() -> None:
-    """End every program that only reads, and each that begins from now on: nobody waits for them."""
+    """End every read-only program, and each one started from now on, without waiting."""
     _reads.ended = True
     _reads.signal(signal.SIGKILL)
 
 
 def end_writes(patience: float = 0.0) -> None:
-    """End every program that may be changing something and has not ended within some seconds by itself: asked
-    first, and after a moment by force."""
+    """End every program that may be changing something, unless it ends within ``patience`` seconds.
+
+    Politely first, then by force.
+    """
     if _writes.wait(patience):
         return
     _writes.signal(signal.SIGTERM)
@@ -306,7 +307,7 @@ def end_writes(patience: float = 0.0) -> None:
 
 
 def allow_reads() -> None:
-    """Take `end_reads` back."""
+    """Undo `end_reads`."""
     _reads.ended = False
 
 
@@ -322,21 +323,20 @@ def run(
     keep: Sequence[int] = (),
     stdin: Path | None = None,
 ) -> Finished:
-    """Run a program and wait for it.
+    """Run a program and wait for its end.
 
-    Past ``cap`` bytes of a stream its middle is read and dropped, so that a command that changes something
-    is not ended half-way and its last words are kept. ``stop_at_cap`` is for a program that only reads: it is
-    ended there, and `end_reads` ends it too. With ``leftovers`` whatever is left of its session once it has
-    ended by itself is ended too. ``keep`` are file descriptors that the program inherits: a lock
-    among them stays held until it ends, should we be killed before. ``stdin`` is a file that it reads as its
-    input; without one there is none.
+    Beyond ``cap`` bytes the middle of a stream is read and dropped, so that a command that changes something is not
+    ended half-way and the end of its output is kept. ``stop_at_cap`` is for a read-only program: it is ended at the
+    cap, and by `end_reads`. With ``leftovers``, the rest of its session is ended after it. ``keep`` are inherited file
+    descriptors: a lock among them stays held until the program ends, even if the console is killed first. ``stdin`` is
+    an input file; the default is none.
 
     Raises:
         OSError: the program cannot be started.
     """
     words = tuple(os.fspath(word) for word in argv)
     started = time.monotonic()
-    # never our own input: some verbs of ddx read a terminal
+    # never the console's own input: some ddx verbs read from a terminal
     with open(os.devnull if stdin is None else stdin, "rb") as source:
         process = subprocess.Popen(
             words,
@@ -350,7 +350,7 @@ def run(
         )
     with process:
         collected = _Collected(cap, stop_at_cap)
-        # what may be ended at the cap only reads, and may be ended at any time
+        # a program that may be ended at the cap only reads, so it may be ended at any time
         group = _reads if stop_at_cap else _writes
         group.begin(process)
         try:
@@ -385,27 +385,27 @@ def run_to_files(
     started: Callable[[int], None] = lambda pid: None,
     stop: Callable[[], bool] = lambda: False,
 ) -> Finished:
-    """Run a program whose output goes to files, so that it outlives us unharmed should we be killed.
+    """Run a program with its output in files, so that it survives if the console is killed.
 
-    Once it has ended, however it did, whatever is left of its session is ended too.
+    However it ends, the rest of its session is ended too.
 
     Args:
-        out, err: made anew; they stay.
+        out, err: output files, created anew and kept.
         timeout: seconds after which it is ended.
-        cap: bytes of each stream that are returned, the last ones: a report stands at the end.
+        cap: bytes returned from the end of each stream, where a report is.
         most: bytes of output after which it is ended, before it fills the disk.
-        grace: seconds that it has to end by itself once it was interrupted.
-        started: told its process id at once.
-        stop: asked a few times a second; once true, the program gets the interrupt that ctrl+c would be.
+        grace: seconds to end by itself after an interrupt.
+        started: called with the process id at once.
+        stop: polled a few times a second; once true, the program is interrupted as by ctrl+c.
 
     Raises:
-        OSError: the program cannot be started, or a file not be made.
+        OSError: the program cannot be started or a file cannot be created.
     """
     words = tuple(os.fspath(word) for word in argv)
     begun = time.monotonic()
     with open(out, "wb") as to_out, open(err, "wb") as to_err:
         with contextlib.suppress(OSError):
-            fcntl.flock(to_out, fcntl.LOCK_EX | fcntl.LOCK_NB)  # the program inherits it: `project.being_written`
+            fcntl.flock(to_out, fcntl.LOCK_EX | fcntl.LOCK_NB)  # inherited by the program, for `project.being_written`
         process = subprocess.Popen(
             words,
             cwd=cwd,
@@ -420,7 +420,7 @@ def run_to_files(
     def stopped() -> bool:
         if not stop():
             return False
-        seen.update(family(process.pid))  # what leaves the session is known by its parent alone
+        seen.update(family(process.pid))  # a process that leaves the session is known only through its parent
         return True
 
     with process:
@@ -443,7 +443,7 @@ def run_to_files(
 
 
 def _logged(done: Finished) -> Finished:
-    """Log what was asked, what came of it and how long it took; texts and output only where all is logged."""
+    """Log the command, its result and its duration; texts and output only at debug level."""
     how = "no answer in time" if done.timed_out else f"rc {done.rc}"
     logs.program(done.argv, f"{how}, output cut" if done.truncated else how, done.seconds)
     log = logs.logger("process")
@@ -460,13 +460,13 @@ def _watch_files(
     grace: float,
     stop: Callable[[], bool],
 ) -> tuple[bool, bool]:
-    """Wait for the end of a program; (it took too long, it printed too much)."""
+    """Wait for a program to end; return (timed out, printed too much)."""
     interrupted = False
     while True:
         if _has_ended(process, _WATCH_S, step=_WATCH_S / 2):
             return False, False
         if time.monotonic() > deadline:
-            # what is ended here after an interrupt did not take too long by itself
+            # ended here after an interrupt is not a timeout
             return not interrupted, False
         if sum(path.stat().st_size for path in files if path.exists()) > most:
             return False, True
@@ -477,7 +477,7 @@ def _watch_files(
 
 
 def _ending(path: Path, cap: int) -> bytes:
-    """The last bytes of a file, from the beginning of a line on where something is left out."""
+    """The last bytes of a file, starting at a line break if the beginning is left out."""
     try:
         with open(path, "rb") as file:
             size = file.seek(0, os.SEEK_END)
@@ -489,7 +489,7 @@ def _ending(path: Path, cap: int) -> bytes:
 
 
 class _Stream:
-    """What was kept of one stream: its beginning and, where wanted, the end of what is too long."""
+    """The kept part of one stream: its beginning and, where wanted, its end."""
 
     def __init__(self, cap: int, last: int) -> None:
         self.truncated = False
@@ -501,7 +501,7 @@ class _Stream:
         self._head += data[:room]
         self._tail += data[room:]
         self.truncated = self.truncated or len(data) > room
-        # cut now and then, not with every piece that is read
+        # trimmed now and then, not at every read
         if len(self._tail) > _CHUNK + self._last:
             self._tail = self._end()
 
@@ -524,7 +524,7 @@ class _Collected:
         return self.stdout.truncated or self.stderr.truncated
 
     def read(self, process: subprocess.Popen[bytes], deadline: float, *, reap: bool = True) -> bool:
-        """Collect until both streams end; false when the time is up.
+        """Read both streams to their end; False on timeout.
 
         A child that outlives the program and holds its streams open is not waited for.
         """
@@ -538,7 +538,7 @@ class _Collected:
                 if left <= 0:
                     return False
                 ready = selector.select(min(left, _LINGER_S))
-                # the program has ended and nothing more comes: whoever still holds its streams is a child
+                # the program has ended and nothing more arrives: a child still holds its streams
                 if not ready and _has_ended(process, 0.0):
                     break
                 for key, _ in ready:
@@ -559,13 +559,13 @@ class _Collected:
 
 
 def _end(process: subprocess.Popen[bytes], *, leftovers: bool = False, seen: Iterable[Member] = ()) -> None:
-    """End whatever still runs: the program and its session, politely first.
+    """End the program and its session if they still run, politely first.
 
-    The program is not reaped before its session is gone, so that nobody else gets its number meanwhile.
+    The program is reaped only after its session is gone, so that its id is not reused meanwhile.
 
     Args:
         leftovers: end its session even where the program has ended by itself.
-        seen: processes that it had started earlier; those that still live are ended with it.
+        seen: processes it started earlier; those still running are ended with it.
     """
     if process.returncode is None and (leftovers or not _has_ended(process, 0.0)):
         end({*seen, *family(process.pid)})
@@ -579,7 +579,7 @@ def _signal_group(process: subprocess.Popen[bytes], sign: signal.Signals) -> Non
 
 
 def _has_ended(process: subprocess.Popen[bytes], within: float, *, step: float = _STEP_S) -> bool:
-    """Whether a child ended within some seconds; it stays to be reaped."""
+    """Whether a child ended within some seconds; does not reap it."""
     deadline = time.monotonic() + within
     while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
         if time.monotonic() > deadline:

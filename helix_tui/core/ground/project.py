@@ -1,7 +1,7 @@
-"""Which project this is: its root, git's folders and refs, its ``.ddx`` and ``.helix``, and which ddx serves it.
+"""Find the project: its root, git folders and refs, ``.ddx`` and ``.helix``, and the ddx to use.
 
-Refs and settings are read from git's own files, without running git. Where a release of ddx keeps leases and work
-trees is found here too.
+Refs and settings are read from git's own files, without running git. The folders in which ddx releases keep leases and
+work trees are found here too.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from msgspec.structs import replace
 
 
 def open_nonblocking(path: str, flags: int) -> int:
-    """An ``opener`` for :func:`open`: a FIFO put in the place of a file must not hang the reader."""
+    """An ``opener`` for :func:`open`: a FIFO in place of a file must not block the reader."""
     return os.open(path, flags | os.O_NONBLOCK)
 
 
 def read_end(path: str | os.PathLike[str], limit: int) -> str:
-    """The last ``limit`` bytes of a text file, from the beginning of a line on; "" where there is none."""
+    """The last ``limit`` bytes of a text file, starting at a line break; "" if there is no file."""
     try:
         with open(path, "rb", opener=open_nonblocking) as file:
             size = file.seek(0, os.SEEK_END)
@@ -36,7 +36,7 @@ def read_end(path: str | os.PathLike[str], limit: int) -> str:
 
 
 def being_written(path: str | os.PathLike[str]) -> bool:
-    """Whether a program that was given this file as its output, locked, still has it open."""
+    """Whether a program still has this file open that was given it, locked, as its output."""
     try:
         with open(path, "rb", opener=open_nonblocking) as file:
             fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
@@ -48,7 +48,7 @@ def being_written(path: str | os.PathLike[str]) -> bool:
 
 
 def files_below(folder: Path) -> Iterator[tuple[Path, int]]:
-    """The files of a folder and of those in it, in order, with their sizes; not what has gone meanwhile."""
+    """The files below a folder, sorted, with their sizes; files that vanish meanwhile are skipped."""
     for parent, folders, names in os.walk(folder):
         folders.sort()
         for name in sorted(names):
@@ -63,7 +63,7 @@ _SMALL_FILE = 1 << 20
 
 
 def git_dir_of(dot_git: Path) -> Path | None:
-    """The git folder that a ``.git`` folder or file stands for; None where it is neither."""
+    """The git folder that a ``.git`` folder or file refers to; None if it is neither."""
     if dot_git.is_dir():
         return dot_git if (dot_git / "HEAD").exists() else None
     line = first_line(dot_git)
@@ -90,7 +90,7 @@ def common_dir_above(folder: Path) -> Path | None:
 
 
 def configured(common_dir: Path, section: str, key: str) -> str:
-    """A plain value of a repository's own configuration; "" where it is not set.
+    """A plain value of a repository's own configuration; "" if it is not set.
 
     Args:
         section: as git writes its heading, without brackets: ``ddx``, ``remote "origin"``.
@@ -124,12 +124,12 @@ def packed_ref(packed: Path, name: str) -> str | None:
 
 
 def first_line(path: Path) -> str:
-    """The first line of a small text file, stripped; "" where it cannot be read."""
+    """The first line of a small text file, stripped; "" if it cannot be read."""
     return text_of(path).partition("\n")[0].strip()
 
 
 def text_of(path: Path, limit: int = _SMALL_FILE) -> str:
-    """A small text file, at most ``limit`` bytes of it; "" where it cannot be read."""
+    """A small text file, at most ``limit`` bytes of it; "" if it cannot be read."""
     try:
         with open(path, "rb", opener=open_nonblocking) as file:
             return (file.read(limit) or b"").decode("utf-8", "replace")
@@ -138,10 +138,10 @@ def text_of(path: Path, limit: int = _SMALL_FILE) -> str:
 
 
 LEASES = "ddx-claim-heartbeats"
-"""Name of the folder that holds one folder of leases a project."""
+"""Name of the folder that contains one lease folder per project."""
 
 LOCK_ROOT = "sharedMainGitLockRoot"
-"""What ddx of August sets in the ``[ddx]`` section of an attempt's clone: the path of the project."""
+"""Key that ddx of August sets in the ``[ddx]`` section of an attempt's clone: the project's path."""
 
 _ATTEMPT_NAME = re.compile(
     r"\.execute-bead-(?:(?:wt|clone)-(?P<bead>.+)-(?P<attempt>\d{8}T\d{6}-[0-9a-f]{6,16})|(?:slot|ephemeral)-.+)"
@@ -149,19 +149,19 @@ _ATTEMPT_NAME = re.compile(
 
 
 class AttemptFolder(Struct, frozen=True):
-    """A work tree or clone that ddx made of a project for one attempt, and throws away afterwards."""
+    """A work tree or clone that ddx makes for one attempt and removes afterwards."""
 
     root: Path
     bead: str = ""
-    """"" where the folder's name does not say it: a slot that serves one attempt after the other."""
+    """"" if the folder's name does not contain it: a slot that is reused by attempts."""
     attempt: str = ""
 
 
 class Project(Struct, frozen=True):
-    """One project on disk. Its folders need not exist; whoever reads them finds out."""
+    """One project on disk. Its folders need not exist."""
 
     root: Path
-    """The work tree the console stands in, or the start folder where there is no git."""
+    """The current work tree, or the start folder outside git."""
     ddx_dir: Path
     git_dir: Path | None = None
     """Git's folder of this work tree; that of a linked work tree differs from `common_dir`."""
@@ -172,7 +172,7 @@ class Project(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """What people call it: the folder's name."""
+        """The display name: the folder's name."""
         return self.root.name or str(self.root)
 
     @property
@@ -198,13 +198,13 @@ class Project(Struct, frozen=True):
         return self.root
 
     def branch(self) -> str | None:
-        """The branch checked out; a detached head as its first seven digits; None without git."""
+        """The branch checked out; the first seven digits of a detached HEAD; None without git."""
         if self.git_dir is None:
             return None
         head = first_line(self.git_dir / "HEAD")
         if head.startswith("ref: "):
             name = head[5:].strip().removeprefix("refs/heads/")
-            return None if name == ".invalid" else name  # reftable keeps the real head elsewhere
+            return None if name == ".invalid" else name  # reftable keeps the real HEAD elsewhere
         return head[:7] or None
 
     def origin_head(self) -> str | None:
@@ -212,10 +212,10 @@ class Project(Struct, frozen=True):
         return self.ref("refs/remotes/origin/main")
 
     def ref(self, name: str) -> str | None:
-        """The commit a full ref name stands for, loose or packed; None where git's files do not tell."""
+        """The commit a full ref name stands for, loose or packed; None if git's files do not say."""
         if self.common_dir is None:
             return None
-        # git too follows five symbolic refs and no more
+        # git follows at most five symbolic refs too
         for _ in range(5):
             loose = first_line(self.common_dir / name)
             if not loose:
@@ -227,12 +227,11 @@ class Project(Struct, frozen=True):
 
 
 def find_project(start: Path, *, env: Mapping[str, str] | None = None) -> Project:
-    """The project that ``start`` lies in: the git root above it, else ``start`` itself.
+    """The project that contains ``start``: the git root above it, else ``start`` itself.
 
-    Where the git root has no ``.ddx`` but ``start`` has one, the project is ``start``: a tracker put into a
-    folder of some other repository is still meant. In a folder that ddx made for an attempt the project is
-    the one that the attempt works for (docs/decisions/0021): the repository of the common git folder, or
-    the origin of a clone.
+    Where the git root has no ``.ddx`` but ``start`` has one, the project is ``start``: a tracker in a subfolder of
+    another repository counts. In a folder that ddx made for an attempt the project is the one that the attempt works
+    for (docs/decisions/0021): the repository of the common git folder, or the origin of a clone.
     """
     env = os.environ if env is None else env
     start = Path(os.path.abspath(start))
@@ -250,15 +249,15 @@ def find_project(start: Path, *, env: Mapping[str, str] | None = None) -> Projec
 
 
 def _owner(root: Path, git_dir: Path, common_dir: Path) -> tuple[Path, AttemptFolder] | None:
-    """Of an attempt's folder: the project it works for, and what its name says; None of any other folder."""
-    # some releases keep the work tree in a folder below the one that has the name
+    """For an attempt's folder: its project and the parts of its name; None for any other folder."""
+    # some releases keep the work tree below the folder with that name
     for part in (root, root.parent):
         found = _ATTEMPT_NAME.fullmatch(part.name)
         if found is not None:
             break
     else:
         return None
-    # a linked work tree tells its repository, a clone only where it came from
+    # a linked work tree names its repository, a clone only its origin
     if git_dir != common_dir:
         owner = common_dir.parent if common_dir.name == ".git" else None
     else:
@@ -270,9 +269,9 @@ def _owner(root: Path, git_dir: Path, common_dir: Path) -> tuple[Path, AttemptFo
 
 
 def find_ddx(explicit: str | os.PathLike[str] | None, env: Mapping[str, str] | None = None) -> Path | None:
-    """The ddx to use: what was asked for, else ``DDX_BIN``, else the first on ``PATH``.
+    """The ddx to use: the one asked for, else ``DDX_BIN``, else the first on ``PATH``.
 
-    A ddx that was asked for and is not there is not replaced by another one: the answer is None.
+    None if the ddx asked for does not exist: it is not replaced by another one.
     """
     env = os.environ if env is None else env
     wanted = os.fspath(explicit) if explicit else env.get("DDX_BIN", "")
@@ -286,13 +285,13 @@ def find_ddx(explicit: str | os.PathLike[str] | None, env: Mapping[str, str] | N
 
 
 def machine_name(env: Mapping[str, str] | None = None) -> str:
-    """The name that DDx writes into a claim made here."""
+    """The host name that DDx writes into claims made on this machine."""
     env = os.environ if env is None else env
     return env.get("DDX_MACHINE_ID") or os.uname().nodename
 
 
 def user_cache_dirs(env: Mapping[str, str]) -> tuple[Path, ...]:
-    """Where newer releases keep leases and attempt work trees: Go's ``os.UserCacheDir`` comes first.
+    """Cache folders in which newer releases keep leases and work trees: Go's ``os.UserCacheDir`` first.
 
     A worker may have been started with another ``XDG_CACHE_HOME`` than ours, so the default counts too.
     """
@@ -304,10 +303,10 @@ def user_cache_dirs(env: Mapping[str, str]) -> tuple[Path, ...]:
 
 
 def lease_roots(project: Project, env: Mapping[str, str] | None = None) -> tuple[Path, ...]:
-    """Every folder in which some release of DDx would keep this project's leases, the likeliest first.
+    """Every folder in which any release of DDx would keep this project's leases, the likeliest first.
 
-    The folder is named by the SHA-1 of the real path of the folder that holds ``.ddx``; where it stands has
-    changed between releases (docs/formats/ddx.md §4.3), so all places are candidates.
+    The folder is named by the SHA-1 of the real path of the folder that holds ``.ddx``; its location has changed
+    between releases (docs/formats/ddx.md §4.3), so all are candidates.
     """
     env = os.environ if env is None else env
     owners = dict.fromkeys(os.path.realpath(path) for path in (project.ddx_dir.parent, project.root, project.main_root))
@@ -316,7 +315,7 @@ def lease_roots(project: Project, env: Mapping[str, str] | None = None) -> tuple
 
 
 def worktree_roots(project: Project, env: Mapping[str, str] | None = None) -> tuple[Path, ...]:
-    """Folders in which attempts get their work trees, when a record does not name one."""
+    """Folders that may contain attempts' work trees, for records that do not name one."""
     env = os.environ if env is None else env
     roots = _exec_roots(project, env)
     temp = env.get("TMPDIR") or "/tmp"
@@ -339,7 +338,7 @@ def _lease_bases(project: Project, env: Mapping[str, str]) -> list[Path]:
 
 
 def _exec_roots(project: Project, env: Mapping[str, str]) -> list[Path]:
-    """Execution roots that somebody configured: the environment, the project, the user."""
+    """Execution roots from the environment, the project's and the user's configuration."""
     texts = [env.get("DDX_EXEC_WT_DIR", ""), ddx_setting(project.ddx_dir / "config.yaml", *_WORKTREES)]
     home = env.get("HOME", "")
     if home:
@@ -357,8 +356,8 @@ _WORKTREES = ("executions", "temp_worktree_root")
 
 
 def ddx_setting(config: Path, section: str, name: str) -> str:
-    """A plain scalar in a section of a config.yaml of ddx; empty where it is not set."""
-    # by hand: every start asks for one such line, and YAML is slow to load
+    """A plain scalar in a section of a config.yaml of ddx; empty if it is not set."""
+    # parsed by hand: every start needs one such line, and YAML is slow to import
     inside = False
     for line in text_of(config).split("\n"):
         if line[:1] not in ("", " ", "\t", "#"):
@@ -372,7 +371,7 @@ def ddx_setting(config: Path, section: str, name: str) -> str:
 
 
 def _ddx_dir(root: Path, common_dir: Path | None, env: Mapping[str, str]) -> Path:
-    """DDx's folder: ``DDX_BEAD_DIR``, else in the tree, else by convention under the user's data."""
+    """DDx's folder: ``DDX_BEAD_DIR``, else in the work tree, else the conventional one in the user's data folder."""
     named = env.get("DDX_BEAD_DIR", "")
     if named:
         return Path(os.path.abspath(root / named))
@@ -396,7 +395,7 @@ def _convention_dir(root: Path, common_dir: Path | None, env: Mapping[str, str])
 
 
 def _remote_identity(url: str) -> str | None:
-    """``host/path`` of a remote's address, in both spellings git knows."""
+    """``host/path`` of a remote's address, from either address syntax of git."""
     if "://" in url:
         address = url.partition("://")[2]
         host, _, path = address.partition("/")

@@ -1,4 +1,4 @@
-"""A mapping that cannot grow without end."""
+"""A mapping of bounded size."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ Value = TypeVar("Value")
 
 
 class Recent(dict[Key, Value]):
-    """At most ``most`` entries: a new one sends away the one that was set longest ago.
+    """A dict of at most ``most`` entries: a new entry evicts the one set longest ago.
 
-    Only ``[key] = value`` heeds the bound; it is how a cache is filled.
+    Only ``[key] = value`` enforces the bound.
     """
 
     def __init__(self, most: int) -> None:
@@ -19,8 +19,8 @@ class Recent(dict[Key, Value]):
         self.most = most
 
     def __setitem__(self, key: Key, value: Value) -> None:
-        """Set it; what is set again counts as new."""
-        # a dict keeps an old key's place: taken out first, it goes to the end
+        """Set an entry; one that is set again counts as new."""
+        # a dict keeps an old key's place, so remove it first
         self.pop(key, None)
         super().__setitem__(key, value)
         if len(self) > self.most:

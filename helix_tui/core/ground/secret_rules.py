@@ -1,6 +1,6 @@
-"""Which places of a text are secrets: by their own format, by what stands before them, by being random.
+"""Find secrets in a text: by their format, by the words before them, by randomness.
 
-Held against the titles, descriptions and acceptance of real trackers, so that engineering text stays.
+Tuned on titles, descriptions and acceptance of real trackers, so that engineering text is kept.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _FORMATS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("azure signature", re.compile(r"[?&]sig=[A-Za-z0-9%+/_-]{40,}")),
     ("password hash", re.compile(r"\$(?:apr1|2[abxy]|5|6|y|argon2id?)\$[./A-Za-z0-9$=,+]{20,}")),
     (
-        "service token",  # a vendor's prefix, then nothing but random letters and digits
+        "service token",  # a vendor's prefix, then only random letters and digits
         re.compile(
-            r"\b(?:(?:pat|api|fly|secret|rnd|tkn)[_-](?=[A-Za-z0-9]{24})"  # words too: no dashes after those
+            r"\b(?:(?:pat|api|fly|secret|rnd|tkn)[_-](?=[A-Za-z0-9]{24})"  # also words, so no dashes follow
             r"|(?:shp(?:at|ca|pa|ss)|lin_(?:api|oauth)|ntn|fig[do]|glsa|glc|dckr_(?:pat|oat)"
             r"|pscale_\w{2,5}"
             r"|sq0[a-z]{3}|EAAA|EAACEdEose0cBA|tfp|ATATT|rubygems|nfp|sntrys)[_-]?)"
@@ -59,9 +59,9 @@ _FORMATS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     ("jwt", re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}")),
 )
-"""Formats that say by themselves what they are."""
+"""Formats that identify a secret by themselves."""
 
-# words joined by dashes can have these formats too
+# words joined by dashes can match these formats too
 _MUST_BE_RANDOM = {"openai key", "service token"}
 
 _URL_CREDENTIALS = re.compile(
@@ -100,7 +100,7 @@ _WORD_SAID = re.compile(
     r"(?P<quote>['\"`]?)(?P<secret>[^\s'\"`,;]{4,64})",
     re.I,
 )
-"""A password told in a sentence: digits among letters, or a quoted word."""
+"""A password in a sentence: letters mixed with digits, or a quoted word."""
 _TOKEN_SAID = re.compile(
     r"\b(?:token|secret|(?:api|access|secret|private)[ _-]key)(?: (?:for|of|on"
     r"|at) [\w .-]{1,40}?)?\s+(?:is|was)\s+"
@@ -115,7 +115,7 @@ _LOGIN = re.compile(
 _HINT = re.compile(
     r"pass|pwd|secret|token|key|credential|log ?in|sign in|authenticat|cookie|bearer|basic|://|curl|mysql|code is", re.I
 )
-"""A text without any of these tells no secret in words."""
+"""A text without any of these contains no secret in words."""
 _ALGORITHM = re.compile(
     r"^(?:argon2\w*|sha-?\d+\w*|md5|base\d+|b64|pbkdf2|utf-?\d+|ascii\d*|oauth2?|x509|rsa\d*|aes\d*"
     r"|pkcs\d+|v\d+"
@@ -133,11 +133,11 @@ _PLACEHOLDER = re.compile(
     re.I,
 )
 _CODE = re.compile(r"[(\[]|^[A-Za-z_][\w]*(?:\.[A-Za-z_]\w*)+$|->|::|^[A-Za-z_]+$|^/|^\.{1,2}/|^~/|^[a-z]+://")
-"""An expression, a dotted name, one word, a path: what stands right of ``=`` in ordinary code and prose."""
+"""An expression, a dotted name, one word, a path: the usual right side of ``=`` in code and prose."""
 
 
 def secrets(text: str) -> Iterator[tuple[str, int, int]]:
-    """(rule, start, end) of what must not be shown."""
+    """(rule, start, end) of every secret in a text."""
     for rule, pattern in _FORMATS:
         for match in pattern.finditer(text):
             if rule not in _MUST_BE_RANDOM or _tangled(match.group(), 3.5):
@@ -147,7 +147,7 @@ def secrets(text: str) -> Iterator[tuple[str, int, int]]:
         if not telling and rule != "random string":
             continue
         for match in pattern.finditer(text):
-            group = "secret" if match["secret"] is not None else "bare"  # a pattern with two places
+            group = "secret" if match["secret"] is not None else "bare"  # a pattern with two groups
             if fits(match.group(group), match):
                 yield rule, match.start(group), match.end(group)
 
@@ -167,26 +167,26 @@ def _in_cookie(secret: str, match: re.Match[str]) -> bool:
 
 
 def _in_prose(secret: str, match: re.Match[str]) -> bool:
-    """A word that no name is made like: digits among its letters, or random."""
+    """A word unlike any name: letters mixed with digits, or random."""
     word = secret.rstrip(".!?)]")
     among = re.search(r"[A-Za-z]\d+[A-Za-z]", word) is not None and any(c.isupper() for c in word)
     return among and not _CODE.search(word) and _tangled(word, 2.8) and not _is_path(word)
 
 
 def _names_a_secret(secret: str, match: re.Match[str]) -> bool:
-    """Letters and digits that are the name of no algorithm, or a word in quotes that is no placeholder."""
+    """Letters with digits that do not name an algorithm, or a quoted word that is not a placeholder."""
     word = secret.rstrip(".!?)]")
     if _PLACEHOLDER.match(word) or _ALGORITHM.match(word) or (_CODE.search(word) and not word.isalpha()):
         return False
     mixed = any(c.isdigit() for c in word) and any(c.isalpha() for c in word)
-    # a recovery code may be digits alone
+    # a recovery code may be all digits
     if "code" in match.group().lower() and sum(map(str.isdigit, word)) >= 6:
         return True
     return len(word) >= 5 and (mixed or (bool(match["quote"]) and "=" not in match.group() and word.isalpha()))
 
 
 def _told_token(secret: str, match: re.Match[str]) -> bool:
-    """Letters and digits that change places often, and are no hash."""
+    """Letters and digits that alternate often and are not a hash."""
     if _ALGORITHM.match(secret) or re.fullmatch(r"[0-9a-f]+", secret) or "-" in secret:
         return False
     kinds = [c.isdigit() for c in secret]
@@ -198,7 +198,7 @@ def _login(secret: str, match: re.Match[str]) -> bool:
 
 
 def _random(secret: str, match: re.Match[str]) -> bool:
-    """Upper case, lower case and digits without any order: no name in any style changes so often."""
+    """Upper case, lower case and digits in random order: names in no style alternate so often."""
     kinds = ["d" if c.isdigit() else "u" if c.isupper() else "l" if c.islower() else "-" for c in secret]
     if not {"d", "u", "l"} <= set(kinds) or kinds.count("d") < 3:
         return False
@@ -216,7 +216,7 @@ def _as_flag(secret: str, match: re.Match[str]) -> bool:
 
 def _assigned(secret: str, match: re.Match[str]) -> bool:
     if " " in secret and "=" not in match.group("name"):
-        return False  # "password: 'must have 12 characters'" tells something
+        return False  # "password: 'must have 12 characters'" is a message
     return _short_password(secret, match) or _given(secret, quoted=bool(match.group("quote")))
 
 
@@ -234,11 +234,11 @@ _NAMED: tuple[tuple[str, re.Pattern[str], Callable[[str, re.Match[str]], bool]],
     ("password in words", _LOGIN, _login),
     ("random string", _RANDOM, _random),
 )
-"""Text that is a secret by what stands before it."""
+"""Text that is a secret because of the words before it."""
 
 
 def _given(secret: str, *, quoted: bool) -> bool:
-    """A value that somebody wrote out, not a name, an expression, a placeholder or prose."""
+    """Whether a value is a literal, not a name, an expression, a placeholder or prose."""
     if _PLACEHOLDER.match(secret) or _is_path(secret):
         return False
     if quoted and len(secret) >= 8 and not _identifier(secret):
@@ -247,32 +247,32 @@ def _given(secret: str, *, quoted: bool) -> bool:
 
 
 def _short_password(secret: str, match: re.Match[str]) -> bool:
-    """Six characters are enough where the name says password and nothing else."""
+    """A short password: six characters are enough if the name says just “password”."""
     named = re.search(r"(?:passw(?:or)?d|passwd|pwd)['\"]?\s{0,3}(?::=|=>|[:=])\s{0,3}\Z", match.group("name"), re.I)
     mixed = re.fullmatch(r"(?=.*\d)(?=.*[A-Za-z])[^\s()\[\]{}$<>/\\]{6,7}", secret)
     return bool(named and mixed)
 
 
 def _identifier(text: str) -> bool:
-    """Words joined by one kind of mark: a key of a table, a name of a variable, not a password."""
+    """Words joined by one kind of separator: a key or a variable name, not a password."""
     return re.fullmatch(r"[A-Za-z]+(?:[_.:-][A-Za-z]+)*", text) is not None
 
 
 def _is_path(text: str) -> bool:
-    """Folders and a file: begins like one, or is made of small words; base64 has slashes too."""
+    """Whether a text is a path: begins like one or consists of short words; base64 has slashes too."""
     if "/" not in text:
         return False
     return re.match(r"/|\.{1,2}/|~/|(?:[a-z0-9_.-]+/)+[\w.-]*(?::\d+)?$", text) is not None
 
 
 def _tangled(text: str, bits: float) -> bool:
-    """Letters and digits mixed as no word mixes them, at least ``bits`` of entropy a character."""
+    """Letters and digits mixed unlike any word, with at least ``bits`` of entropy per character."""
     has_digit = any(c.isdigit() for c in text)
     has_letter = any(c.isalpha() for c in text)
     return has_digit and has_letter and len(text) >= 8 and _entropy(text) >= bits
 
 
 def _entropy(text: str) -> float:
-    """Shannon entropy in bits a character."""
+    """Shannon entropy in bits per character."""
     size = len(text)
     return -sum(text.count(c) / size * math.log2(text.count(c) / size) for c in set(text))

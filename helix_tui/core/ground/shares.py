@@ -1,4 +1,4 @@
-"""A share of n with its 95 % interval, by Wilson's score interval (Wilson 1927): honest where n is small."""
+"""A share of n with its 95 % interval, by Wilson's score interval (Wilson 1927): accurate for small n."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Share(Struct, frozen=True):
 
 
 def share(count: int, n: int) -> Share:
-    """Wilson's interval for ``count`` of ``n``; of nothing, anything may be true."""
+    """Wilson's interval for ``count`` of ``n``; for n = 0 the interval is [0, 1]."""
     if n <= 0:
         return Share(0, 0, None, 0.0, 1.0)
     rate, z2 = count / n, Z95 * Z95

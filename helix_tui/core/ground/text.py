@@ -1,14 +1,14 @@
-"""Text made safe for a terminal, measured and cut for it; and text that is shared: stems, blocks in a bead.
+"""Make text safe for a terminal, measure it and cut it; stem English words; split blocks in a bead.
 
-Text from files and processes is hostile until it has passed through here. A title may hold escape sequences that
+Text from files and processes is untrusted until it has passed through here. A title may contain escape sequences that
 recolour or retitle the terminal, bidirectional controls that make one id look like another, or newlines that break a
-row. ``clean_line`` and ``clean_block`` return text that is safe to write to a terminal as it is; nothing on screen may
-come from outside by another way.
+row. ``clean_line`` and ``clean_block`` return text that is safe to write to a terminal as it is; all outside text on a
+screen must pass through them.
 
 `stem_english` is the English stemmer of snowballstemmer, without the other languages that its package imports.
 
-`split_block` finds the block of memories in a bead's description: whoever shows a bead needs it, and need not load the
-memory for it (24 MB with its libraries). `with_context` puts HELIX's own block there.
+`split_block` finds the block of memories in a bead's description: showing a bead needs only that, not the memory
+modules (24 MB with their libraries). `with_context` puts HELIX's own block there.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ _CLEAN = re.compile(r"[ -~]*\Z")
 _BLANKS = re.compile(r"\s+")
 
 MAX_LINE = 2_000
-"""Characters of one line that are ever kept for a screen."""
+"""Maximum characters of one line kept for a screen."""
 
 
 def clean_line(text: object, limit: int = MAX_LINE) -> str:
     """One line without control sequences, bidi controls or runs of blanks, at most ``limit`` characters."""
     if not isinstance(text, str):
         text = "" if text is None else str(text)
-    # cut before it is cleaned: a title of megabytes must not cost their time at every row
+    # cut before cleaning: a title of megabytes must not slow every row
     cut = len(text) > limit
     if cut:
         text = text[: limit * 2]
-    # most texts are plain ASCII: one look spares three substitutions
+    # most texts are plain ASCII: one check saves three substitutions
     if not _CLEAN.match(text):
         text = _UNSAFE.sub("", _BLANKS.sub(" ", _ESCAPES.sub("", text)))
     text = _BLANKS.sub(" ", text).strip() if "  " in text or text[:1] == " " or text[-1:] == " " else text
@@ -62,7 +62,7 @@ def counted(number: int, one: str, many: str = "") -> str:
 def clean_block(text: object, limit: int = 400_000, tab: int = 4) -> str:
     """Text of several lines, without control sequences; tabs become blanks, CRLF becomes LF.
 
-    What lies past ``limit`` characters is cut, and the last line says how much.
+    Text beyond ``limit`` characters is cut, and the last line says how much.
     """
     if not isinstance(text, str):
         text = "" if text is None else str(text)
@@ -75,10 +75,10 @@ def clean_block(text: object, limit: int = 400_000, tab: int = 4) -> str:
 
 
 def cell_width(text: str) -> int:
-    """Terminal cells that cleaned text takes: wide East Asian and emoji 2, combining marks 0 (wcwidth's tables)."""
+    """Width of cleaned text in terminal cells: wide East Asian and emoji 2, combining marks 0 (by wcwidth)."""
     if text.isascii():
         return len(text)
-    import wcwidth  # only for text that needs its tables: most titles do not
+    import wcwidth  # imported only for text that needs its tables: most titles do not
 
     return max(0, wcwidth.wcswidth(text))
 
@@ -99,7 +99,7 @@ def fit(text: str, width: int) -> str:
 
 
 def short_id(bead_id: str, width: int = 12) -> str:
-    """A bead id for a narrow place: the part after the last dash when that tells, else cut in the middle."""
+    """A bead id for a narrow place: the part after the last dash if it has 4 or more, else cut in the middle."""
     if len(bead_id) <= width:
         return bead_id
     tail = bead_id.rpartition("-")[2]
@@ -112,11 +112,11 @@ def short_id(bead_id: str, width: int = 12) -> str:
 _PACKAGE = "snowballstemmer"
 
 _lock = threading.Lock()
-"""A stemmer keeps the word that it works on in itself, so there is one word at a time."""
+"""A stemmer keeps its current word as state, so only one word is stemmed at a time."""
 
 
 def stem_english(word: str) -> str:
-    """A lower-case word without its English endings. For any thread."""
+    """A lower-case word without its English endings. Thread-safe."""
     with _lock:
         found: str = _stemmer().stemWord(word)
         return found
@@ -124,14 +124,14 @@ def stem_english(word: str) -> str:
 
 @cache
 def _stemmer() -> Any:
-    """Imported when a first word comes; all languages would be 3 MB in memory and 30 ms of a start."""
+    """Load the stemmer on first use; importing all languages would cost 3 MB of memory and 30 ms at start."""
     spec = find_spec(_PACKAGE)
     if _PACKAGE not in sys.modules and spec is not None:
-        sys.modules[_PACKAGE] = module_from_spec(spec)  # never executed: its modules need only its place
+        sys.modules[_PACKAGE] = module_from_spec(spec)  # never executed: its modules need only its location
         try:
             return _english()
         finally:
-            sys.modules.pop(_PACKAGE, None)  # whoever imports it gets the whole
+            sys.modules.pop(_PACKAGE, None)  # a later import gets the whole package
     return _english()
 
 
@@ -142,13 +142,13 @@ def _english() -> Any:
 
 
 BEGIN, END = "<helix-memory>", "</helix-memory>"
-"""Around the block."""
+"""Markers around the block."""
 
 _BLOCK = re.compile(rf"\n*{re.escape(BEGIN)}\n?(.*?)\n?{re.escape(END)}\n*", re.DOTALL)
 
 
 def split_block(description: str) -> tuple[str, str]:
-    """A description without its blocks, and what the blocks hold."""
+    """Split a description into the text without its blocks and the content of the blocks."""
     if BEGIN not in description:
         return description, ""
     held = "\n\n".join(part for part in _BLOCK.findall(description) if part.strip())
@@ -156,12 +156,12 @@ def split_block(description: str) -> tuple[str, str]:
 
 
 CONTEXT_BEGIN, CONTEXT_END = "<helix-context>", "</helix-context>"
-"""Around what HELIX tells the agent of one attempt: its stance, and the digest of the project's context."""
+"""Markers around what HELIX gives the agent of one attempt: its stance and the digest of the project's context."""
 
 _CONTEXT = re.compile(rf"\n*{re.escape(CONTEXT_BEGIN)}\n?(.*?)\n?{re.escape(CONTEXT_END)}", re.DOTALL)
 
 
 def with_context(description: str, text: str) -> str:
-    """A description with this context at its end, in place of a former one; without one for no text."""
+    """A description with this context at its end, replacing any former one; none for an empty text."""
     bare = _CONTEXT.sub("", description) if CONTEXT_BEGIN in description else description
     return f"{bare}\n\n{CONTEXT_BEGIN}\n{text}\n{CONTEXT_END}".lstrip("\n") if text else bare

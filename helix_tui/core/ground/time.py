@@ -1,4 +1,4 @@
-"""Instants as DDx writes them, and how people read them.
+"""Parse instants as DDx writes them, and format them for people.
 
 DDx writes RFC 3339 in UTC with 0 to 9 fraction digits, trailing zeros cut (docs/formats/ddx.md §1). An
 instant here is an ``int``: nanoseconds since the Unix epoch, so that two records that differ only in
@@ -16,10 +16,10 @@ NS = 1_000_000_000
 """Nanoseconds in a second."""
 
 NEVER = -62_135_596_800 * NS
-"""Go's zero time, 0001-01-01T00:00:00Z: what DDx holds for a missing or unreadable time."""
+"""Go's zero time, 0001-01-01T00:00:00Z: what DDx uses for a missing or unreadable time."""
 
 _LAST_SECOND = 253_402_300_799
-"""The last second of the year 9999: no calendar here goes further."""
+"""The last second of the year 9999: the last that ``datetime`` can hold."""
 
 _RFC3339 = re.compile(r"(\d{4}-\d\d-\d\d)T((?:[01]\d|2[0-3]):\d\d:\d\d)(?:[.,](\d+))?(Z|[+-]\d\d:\d\d)\Z", re.ASCII)
 
@@ -49,9 +49,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 @lru_cache(maxsize=1 << 14)
 def bead_instant(text: str) -> int | None:
-    """As `parse_instant`, kept: a tracker is judged again at every change, and the times of its beads stay as they are.
+    """Like `parse_instant`, but cached: a tracker is classified at every change, and most of its times stay the same.
 
-    What is read once, as a line of a log, is not kept: 16,384 such times take 4 MB.
+    Not for times that are read once, as in a log: 16,384 cached times take 4 MB.
     """
     return parse_instant(text)
 
@@ -60,7 +60,7 @@ def parse_now(text: str) -> int:
     """The instant of a ``--now`` argument; a missing zone means UTC, a date alone its midnight.
 
     Raises:
-        ValueError: the text is no ISO 8601 date or time.
+        ValueError: the text is not an ISO 8601 date or time.
     """
     exact = parse_instant(text)
     if exact is not None:
@@ -75,12 +75,12 @@ def parse_now(text: str) -> int:
 
 
 def now_ns() -> int:
-    """The present instant."""
+    """The current instant."""
     return time.time_ns()
 
 
 def local_moment(instant: int | None) -> datetime | None:
-    """An instant in the zone of whoever looks; None for none, or one that no calendar holds."""
+    """An instant as a local ``datetime``; None for None or an instant out of range."""
     if instant is None:
         return None
     try:
@@ -90,7 +90,7 @@ def local_moment(instant: int | None) -> datetime | None:
 
 
 def clock_time(instant: int | None) -> str:
-    """The local time of day with seconds; blanks of the same width where there is none."""
+    """The local time of day with seconds; blanks of the same width for None."""
     moment = local_moment(instant)
     return " " * 8 if moment is None else moment.strftime("%H:%M:%S")
 
@@ -104,7 +104,7 @@ def midnight(now: int) -> int:
 
 
 def format_day(instant: int | None) -> str:
-    """The local day of an instant: ``2026-08-21``; empty for none."""
+    """The local day of an instant: ``2026-08-21``; empty for None."""
     moment = local_moment(instant)
     return "" if moment is None else moment.date().isoformat()
 
@@ -117,7 +117,7 @@ def format_instant(instant: int) -> str:
 
 
 def format_age(seconds: float) -> str:
-    """A span of time in at most four characters, for a list: ``12s 5m 3h 9d 14w 2y``."""
+    """A time span in at most four characters, for a list: ``12s 5m 3h 9d 14w 2y``."""
     seconds = max(0, int(seconds))
     for limit, unit, name in ((60, 1, "s"), (3600, 60, "m"), (86_400, 3600, "h"), (14 * 86_400, 86_400, "d")):
         if seconds < limit:
@@ -127,7 +127,7 @@ def format_age(seconds: float) -> str:
 
 
 def with_relative_times(text: str, now: int) -> str:
-    """A sentence whose instants are said from ``now``, as on a screen: ``in 5h 12m``, ``3d ago``."""
+    """A sentence with its instants shown relative to ``now``: ``in 5h 12m``, ``3d ago``."""
 
     def relative(found: re.Match[str]) -> str:
         instant = parse_instant(found[1])
@@ -143,7 +143,7 @@ _AT_INSTANT = re.compile(r"(?:\bat )?\b(\d{4}-\d\d-\d\dT[\d:.]{8,20}(?:Z|[+-]\d\
 
 
 def format_span(seconds: float) -> str:
-    """A span of time with two units, for what runs or waits: ``4m 12s``, ``5h 12m``, ``3d 2h``."""
+    """A time span with two units, for something that runs or waits: ``4m 12s``, ``5h 12m``, ``3d 2h``."""
     seconds = max(0, int(seconds))
     if seconds < 60:
         return f"{seconds}s"
