@@ -1,1 +1,1 @@
-"""The bead record, the graph, readiness of both eras with reasons. Knows nobody."""
+"""The bead record, the graph, readiness of both eras with reasons. Imports no other room but `ground`."""

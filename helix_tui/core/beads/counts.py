@@ -1,7 +1,7 @@
-"""How many beads are ready, and for whom: one set of numbers for every place that prints some.
+"""Count the ready beads, and those for workers: one set of numbers for every place that prints any.
 
-``ready`` is what a worker may pick now and nobody works on. Of these some are left out of what HELIX gives to
-workers, because a question about them waits for a person; their names stand beside the number.
+``ready`` are the beads that a worker may pick now and that no worker is on. HELIX withholds those from workers that a
+question waits for; they are named beside the number.
 """
 
 from __future__ import annotations
@@ -28,35 +28,38 @@ class QueueCounts(Struct, frozen=True):
     """Beads whose status is ``in_progress``, with or without a live worker."""
     closed: int = 0
     running: int = 0
-    """Beads that a live worker is on."""
+    """Beads with a live worker."""
     waiting: int = 0
-    """Unfinished beads that wait for another bead."""
+    """Unfinished beads that wait for other beads."""
     outside: int = 0
     """Beads that wait for something outside the queue."""
     listed: int = 0
-    """What the installed ddx counts as ready: of April whatever is open and waits for nothing."""
+    """What the installed ddx counts as ready: with ddx of April, every open bead that waits for nothing."""
     blocked: int = 0
-    """What the installed ddx counts as blocked: of April what waits for a bead, later what waits outside."""
+    """What the installed ddx counts as blocked: with ddx of April, beads that wait for a bead; later, those that wait
+    for something outside the queue.
+    """
     blocked_counts: str = "waiting"
     ready: tuple[str, ...] = ()
-    """Beads that a worker may pick and nobody works on, in the order of picking."""
+    """Beads that a worker may pick and that no worker is on, in pick order."""
     archived: int = 0
-    """Beads that stand in ddx's archive alone."""
+    """Beads that exist only in ddx's archive."""
     archived_closed: int = 0
     asked: tuple[tuple[str, str], ...] = ()
-    """Ready beads that wait for an answer, each with the question's id, in the order of picking."""
+    """Ready beads that wait for an answer, each with the question's id, in pick order."""
 
     @property
     def for_workers(self) -> tuple[str, ...]:
-        """Ready beads that wait for nobody's answer: what a HELIX run gives out. A worker that somebody starts by
-        itself picks the others too, once no run holds them back."""
+        """Ready beads that no open question waits for: what a HELIX run gives to workers. A worker started by hand
+        picks the others too, unless a run holds them back.
+        """
         waiting = {bead_id for bead_id, _ in self.asked}
         return tuple(bead_id for bead_id in self.ready if bead_id not in waiting)
 
     @property
     def left_out(self) -> str:
-        """``q-1 and q-2 wait for you``: why fewer are for workers than are ready; empty where all are."""
-        # one question may be about several beads: it is named once
+        """``q-1 and q-2 wait for you``: why fewer beads are for workers than are ready; else empty."""
+        # one question may concern several beads: name it once
         names = list(dict.fromkeys(question for _, question in self.asked))
         if not names:
             return ""
@@ -65,18 +68,18 @@ class QueueCounts(Struct, frozen=True):
 
     @property
     def split(self) -> str:
-        """``6 for workers``; empty where every ready bead is."""
+        """``6 for workers``; empty if all ready beads are."""
         return f"{len(self.for_workers):,} for workers" if self.asked else ""
 
     @property
     def put_away(self) -> str:
-        """``825 more archived (1,031 closed in all)``; empty where nothing is."""
+        """``825 more archived (1,031 closed in all)``; empty if nothing is archived."""
         if not self.archived:
             return ""
         return f"{self.archived:,} more archived ({self.closed + self.archived_closed:,} closed in all)"
 
     def record(self) -> dict[str, Any]:
-        """As JSON; ``ready`` and ``blocked`` in the meaning that the installed ddx gives the words."""
+        """The counts as JSON, with ``ready`` and ``blocked`` as the installed ddx counts them."""
         return {
             "total": self.total,
             "open": self.open,
@@ -110,10 +113,10 @@ def count_queue(
     """Count a queue.
 
     Args:
-        queue: as classified; what is ready is its word.
-        asked: per bead the id of the unanswered question about it.
+        queue: the classified tracker, which decides what is ready.
+        asked: bead id to the id of the unanswered question about it.
         among: only these beads; None for all.
-        archive: beads that stand in ddx's archive alone: part of all, and of no part.
+        archive: beads that exist only in ddx's archive: counted for the whole queue, not for a part.
     """
     questions = tuple((asked or {}).items())
     if among is None:
@@ -131,7 +134,7 @@ def _with_questions(counts: QueueCounts, questions: tuple[tuple[str, str], ...])
     return replace(counts, asked=asked) if asked else counts
 
 
-# a queue never changes once it is made, and every face counts the same one
+# a queue is immutable, and every interface counts the same one
 @lru_cache(maxsize=4)
 def _count_all(queue: Queue) -> QueueCounts:
     return _count(queue, frozenset(queue.beads))

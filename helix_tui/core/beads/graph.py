@@ -1,7 +1,7 @@
-"""The bead graph: what waits on what, what is missing, what a bead holds up, and circles with what breaks them.
+"""The bead graph: dependencies, missing beads, what a bead holds up, and cycles with the edges that break them.
 
-Only the dependency edge counts, as for readiness: a parent does not wait for its children in DDx. `with_titles` puts
-titles beside the ids of a sentence.
+Only the dependency edge counts, as for readiness: a parent does not wait for its children in DDx. `with_titles` adds
+titles to the ids in a sentence.
 """
 
 from __future__ import annotations
@@ -22,40 +22,40 @@ if TYPE_CHECKING:
 
 
 class Dangling(Struct, frozen=True):
-    """An edge to a bead that the active file does not hold: its waiter starves and DDx says so nowhere."""
+    """An edge to a bead that is not in the active file: the waiting bead starves, and DDx does not report it."""
 
     bead_id: str
     missing: str
 
 
 class Chains(Struct, frozen=True):
-    """The unfinished part of a graph, weighed."""
+    """What holds up what in the unfinished part of a graph."""
 
     holds_up: Mapping[str, int] = {}
-    """Per id that anything waits on: unfinished beads that wait on it, directly or through others."""
+    """Id to the number of unfinished beads that wait on it, directly or through others."""
     before: Mapping[str, int] = {}
-    """Per bead with edges: beads in the longest chain that must close before it."""
+    """Bead with edges to the length of the longest chain that must close before it."""
     after: Mapping[str, int] = {}
-    """Per bead with edges: beads in the longest chain that waits for it."""
+    """Bead with edges to the length of the longest chain that waits for it."""
     path: tuple[str, ...] = ()
-    """A longest chain, in the order in which its beads must close; empty where nothing waits on anything."""
+    """A longest chain, in the order in which its beads must close; empty if nothing waits."""
 
     def on_critical_path(self, bead_id: str) -> bool:
-        """Whether a bead is part of a longest chain, be it this `path` or one as long."""
+        """Whether a bead is part of a longest chain: `path` or another of the same length."""
         here = self.before.get(bead_id, 0) + 1 + self.after.get(bead_id, 0)
         return bool(self.path) and bead_id in self.before and here >= len(self.path)
 
     def chain_through(self, bead_id: str) -> tuple[int, int]:
-        """(place, length) of a bead in the longest chain through it; (1, 1) where nothing is linked to it."""
+        """(place, length) of a bead in the longest chain through it; (1, 1) for a bead without links."""
         before = self.before.get(bead_id, 0)
         return before + 1, before + 1 + self.after.get(bead_id, 0)
 
 
 class Graph:
-    """Edges of one tracker state, built once and only as far as asked."""
+    """The edges of one tracker state; each view of them is computed on first use."""
 
     def __init__(self, beads: Mapping[str, Bead], last: Graph | None = None) -> None:
-        """``last`` is the graph of an older state: where no edge differs, what it has worked out holds."""
+        """``last`` is the graph of an older state: its results are reused if no edge differs."""
         self.beads = beads
         if last is not None and _same_edges(last.beads, beads):
             known = vars(last)
@@ -63,12 +63,12 @@ class Graph:
 
     @cached_property
     def depends_on(self) -> Mapping[str, tuple[str, ...]]:
-        """Per bead with dependencies: the ids it waits for."""
+        """Bead with dependencies to the ids it waits for."""
         return {bead.id: bead.depends_on for bead in self.beads.values() if bead.dependencies}
 
     @cached_property
     def dependents(self) -> Mapping[str, tuple[str, ...]]:
-        """Per id: the beads that wait for it, in tracker order. Missing targets are keys too."""
+        """Id, even of a missing bead, to the beads that wait for it, in tracker order."""
         found: dict[str, list[str]] = {}
         for bead_id, targets in self.depends_on.items():
             for target in targets:
@@ -77,7 +77,7 @@ class Graph:
 
     @cached_property
     def children(self) -> Mapping[str, tuple[str, ...]]:
-        """Per parent id: its children, in tracker order."""
+        """Parent id to its children, in tracker order."""
         found: dict[str, list[str]] = {}
         for bead in self.beads.values():
             if bead.parent:
@@ -86,7 +86,7 @@ class Graph:
 
     @cached_property
     def dangling(self) -> tuple[Dangling, ...]:
-        """Edges of unfinished beads to ids that the file does not hold."""
+        """Edges of unfinished beads to ids that are not in the file."""
         return tuple(
             Dangling(bead_id, target)
             for bead_id, targets in self.depends_on.items()
@@ -97,9 +97,9 @@ class Graph:
 
     @cached_property
     def cycles(self) -> tuple[tuple[str, ...], ...]:
-        """Every group of unfinished beads that wait on each other in a circle, each sorted, the list sorted.
+        """Every group of unfinished beads that wait on each other, sorted.
 
-        A bead that waits on itself is a circle of one. What is closed or cancelled waits on nothing any more.
+        A bead that waits on itself is a cycle of one. Closed and cancelled beads wait on nothing.
         """
         edges = {bead_id: on for bead_id, on in self.depends_on.items() if self.beads[bead_id].status not in TERMINAL}
         groups = [tuple(sorted(group)) for group in components(edges)]
@@ -107,18 +107,18 @@ class Graph:
 
     @cached_property
     def chains(self) -> Chains:
-        """What unfinished beads hold up, and the longest chain of them; 2 ms at 10,000 beads."""
+        """What each unfinished bead holds up, and the longest chain; 2 ms for 10,000 beads."""
         return _chains(self.beads, self.depends_on)
 
     def progress(self, bead_id: str) -> tuple[int, int]:
-        """(closed, all) children of an epic; cancelled children count in neither."""
+        """(closed, all) children of an epic; cancelled children are not counted."""
         children = [self.beads[child] for child in self.children.get(bead_id, ())]
         counted = [child for child in children if child.status != "cancelled"]
         return sum(child.status == "closed" for child in counted), len(counted)
 
 
 _OF_EDGES_ALONE = ("depends_on", "dependents", "children")
-"""What a graph works out that rests on nothing but ids, dependencies and parents."""
+"""The cached results that depend only on ids, dependencies and parents."""
 
 
 def _same_edges(old: Mapping[str, Bead], new: Mapping[str, Bead]) -> bool:
@@ -144,7 +144,7 @@ def components(edges: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:
         while work:
             node, targets = work[-1]
             for target in targets:
-                # nothing leads on from it, so it can be in no circle
+                # it has no outgoing edge, so it is in no cycle
                 if target not in edges:
                     continue
                 if target not in index:
@@ -153,7 +153,7 @@ def components(edges: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:
                     on_stack.add(target)
                     work.append((target, iter(edges[target])))
                     break
-                # a way back to a node of the group that is being gathered
+                # an edge back to a node of the current group
                 if target in on_stack:
                     low[node] = min(low[node], index[target])
             else:
@@ -169,7 +169,7 @@ def components(edges: Mapping[str, tuple[str, ...]]) -> Iterator[list[str]]:
 
 
 def _chains(beads: Mapping[str, Bead], depends_on: Mapping[str, tuple[str, ...]]) -> Chains:
-    """Weigh the unfinished part of a graph; at 10,000 beads in a hundredth of a second."""
+    """Compute the chains of the unfinished part of a graph; 10 ms for 10,000 beads."""
     waits_on = _open_edges(beads, depends_on)
     if not waits_on:
         return Chains()
@@ -178,8 +178,8 @@ def _chains(beads: Mapping[str, Bead], depends_on: Mapping[str, tuple[str, ...]]
     for bead_id, targets in waits_on.items():
         for target in targets:
             waiters.setdefault(target, []).append(bead_id)
-    groups = list(components(linked))  # what is waited on comes before what waits
-    # a chain says in which order beads close: those that never do, as they are missing or in a circle, have no place
+    groups = list(components(linked))  # prerequisites come before what waits on them
+    # a chain is an order of closing: beads that never close, missing or in a cycle, have no place in it
     closing = [
         bead_id
         for bead_id, *others in groups
@@ -194,7 +194,7 @@ def _chains(beads: Mapping[str, Bead], depends_on: Mapping[str, tuple[str, ...]]
 
 
 def _open_edges(beads: Mapping[str, Bead], depends_on: Mapping[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
-    """Per unfinished bead the ids that it still waits on; a cancelled or missing one is waited on forever."""
+    """Unfinished bead to the ids that it still waits on; a cancelled or missing one is waited on forever."""
     edges = {}
     for bead_id, targets in depends_on.items():
         if beads[bead_id].status not in TERMINAL:
@@ -205,7 +205,7 @@ def _open_edges(beads: Mapping[str, Bead], depends_on: Mapping[str, tuple[str, .
 
 
 def _longest(ordered: Iterable[str], edges: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
-    """Per bead the beads in the longest chain along ``edges``, itself not counted; what they lead to comes before."""
+    """Bead to the length of the longest chain along ``edges``, without itself; targets come first in ``order``."""
     found: dict[str, int] = {}
     for bead_id in ordered:
         found[bead_id] = max((found[target] + 1 for target in edges[bead_id]), default=0)
@@ -213,7 +213,7 @@ def _longest(ordered: Iterable[str], edges: Mapping[str, tuple[str, ...]]) -> di
 
 
 def _held(groups: list[list[str]], waiters: Mapping[str, list[str]]) -> dict[str, int]:
-    """Per id the number of beads that wait on it: sets of beads as the bits of one number."""
+    """Id to the number of beads that wait on it, using integers as bit sets of beads."""
     bit = {bead_id: 1 << place for place, bead_id in enumerate(_in_turn(groups, waiters))}
     reached: dict[str, int] = {}
     held: dict[str, int] = {}
@@ -224,7 +224,7 @@ def _held(groups: list[list[str]], waiters: Mapping[str, list[str]]) -> dict[str
                 mask |= bit[waiter] | reached.get(waiter, 0)
         for bead_id in group:
             reached[bead_id] = mask
-            # in a circle a bead waits on itself, which holds nobody else up
+            # in a cycle a bead waits on itself, which does not count
             count = (mask & ~bit.get(bead_id, 0)).bit_count()
             if count:
                 held[bead_id] = count
@@ -232,7 +232,7 @@ def _held(groups: list[list[str]], waiters: Mapping[str, list[str]]) -> dict[str
 
 
 def _in_turn(groups: list[list[str]], waiters: Mapping[str, list[str]]) -> list[str]:
-    """Every bead that waits, once, what waits last first: its bit is then a low one, and sets stay short."""
+    """Every waiting bead once, the last to close first: low bits keep the bit sets short."""
     waiting = {waiter for ids in waiters.values() for waiter in ids}
     return [bead_id for group in reversed(groups) for bead_id in group if bead_id in waiting]
 
@@ -240,7 +240,7 @@ def _in_turn(groups: list[list[str]], waiters: Mapping[str, list[str]]) -> list[
 def _path(
     waits_on: Mapping[str, tuple[str, ...]], before: Mapping[str, int], after: Mapping[str, int]
 ) -> tuple[str, ...]:
-    """One of the longest chains, from its end to its beginning and turned round; one bead alone is none."""
+    """One of the longest chains, first bead first; empty if it would be a single bead."""
     last = max(before, key=lambda bead_id: (before[bead_id], -after[bead_id]), default="")
     if not before.get(last):
         return ()
@@ -251,16 +251,16 @@ def _path(
 
 
 class Cut(Struct, frozen=True):
-    """An edge of a circle. Without it, or once ``needed`` is closed, the circle is broken."""
+    """An edge of a cycle: removing it, or closing ``needed``, breaks the cycle."""
 
     waiter: str
     needed: str
     frees: bool
-    """Whether the waiter is ready then; else it goes on waiting, on something outside the circle too."""
+    """Whether the waiting bead is ready then; else it also waits on something outside the cycle."""
 
 
 class Circle(Struct, frozen=True):
-    """Beads of which each waits on the next, and the last on the first. None of them can ever start."""
+    """Beads each of which waits on the next, and the last on the first: none can ever start."""
 
     ids: tuple[str, ...]
     cuts: tuple[Cut, ...]
@@ -272,23 +272,23 @@ class Circle(Struct, frozen=True):
 
 
 def circle_of(queue: Queue, bead_id: str) -> Circle | None:
-    """The shortest circle that a bead is in, beginning with it; None where it is in none."""
+    """The shortest cycle through a bead, starting with it, or None."""
     found = _way(queue, bead_id, lambda other: other == bead_id)
     return None if found is None else _circle(queue, found)
 
 
 def circle_ahead(queue: Queue, bead_id: str) -> Circle | None:
-    """The nearest circle that a bead waits on, directly or through others, without being in it."""
+    """The nearest cycle that a bead waits on, directly or through others, without being part of it."""
     circled = {other for group in queue.graph.cycles for other in group} - {bead_id}
     if not circled:
         return None
-    # a circle that leads through a closed bead holds nobody
+    # a cycle through a closed bead holds nothing up
     way = _way(queue, bead_id, lambda other: other in circled and circle_of(queue, other) is not None)
     return None if way is None else circle_of(queue, way[-1])
 
 
 def circles(queue: Queue) -> Iterator[Circle]:
-    """One circle, a shortest one, of every group of beads that wait on each other."""
+    """A shortest cycle of every group of beads that wait on each other."""
     for group in queue.graph.cycles:
         for bead_id in group:
             circle = circle_of(queue, bead_id)
@@ -298,7 +298,7 @@ def circles(queue: Queue) -> Iterator[Circle]:
 
 
 def _circle(queue: Queue, way: list[str]) -> Circle:
-    """The circle of a way that ends where it began."""
+    """The circle for a path that ends where it began."""
     ids = tuple(way[:-1])
     edges = zip(ids, (*ids[1:], ids[0]), strict=True)
     cuts = [Cut(waiter, needed, queue.ready_without(waiter, needed)) for waiter, needed in edges]
@@ -306,14 +306,14 @@ def _circle(queue: Queue, way: list[str]) -> Circle:
 
 
 def _way(queue: Queue, start: str, arrived: Callable[[str], bool]) -> list[str] | None:
-    """The shortest way from a bead along what holds it back to another one; both ends included."""
+    """The shortest path of prerequisites from one bead to another, both ends included."""
     beads, edges = queue.beads, queue.graph.depends_on
     before: dict[str, str] = {}
     ahead = deque([start])
     while ahead:
         bead_id = ahead.popleft()
         if beads[bead_id].status in TERMINAL:
-            continue  # it waits on nothing any more
+            continue  # it no longer waits on anything
         for target in edges.get(bead_id, ()):
             if target not in beads or beads[target].status == "closed":
                 continue
@@ -331,17 +331,17 @@ def _way(queue: Queue, start: str, arrived: Callable[[str], bool]) -> list[str] 
 _WORD = re.compile(r"[A-Za-z0-9][\w.-]*[A-Za-z0-9]")
 
 TITLE = 40
-"""Characters of a title that stand beside an id."""
+"""Characters of a title shown beside an id."""
 
 
 def with_titles(text: str, beads: Mapping[str, Bead], *, most: int = 4) -> str:
-    """A sentence whose first ids, each once, are followed by their titles; the rest stays as it is."""
+    """A sentence with titles after the first ids in it, each id once."""
     named: set[str] = set()
 
     def name(found: re.Match[str]) -> str:
         bead_id = found.group()
         bead = beads.get(bead_id)
-        # in the name of a ref or a file it is no word; a quotation mark behind it: its title is there already
+        # part of a ref or a file name; a quotation mark after it means its title is there already
         in_a_path = "/" in (text[found.start() - 1 : found.start()], text[found.end() : found.end() + 1])
         if bead is None or bead_id in named or len(named) >= most or in_a_path:
             return bead_id

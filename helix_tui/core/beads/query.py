@@ -1,8 +1,8 @@
 """The filter language: ``status:open -label:docs p<=1 ready:yes "two words"``.
 
-Terms are joined by *and*; ``-`` before a term negates it; a comma inside a value means *or*. A word without
-a field is looked for in id and title. What is not understood is searched for as text and said in
-``Query.problem``: a filter never hides beads because of a typing error without telling.
+Terms are joined by *and*; ``-`` before a term negates it; a comma inside a value means *or*. A word without a field
+searches id and title. A term that cannot be parsed is searched for as text and reported in ``Query.problem``: a typing
+error never hides beads silently.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ URGENCY = {
         )
     )
 }
-"""Per state its place where what needs eyes comes first."""
+"""State to its rank when beads that need attention come first."""
 
 _Test = Callable[[Bead, Queue], bool]
 
@@ -56,26 +56,26 @@ class Query(Struct, frozen=True):
 
     text: str
     tests: tuple[_Test, ...] = ()
-    """One a term; none: every bead passes, and nothing is filtered."""
+    """One per term; if empty, every bead passes."""
     problem: str = ""
-    """What was not understood and what would be, in one sentence; empty when all is well."""
+    """What could not be parsed and what would be, in one sentence; else empty."""
     words: tuple[str, ...] = ()
-    """Plain words looked for, lower case: what a list may highlight."""
+    """Plain search words in lower case, for a list to highlight."""
     order: tuple[str, ...] = ()
-    """Names of `ORDERS` to sort by, the first one first; ``-`` before a name turns it round."""
+    """Names of `ORDERS` to sort by, the main one first; ``-`` before a name reverses it."""
 
     def matches(self, bead: Bead, queue: Queue) -> bool:
-        """Whether every term holds for this bead."""
+        """Whether a bead matches every term."""
         return all(test(bead, queue) for test in self.tests)
 
 
 def matching(query: Query, queue: Queue) -> list[str]:
-    """The ids of a queue that pass a filter."""
+    """The ids of a queue that match a filter."""
     return [bead_id for bead_id, bead in queue.beads.items() if query.matches(bead, queue)]
 
 
 class Completion(Struct, frozen=True):
-    """One way to go on typing: put ``text`` in place of what stands from ``replace_from`` to the cursor."""
+    """A completion: ``text`` replaces the input from ``replace_from`` to the cursor."""
 
     text: str
     replace_from: int
@@ -111,7 +111,7 @@ def parse_query(text: str) -> Query:
 
 
 def complete(text: str, cursor: int, queue: Queue, limit: int = 12) -> list[Completion]:
-    """Ways to finish the term at the cursor, the likeliest first."""
+    """Completions of the term at the cursor, the likeliest first."""
     start = max(text.rfind(" ", 0, cursor), -1) + 1
     term = text[start:cursor]
     if term.startswith("-"):
@@ -123,7 +123,7 @@ def complete(text: str, cursor: int, queue: Queue, limit: int = 12) -> list[Comp
     field = _FIELDS.get(name.lower())
     if field is None:
         return []
-    # a comma means or: what is being typed is the last value
+    # a comma means or: complete the last value
     typed = typed.rpartition(",")[2]
     typed = typed.removeprefix("-") if field is _FIELDS["order"] else typed
     begin = cursor - len(typed)
@@ -136,7 +136,7 @@ def complete(text: str, cursor: int, queue: Queue, limit: int = 12) -> list[Comp
 
 
 class FieldHelp(Struct, frozen=True):
-    """A field for people: what it asks, and a term with it that parses."""
+    """A field as shown in help: what it matches, and a valid example."""
 
     name: str
     help: str
@@ -144,7 +144,7 @@ class FieldHelp(Struct, frozen=True):
 
 
 def fields() -> list[FieldHelp]:
-    """Every field of the language, in the order in which they are offered."""
+    """Every field of the language, in display order."""
     return [FieldHelp(name, field.help, _EXAMPLES[name]) for name, field in _FIELDS.items()]
 
 
@@ -164,20 +164,20 @@ def _term(name: str, operator: str, value: str) -> _Test | None:
 def _order(value: str) -> tuple[str, ...]:
     names = [name for name in value.lower().split(",") if name.lstrip("-")]
     unknown = next((name for name in names if name.removeprefix("-") not in ORDERS), None)
-    # the beginning of a name is one that is still being typed
+    # a prefix of a name is still being typed
     if unknown is not None and not any(name.startswith(unknown.removeprefix("-")) for name in ORDERS):
         raise ValueError(f"no order “{clean_line(unknown, 20)}”; there are {', '.join(ORDERS)}")
     return tuple(name for name in names if name.removeprefix("-") in ORDERS)
 
 
 def with_order(text: str, order: str) -> str:
-    """A filter with another order, or with none where ``order`` is empty."""
+    """A filter with its order replaced, or removed if ``order`` is empty."""
     kept = [word for word in text.split() if not word.lower().startswith("order:")]
     return " ".join([*kept, f"order:{order}"] if order else kept)
 
 
 def order_key(query: Query, queue: Queue) -> Callable[[str], tuple[object, ...]]:
-    """A sort key over ids: the orders of a filter, one after the other."""
+    """A sort key over ids for the orders of a filter, the main one first."""
     reads = [(ORDERS[name.removeprefix("-")].read, name.startswith("-")) for name in query.order]
 
     def key(bead_id: str) -> tuple[object, ...]:
@@ -188,7 +188,7 @@ def order_key(query: Query, queue: Queue) -> Callable[[str], tuple[object, ...]]
 
 
 class _Turned(Struct, frozen=True):
-    """A value that sorts the other way round."""
+    """A value that sorts in reverse."""
 
     value: Any
 
@@ -389,7 +389,7 @@ _FIELDS: dict[str, _Field] = {
 
 
 class BeadOrder(Struct, frozen=True):
-    """A way to sort. What one looks for first comes first: ``-`` turns it round."""
+    """A sort order, most wanted first; ``-`` reverses it."""
 
     help: str
     read: Callable[[Bead, Queue], Any]
@@ -415,12 +415,12 @@ ORDERS: dict[str, BeadOrder] = {
     "updated": BeadOrder("the last changed first", lambda bead, queue: _newest(bead.updated_at)),
     "title": BeadOrder("A to Z", lambda bead, queue: bead.title.lower()),
     "state": BeadOrder("what runs, is ready, waits for a person …", lambda bead, queue: URGENCY[queue.state(bead.id)]),
-    # ~ comes after every letter of ASCII, so that beads without one come last
+    # ~ sorts after every ASCII letter, so beads without a label come last
     "label": BeadOrder("by the first label", lambda bead, queue: bead.labels[0].lower() if bead.labels else "~"),
     "epic": BeadOrder("by parent bead", lambda bead, queue: bead.parent or "~"),
     "id": BeadOrder("by id", lambda bead, queue: bead.id),
 }
-"""What ``order:`` and the key for sorting offer."""
+"""The orders offered by ``order:`` and by the sort key."""
 
 
 def _along_chains(place: tuple[int, int]) -> tuple[int, int]:

@@ -1,20 +1,19 @@
-"""Which bead a worker may pick, by DDx's own rule of either era, with a reason for every bead that is not ready.
+"""Decide which beads a worker may pick, by DDx's rule of either era, with a reason for every bead that is not ready.
 
-The rule (docs/formats/ddx.md §2) says which beads are ready, in which order, and which of the reasons against a bead
-decides. Two engines exist because it changed in May 2026:
+The rule (docs/formats/ddx.md §2) says which beads are ready, in which order, and which of several reasons against a
+bead decides. It changed in May 2026, so there are two:
 
 * ``april``: open, or in progress with a stale heartbeat; every dependency closed; no epic; no active
   ``execute-loop-retry-after``; not ``execution-eligible: false``; not superseded. By priority, creation, id.
 * ``head``: the first of claimed, waiting_dependencies, superseded, epic_container, retry_cooldown,
   preserved_review_blocked, not_eligible that holds, else ready. By priority, rank, creation, id.
 
-``auto`` asks each record which era it is of, and takes the tracker's era for a record that does not show it.
-Between the two are releases that wrote head's records under April's keys, and April's claims beside leases:
-in ``auto`` old names of keys count as long as no record has the new ones, and a lease for whoever has one.
+``auto`` judges each record by the era it shows, or else by the tracker's era. Releases between the two wrote head's
+records under April's keys, and April's claims beside leases: in ``auto``, old key names count as long as no record has
+the new ones, and a lease counts wherever there is one.
 
-Where a ddx is at hand its own `Rule` judges every record, whatever keys it has: that is what it does. What changed
-between releases is one field of it each, so that a release between two known ones is what it is, and not the nearest
-of them.
+With an installed ddx its own `Rule` judges every record, whatever keys the record has. Each change between releases is
+one field of `Rule`, so that a release between two known ones is described exactly, not rounded to the nearest.
 """
 
 from __future__ import annotations
@@ -38,27 +37,27 @@ class Rule(Struct, frozen=True):
     """One release's rule."""
 
     name: Literal["april", "head"]
-    """The family it belongs to: which statuses, and which of several reasons is told first."""
+    """Its family: which statuses exist, and which of several reasons comes first."""
     old_keys: bool
-    """Cooldowns and heartbeats under ``execute-loop-…`` count."""
+    """Cooldowns and heartbeats under ``execute-loop-…`` keys count."""
     new_keys: bool
-    """Cooldowns and heartbeats under ``work-…`` count."""
+    """Cooldowns and heartbeats under ``work-…`` keys count."""
     open_claims: bool
-    """A fresh claim holds an open bead too; else only one in progress."""
+    """A fresh claim also holds an open bead; else only one in progress."""
     leases: bool
-    """Claims stand in lease files beside the repository."""
+    """Claims are lease files outside the repository."""
     childless_epics: bool
-    """An epic without children is work like any other; else no epic ever is."""
+    """An epic without children may be picked; else no epic ever is."""
     titled_epics: bool
-    """A title that begins with “Epic:” makes an epic."""
+    """A title that starts with “Epic:” makes a bead an epic."""
     reviews: bool
     """An attempt kept for review holds its bead until the review is resolved."""
     ranks: bool
     """``queue-rank`` orders beads of one priority."""
     plain_ready: bool
-    """DDx counts as ready whatever is open and waits for nothing; else only what a worker may pick."""
+    """DDx counts every open bead that waits for nothing as ready; else only beads that a worker may pick."""
     waiting_is_blocked: bool
-    """DDx counts as blocked what waits for others; else only what has the status."""
+    """DDx counts beads that wait for others as blocked; else only beads with that status."""
 
 
 APRIL = Rule(
@@ -92,7 +91,7 @@ HEAD = Rule(
 """The releases of August 2026."""
 
 RULES = {"april": APRIL, "head": HEAD}
-"""The rule that stands for an era where no ddx is at hand to say its own."""
+"""Each era's rule, used when no ddx is installed."""
 
 
 STATES = (
@@ -111,18 +110,18 @@ STATES = (
     "cancelled",
     "unknown_status",
 )
-"""Every state a bead can be in: what ``queue --json`` promises."""
+"""Every state a bead can be in, as documented for ``queue --json``."""
 
 HEARTBEAT_TTL = 90 * NS
 """Age at which a claim without a lease counts as stale, in both eras."""
 
 
 NOT_ELIGIBLE = "execution-eligible is false"
-"""What is said of a bead that is kept from workers without any reason given."""
+"""The reason shown for a bead that is kept from workers without one."""
 
 
 class Reason(Struct, frozen=True):
-    """One reason why a bead is not next. ``kind`` is a state; ``refs`` are the ids it speaks of."""
+    """One reason why a bead is not ready. ``kind`` is a state; ``refs`` are the ids it mentions."""
 
     kind: str
     detail: str
@@ -130,7 +129,7 @@ class Reason(Struct, frozen=True):
 
 
 class Standing(Struct, frozen=True):
-    """Where a bead stands in the queue."""
+    """A bead's state in the queue, with its reasons."""
 
     state: str
     reasons: tuple[Reason, ...] = ()
@@ -140,14 +139,14 @@ class Standing(Struct, frozen=True):
 
 
 class Claims(Struct, frozen=True):
-    """What the world outside the tracker says, gathered by ``core.ddx``."""
+    """Claims found outside the tracker, gathered by ``core.ddx``."""
 
     leases: Mapping[str, bool] = {}
-    """Per bead with a readable lease file: whether DDx holds it for fresh."""
+    """Bead with a readable lease file to whether DDx considers it fresh."""
     running: frozenset[str] = frozenset()
-    """Beads that a live worker is on, by any evidence. Shown; it does not change what DDx would pick."""
+    """Beads with a live worker, by any evidence. For display; does not change what DDx would pick."""
     origin_head: str = ""
-    """Commit of origin/main: ends a cooldown that was set on another one (head era)."""
+    """Commit of origin/main: a cooldown set on another commit has ended (head era)."""
 
 
 NO_CLAIMS = Claims()
@@ -163,10 +162,10 @@ class Queue:
     Attributes:
         beads: by id, in tracker order.
         era: the engine asked for: ``auto``, ``april``, ``head``, or the rule of the installed ddx.
-        rule: the rule that judges what shows no era of its own, and that orders the ready ones.
-        as_of: the instant it was evaluated at.
-        picked_by_ddx: ids that DDx would pick, in the order it would pick them.
-        ready: those of them that no live worker is on: ready in every count and list.
+        rule: the rule for records that show no era, and for the order of ready beads.
+        as_of: the instant of evaluation.
+        picked_by_ddx: ids that DDx would pick, in its order.
+        ready: those of them without a live worker: “ready” in every count and list.
     """
 
     def __init__(
@@ -193,19 +192,19 @@ class Queue:
 
     @cached_property
     def position(self) -> Mapping[str, int]:
-        """The place of each bead that is ready, 1-based."""
+        """The position of each ready bead, 1-based."""
         return {bead_id: place for place, bead_id in enumerate(self.ready, 1)}
 
     @cached_property
     def _timed(self) -> Sequence[Standing]:
-        """Those that time alone may change."""
+        """Beads whose state may change with time alone."""
         return [each for each in self._standings.values() if each.until is not None or each.state == "claimed"]
 
     def standing(self, bead_id: str) -> Standing:
-        """Where a bead stands; a live worker shows as ``running`` before anything else.
+        """A bead's state and reasons; a live worker shows as ``running`` before anything else.
 
         Raises:
-            KeyError: the tracker holds no such bead.
+            KeyError: the tracker has no such bead.
         """
         standing = self._standings[bead_id]
         if bead_id in self.claims.running and standing.state not in TERMINAL:
@@ -213,38 +212,38 @@ class Queue:
         return standing
 
     def state(self, bead_id: str) -> str:
-        """The state alone."""
+        """A bead's state."""
         if bead_id in self.claims.running and self._standings[bead_id].state not in TERMINAL:
             return "running"
         return self._standings[bead_id].state
 
     def parked(self, bead_id: str) -> str:
-        """Why a bead is parked for a person; empty where it is not, or not in the tracker."""
+        """Why a bead is parked for a person; empty if it is not parked or not in the tracker."""
         standing = self._standings.get(bead_id)
         return standing.reasons[0].detail if standing is not None and standing.state == "proposed" else ""
 
     def expired(self, now: int) -> bool:
-        """Whether by ``now`` time alone may have changed a verdict: a cooldown ended, a claim grew old."""
-        # the clock was set back: what was judged then may hold no longer
+        """Whether a state may have changed by ``now`` with time alone: a cooldown ended, a claim went stale."""
+        # the clock was set back: earlier states may no longer hold
         if now < self.as_of:
             return True
         return any(
             standing.until is not None and standing.until <= now
             if standing.state != "claimed"
-            # a lease ends when its file says so, which this object cannot know: ask again each second
+            # the end of a lease is in its file, which is not known here: check again each second
             else now - self.as_of > NS
             for standing in self._timed
         )
 
     def by_state(self) -> dict[str, Sequence[str]]:
-        """The beads of each state, those that are ready in pick order; states with none are left out."""
+        """The beads of each state, ready ones in pick order; empty states are left out."""
         found: dict[str, list[str]] = {}
         for bead_id in self.beads:
             found.setdefault(self.state(bead_id), []).append(bead_id)
         return {**found, "ready": self.ready}
 
     def counts(self) -> dict[str, int]:
-        """How many beads are in each state; states with none are left out."""
+        """The number of beads in each state; empty states are left out."""
         counted = Counter(self.state(bead_id) for bead_id in self.beads)
         return {state: counted[state] for state in STATES if counted[state]}
 
@@ -254,19 +253,19 @@ class Queue:
 
     @property
     def default_era(self) -> Literal["april", "head"]:
-        """The family of the rule."""
+        """The era of the rule."""
         return self.rule.name
 
     def engine(self, bead: Bead) -> Rule:
-        """The rule that this record is judged by."""
+        """The rule by which a record is judged."""
         if self.era != "auto":
             return self.rule
         era = bead.era
         return RULES[era] if era else self.rule
 
     def unblocks(self, bead_id: str) -> tuple[str, ...]:
-        """Ids that become ready when this bead closes, in the order they would be picked."""
-        # closing it again frees nothing
+        """Ids that become ready when a bead closes, in pick order."""
+        # it is closed already
         if self.beads[bead_id].status == "closed":
             return ()
         freed = [
@@ -281,22 +280,22 @@ class Queue:
 
     @cached_property
     def unblock_counts(self) -> Mapping[str, int]:
-        """Per id, how many beads become ready when it closes: `unblocks` for all beads in one pass.
+        """Id to the number of beads that become ready when it closes: `unblocks` for all beads at once.
 
-        A bead is freed by one other exactly when waiting for that one is all that holds it.
+        Closing one bead frees another exactly when nothing else holds that one.
         """
         freed: Counter[str] = Counter()
         for bead_id in self.beads:
             if bead_id in self.claims.running:
-                continue  # it is picked already
+                continue  # it may be picked already
             why = self._standings[bead_id].reasons
             if len(why) == 1 and why[0].kind == "waiting_dependencies" and len(why[0].refs) == 1:
-                # a bead that waits on itself is not freed by its own end
+                # closing a bead that waits on itself does not free it
                 freed[why[0].refs[0]] += why[0].refs[0] != bead_id
         return freed
 
     def ready_without(self, bead_id: str, needed: str) -> bool:
-        """Whether a bead would be picked if it did not wait on ``needed``."""
+        """Whether a bead would be ready if it did not wait on ``needed``."""
         return self._judge(self.beads[bead_id], closed=needed) is _READY
 
     @cached_property
@@ -316,8 +315,8 @@ class Queue:
                 standings[bead_id] = judge(bead)
 
     def _judge(self, bead: Bead, closed: str = "") -> Standing:
-        """Judge one unfinished bead, as if ``closed`` were closed already."""
-        # unknown first: DDx leaves such a bead alone whatever else it holds
+        """Judge one unfinished bead as if ``closed`` were closed."""
+        # unknown first: DDx ignores such a bead whatever else it contains
         if bead.status not in STATUSES:
             return Standing("unknown_status", (Reason("unknown_status", f"unknown status “{bead.status}”"),))
         if bead.status == "blocked":
@@ -333,7 +332,7 @@ class Queue:
         return Standing(reasons[0].kind, reasons, self._cooldown_end(bead) if cooling else None)
 
     def _cooldown_end(self, bead: Bead) -> int | None:
-        """When the bead may be tried again, or None when it may be now."""
+        """When a bead may be tried again, or None if it may be tried now."""
         rule = self.engine(bead)
         old = bead.loop_retry_after if bead.loop_retry_after and self._reads_old_keys(rule) else ""
         new = bead.work_retry_after if rule.new_keys else ""
@@ -349,11 +348,11 @@ class Queue:
 
 
 PROPOSED = "status=proposed requires operator attention"
-"""What ddx says of a proposal that nobody wrote more about."""
+"""ddx's default reason for a proposed bead."""
 
 
 def _asked_by_ddx(bead: Bead) -> str:
-    """Why ddx parked a bead for a person, and what it suggests; empty where its record does not say."""
+    """Why ddx parked a bead for a person, and what it suggests; empty if its record does not say."""
     row = bead.document()
     words = [row.get(f"needs-human-{name}") for name in ("reason", "summary", "suggested-action")]
     *why, suggested = (word if isinstance(word, str) else "" for word in words)
@@ -369,20 +368,20 @@ def classify(
     claims: Claims = NO_CLAIMS,
     last: Queue | None = None,
 ) -> Queue:
-    """Judge every bead of a tracker as of an instant (ns since the epoch), by an era's rule or a given one.
+    """Judge every bead of a tracker at an instant (ns since the epoch), by an era's rule or a given one.
 
-    ``last`` is an older state of the same tracker, for what need not be worked out again.
+    ``last`` is an older state of the same tracker whose results are reused.
     """
     return Queue(beads, now=now, era=era, claims=claims, last=last)
 
 
 def tracker_era(beads: Mapping[str, Bead]) -> Literal["april", "head"]:
-    """The era of the DDx that wrote the file last: head as soon as one row shows it.
+    """The era of the DDx that last wrote the file: head as soon as one row shows it.
 
-    Head stamps every row with a schema version whenever it writes the file. So rows that DDx has dated and
-    that show none are April's even while no worker's key stands in them: before the first attempt, and after
-    the last one is closed. Rows that no DDx has dated are judged by today's rule. New statuses and
-    attachments alone do not show head: for a week they stood beside April's rule.
+    Head stamps every row with a schema version whenever it writes the file. So rows with DDx's dates and no schema
+    version are April's even without a worker's key: before the first attempt, and after the last bead is closed. Rows
+    without DDx's dates are judged by today's rule. New statuses and attachments alone do not show head: for a week they
+    existed beside April's rule.
     """
     april = False
     for bead in beads.values():
@@ -393,7 +392,7 @@ def tracker_era(beads: Mapping[str, Bead]) -> Literal["april", "head"]:
 
 
 def rule_of(beads: Mapping[str, Bead], era: Era | Rule) -> Rule:
-    """The rule asked for; ``auto`` is that of the DDx that wrote the file last."""
+    """The rule asked for; ``auto`` is that of the DDx that last wrote the file."""
     if isinstance(era, Rule):
         return era
     return RULES[tracker_era(beads) if era == "auto" else era]
@@ -405,7 +404,7 @@ def pick_order(rule: Rule) -> Callable[[Bead], tuple[object, ...]]:
 
 
 def _april_order(bead: Bead) -> tuple[object, ...]:
-    # bytes, not characters: Go compares texts byte by byte
+    # bytes, not characters: Go compares strings bytewise
     return bead.priority, bead_instant(bead.created_at) or NEVER, bead.id.encode()
 
 
@@ -414,7 +413,7 @@ def _head_order(bead: Bead) -> tuple[object, ...]:
     return bead.priority, rank is None, rank or 0, bead_instant(bead.created_at) or NEVER, bead.id.encode()
 
 
-# --- the tests, one a reason, in the order in which they decide ------------------------------------------
+# --- the tests, one per reason, in order of precedence ------------------------------------------
 
 
 def _claimed(queue: Queue, bead: Bead, closed: str) -> Reason | None:
@@ -423,10 +422,10 @@ def _claimed(queue: Queue, bead: Bead, closed: str) -> Reason | None:
         return None
     lease = queue.claims.leases.get(bead.id) if rule.leases else None
     beat = _beat(bead.work_heartbeat_at) if rule.new_keys else NEVER
-    # a release between the two beats under the old name, beside claims of the new kind
+    # a release between the two writes heartbeats under the old name, beside claims of the new kind
     if bead.loop_heartbeat_at and queue._reads_old_keys(rule):
         beat = _beat(bead.loop_heartbeat_at)
-    # a lease file knows better than the row, which is written once a claim
+    # a lease file is newer than the row, which is written once per claim
     fresh = lease if lease is not None else queue.as_of - beat <= HEARTBEAT_TTL
     return Reason("claimed", f"claimed by {bead.owner or 'a worker'}, lease is current") if fresh else None
 
@@ -471,14 +470,14 @@ def _waits(queue: Queue, bead: Bead, closed: str) -> Reason | None:
         parts.append(f"waits on {', '.join(cancelled)}, cancelled and never closed")
     if missing:
         parts.append(f"{', '.join(missing)} {'is' if len(missing) == 1 else 'are'} not in the tracker")
-    if nameless:  # what DDx looks up for it is no bead, and what is no bead is not closed
+    if nameless:  # DDx looks up its empty id, finds no bead, and so never counts it as closed
         parts.append("a dependency names no bead, so DDx never counts it as closed")
     unclosed = tuple(target for target in bead.depends_on if target in kept)
     return Reason("waiting_dependencies", "; ".join(parts), unclosed)
 
 
 def _superseded(queue: Queue, bead: Bead, closed: str) -> Reason | None:
-    # head trims the value, April took blanks for a name
+    # head trims the value, April took blanks as an id
     by = bead.superseded_by.strip()
     return Reason("superseded", f"superseded by {by}", (by,)) if by else None
 
@@ -504,14 +503,14 @@ _NEVER_PICKED = "the loop never picks an epic"
 
 
 def looks_like_epic(bead: Bead, *, titled: bool = True) -> bool:
-    """Whether a bead is an epic: by its type, or (``titled``) by how its title begins."""
+    """Whether a bead is an epic: by its type or (``titled``) the start of its title."""
     if bead.issue_type.strip().lower() == "epic":
         return True
     return titled and bead.title.strip().lower().startswith(("epic:", "epic "))
 
 
 def _epic_april(queue: Queue, bead: Bead, closed: str) -> Reason | None:
-    # April compares the type as it stands; head trims it and looks at titles too
+    # April compares the type unchanged; head trims it and looks at titles too
     if bead.issue_type != "epic":
         return None
     left = tuple(child for child in queue.graph.children.get(bead.id, ()) if queue.beads[child].status != "closed")
@@ -534,7 +533,7 @@ def _review_blocked(queue: Queue, bead: Bead, closed: str) -> Reason | None:
         return None
     attempt = bead.review_blocked_attempt
     unblocked = bead_instant(bead.review_unblocked_at)
-    # a later review may block the same bead again: only a lift after it counts
+    # a later review may block the bead again: only a later lift counts
     lifted = unblocked is not None and unblocked > blocked
     if lifted and attempt and bead.review_unblocked_attempt == attempt:
         return None

@@ -1,8 +1,8 @@
 """The bead record: one line of ``.ddx/beads.jsonl``, of either era.
 
-Format: docs/formats/ddx.md §1. A line is decoded only as far as queue and list need it; the raw line stays
-with the record and ``document()`` decodes the rest when somebody looks at it. Fields are read the way DDx
-reads them: each by itself, so that one field of a wrong type costs that field and not the bead.
+Format: docs/formats/ddx.md §1. A line is decoded only as far as queue and list need; the record keeps the raw line, and
+``document()`` decodes the rest when it is shown. Fields are read as DDx reads them, each by itself: one field of a
+wrong type costs that field, not the bead.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ else:
     Whole = int | float
 
 _BLOCK = 64 << 10
-"""Bytes in which a newline is looked for at once."""
+"""Bytes searched for a newline at a time."""
 
 _FOLDERS = ("/var/tmp",)
-"""Where a copy goes first: on a disk. The usual folder for temporary files is often a part of memory."""
+"""The preferred folder for a copy, on disk: the usual temporary folder is often in memory."""
 
 
 class FileBuffer:
@@ -37,7 +37,7 @@ class FileBuffer:
     __slots__ = ("_fd", "_size")
 
     def __init__(self, fd: int, size: int) -> None:
-        """Take a descriptor; it is closed with the object."""
+        """Take over a descriptor; it is closed with the object."""
         self._fd = fd
         self._size = size
 
@@ -48,14 +48,14 @@ class FileBuffer:
         return self._size
 
     def __getitem__(self, part: slice) -> bytes:
-        """Some of the bytes; fewer where the file was cut off meanwhile.
+        """A slice of the bytes; shorter if the file was truncated meanwhile.
 
         Raises:
-            OSError: the disk does not give them.
+            OSError: the file cannot be read.
         """
         start, stop, _ = part.indices(self._size)
         data = os.pread(self._fd, max(0, stop - start), start)
-        # pread may give less than asked, on a network disk above all
+        # pread may return less than asked for, especially on a network disk
         while data and len(data) < stop - start:
             more = os.pread(self._fd, stop - start - len(data), start + len(data))
             if not more:
@@ -64,7 +64,7 @@ class FileBuffer:
         return data
 
     def find(self, sub: bytes, start: int, end: int) -> int:
-        """Offset of a single byte between two offsets, or -1."""
+        """Offset of a byte between two offsets, or -1."""
         while start < end:
             block = self[start : min(start + _BLOCK, end)]
             place = block.find(sub)
@@ -77,7 +77,7 @@ class FileBuffer:
 
 
 def copy_to_disk(data: memoryview) -> FileBuffer | None:
-    """Bytes in a file without a name, gone with the object; None where there is no room for one."""
+    """Copy bytes to an unnamed file that is removed with the object; None if the disk is full."""
     folder = next((folder for folder in _FOLDERS if os.access(folder, os.W_OK)), None)
     try:
         with tempfile.TemporaryFile(dir=folder) as file:
@@ -98,24 +98,24 @@ _HEAD_STATUSES = frozenset({"blocked", "proposed", "cancelled"})
 
 
 _DIGITS = re.compile(r"[+-]?[0-9]{1,40}")
-"""A whole number, as far as one can be: Python refuses to read more than 4,300 digits."""
+"""A whole number; Python refuses to parse more than 4,300 digits."""
 
 INJECTED = "helix-injected:"
-"""Begins the label of a bead that HELIX put into the queue; what kind of bead it is follows."""
+"""Prefix of the label of beads that HELIX added; the kind of bead follows."""
 
 Buffer = bytes | mmap.mmap | FileBuffer
-"""What can hold lines: in one large buffer, or in a file, 3,000 raw lines cost no memory of their own."""
+"""What can hold raw lines: in one large buffer or a file, 3,000 of them cost no extra memory."""
 
 
 class Dependency(Struct, frozen=True, gc=False):
-    """One edge: the bead that carries it waits for ``depends_on_id``. DDx's queue ignores ``type``."""
+    """One edge: its bead waits for ``depends_on_id``. DDx's queue ignores ``type``."""
 
     depends_on_id: str = ""
     type: str = ""
 
 
 class Bead(Struct, frozen=True, gc=False):
-    """What queue and list need of a bead; absent fields hold DDx's zero values."""
+    """The fields of a bead that queue and list need; absent ones have DDx's zero values."""
 
     id: str = ""
     title: str = ""
@@ -152,22 +152,22 @@ class Bead(Struct, frozen=True, gc=False):
     spec_id: str = msgspec.field(default="", name="spec-id")
     events_attachment: str = ""
     focus_since: str = msgspec.field(default="", name="helix-focus")
-    """When our epic focus was put on this bead; what its absence means is for `supervision.focus` to say."""
+    """When the console's epic focus was set on this bead; `focus` interprets its absence."""
     focus_epic: str = msgspec.field(default="", name="helix-focus-suppressed")
-    """The epic for whose focus we keep workers from this bead."""
+    """The epic whose focus keeps workers from this bead."""
     where: Any = msgspec.field(default=(b"", 0, 0), name=" where")
-    """(buffer, start, end) of the line; whatever a record itself has under that name is overwritten."""
+    """(buffer, start, end) of the line; overwrites a field of that name in the record."""
 
     @property
     def raw(self) -> bytes:
-        """The line as it stands in the file, without its newline."""
+        """The line as it is in the file, without its newline."""
         buffer, start, end = self.where
         line: bytes = buffer[start:end]
         return line
 
     @property
     def depends_on(self) -> tuple[str, ...]:
-        """Ids this bead waits for, in the order of the record, each once."""
+        """Ids this bead waits for, in the record's order, without duplicates."""
         return tuple(dict.fromkeys(edge.depends_on_id for edge in self.dependencies if edge.depends_on_id))
 
     @property
@@ -183,7 +183,7 @@ class Bead(Struct, frozen=True, gc=False):
 
     @property
     def pid(self) -> int | None:
-        """Process id in a row claim; the record holds it as a text or as a number."""
+        """Process id in a row claim; the record has it as a string or a number."""
         raw = self.claimed_pid
         if isinstance(raw, int):
             return raw
@@ -191,46 +191,46 @@ class Bead(Struct, frozen=True, gc=False):
 
     @property
     def injected(self) -> str:
-        """Which kind of bead HELIX put into the queue here; empty for a bead of somebody's own."""
+        """The kind of bead that HELIX added; empty for other beads."""
         found = next((label for label in self.labels if label.startswith(INJECTED)), "")
         return found.removeprefix(INJECTED)
 
     @property
     def has_head_keys(self) -> bool:
-        """Whether it carries a key that only DDx since the middle of May 2026 writes."""
+        """Whether it has a key that only DDx since mid-May 2026 writes."""
         return self.schema_version is not None or self.raw_rank is not None or self.has_work_keys
 
     @property
     def has_work_keys(self) -> bool:
-        """Whether a worker wrote into it under the names that took the place of ``execute-loop-…``."""
+        """Whether it has worker keys with the names that replaced ``execute-loop-…``."""
         return bool(self.work_retry_after or self.work_last_status or self.work_heartbeat_at or self.work_base_rev)
 
     @property
     def has_april_keys(self) -> bool:
-        """Whether a worker of April wrote into it, or a later release under the same keys."""
+        """Whether it has worker keys with April's names."""
         return bool(self.loop_retry_after or self.loop_last_status or self.loop_heartbeat_at or self.claimed_at)
 
     @property
     def era(self) -> str | None:
-        """``head`` or ``april`` where the record itself shows it, else None.
+        """``head`` or ``april`` if the record itself shows it, else None.
 
-        Both kinds of key in one row mean a row of April that a later DDx has touched since: head.
+        Both kinds of key in one row mean an April row that a later DDx has updated: head.
         """
         if self.has_head_keys or self.events_attachment or self.status in _HEAD_STATUSES:
             return "head"
         return "april" if self.has_april_keys else None
 
     def document(self) -> dict[str, Any]:
-        """Every field of the record, known or not, as the line has them."""
+        """Every field of the line, known or not."""
         try:
             document = _decode_leniently(self.raw)
-        except UnreadableLine:  # nested deeper than this decoder goes
+        except UnreadableLine:  # nested deeper than this decoder supports
             return {}
         return document if isinstance(document, dict) else {}
 
 
 class UnreadableLine(HelixError, ValueError):
-    """A line that is no bead record; the message says why in a few words."""
+    """A line that is not a bead record; the message says why in a few words."""
 
 
 _decode_row = msgspec.json.Decoder(Bead).decode
@@ -238,11 +238,11 @@ _force = msgspec.structs.force_setattr
 
 
 def move_line(bead: Bead, buffer: Buffer, start: int, end: int) -> None:
-    """Let a bead find its line elsewhere; the bytes there must be the same as before."""
+    """Point a bead to its line in another buffer; the bytes there must be the same."""
     _force(bead, "where", (buffer, start, end))
 
 
-# The types that a field may have, by the name in the file: what the lenient way checks by.
+# The type of each field, by its name in the file, for lenient decoding.
 _FIELDS = {field.encode_name: field for field in msgspec.structs.fields(Bead) if field.name != "where"}
 
 
@@ -250,17 +250,17 @@ def decode_bead(line: bytes) -> Bead:
     """Decode one line.
 
     Raises:
-        UnreadableLine: no JSON, not an object, or no id. Any other oddity is tolerated: a field of the wrong
-            type takes its zero value, an invalid character becomes U+FFFD.
+        UnreadableLine: not JSON, not an object, or without an id. Anything else is tolerated: a field of the wrong type
+            gets its zero value, an invalid character becomes U+FFFD.
     """
     try:
         bead = _decode_row(line)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         bead = _decode_by_field(line)
-    # an empty text is what Go reads for an absent field
+    # Go reads an absent field as an empty string
     if not bead.status or not bead.issue_type:
         bead = msgspec.structs.replace(bead, status=bead.status or "open", issue_type=bead.issue_type or "task")
-    # Go would not decode a larger number and leaves its zero
+    # Go would not decode a larger number and leaves 0
     if not _is_int64(bead.priority):
         bead = msgspec.structs.replace(bead, priority=0)
     if not bead.id:
@@ -270,7 +270,7 @@ def decode_bead(line: bytes) -> Bead:
 
 
 def _is_int64(number: int) -> bool:
-    """Whether Go would take it for an int."""
+    """Whether Go would decode it as an int."""
     # not isinstance: true and false are ints in Python
     return number.__class__ is int and -(1 << 63) <= number < 1 << 63
 
@@ -311,7 +311,7 @@ def _decode_by_field(line: bytes) -> Bead:
 
 
 def _without_surrogates(value: Any) -> Any:
-    # a lone surrogate can be written in JSON, but not to a terminal or in UTF-8
+    # JSON can contain a lone surrogate, which neither UTF-8 nor a terminal can
     if isinstance(value, str):
         return value.encode("utf-8", "replace").decode("utf-8") if not value.isascii() else value
     return value
@@ -324,7 +324,7 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 
 def _edges(value: Any) -> tuple[Dependency, ...]:
-    """Every element is an edge, as in DDx: one that names no bead keeps its own bead waiting."""
+    """Every element is an edge, as in DDx: one that names no bead keeps its bead waiting."""
     edges = []
     for item in value if isinstance(value, list) else ():
         fields = item if isinstance(item, dict) else {}

@@ -1,7 +1,7 @@
-"""The tracker's file, read tolerantly line by line and only where it changed; and its archive.
+"""Read the tracker file tolerantly, line by line and only where it changed; read its archive.
 
-The archive is ``.ddx/beads-archive.jsonl`` (since May): finished beads that ddx has put away, and that satisfy no
-dependency any longer.
+The archive is ``.ddx/beads-archive.jsonl`` (since May): finished beads that ddx has moved there, and that no longer
+satisfy a dependency.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from helix_tui.core.ground.project import open_nonblocking
 from helix_tui.core.ground.text import clean_line
 
 MAX_ROW = 16 << 20
-"""Bytes of one row: DDx's own scanner refuses a longer one."""
+"""Maximum bytes of one row: DDx's own scanner refuses longer ones."""
 
 _BLOCK = 64 << 10
-"""Bytes compared at once: what is copied for it stays in the processor's cache."""
+"""Bytes compared at a time: the copies fit the processor's cache."""
 
 _FIRST_BLOCK = 4 << 10
-"""Bytes compared first after a line that differs; where nearly all differ, more would be for nothing."""
+"""Bytes compared first after a line that differs: if most lines differ, more would be wasted."""
 
 
 class Unread(Struct, frozen=True):
-    """A line that is no bead."""
+    """A line that is not a bead."""
 
     reason: str
     excerpt: str
@@ -45,26 +45,27 @@ class Unread(Struct, frozen=True):
 
 
 Found = Bead | Unread | None
-"""What stands on a line; None: it is blank."""
+"""The content of a line; None if it is blank."""
 
 
 _MAX_LOOSE = 4 << 20
-"""Bytes of lines that lie beside the large buffer; when there are more, the next reading is kept whole. A
-tracker of 3,000 beads is then copied once for some 250 rows that have changed."""
+"""Bytes of lines kept outside the large buffer; above this, the next reading is kept as a whole. A tracker of 3,000
+beads is then copied once per some 250 changed rows.
+"""
 
 
 class LineRun(Struct, frozen=True):
-    """Lines of a state whose bytes lie one after the other in one buffer."""
+    """Lines of a state whose bytes are contiguous in one buffer."""
 
     first: int
-    """Number of its first line, from 0; it goes on to where the next run begins."""
+    """Number of its first line, from 0; it extends to the start of the next run."""
     buffer: Buffer
     offset: int
-    """Where in the buffer the first line begins."""
+    """Offset of the first line in the buffer."""
 
 
 class Image(Struct):
-    """One state of a file: where its lines begin, what stands on each, and where their bytes are kept."""
+    """One state of a file: where its lines begin, their content, and where their bytes are kept."""
 
     size: int
     starts: list[int] = []
@@ -72,15 +73,14 @@ class Image(Struct):
     found: list[Found] = []
     runs: list[LineRun] = []
     base: Buffer = b""
-    """The large buffer: it may not be written to again."""
+    """The large buffer, which must not be modified."""
     loose: int = 0
-    """Bytes that are kept beside it."""
+    """Bytes kept outside it."""
     unsettled: bool = False
-    """So much is new, or lies beside the large buffer, that the file should be read whole: what it was read
-    from cannot be kept."""
+    """Whether the file should be read whole, because too much is new or outside the large buffer."""
 
     def adopt(self, buffer: Buffer) -> None:
-        """Keep a buffer that holds the whole file: all beads find their lines there from now on."""
+        """Keep a buffer with the whole file and point all beads to their lines in it."""
         starts, size = self.starts, self.size
         for place, bead in enumerate(self.found):
             if isinstance(bead, Bead):
@@ -88,7 +88,7 @@ class Image(Struct):
         self.runs, self.base, self.loose = [LineRun(0, buffer, 0)], buffer, 0
 
     def base_moved(self, buffer: Buffer) -> None:
-        """The same bytes as in the large buffer lie in another one: what points into it points there now."""
+        """Replace the large buffer by another one with the same bytes, and point all beads there."""
         for bead in self.found:
             if isinstance(bead, Bead) and bead.where[0] is self.base:
                 move_line(bead, buffer, *bead.where[1:])
@@ -96,13 +96,13 @@ class Image(Struct):
         self.base = buffer
 
     def take(self, at: int, value: Found, run: LineRun) -> None:
-        """Add a line that begins at ``at`` and whose bytes begin a run of their own."""
+        """Add a line that begins at ``at`` and starts a new run."""
         self.starts.append(at)
         self.found.append(value)
         self._join(run, at)
 
     def take_same(self, at: int, last: Image, lines: range, run: LineRun) -> None:
-        """Add lines of another state, the first of which begins at ``at`` here; they lie in ``run`` there."""
+        """Add lines of ``run`` in another state, the first of which begins at ``at`` here."""
         begin = last.starts[lines.start]
         offset = run.offset + begin - last.starts[run.first]
         first, shift = len(self.found), at - begin
@@ -116,17 +116,17 @@ class Image(Struct):
     def _join(self, run: LineRun, at: int) -> None:
         if self.runs:
             before = self.runs[-1]
-            # lines that follow each other in one buffer are one run: an unchanged tracker has one
+            # contiguous lines in one buffer are one run: an unchanged tracker has a single run
             if before.buffer is run.buffer and run.offset == before.offset + at - self.starts[before.first]:
                 return
         self.runs.append(run)
 
 
 def read_lines(buffer: Buffer, size: int, last: Image | None = None) -> Image:
-    """The lines of the first ``size`` bytes, split on ``\\n`` only, as DDx does (str.splitlines would cut at
-    U+2028 too). A bead whose line stands in ``last`` byte for byte is that bead, the very same object.
+    """The lines of the first ``size`` bytes, split on ``\\n`` only, as DDx does (str.splitlines would also split
+    at U+2028). A bead whose line is unchanged from ``last`` is the same object.
 
-    A buffer in memory may become the image's ``base``; a file belongs to somebody else and never does.
+    A buffer in memory may become the image's ``base``; a file never does, as others may change it.
     """
     image = Image(size) if last is None else Image(size, base=last.base)
     memory = _Memory(last)
@@ -150,8 +150,8 @@ def read_lines(buffer: Buffer, size: int, last: Image | None = None) -> Image:
 
 
 def _take_line(image: Image, buffer: Buffer, at: int, end: int, memory: _Memory) -> int:
-    """Decode the line from ``at`` to ``end``; how many of its bytes are new."""
-    if memory.empty:  # everything is new: no line needs a copy of its own
+    """Decode the line from ``at`` to ``end``; return how many of its bytes are new."""
+    if memory.empty:  # everything is new: no line needs its own copy
         line = buffer[at:end]
         value = _decode(line) if line and not line.isspace() else None
         if isinstance(value, Bead):
@@ -171,7 +171,7 @@ def _take_line(image: Image, buffer: Buffer, at: int, end: int, memory: _Memory)
 
 
 class _Memory:
-    """The older state, and how far it has been gone through."""
+    """The older state, and the position reached in it."""
 
     def __init__(self, last: Image | None) -> None:
         self._last = last
@@ -184,7 +184,7 @@ class _Memory:
         return self._last is None
 
     def alike(self, buffer: Buffer, at: int, size: int) -> tuple[range, LineRun | None]:
-        """Which whole lines of the older state stand at ``at``, and the run that they belong to."""
+        """The whole lines of the older state found at ``at``, and their run."""
         last, first = self._last, self._next
         if last is None or first >= len(last.found):
             return range(0), None
@@ -194,12 +194,12 @@ class _Memory:
         begin, shift = last.starts[first], run.offset - last.starts[run.first]
         limit = min(last.starts[stop], last.size)
         end = begin + shared_length(buffer, at, size, run.buffer, begin + shift, limit + shift)
-        # whole lines alone: the one in which the two differ is read anew
+        # only whole lines: the first that differs is read anew
         self._next = bisect_right(last.starts, end, lo=first, hi=stop + 1) - 1
         return range(first, self._next), run
 
     def recall(self, bead: Bead, line: bytes) -> Bead | None:
-        """The older bead of the same id, if its line is the same; what follows it is expected next."""
+        """The older bead of the same id, if its line is unchanged; the line after it is expected next."""
         last, place = self._last, self._place(bead.id)
         if last is None or place is None:
             return None
@@ -208,7 +208,7 @@ class _Memory:
         return old if isinstance(old, Bead) and old.raw == line else None
 
     def _place(self, bead_id: str) -> int | None:
-        """Where the older state has a bead; mostly it is the one expected next."""
+        """The position of a bead in the older state; mostly the expected one."""
         if self._last is None:
             return None
         found = self._last.found
@@ -225,7 +225,7 @@ def _first_line(run: LineRun) -> int:
 
 
 def shared_length(one: Buffer, at: int, size: int, other: Buffer, begin: int, other_size: int) -> int:
-    """How many bytes are the same in ``one`` from ``at`` and ``other`` from ``begin`` on."""
+    """The number of equal bytes in ``one`` from ``at`` and ``other`` from ``begin``."""
     most = min(size - at, other_size - begin)
     done, block = 0, _FIRST_BLOCK
     while done < most:
@@ -240,7 +240,7 @@ def shared_length(one: Buffer, at: int, size: int, other: Buffer, begin: int, ot
 
 
 def _shared(one: bytes, other: bytes) -> int:
-    """Length of the common beginning of two different texts of one length, by halving."""
+    """Length of the common prefix of two different texts of equal length, by bisection."""
     low, high = 0, len(one)
     while high - low > 1:
         middle = (low + high) // 2
@@ -262,7 +262,7 @@ def _decode(line: bytes) -> Bead | Unread:
 
 
 MAX_FILE = 1 << 30
-"""Bytes of a tracker that are read at most; real ones are under 25 MB."""
+"""Maximum bytes read of a tracker; real ones are under 25 MB."""
 
 
 _MAX_IN_MEMORY = 8 << 20
@@ -270,7 +270,7 @@ _MAX_IN_MEMORY = 8 << 20
 
 
 class DroppedLine(Struct, frozen=True):
-    """A line that is no bead: shown and counted, never silently gone."""
+    """A line that is not a bead: shown and counted, never dropped silently."""
 
     line: int
     """1-based line number in the file."""
@@ -284,24 +284,24 @@ class Tracker(Struct, frozen=True):
 
     path: Path
     beads: Mapping[str, Bead] = field(default_factory=lambda: MappingProxyType({}))
-    """By id, in the order DDx sees them after folding."""
+    """Beads by id, in DDx's order after folding."""
     dropped: tuple[DroppedLine, ...] = ()
     folded: Mapping[str, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
-    """Ids that stand on more than one line, with the line numbers; the last of them holds."""
+    """Ids on more than one line, with the line numbers; the last one counts."""
     rows: int = 0
     """Non-blank lines read."""
     size: int = 0
     mtime_ns: int = 0
     missing: bool = False
-    """There is no such file."""
+    """Whether the file is missing."""
     problem: str = ""
     """Why the file could not be read, in one sentence; beads are then those of the last good read."""
     digest: str = ""
-    """SHA-256 of the file, where it was asked for."""
+    """SHA-256 of the file, if requested."""
 
     @property
     def unread(self) -> str:
-        """Which lines are no beads, in one sentence; empty where all are."""
+        """Which lines are not beads, in one sentence; empty if all are."""
         if not self.dropped:
             return ""
         numbers = ", ".join(str(dropped.line) for dropped in self.dropped[:5])
@@ -318,9 +318,9 @@ class Tracker(Struct, frozen=True):
 
 
 class TrackerReader:
-    """Reads one tracker again and again, decoding only rows whose bytes are new.
+    """Reads one tracker repeatedly, decoding only rows whose bytes are new.
 
-    Not safe for several threads at once: give each its own.
+    Not thread-safe: give each thread its own.
     """
 
     def __init__(self, path: Path) -> None:
@@ -330,9 +330,9 @@ class TrackerReader:
         self._stamp: tuple[int, int, int] | None = None
 
     def read(self, *, digest: bool = False) -> Tracker:
-        """The tracker as it stands now. Never raises for what lies in the file or for its absence.
+        """The current tracker. Never raises for the file's content or absence.
 
-        Returns the very same object as the last time when nothing changed.
+        Returns the same object as last time if nothing changed.
         """
         try:
             stamp = self._stat()
@@ -357,7 +357,7 @@ class TrackerReader:
         return tracker
 
     def stands(self) -> bool:
-        """Whether the file is as it was when it was read last."""
+        """Whether the file is unchanged since it was last read."""
         try:
             return self._stat() == self._stamp
         except OSError:
@@ -369,8 +369,8 @@ class TrackerReader:
         return status.st_mtime_ns, status.st_ino, status.st_size
 
     def _read_settled(self, digest: bool) -> Tracker:
-        """Read until no write came between the first stat and the last, three times at most."""
-        # where it never settles, the stamp of before the reading stays, and the next look reads again
+        """Read until the stat before and after agree, at most three times."""
+        # if it never settles, the earlier stamp is kept, and the next check reads again
         for _ in range(3):
             before = self._stat()
             image = self._read_image()
@@ -381,7 +381,7 @@ class TrackerReader:
         return replace(_tracker(image, self.path), size=image.size, mtime_ns=before[0], digest=digested)
 
     def _read_image(self) -> Image:
-        """The lines: all at once the first time and where most are new, else block by block."""
+        """Read the lines: all at once the first time and if most are new, else block by block."""
         with open(self.path, "rb", buffering=0, opener=open_nonblocking) as file:
             status = os.fstat(file.fileno())
             _insist_on_file(status.st_mode)
@@ -397,10 +397,10 @@ class TrackerReader:
             return image
 
     def rest(self) -> None:
-        """Give back what is not needed until somebody looks at a bead: a large tracker's lines go to a file.
+        """Free memory that is not needed until a bead is opened: a large tracker's lines go to a file.
 
-        A reader that keeps a tracker for hours holds its raw lines for the few that are looked at. Where
-        there is no room on the disk they stay in memory.
+        A reader that runs for hours keeps all raw lines for the few that are opened. If the disk is full they stay in
+        memory.
         """
         image = self._image
         if image is None or isinstance(image.base, FileBuffer) or len(image.base) < _MAX_IN_MEMORY:
@@ -430,15 +430,15 @@ def _scratch(size: int) -> mmap.mmap:
     buffer = mmap.mmap(-1, size)
     if hasattr(mmap, "MADV_HUGEPAGE"):
         try:
-            buffer.madvise(mmap.MADV_HUGEPAGE)  # a 21 MB tracker then costs 11 page faults instead of 5,000
+            buffer.madvise(mmap.MADV_HUGEPAGE)  # with huge pages a 21 MB tracker costs 11 page faults instead of 5,000
         except OSError:
             return buffer  # a kernel without huge pages: slower, not wrong
     return buffer
 
 
 def _fill(file: io.FileIO, size: int) -> tuple[mmap.mmap, int]:
-    """The file's bytes in a buffer of their own, and how many there are."""
-    # with room for what is appended while it is read
+    """The file's bytes in a buffer, and their number."""
+    # with room for rows appended while it is read
     buffer = _scratch(size + size // 16 + 65_536)
     filled = 0
     with memoryview(buffer) as view:
@@ -456,7 +456,7 @@ def _digest(path: Path) -> str:
 
 
 def _tracker(image: Image, path: Path) -> Tracker:
-    """Beads folded by id as DDx folds them, and what could not be read."""
+    """Make a tracker: beads folded by id as DDx does, and unreadable lines."""
     rows = [bead for bead in image.found if isinstance(bead, Bead)]
     beads = {bead.id: bead for bead in rows}
     folded: dict[str, tuple[int, ...]] = {}
@@ -477,7 +477,7 @@ def _tracker(image: Image, path: Path) -> Tracker:
 
 
 def _fold(found: Iterable[Found]) -> tuple[dict[str, Bead], dict[str, tuple[int, ...]]]:
-    """Beads by id, the last line of each, at its place; and the ids that stand on several lines."""
+    """Beads by id, each from its last line and in that line's place; and the ids on several lines."""
     beads: dict[str, Bead] = {}
     lines: dict[str, tuple[int, ...]] = {}
     for number, bead in enumerate(found, 1):
@@ -496,17 +496,16 @@ class Archived(Struct, frozen=True):
     title: str
     status: str
     day: str
-    """When it was closed, else put away, else last changed: the day as ddx writes it; empty where nothing
-    says."""
+    """The day, as ddx writes it, on which it was closed, else archived, else last changed; else empty."""
 
     @property
     def words(self) -> str:
-        """What became of it."""
+        """Its final status, in words."""
         return f"{self.status} on {self.day} and archived" if self.day else f"{self.status} and archived"
 
 
 class _Reader:
-    """One archive, read again when it changes; any thread may ask."""
+    """One archive, read again when it changes; thread-safe."""
 
     def __init__(self, path: Path) -> None:
         self._reader = TrackerReader(path)
@@ -525,20 +524,20 @@ def _reader(path: Path) -> _Reader:
 
 
 def read_archive(path: Path) -> Tracker:
-    """The archive as it stands now: its beads, and the lines that are none; ``missing`` where there is none.
+    """The current archive: its beads and unreadable lines; ``missing`` if there is no file.
 
-    The very same object as the last time as long as the file is the same.
+    The same object as last time while the file is unchanged.
     """
     return _reader(path).read()
 
 
 def only_archived(archive: Tracker, held: Collection[str]) -> dict[str, Bead]:
-    """What stands in the archive alone, by id; ``held`` are the tracker's ids."""
+    """Beads that exist only in the archive, by id; ``held`` are the tracker's ids."""
     return {bead_id: bead for bead_id, bead in archive.beads.items() if bead_id not in held}
 
 
 def find_archived(path: Path, ids: Collection[str]) -> dict[str, Archived]:
-    """Those of some beads that the archive holds; the last row of an id counts."""
+    """The archived ones among some beads; the last row of an id counts."""
     if not ids:
         return {}
     beads = read_archive(path).beads
@@ -546,7 +545,7 @@ def find_archived(path: Path, ids: Collection[str]) -> dict[str, Archived]:
 
 
 def describe(bead: Bead) -> Archived:
-    """What is said of an archived bead, cleaned."""
+    """The final status of an archived bead, with cleaned text."""
     row = bead.document()
     instants = (row.get(name) for name in ("closed_at", "archived_at", "updated_at"))
     day = next((clean_line(at, 40)[:10] for at in instants if isinstance(at, str) and at), "")

@@ -1,12 +1,11 @@
-"""The four ways to look at a queue, as plain rows: dag, tree, lanes, order.
+"""The four views of a queue as plain rows: dag, tree, lanes, order.
 
-A view decides which beads show, in which order and with which lines of the gutter; how a row looks is the
-widgets' business. Finished beads fold into one row with a count, and so do beads without any link unless
-they are ready, run or wait for a person: nothing that matters now is ever folded away.
+A view decides which beads show, in which order and with which gutter; widgets decide how a row looks. Finished beads
+fold into one row with a count, and so do unlinked beads unless they are ready, running or waiting for a person.
 
-The gutter of the dag is a graph: one row a bead, prerequisites above what waits on them, edges in lanes like a git
+The gutter of the dag is a graph: one row per bead, prerequisites above their dependents, edges in lanes like a git
 log. A bead with dependents below opens a lane; each dependent ties into the lanes of all its prerequisites in its own
-row. There are at most `MAX_LANES`; an edge that finds no lane is left to the ``↳ id`` of its row. Cells, read from the
+row. There are at most `MAX_LANES`; an edge without a lane is shown as ``↳ id`` in its row. Cells, read from the
 glyph on the left: ``─╮`` a lane begins, ``─┼`` or ``─┤`` ties into a lane that continues, ``─┴`` or ``─╯`` into one
 that ends here, ``│`` passes by.
 """
@@ -32,16 +31,16 @@ class GutterRow(Struct, frozen=True):
 
     bead_id: str
     cells: str
-    """One cell of connection to the glyph, then one a lane; trailing blanks are cut."""
+    """One cell connecting to the glyph, then one per lane; trailing blanks are cut."""
     see: tuple[str, ...]
-    """Prerequisites that need naming: all but the nearest, and any whose edge found no lane."""
+    """Prerequisites to be named: all but the nearest, and any whose edge has no lane."""
 
 
 def order_rows(ids: Sequence[str], depends_on: Mapping[str, Iterable[str]], rank: Callable[[str], object]) -> list[str]:
     """A topological order of ``ids`` that keeps chains together.
 
-    Connected groups stand together, the group with the best rank first; in a group, what the row above has
-    just freed comes before the rest. Beads in a circle stand where their group ends, by rank.
+    Connected groups stay together, the group with the best rank first; within a group, beads freed by the row above
+    come first. Beads in a cycle come at the end of their group, by rank.
     """
     shown = set(ids)
     needs = {bead_id: [t for t in depends_on.get(bead_id, ()) if t in shown and t != bead_id] for bead_id in ids}
@@ -88,13 +87,13 @@ def _chain(
         return group
     open_needs = {bead_id: len(needs[bead_id]) for bead_id in group}
     row = 0
-    # the freshest freed first (-row), then by rank: chains stay together and lanes stay few
+    # last freed first (-row), then by rank: chains stay together and lanes stay few
     heap = [(0, ranks[bead_id], bead_id) for bead_id in group if not open_needs[bead_id]]
     heapq.heapify(heap)
     ordered: list[str] = []
     placed: set[str] = set()
     while heap or len(ordered) < len(group):
-        if not heap:  # a circle: break it at its best ranked bead
+        if not heap:  # a cycle: break it at its best-ranked bead
             best = min((b for b in group if b not in placed), key=ranks.__getitem__)
             heapq.heappush(heap, (-row, ranks[best], best))
         bead_id = heapq.heappop(heap)[2]
@@ -120,10 +119,10 @@ def draw(order: Sequence[str], depends_on: Mapping[str, Iterable[str]]) -> list[
         above.append(targets)
         for target in targets:
             last_use[target] = row
-    lanes: list[str] = []  # the source of each lane, "" for a free one
+    lanes: list[str] = []  # the source of each lane, "" if free
     rows = []
     for row, bead_id in enumerate(order):
-        # lanes of prerequisites: those tie in here, and end where nothing below waits on them
+        # lanes of prerequisites: they join here, and end if nothing below waits on them
         ties = {lane for lane, source in enumerate(lanes) if source and source in above[row]}
         ends = {lane for lane in ties if last_use[lanes[lane]] == row}
         drawn = {lanes[lane] for lane in ties}
@@ -190,7 +189,7 @@ LANES: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("set aside", ("epic_container", "not_eligible", "superseded")),
     ("done", ("closed", "cancelled")),
 )
-"""Columns of the board: a title and the states it gathers."""
+"""Columns of the board: a title and its states."""
 
 _NEVER_FOLDED = frozenset({"running", "claimed", "ready", "proposed", "unknown_status", "preserved_review_blocked"})
 
@@ -201,7 +200,7 @@ class ViewRow(Struct, frozen=True):
     key: str
     kind: Literal["bead", "missing", "fold", "heading"]
     bead_id: str = ""
-    """The bead; for ``missing`` the id that the tracker does not hold."""
+    """The bead id; for ``missing``, one that is not in the tracker."""
     gutter: str = ""
     depth: int = 0
     see: tuple[str, ...] = ()
@@ -209,12 +208,12 @@ class ViewRow(Struct, frozen=True):
     position: int = 0
     """Place in DDx's pick order, from 1; 0 when it would not be picked."""
     text: str = ""
-    """Words of a fold or heading."""
+    """Text of a fold or heading."""
     count: int = 0
     open: bool = True
-    """Of a heading, fold, or a bead with children in the tree: whether what belongs to it is shown."""
+    """For a heading, a fold, or a bead with children in the tree: whether its rows are shown."""
     context: bool = False
-    """Shown only because something under it matches."""
+    """Whether it is shown only because something under it matches."""
 
 
 class QueueView(Struct, frozen=True):
@@ -227,14 +226,14 @@ class QueueView(Struct, frozen=True):
 
 
 class Folding(Struct, frozen=True):
-    """What of a view somebody opened or closed, and what no fold may take away."""
+    """Which rows of a view are expanded or collapsed, and which beads are never folded."""
 
     unfolded: frozenset[str] = frozenset()
     """Keys of fold rows that are open: `FOLD_DONE`, `FOLD_LOOSE`, `FOLD_REST`, ``done:<parent>``."""
     collapsed: frozenset[str] = frozenset()
     """Ids of beads (tree) and titles of lanes whose children are hidden."""
     keep: frozenset[str] = frozenset()
-    """Ids that stay, as the bead somebody looks at while it closes."""
+    """Ids that stay visible, such as the selected bead while it closes."""
 
 
 AS_IT_COMES = Folding()
@@ -249,12 +248,12 @@ def build_view(
         queue: the classified tracker.
         kind: which view.
         query: filter, parsed or as text.
-        folding: what is open, closed, and kept.
+        folding: what is expanded, collapsed and kept.
     """
     parsed = parse_query(query) if isinstance(query, str) else query
     beads = queue.beads
     shown = matching(parsed, queue) if parsed.tests else list(beads)
-    # these two have an order of their own: asked for another one, they are a list
+    # these two have their own order: with another one they become a list
     if parsed.order and kind in ("dag", "order"):
         kind = "list"
     build = {"dag": _dag, "tree": _tree, "lanes": _lanes, "order": _order, "list": _sorted}[kind]
@@ -266,7 +265,7 @@ Rank = Callable[[str], tuple[Any, ...]]
 
 
 def urgency(queue: Queue) -> Rank:
-    """A sort key over ids: what runs, then what DDx picks next in its order, then the rest by state."""
+    """A sort key over ids: running beads, then DDx's next picks in order, then the rest by state."""
     position, beads = queue.position, queue.beads
 
     def key(bead_id: str) -> tuple[object, ...]:
@@ -284,7 +283,7 @@ def urgency(queue: Queue) -> Rank:
 
 
 def ranked(query: Query, queue: Queue) -> Rank:
-    """A sort key over ids: the order that a filter asks for, and among equals what needs eyes first."""
+    """A sort key over ids: the filter's order, then the most urgent first."""
     then = urgency(queue)
     if not query.order:
         return then
@@ -302,7 +301,7 @@ def _fold(key: str, text: str, count: int, folding: Folding) -> ViewRow:
 
 def _dag(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank: Rank) -> Iterator[ViewRow]:
     graph, state = queue.graph, queue.state
-    # what is cancelled and still waited for keeps beads waiting forever: it is not folded with what is done
+    # a cancelled bead that others wait for blocks them forever: do not fold it with finished ones
     waited_on = {
         target
         for bead_id, targets in graph.depends_on.items()
@@ -321,7 +320,7 @@ def _dag(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank:
         else:
             loose.append(bead_id)
     if filtered and not live:
-        live, done = done, []  # a filter that asks for finished beads gets them
+        live, done = done, []  # a filter for finished beads shows them
     yield from _gutter_rows(queue, live, with_missing=True)
     for key, ids, word in ((FOLD_DONE, done, "closed"), (FOLD_LOOSE, loose, "without links")):
         if not ids:
@@ -376,7 +375,7 @@ def _tree(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank
     matching = set(shown)
     visible = set(matching)
     for bead_id in shown if filtered else ():
-        # what leads to a match is shown too, so that one sees where it belongs
+        # ancestors of a match are shown too, for context
         parent = beads[bead_id].parent
         while parent in beads and parent not in visible:
             visible.add(parent)
@@ -403,7 +402,7 @@ def _tree(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank
             yield ViewRow(key, "fold", bead_id, depth=depth, text=words, count=len(done), open=key in folding.unfolded)
             continue
         if bead_id:
-            # parents may go in a circle, and a row is shown once
+            # parents may form a cycle, and each row is shown once
             if bead_id in done_rows:
                 continue
             done_rows.add(bead_id)
@@ -433,7 +432,7 @@ def _tree(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank
 
 
 def _folds(queue: Queue, bead_id: str, children: dict[str, list[str]]) -> bool:
-    """A finished bead folds unless something unfinished hangs under it."""
+    """Whether a bead folds: it is finished and nothing unfinished is below it."""
     stack = [bead_id]
     seen = set()
     while stack:
@@ -448,7 +447,7 @@ def _folds(queue: Queue, bead_id: str, children: dict[str, list[str]]) -> bool:
 
 
 def _circled(roots: list[str], children: dict[str, list[str]], visible: set[str]) -> list[str]:
-    """Beads that no root leads to, because their parents go in a circle: shown at the top all the same."""
+    """Beads not reachable from a root because their parents form a cycle: shown at the top level."""
     reached: set[str] = set()
     stack = list(roots)
     while stack:
@@ -473,7 +472,7 @@ def _circled(roots: list[str], children: dict[str, list[str]], visible: set[str]
 def _best_ranks(
     children: dict[str, list[str]], rank: Callable[[str], tuple[object, ...]]
 ) -> dict[str, tuple[object, ...]]:
-    """Per bead the best rank of itself and all under it, so that an epic stands where its next is."""
+    """Bead to the best rank of itself and all below it, so that an epic is placed by its next bead."""
     best: dict[str, tuple[object, ...]] = {}
     stack = [(bead_id, False) for bead_id in children[""]]
     while stack:
@@ -503,7 +502,7 @@ def _lanes(queue: Queue, shown: list[str], filtered: bool, folding: Folding, ran
 
 
 def _sorted(queue: Queue, shown: list[str], filtered: bool, folding: Folding, rank: Rank) -> Iterator[ViewRow]:
-    """One row a bead, in the order asked for; finished beads fold, unless the filter asks for nothing else."""
+    """One row per bead, in the given order; finished beads fold unless the filter asks only for them."""
     done = [] if filtered else [i for i in shown if queue.beads[i].status in TERMINAL and i not in folding.keep]
     hidden = set(done)
     yield from (_row(queue, bead_id) for bead_id in sorted((i for i in shown if i not in hidden), key=rank))
