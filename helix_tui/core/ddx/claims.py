@@ -1,4 +1,4 @@
-"""The files in which DDx says that somebody holds a bead, each read as one kind of claim.
+"""Read the files in which DDx records who holds a bead, each as one kind of claim.
 
 Formats: docs/formats/ddx.md §1 (lease, row), §4.1 (run record), §4.2 (worker sidecar, server worker record).
 """
@@ -23,7 +23,7 @@ from helix_tui.core.ground.time import NEVER, NS
 Source = Literal["run-state", "lease", "sidecar", "row"]
 
 Edits = Mapping[str, Sequence[tuple[int, int]]]
-"""Per bead, when each write of ours to it began and ended."""
+"""Bead to the start and end of each of the console's own writes to it."""
 
 NO_EDITS: Edits = {}
 
@@ -31,11 +31,11 @@ PARKED = ("proposed", "blocked")
 """Statuses in which a bead waits for a person."""
 
 _ENDED = frozenset({"exited", "failed", "stopped", "reaped"})
-"""States of a server's worker record that mean: no longer at work."""
+"""States of a server's worker record that mean it has ended."""
 
 
 class Claim(Struct, frozen=True):
-    """What one file says about one holder of a bead (or about a worker that holds none)."""
+    """One file's record of one holder of a bead (or of a worker that holds none)."""
 
     source: Source
     path: Path | None
@@ -47,32 +47,32 @@ class Claim(Struct, frozen=True):
     owner: str = ""
     started_at: int | None = None
     start_known: bool = True
-    """Whether the file tells ``started_at``; else it is only the oldest time that the file holds."""
+    """Whether the file states ``started_at``; else it is the oldest time in the file."""
     at: int | None = None
-    """The last sign of life the file holds."""
+    """The last sign of life in the file."""
     expires_at: int | None = None
-    """Until when the file itself vouches; None where it has no such rule."""
+    """When the claim expires by the file's own rule; None if it has none."""
     harness: str = ""
     model: str = ""
     phase: str = ""
     message: str = ""
     worktree: Path | None = None
     left: str = ""
-    """DDx's word for how the attempt ended after which its worker kept the claim; empty while it is at it."""
+    """DDx's status of an attempt whose worker kept the claim after its end; else empty."""
     beaten: bool = True
     """Whether it holds a heartbeat; a row's claim without one holds nothing to ddx, whatever its age."""
 
 
 class Hold(Struct, frozen=True):
-    """Somebody's hold on a bead."""
+    """A hold on a bead."""
 
     since: int | None = None
-    """When it began: what was attempted before is another's; None where nobody tells."""
+    """When it began; earlier attempts belong to another holder. None if unknown."""
     gone: str = ""
-    """What is known of a holder that is gone, in words that time does not change; empty while it lives."""
+    """What is known of a holder that is gone, without ages; empty while it is alive."""
 
     def covers(self, started_at: int | None) -> bool:
-        """Whether an attempt that began then is one of this holder's."""
+        """Whether an attempt that began at an instant belongs to this holder."""
         return self.since is None or started_at is None or started_at >= self.since - NS
 
 
@@ -96,9 +96,9 @@ class ClaimReader:
         self.here = machine_name(self._env)
 
     def read(self, beads: Iterable[Bead], edits: Edits = NO_EDITS) -> list[Claim]:
-        """Every claim that stands in a file now: run records, leases, sidecars, rows in progress.
+        """All current claims: run records, leases, sidecars, rows in progress.
 
-        ``edits`` are the writes of ours to beads, which are no claims.
+        ``edits`` are the console's own writes to beads, which are not claims.
         """
         held, parked = [], {}
         for bead in beads:
@@ -113,20 +113,21 @@ class ClaimReader:
         return claims + [row_claim(bead, seen[bead.id]) for bead in held]
 
     def _since(self, bead: Bead, edits: Sequence[tuple[int, int]]) -> int | None:
-        """When a row came to be in progress, as far as one can tell: at the first look, its last write that
-        was not ours; from then on what was found first, as long as the same owner holds it."""
+        """When a row went in progress, as far as known: at first sight, its last write not made by the console; the
+        value is kept as long as the owner stays the same.
+        """
         owner, since = self._claimed.get(bead.id, (None, None))
         if owner == bead.owner:
             return since
         at = instant(bead.updated_at)
-        # a write of ours tells nothing of when somebody took the bead
+        # the console's own write does not show when the bead was claimed
         if at is not None and any(begun - NS <= at <= ended + NS for begun, ended in edits):
             return None
         return at
 
     def run_states(self) -> list[Claim]:
-        """Run records: one a project (April), one an attempt (since May)."""
-        # since May one attempt is in both places
+        """Run records: one per project (April), one per attempt (since May)."""
+        # since May an attempt is in both places
         by_attempt: dict[tuple[str, str], Claim] = {}
         for path in run_state_files(self._project.ddx_dir, self._run_states):
             document = self.documents.load(path)
@@ -138,7 +139,7 @@ class ClaimReader:
         return list(by_attempt.values())
 
     def leases(self) -> list[Claim]:
-        """Leases in every place where some release keeps them; of two on one bead, the fresher."""
+        """Leases from all places where a release keeps them; the fresher of two on one bead."""
         by_bead: dict[str, Claim] = {}
         for root in lease_roots(self._project, self._env):
             folder = self._leases.setdefault(root, Folder(root))
@@ -155,7 +156,7 @@ class ClaimReader:
         return list(by_bead.values())
 
     def sidecars(self) -> list[Claim]:
-        """What workers say of themselves, in both shapes."""
+        """Workers' own status files, in both forms."""
         claims = []
         base = str(self._workers.path)
         for name in self._workers.names():
@@ -172,26 +173,26 @@ class ClaimReader:
         return claims
 
     def stands(self) -> bool:
-        """Whether no claim was made, changed or given back since they were read."""
+        """Whether no claim was made, changed or released since the last read."""
         folders = (self._run_states, self._workers, *self._leases.values())
         return all(folder.stands() for folder in folders) and self.documents.stands()
 
     def fresh_leases(self, now: int) -> dict[str, bool]:
-        """Per bead with a readable lease: whether DDx holds it for fresh as of ``now``."""
+        """Bead with a readable lease to whether DDx considers it fresh at ``now``."""
         return {claim.bead_id: lease_is_fresh(claim, now, self.here) for claim in self.leases()}
 
 
 def fresh_claims(
     project: Project, now: int, *, env: Mapping[str, str] | None = None, reader: ClaimReader | None = None
 ) -> dict[str, tuple[bool, bool]]:
-    """Per bead with a readable lease: (found, fresh) by DDx's rule; an unreadable lease is an absent one."""
+    """Bead with a readable lease to (found, fresh) by DDx's rule; an unreadable lease counts as absent."""
     reader = ClaimReader(project, env) if reader is None else reader
     return {bead_id: (True, fresh) for bead_id, fresh in reader.fresh_leases(now).items()}
 
 
 def lease_is_fresh(claim: Claim, now: int, here: str) -> bool:
-    """DDx's own rule: touched within 90 s; or its process lives on this machine and it is under 2 h old."""
-    # Go writes its zero time where there is none
+    """DDx's own rule: touched within 90 s; or its process runs on this machine and it is under 2 h old."""
+    # Go writes its zero time for an absent one
     if claim.at is None or claim.at <= NEVER:
         return False
     age = now - claim.at
@@ -202,9 +203,9 @@ def lease_is_fresh(claim: Claim, now: int, here: str) -> bool:
 
 
 def given_out_again(claims: Iterable[Claim], now: int) -> int:
-    """When ddx gives a bead out again whose worker is gone: its heartbeat is 90 s old then.
+    """When ddx hands out a bead again whose worker is gone: once its heartbeat is 90 s old.
 
-    0 where that instant has passed, or where nothing tells it.
+    0 if that instant has passed or is unknown.
     """
     beats = [claim for claim in claims if claim.source in ("row", "lease") and claim.beaten]
     again = max((claim.at for claim in beats if claim.at is not None), default=0) + FRESH
@@ -212,13 +213,13 @@ def given_out_again(claims: Iterable[Claim], now: int) -> int:
 
 
 def run_state_files(ddx_dir: Path, folder: Folder) -> list[Path]:
-    """Where run records are: one an attempt in ``run-state/``, and the one of the project."""
+    """The files of run records: one per attempt in ``run-state/``, and one for the project."""
     paths = [folder.path / name for name in folder.names() if name.endswith(".json")]
     return [*paths, ddx_dir / "run-state.json"]
 
 
 def run_state_claim(path: Path, document: dict[str, Any]) -> Claim | None:
-    """The claim of a run record; None where it names no bead."""
+    """The claim of a run record; None if it names no bead."""
     bead_id = _word(document, "bead_id")
     if not bead_id:
         return None
@@ -244,7 +245,7 @@ def run_state_claim(path: Path, document: dict[str, Any]) -> Claim | None:
 
 
 def lease_claim(path: Path, document: dict[str, Any]) -> Claim:
-    """The claim of a lease file; a lease that does not name its bead is named by its file."""
+    """The claim of a lease file; the file name stands for a missing bead id."""
     at = instant(document.get("updated_at"))
     return Claim(
         "lease",
@@ -255,13 +256,13 @@ def lease_claim(path: Path, document: dict[str, Any]) -> Claim:
         owner=_word(document, "owner"),
         started_at=instant(document.get("started_at")),
         at=at,
-        # a lease without a time is one that ran out long ago
+        # a lease without a time counts as expired long ago
         expires_at=(at if at is not None else NEVER) + FRESH,
     )
 
 
 def sidecar_claim(path: Path, name: str, document: dict[str, Any]) -> Claim | None:
-    """The claim of a worker's status file, in the worker's own shape or in the server's record of it."""
+    """The claim of a worker's status file, in the worker's or the server's format."""
     ended = _word(document, "state") in _ENDED or instant(document.get("finished_at")) is not None
     if ended and "worker_id" not in document:
         return None
@@ -273,7 +274,7 @@ def sidecar_claim(path: Path, name: str, document: dict[str, Any]) -> Claim | No
     return Claim(
         "sidecar",
         path,
-        # in that phase the worker has put its bead down, whatever the file still names
+        # in that phase the worker has released its bead, even if the file still names one
         bead_id="" if phase == "terminal" else _word(document, "current_bead") or _word(attempt, "bead_id"),
         attempt_id=_word(document, "attempt_id") or _word(attempt, "attempt_id"),
         worker_id=_word(document, "worker_id") or _word(document, "id") or name,
@@ -290,9 +291,9 @@ def sidecar_claim(path: Path, name: str, document: dict[str, Any]) -> Claim | No
 
 
 def _let_go(lease: Claim, parked: Bead | None) -> bool:
-    """Whether a lease outlives its work: its worker gave the bead to a person after its last heartbeat.
+    """Whether a lease outlives its work: its worker passed the bead to a person after its last heartbeat.
 
-    July's loop leaves the lease of what it keeps for a person to land, and goes on with other beads.
+    July's loop keeps the lease of a change that a person must land, and continues with other beads.
     """
     return parked is not None and (instant(parked.updated_at) or NEVER) >= (lease.at or NEVER)
 
@@ -300,9 +301,8 @@ def _let_go(lease: Claim, parked: Bead | None) -> bool:
 def row_claim(bead: Bead, since: int | None = None) -> Claim:
     """The claim of a tracker row in progress: April's worker, or a person of either era.
 
-    Only the worker's heartbeat and its claim are signs of life: anybody's edit moves ``updated_at``. Only a
-    heartbeat runs out; a claim made by hand has none. ``since`` is when the row came to be in progress, for a
-    row of head that tells neither.
+    Only the worker's heartbeat and its claim are signs of life: any edit changes ``updated_at``. Only a heartbeat
+    expires; a claim made by hand has none. ``since`` is when the row went in progress, for a head row with neither.
     """
     at = instant(bead.loop_heartbeat_at) or instant(bead.work_heartbeat_at)
     claimed = instant(bead.claimed_at)
@@ -317,7 +317,7 @@ def row_claim(bead: Bead, since: int | None = None) -> Claim:
         started_at=claimed or seen,
         start_known=claimed is not None,
         at=seen,
-        # a claim by hand has a process and no heartbeat: it counts as long as the process lives
+        # a claim made by hand has a process and no heartbeat: it counts while the process runs
         expires_at=seen + FRESH if seen is not None and (at is not None or bead.pid is None) else None,
         left=_left(bead, max(at or 0, claimed)) if claimed is not None else "",
         beaten=at is not None,
@@ -325,11 +325,11 @@ def row_claim(bead: Bead, since: int | None = None) -> Claim:
 
 
 def _left(bead: Bead, since: int) -> str:
-    """How the attempt ended since the claim and its last heartbeat; empty where no event of the loop says so.
+    """How the attempt ended after the claim and its last heartbeat; empty if no loop event says so.
 
-    April's loop keeps the claim on a bead whose review gave no verdict that it can read, and goes on.
+    April's loop keeps the claim on a bead whose review gave no readable verdict, and continues.
     """
-    # the bytes first: a row in full is dear to decode, and few claimed beads have such an event
+    # search the bytes first: decoding a full row is expensive, and few claimed beads have such an event
     events = bead.document().get("events") if b'"execute-bead"' in bead.raw else None
     last = events[-1] if isinstance(events, list) and events else None
     if not isinstance(last, dict) or last.get("kind") != "execute-bead":
@@ -344,7 +344,7 @@ def _word(document: Mapping[str, Any], key: str) -> str:
 
 
 def _pid(value: object) -> int | None:
-    # April writes the process number of a row as text
+    # April writes the process id of a row as text
     if isinstance(value, str) and value.isdecimal() and len(value) < 20:
         value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

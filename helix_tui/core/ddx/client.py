@@ -1,4 +1,4 @@
-"""Asking ddx: one command at a time, with an error that says what to do.
+"""Run ddx commands, one at a time, with errors that say what to do.
 
 Rules: docs/formats/ddx.md §0 (CLI conventions), §2 (commands), §9 (quiet environment).
 """
@@ -20,23 +20,23 @@ from helix_tui.core.ground.errors import UNROUTED, WHO, HelixError
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_line
 
-# else a ddx may look for a newer release and tell of it, or colour what is to be parsed
+# otherwise a ddx may announce a newer release, or colour its output
 QUIET = {"DDX_DISABLE_UPDATE_CHECK": "1", "NO_COLOR": "1"}
-"""What keeps ddx to the point when a program asks."""
+"""Environment that keeps ddx's output parseable."""
 
 FAILED, MALFORMED, TOO_OLD, MISSING = 1, 65, 69, 127
-"""Exit codes that the console answers with (docs/cli.md)."""
+"""Exit codes of the console (docs/cli.md)."""
 
 
 class DdxError(HelixError):
-    """A ddx command that did not do what was asked.
+    """A failed ddx command.
 
     Attributes:
         argv: the command.
         message: ddx's own last error line, cleaned.
         advice: what to do next.
-        exit_code: what a command line should exit with.
-        output: what ddx printed, for whoever wants to keep it.
+        exit_code: exit code for the command line.
+        output: what ddx printed.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Ddx(Struct, frozen=True):
         return finished
 
     def attempt(self, *args: str, timeout: float = 60.0, cap: int = 64 << 20) -> Finished:
-        """Run a command whose failure the caller looks at itself.
+        """Run a command whose failure the caller handles.
 
         Raises:
             DdxError: it cannot be started.
@@ -82,7 +82,7 @@ class Ddx(Struct, frozen=True):
         try:
             return run(argv, cwd=self.root, env=self._environment(), timeout=timeout, cap=cap)
         except OSError as error:
-            # the same error comes of a script that is there and whose interpreter is missing
+            # a script whose interpreter is missing raises the same error
             if isinstance(error, FileNotFoundError) and not self.path.exists():
                 advice = "install ddx, or name it with --ddx or DDX_BIN"
                 raise DdxError(argv, f"there is no ddx at {self.path}", advice, MISSING) from None
@@ -90,7 +90,7 @@ class Ddx(Struct, frozen=True):
             raise DdxError(argv, message, "check that it is an executable for this machine", MISSING) from None
 
     def json(self, *args: str, timeout: float = 60.0) -> Any:
-        """The JSON that a command prints.
+        """Run a command and return the JSON it prints.
 
         Raises:
             DdxError: it fails, or prints something else (exit code 65).
@@ -110,10 +110,11 @@ class Ddx(Struct, frozen=True):
             raise self._malformed(finished, str(error)) from None
 
     def report(self, finished: Finished) -> LoopReport:
-        """The report at the end of a loop's output; its exit code tells nothing (docs/formats/ddx.md §4.6).
+        """Run a loop and return the report at the end of its output; its exit code says nothing (docs/formats/ddx.md
+        §4.6).
 
         Raises:
-            DdxError: there is none (exit code 65).
+            DdxError: there is no report (exit code 65).
         """
         try:
             return parse_report(finished.out)
@@ -121,7 +122,7 @@ class Ddx(Struct, frozen=True):
             raise self._malformed(finished, str(error)) from None
 
     def ready_execution(self, *, timeout: float = 60.0) -> tuple[str, ...]:
-        """Ids of the beads ddx would pick, in its order: what our own readiness is compared with."""
+        """Ids of the beads that ddx would pick, in its order, to compare with `core.beads.readiness`."""
         rows = self.json("bead", "ready", "--execution", "--json", timeout=timeout)
         if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
             return tuple(str(row.get("id", "")) for row in rows)
@@ -143,7 +144,7 @@ _LIST_START = re.compile(r"^\[", re.MULTILINE)
 
 
 def _list_in(output: str) -> list[Any] | None:
-    """The first list in an output that is on lines of its own, after whatever ddx had to tell before."""
+    """The first JSON list on separate lines of an output, after any messages of ddx."""
     for match in _LIST_START.finditer(output):
         try:
             found, end = json.JSONDecoder().raw_decode(output, match.start())
@@ -155,11 +156,11 @@ def _list_in(output: str) -> list[Any] | None:
 
 
 def last_error(finished: Finished, meaning: str = "") -> str:
-    """What ddx said was wrong: its last ``Error:`` line, else the last line it wrote.
+    """ddx's error message: its last ``Error:`` line, else its last line.
 
     Args:
-        finished: how it ended.
-        meaning: what its help says of that exit code, for where it wrote nothing.
+        finished: the finished command.
+        meaning: what its help says about the exit code, used if it printed nothing.
     """
     lines = [line.strip() for line in finished.err.split("\n") if line.strip()]
     errors = [line.removeprefix("Error:").strip() for line in lines if line.startswith("Error:")]
@@ -171,7 +172,7 @@ def last_error(finished: Finished, meaning: str = "") -> str:
         return clean_line([error for error in errors if error][-1], 1000)
     if said:
         return clean_line(said[-1], 1000)
-    # a --json command that refuses a tracker writes an object and no error line
+    # a --json command that refuses a tracker prints an object and no error line
     status = _refusal_in(finished)
     if status:
         return status
@@ -182,7 +183,7 @@ def last_error(finished: Finished, meaning: str = "") -> str:
 
 
 def _hook_words(lines: Sequence[str]) -> str:
-    """All that a project's own hook said as it refused: it may take several lines."""
+    """The whole message of a project's hook that refused, which may have several lines."""
     starts = [place for place, line in enumerate(lines) if line.startswith("Error:") and ": hook " in line]
     if not starts or any(line.startswith("Error:") for line in lines[starts[-1] + 1 :]):
         return ""
@@ -190,7 +191,7 @@ def _hook_words(lines: Sequence[str]) -> str:
 
 
 def _refusal_in(finished: Finished) -> str:
-    """The reason in a status object on stdout: what a ``--json`` command says where it refuses a tracker."""
+    """The reason in the status object that a ``--json`` command prints when it refuses a tracker."""
     try:
         status = msgspec.json.decode(finished.stdout)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -210,7 +211,7 @@ def _refusal_in(finished: Finished) -> str:
 
 
 def advice_for(message: str, argv: Sequence[str]) -> str:
-    """What to do about one of ddx's own errors."""
+    """Advice on one of ddx's own errors."""
     for pattern, advice in _ADVICE:
         if re.search(pattern, message):
             return advice
@@ -219,7 +220,7 @@ def advice_for(message: str, argv: Sequence[str]) -> str:
 
 _MALFORMED_ADVICE = "run the command by hand; a newer ddx may have changed its output"
 
-# the first that matches counts, so the special ones come before the general
+# the first match counts, so specific patterns come before general ones
 _ADVICE = (
     (r"was ended by SIG", "`helix-tui status` says what it left; the next run books what it did"),
     (r"printed more output than is kept", "look at the end of its output under .helix-logs"),

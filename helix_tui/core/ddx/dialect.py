@@ -1,14 +1,13 @@
-"""What the installed ddx does, verb by verb and rule by rule, and whether that fits the tracker.
+"""Describe what the installed ddx does, verb by verb and rule by rule, and whether it fits the tracker.
 
-Three things are told apart (docs/decisions/0003): the era of a record, the era of a tracker, and the release of the
-installed ddx. A `Dialect` is the third: what its help names and what a trial on a throw-away queue proved; it is asked
-once per binary, kept by its content, and never guessed. Nothing asks which release it is.
+Three things are distinguished (docs/decisions/0003): the era of a record, the era of a tracker, and the release of the
+installed ddx. A `Dialect` describes the third: what its help names and what a trial on a throw-away queue proved,
+determined once per binary and cached by its content. The release number is never used.
 
-`read_verbs` finds which verbs and flags it has, each verb by its own ``--help``: an unknown word under a known one has
-cobra print the known one's help, so only a usage line that names the verb is an answer. A help without any usage line
-says nothing; it is taken at its word that it answers.
+`read_verbs` finds its verbs and flags, each verb by its own ``--help``: for an unknown subcommand cobra prints the
+parent's help, so only a usage line that names the verb counts. A help text without any usage line is accepted.
 
-`remarks` says in one line, with the way out, where tracker and ddx differ: who wrote the one, what the other reads.
+`remarks` states in one line, with the remedy, where tracker and ddx differ.
 """
 
 from __future__ import annotations
@@ -39,53 +38,53 @@ _ANYWHERE = re.compile(r"(?<![\w-])--\w[\w-]*")
 
 
 class DdxVerb(Struct, frozen=True):
-    """The verb of one action, as one ddx speaks it."""
+    """The verb of one action in one ddx."""
 
     words: Words
-    """After ``ddx``."""
+    """Arguments after ``ddx``."""
     flags: frozenset[str] = frozenset()
-    """Those that its help names; empty where it names none."""
+    """The flags in its help; empty if there are none."""
     codes: tuple[tuple[int, str], ...] = ()
-    """What its help says that it ends with, and when; empty where it says nothing of that."""
+    """The exit codes in its help, with their meanings; empty if there are none."""
     heeds_signals: bool = False
-    """Its help tells what SIGINT does to it; else that ends it where it stands."""
+    """Whether its help describes SIGINT; else SIGINT just kills it."""
 
     def knows(self, flag: str) -> bool:
         """Whether its help names a flag."""
         return flag in self.flags
 
     def meaning(self, code: int) -> str:
-        """What its help says of an exit code; empty where it says nothing."""
+        """What its help says about an exit code, or ""."""
         return next((said for number, said in self.codes if number == code), "")
 
     def takes(self, flag: str) -> bool:
-        """Whether it takes a flag, as far as anybody can tell: a help without any speaks against none."""
+        """Whether it may take a flag; a help text without flags excludes none."""
         return not self.flags or flag in self.flags
 
 
 def read_verbs(ask: Callable[[Words], str | None]) -> dict[str, DdxVerb]:
-    """The verb of each action that a ddx can do, the newer where it speaks two.
+    """The verb of each action that a ddx supports, the newer one of two.
 
     Args:
-        ask: the help of a verb; None where it does not answer.
+        ask: returns the help of a verb, or None.
     """
     silent: dict[str, list[DdxVerb]] = {}
     found: dict[str, DdxVerb] = {}
     for action, forms in VERBS.items():
         answers = [(words, text) for words in forms if (text := ask(words)) is not None]
-        # a parent answers for a verb that it does not have: only a help that names the verb is its own
+        # a parent answers for an unknown verb: only a help text that names the verb is its own
         own = [
             DdxVerb(words, flags_in(text), codes_in(text), "SIGINT" in text)
             for words, text in answers
             if _is_help_of(text, words)
         ]
-        # April has `ddx work` too, as another name of its loop; a later one's watches.
+        # April also has `ddx work`, as an alias of its loop; later ones watch.
         own.sort(key=lambda verb: verb.words == ("work",) and not verb.knows("--watch"))
         if own:
             found[action] = own[0]
         else:
             silent[action] = [DdxVerb(words, flags_in(text)) for words, text in answers if "Usage:" not in text]
-    # Where no help says whose it is: the older loop, and for the other actions what goes with the loop.
+    # If no help text is decisive: the older loop, and for other actions what goes with the loop.
     loop = found.get("drain") or next(iter(silent.get("drain", ())[-1:]), None)
     place = -1 if loop is not None and loop.words == VERBS["drain"][-1] else 0
     found |= {action: verbs[place] for action, verbs in silent.items() if verbs}
@@ -93,12 +92,12 @@ def read_verbs(ask: Callable[[Words], str | None]) -> dict[str, DdxVerb]:
 
 
 def flags_in(text: str) -> frozenset[str]:
-    """The flags that a help lists; where it lists none, those that it mentions."""
+    """The flags that a help text lists, or else mentions."""
     return frozenset(_ROW.findall(text.partition("Flags:")[2]) or _ANYWHERE.findall(text))
 
 
 def codes_in(text: str) -> tuple[tuple[int, str], ...]:
-    """The exit codes that a help lists, each with what it means."""
+    """The exit codes that a help text lists, with their meanings."""
     listed = re.split(r"\n\s*\n", text.partition("Exit codes:\n")[2], maxsplit=1)[0]
     return tuple((int(code), clean_line(said, 200)) for code, said in _CODE.findall(listed))
 
@@ -109,13 +108,13 @@ def _is_help_of(text: str, words: Words) -> bool:
     return wanted.search(text.partition("Usage:")[2]) is not None
 
 
-# --- what neither help nor trial tells, and is the same in every release that was tried ---
+# --- not shown by help or trial, and the same in every release tested ---
 
 FRESH = 90 * NS
-"""How long a heartbeat counts."""
+"""How long a heartbeat is fresh."""
 
 HELD = 2 * 3600 * NS
-"""How long a lease counts whose process lives on this machine, and the end of any claim's credit."""
+"""How long a lease is fresh while its process runs on this machine; the upper limit for any claim."""
 
 BOOKKEEPING = (
     ".ddx/beads.jsonl",
@@ -135,10 +134,10 @@ BOOKKEEPING = (
     ".ddx/runs/",
     ".ddx/workers/",
 )
-"""Where its bookkeeping lies, files and folders of all releases together: none stops at changes there."""
+"""Its bookkeeping files and folders, of all releases: none refuses to work because of changes there."""
 
 NO_TRIAL = "HELIX_DDX_TRIAL"
-"""Set to ``off``, nothing is tried: what the help does not say is then taken from the tracker."""
+"""If set to ``off``, no trial is run: what the help does not say is taken from the tracker."""
 
 
 def _flags(text: str) -> frozenset[str]:
@@ -146,7 +145,7 @@ def _flags(text: str) -> frozenset[str]:
 
 
 class RowGate(Struct, frozen=True):
-    """Something in a row for which a ddx refuses every command."""
+    """A value in a row that makes a ddx refuse every command."""
 
     kind: str
     """``label`` or ``status``."""
@@ -154,18 +153,18 @@ class RowGate(Struct, frozen=True):
     code: str
     """DDx's own name of the refusal."""
     command: str
-    """What DDx names as the way out."""
+    """The remedy that DDx names."""
 
 
 class DocumentRule(Struct, frozen=True):
-    """What a ddx takes into its document graph."""
+    """What a ddx includes in its document graph."""
 
     hidden: bool
-    """Documents in folders whose name begins with a dot are read too, but for its own, git's and Claude's."""
+    """Whether documents in hidden folders are read too, except in ``.ddx``, ``.git`` and ``.claude``."""
     status: bool
-    """``ddx.status`` is a field of its own: a value there that is not text is an error."""
+    """Whether ``ddx.status`` is a known field: a value that is not text is then an error."""
     gates: bool
-    """A gate whose metric no document defines is an issue."""
+    """Whether a gate with a metric that no document defines is an issue."""
 
 
 class Dialect(Struct, frozen=True, kw_only=True):
@@ -174,11 +173,11 @@ class Dialect(Struct, frozen=True, kw_only=True):
     rule: Rule
     """Which rows a worker may pick."""
     lifecycle: bool
-    """Each change of status is checked; there are blocked, proposed and cancelled."""
+    """Status changes are checked; blocked, proposed and cancelled exist."""
     leases: bool
-    """A claim writes a lease file beside the repository."""
+    """A claim writes a lease file outside the repository."""
     claim_in_row: bool
-    """A claim writes who and since when into the row."""
+    """A claim writes its owner and time into the row."""
     rank_is_number: bool
     """``--set queue-rank=3`` is stored as a number, else as text."""
     gives_out_waiting: bool
@@ -186,53 +185,53 @@ class Dialect(Struct, frozen=True, kw_only=True):
     closes_waiting: bool
     """… and closed."""
     waits_on_parents: bool
-    """A bead may wait for one above it in the tree."""
+    """A bead may wait for one of its ancestors."""
     closes_superseded: bool
-    """Closing a bead closes those that it replaces."""
+    """Closing a bead closes those it supersedes."""
     closes_ineligible: bool
     """Closing the last child closes a parent that no worker may pick."""
     closes_epics: bool
     """… and an epic."""
     climbs: bool
-    """… and what is above that."""
+    """… and its ancestors."""
     cancelled_counts: bool
-    """A cancelled child counts as finished there."""
+    """A cancelled child counts as finished for that."""
     documents: DocumentRule
-    """What its document graph takes in."""
+    """What its document graph includes."""
     commits_staged: bool = False
-    """Closing a bead commits what is staged here, and writes that commit into the row."""
+    """Closing a bead commits the staged changes and writes that commit into the row."""
     gates: tuple[RowGate, ...] = ()
     verbs: Mapping[str, DdxVerb] = {}
-    """Per action the verb that it answered to, with its flags."""
+    """Action to its verb, with flags."""
     proven: bool = True
-    """A trial proved by what rule it picks; else that is a guess."""
+    """Whether a trial proved its picking rule; else it is a guess."""
     doubt: str = ""
-    """Why a trial could not prove that, in ddx's own words; empty where it did, or where nothing was tried."""
+    """Why a trial could not prove it, in ddx's own words; empty if it did or no trial was run."""
 
     @property
     def drain(self) -> tuple[str, ...]:
-        """How it drains the queue, after ``ddx``; empty where it cannot."""
+        """Arguments after ``ddx`` that drain the queue; empty if it cannot."""
         verb = self.verbs.get("drain")
         return verb.words if verb is not None else ()
 
     @property
     def rank(self) -> bool:
-        """It orders beads inside a priority (``bead queue``)."""
+        """Whether it can order beads inside a priority (``bead queue``)."""
         return "queue" in self.verbs
 
     @property
     def depends_on(self) -> bool:
-        """``bead create`` takes ``--depends-on``."""
+        """Whether ``bead create`` takes ``--depends-on``."""
         return "create" in self.verbs and self.verbs["create"].knows("--depends-on")
 
     @property
     def blocker_reason(self) -> bool:
-        """``bead update`` takes ``--external-blocker-reason``."""
+        """Whether ``bead update`` takes ``--external-blocker-reason``."""
         return "update" in self.verbs and self.verbs["update"].knows("--external-blocker-reason")
 
     @property
     def lands_kept(self) -> bool:
-        """A worker lands what an attempt has left aside, before any new attempt, unless that commit was rejected.
+        """Whether a worker lands a kept change before any new attempt, unless its commit was rejected.
 
         Its ``bead update`` takes ``--reject-preserved`` (August).
         """
@@ -240,27 +239,27 @@ class Dialect(Struct, frozen=True, kw_only=True):
 
     @property
     def carries_through(self) -> bool:
-        """Its verb for one bead claims it, looks at its dependencies, lands and closes it.
+        """Whether its verb for one bead claims it, checks its dependencies, lands and closes it.
 
-        What was kept aside it may land as it is (August does; May keeps it at its ref), which no help tells.
+        It may land a kept change as it is (August does; May keeps it at its ref); help does not say.
         """
         verb = self.verbs.get("one_bead")
         return verb is not None and verb.words != BARE
 
     @property
     def gives_back(self) -> bool:
-        """An attempt that is interrupted lets go of its bead: its loop heeds signals."""
+        """Whether an interrupted attempt releases its bead, because its loop handles signals."""
         verb = self.verbs.get("drain")
         return verb is not None and verb.heeds_signals
 
     @property
     def family(self) -> Era:
-        """The family of words and statuses, for what has to speak them."""
+        """The family of its words and statuses."""
         return self.rule.name
 
     @property
     def kept_heartbeat(self) -> str:
-        """The heartbeat key that letting go of a bead leaves in the row: one of the other family."""
+        """The other family's heartbeat key, which stays in the row when a bead is released."""
         return "work-heartbeat-at" if not self.rule.new_keys else "execute-loop-heartbeat-at"
 
 
@@ -304,7 +303,7 @@ APRIL = Dialect(
     documents=DocumentRule(hidden=True, status=False, gates=False),
     verbs=_APRIL_VERBS,
 )
-"""The releases of April 2026, and the embedded tracker where it plays them."""
+"""The releases of April 2026, and the embedded tracker simulating them."""
 
 AUGUST = Dialect(
     rule=HEAD_RULE,
@@ -323,32 +322,32 @@ AUGUST = Dialect(
     documents=DocumentRule(hidden=False, status=True, gates=True),
     verbs=_AUGUST_VERBS,
 )
-"""The releases of August 2026, and the embedded tracker where it plays them."""
+"""The releases of August 2026, and the embedded tracker simulating them."""
 
 FAMILIES: Mapping[Era, Dialect] = {"april": APRIL, "head": AUGUST}
-"""What stands for a family where nothing more is known."""
+"""Each family's dialect, if nothing more is known."""
 
 
 def rule_for(dialect: Dialect | None, era: AnyEra = "auto") -> AnyEra | Rule:
-    """By what rows are judged: an era that somebody asks for, else a proven rule, else each by its own."""
+    """The rule for rows: the era asked for, else a proven rule, else each row's own era."""
     return dialect.rule if era == "auto" and dialect is not None and dialect.proven else era
 
 
 def dialect_or_family(dialect: Dialect | None, queue: Queue) -> Dialect:
-    """What the installed ddx does; where there is none, what that would do whose rule judged the queue."""
+    """The dialect of the installed ddx; without one, that of the rule which judged the queue."""
     return dialect or FAMILIES[queue.default_era]
 
 
 SAMPLES = 5
-"""How many beads are named."""
+"""Maximum number of beads named."""
 
 
 class Remark(Struct, frozen=True):
-    """What a person must know of the installed ddx before believing a queue, with the way out."""
+    """A warning about the installed ddx that affects the queue, with the remedy."""
 
     text: str
     short: tuple[str, ...] = ()
-    """The same in fewer words, the longest first, for where there is less room."""
+    """Shorter versions, the longest first."""
 
     def __str__(self) -> str:
         return self.text
@@ -359,16 +358,16 @@ class Shut(Struct, frozen=True):
 
     gate: RowGate
     ids: tuple[str, ...]
-    """The beads for which it does."""
+    """The beads that cause it."""
 
     @property
     def command(self) -> str:
-        """What DDx names as the way out."""
+        """The remedy that DDx names."""
         return self.gate.command
 
     @property
     def short(self) -> str:
-        """The fact alone, for where a bead is called ready."""
+        """The fact alone, shown beside ready beads."""
         return f"ddx refuses every command ({self.gate.code})"
 
     @property
@@ -385,7 +384,7 @@ class Shut(Struct, frozen=True):
 
     @property
     def forms(self) -> tuple[str, ...]:
-        """The way out with the code, and alone."""
+        """The remedy with the code, and without it."""
         return f"{self.gate.code}: run `{self.command}`", f"run `{self.command}`"
 
     def record(self) -> dict[str, object]:
@@ -397,7 +396,7 @@ class Shut(Struct, frozen=True):
 
 
 def shut(beads: Mapping[str, Bead], dialect: Dialect | None) -> Shut | None:
-    """Why the installed ddx would refuse every command on these beads; None where it would not."""
+    """Why the installed ddx would refuse every command on these beads, or None."""
     if dialect is None or not dialect.gates:
         return None
     for gate in dialect.gates:
@@ -411,7 +410,7 @@ def shut(beads: Mapping[str, Bead], dialect: Dialect | None) -> Shut | None:
 
 
 def untried(dialect: Dialect | None) -> Remark | None:
-    """One line where the installed ddx could not be tried; else None."""
+    """One line if the installed ddx could not be tried, else None."""
     if dialect is None or not dialect.doubt:
         return None
     return Remark(
@@ -425,8 +424,8 @@ def untried(dialect: Dialect | None) -> Remark | None:
 
 
 def difference(beads: Mapping[str, Bead], dialect: Dialect | None) -> Remark | None:
-    """One line where another release wrote the tracker than the one at hand; else None."""
-    # without a trial the tracker's own rule judges its rows, and there is no difference to tell of
+    """One line if another release than the installed one wrote the tracker, else None."""
+    # without a trial the tracker's own rule judges its rows, so there is no difference to report
     if dialect is None or not dialect.proven or not beads:
         return None
     rule, wrote = dialect.rule, tracker_era(beads)
@@ -461,7 +460,7 @@ def _unread(count: int, keys: str) -> str:
 
 
 def remarks(beads: Mapping[str, Bead], dialect: Dialect | None) -> tuple[Remark, ...]:
-    """What a person must know of the installed ddx before believing a queue."""
+    """Warnings about the installed ddx that affect the queue."""
     refused = shut(beads, dialect)
     said = Remark(str(refused), refused.forms) if refused else None
     others = (untried(dialect), difference(beads, dialect))

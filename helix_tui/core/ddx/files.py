@@ -1,8 +1,8 @@
-"""Reading files that another program keeps rewriting, appending to, moving and deleting.
+"""Read files that another program keeps rewriting, appending to, moving and deleting.
 
-Nothing here raises for what stands on disk: a file that is gone, half-written or no JSON is a *problem*,
-kept with its path, and reads as absent. What did not change is not read again. Fields of a JSON object are read each by
-itself: one of a wrong type is an absent one.
+Nothing here raises for the state of the disk: a file that is gone, half-written or not JSON is a *problem*, kept with
+its path, and reads as absent. Unchanged files are not read again. Fields of a JSON object are read one by one: one of a
+wrong type counts as absent.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NEVER, parse_instant
 
 Stamp = tuple[int, int, int]
-"""What tells one state of a file from the next: modification time, size, inode."""
+"""Identifies one state of a file: modification time, size, inode."""
 
 Stamps = Mapping[str, Stamp | None]
 """The stamps of some files, by path; None for one that is gone."""
 
 MAX_DOCUMENT = 16 << 20
-"""Bytes of one JSON document that are read; DDx's own largest are near one megabyte."""
+"""Maximum bytes of a JSON document; DDx's largest are about one megabyte."""
 
 MAX_POLL = 8 << 20
 """Bytes of an append-only file that one poll reads."""
@@ -40,7 +40,7 @@ _SETTLED_NS = 100_000_000
 
 
 def stamp_of(path: str | os.PathLike[str]) -> Stamp | None:
-    """The stamp of a regular file, or None where there is none."""
+    """The stamp of a regular file, or None if there is none."""
     try:
         found = os.stat(path)
     except (OSError, ValueError):
@@ -49,19 +49,19 @@ def stamp_of(path: str | os.PathLike[str]) -> Stamp | None:
 
 
 def _settled(mtime_ns: int) -> bool:
-    """Whether a later change must show in the stamp: the kernel's clock for it ticks only every few ms."""
+    """Whether a later change must alter the stamp: the kernel's clock for it ticks only every few ms."""
     return abs(time.time_ns() - mtime_ns) > _SETTLED_NS
 
 
 def settled(stamp: Stamp | None) -> bool:
-    """Whether a change of the file after this stamp must show in the next one."""
+    """Whether a change of the file after this stamp must alter the stamp."""
     return stamp is None or _settled(stamp[0])
 
 
 def read_bytes(path: str | os.PathLike[str], limit: int = MAX_DOCUMENT) -> bytes | None:
-    """The first ``limit`` bytes of a regular file, or None where it cannot be read."""
+    """The first ``limit`` bytes of a regular file, or None if it cannot be read."""
     try:
-        # a FIFO in the place of a file would hang its reader: it is opened without waiting, and passed over
+        # a FIFO in place of a file would block its reader: open without waiting, and skip it
         with open(path, "rb", buffering=0, opener=open_nonblocking) as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 return None
@@ -86,7 +86,7 @@ def decode_object(raw: bytes) -> dict[str, Any]:
     """The JSON object in ``raw``.
 
     Raises:
-        ValueError: no JSON, or no object.
+        ValueError: not JSON, or not an object.
     """
     try:
         document = msgspec.json.decode(raw)
@@ -101,7 +101,7 @@ class JsonCache:
     """JSON objects by path, decoded again only when the file's stamp changes.
 
     Attributes:
-        problems: per unreadable file, why; it leaves the list when it reads well or is gone.
+        problems: unreadable file to the reason; removed once the file is readable or gone.
     """
 
     def __init__(self, limit: int = MAX_DOCUMENT) -> None:
@@ -128,11 +128,11 @@ class JsonCache:
         return document
 
     def stands(self) -> bool:
-        """Whether every file that was looked at is as it was then."""
+        """Whether every file that was loaded is unchanged."""
         return all(stamp_of(key) == stamp for key, (stamp, _) in self._known.items())
 
     def sweep(self) -> None:
-        """Let go of files that nobody has looked at since the last sweep: they are gone."""
+        """Forget files that were not loaded since the last sweep, as they are gone."""
         for key in self._known.keys() - self._looked_at:
             del self._known[key]
             self.problems.pop(Path(key), None)
@@ -155,7 +155,7 @@ class JsonCache:
 
 
 class Folder:
-    """The names in a folder, listed again only when the folder itself changed."""
+    """The names in a folder, listed again only when the folder changed."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -163,7 +163,7 @@ class Folder:
         self._names: tuple[str, ...] = ()
 
     def names(self) -> tuple[str, ...]:
-        """Names in the folder, sorted; the same object as long as they stay; empty where it is absent."""
+        """Names in the folder, sorted; the same object as long as they are unchanged; empty if the folder is absent."""
         try:
             found = os.stat(self.path)
         except (OSError, ValueError):
@@ -175,14 +175,14 @@ class Folder:
                 names = tuple(sorted(os.listdir(self.path)))
             except OSError:
                 names = ()
-            # the same object as long as nothing changed: callers tell news by identity
+            # the same object as long as nothing changed: callers detect changes by identity
             if names != self._names:
                 self._names = names
             self._stamp = stamp
         return self._names
 
     def stands(self) -> bool:
-        """Whether the folder is as it was when its names were read last."""
+        """Whether the folder is unchanged since its names were last read."""
         try:
             found = os.stat(self.path)
         except (OSError, ValueError):
@@ -193,8 +193,8 @@ class Folder:
 class LineTail:
     """New complete lines of an append-only file, poll by poll.
 
-    An unterminated last line waits for its end. A file that shrank or begins differently is another file:
-    it is read from its start, and ``replaced`` is true for that poll.
+    An unterminated last line is kept back until its end. A file that shrank or begins differently was replaced: it is
+    read from its start, and ``replaced`` is true for that poll.
 
     Attributes:
         replaced: the last poll found another file under the same path.
@@ -216,7 +216,7 @@ class LineTail:
         self._partial_first = False
 
     def poll(self) -> list[bytes]:
-        """Complete lines that came since the last poll, without their newlines."""
+        """Complete lines added since the last poll, without newlines."""
         self.replaced = self.behind = False
         stamp = stamp_of(self.path)
         if stamp is None or (stamp == self._stamp and stamp[1] == self._offset and _settled(stamp[0])):
@@ -229,7 +229,7 @@ class LineTail:
 
     def _take(self, fd: int, stamp: Stamp) -> list[bytes]:
         head = os.pread(fd, _HEAD, 0)
-        # a file that was replaced may be longer than the old one: only its bytes tell
+        # a replaced file may be longer than the old one: only its bytes show it
         if not head.startswith(self._head) or not self._is_behind_offset(fd):
             self.replaced = True
             self._offset, self._tail, self._partial_first, self._window = 0, b"", False, None
@@ -245,7 +245,7 @@ class LineTail:
         end = data.rfind(b"\n") + 1
         if end == 0:
             if self.behind:
-                # a line longer than a poll is passed over in parts, and counted once
+                # a line longer than a poll is skipped in parts, and counted once
                 self._advance(data)
                 self.skipped += 0 if self._partial_first else 1
                 self._partial_first = True
@@ -262,7 +262,7 @@ class LineTail:
         self._tail = (self._tail + taken[-_TAIL:])[-_TAIL:]
 
     def _is_behind_offset(self, fd: int) -> bool:
-        """Whether what was read last still stands before the offset."""
+        """Whether the bytes read last are still before the offset."""
         return os.pread(fd, len(self._tail), self._offset - len(self._tail)) == self._tail
 
 
@@ -279,13 +279,13 @@ def _reader(fd: int, offset: int) -> Callable[[int], bytes]:
 
 
 def text(document: Mapping[str, Any] | None, key: str) -> str:
-    """A text field, or nothing."""
+    """A text field, or ""."""
     value = document.get(key) if document is not None else None
     return value if isinstance(value, str) else ""
 
 
 def word(document: Mapping[str, Any] | None, key: str) -> str:
-    """A text field that says the same in many documents (a status, a model): one object for all of them."""
+    """A text field with few values in many documents (a status, a model), interned."""
     return sys.intern(text(document, key))
 
 
@@ -297,15 +297,15 @@ def instant(value: object) -> int | None:
 
 def whole(value: object, low: int = 0) -> int | None:
     """A whole number not below ``low``."""
-    # a truth is a number to Python, and NaN is unequal to itself
+    # a bool is a number to Python, and NaN is unequal to itself
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         return None
-    # a hostile figure is an unknown one: it would spoil every sum and share
+    # an absurd number counts as unknown: it would spoil every sum and share
     return int(value) if low <= value < 1e15 else None
 
 
 def money(value: object) -> float | None:
-    """A cost that is known: DDx writes 0 or -1 where it does not know (docs/formats/ddx.md §5)."""
+    """A known cost, or None: DDx writes 0 or -1 for an unknown one (docs/formats/ddx.md §5)."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if 0 < value < 1e9 else None

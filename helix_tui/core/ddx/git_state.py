@@ -1,6 +1,6 @@
-"""What git knows of DDx's files: what nobody has committed, and where a missing bead was last seen.
+"""Ask git about DDx's files: uncommitted changes, and where a missing bead was last seen.
 
-Of the first also what ddx itself would refuse to work beside (`implementation_changes`). Every function runs git.
+`implementation_changes` are the changes because of which ddx would refuse to work. Every function runs git.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _CAP = 4 << 20
 
 
 def is_bookkeeping(path: str) -> bool:
-    """Whether ddx takes a change of this file, named from the root on with ``/``, for its own."""
+    """Whether ddx treats a change of this file (relative to the root, with ``/``) as its own."""
     return (
         path in BOOKKEEPING
         or path.startswith((*_FOLDERS, ".ddx/beads.jsonl.tmp-"))
@@ -37,11 +37,11 @@ def is_bookkeeping(path: str) -> bool:
 
 
 def uncommitted(root: Path, paths: Iterable[str] = (), *, timeout: float = 20.0) -> tuple[str, ...] | None:
-    """Files that are changed, staged or unknown to git, in git's order; None where git does not answer.
+    """Files that are changed, staged or untracked, in git's order; None if git fails.
 
     Args:
         root: the work tree.
-        paths: look at these alone.
+        paths: restrict to these.
         timeout: seconds that git may take.
 
     Beyond 4 MiB of names the rest is left out.
@@ -56,7 +56,7 @@ def uncommitted(root: Path, paths: Iterable[str] = (), *, timeout: float = 20.0)
 
 
 def implementation_changes(root: Path) -> tuple[str, ...] | None:
-    """What ddx since May would refuse to begin beside; None where git does not answer."""
+    """Changes because of which ddx since May refuses to start; None if git fails."""
     found = uncommitted(root)
     if found is None:
         return None
@@ -64,13 +64,13 @@ def implementation_changes(root: Path) -> tuple[str, ...] | None:
 
 
 def tracked(root: Path, paths: Sequence[str], *, timeout: float = 20.0) -> tuple[str, ...]:
-    """Those files below some paths that git tracks."""
+    """The tracked files below some paths."""
     raw = git_records(root, ("ls-files", "-z", "--", *paths), timeout)
     return tuple(path for path in (raw or "").split("\0") if path)
 
 
 def _unfolded_skill(root: Path, path: str) -> bool:
-    """A skill that git knows as a link and some tool has put there as a folder: ddx passes over it."""
+    """Whether it is a skill that git tracks as a link and that a tool replaced by a folder: ddx ignores it."""
     if not path.startswith(_SKILLS):
         return False
     link = "/".join(path.split("/")[:3])
@@ -80,17 +80,17 @@ def _unfolded_skill(root: Path, path: str) -> bool:
 
 
 def staged_beside_tracker(root: Path) -> bool:
-    """Whether anything but the tracker is staged; not where git does not answer."""
+    """Whether anything but the tracker is staged; False if git fails."""
     tracker = ":(exclude).ddx/beads.jsonl"
     return bool(git_records(root, ("diff", "--cached", "--name-only", "-z", "--", ".", tracker), 5.0))
 
 
 def git_records(root: Path, words: Sequence[str], timeout: float, cap: int | None = None) -> str | None:
-    """What a git that only reads prints of records that end in NUL; None where it does not answer.
+    """The NUL-terminated records that a read-only git prints; None if it fails.
 
     Args:
         timeout: seconds that git may take.
-        cap: bytes at which it is ended, 4 MiB if not said; the record that this cuts is left out.
+        cap: bytes at which it is ended, 4 MiB by default; a cut record is left out.
     """
     done = ask_git(root, *words, timeout=timeout, cap=_CAP if cap is None else cap)
     if done is None:
@@ -103,23 +103,23 @@ _MAX_OUTPUT = 256 << 20
 
 
 class LastSeen(Struct, frozen=True):
-    """The last record of a bead that the tracker no longer holds."""
+    """The last record of a bead that is no longer in the tracker."""
 
     where: Literal["archive", "git"]
     status: str
     title: str
     rev: str = ""
-    """The commit that took it out; empty for the archive."""
+    """The commit that removed it; empty for the archive."""
     when: int | None = None
 
     @property
     def closed(self) -> bool:
-        """Whether it was done when it left."""
+        """Whether it was closed when it was removed."""
         return self.status == "closed"
 
 
 MOST_KNOWN = 1_000
-"""Answers that are kept, some 500 bytes each: more than a tracker has ever named beads that are missing."""
+"""Maximum number of answers kept, some 500 bytes each: more than any tracker's missing beads."""
 
 
 class BeadHistory:
@@ -132,11 +132,11 @@ class BeadHistory:
         self._state: tuple[Stamp | None, str | None] | None = None
 
     def last_seen(self, bead_id: str) -> LastSeen | None:
-        """The bead's last record in the archive, else in git; None where neither knows it.
+        """The bead's last record in the archive, else in git; None if it is in neither.
 
-        This runs git: call it from a worker.
+        Runs git: call it from a worker.
         """
-        # no argument of a program can hold NUL, and no line of the tracker a newline
+        # a program's argument cannot contain NUL, nor a line of the tracker a newline
         if not bead_id or "\0" in bead_id or "\n" in bead_id:
             return None
         state = (stamp_of(self._project.archive_file), self._head())
@@ -158,17 +158,17 @@ class BeadHistory:
         return LastSeen("archive", bead.status, bead.title, when=parse_instant(bead.updated_at))
 
     def _in_git(self, bead_id: str) -> LastSeen | None:
-        """The newest commit that changed how often the id stands in the tracker took it out."""
+        """Find the bead in git: the newest commit that changed how often its id occurs removed it."""
         try:
             tracker = self._project.beads_file.resolve().relative_to(self._project.root.resolve()).as_posix()
-        except (ValueError, OSError, RuntimeError):  # outside the work tree, or links in a circle
+        except (ValueError, OSError, RuntimeError):  # outside the work tree, or circular links
             return None
         needle = f'-S"id":"{bead_id}"'
         log = self._git("log", "-1", "--format=%H %ct", needle, "--", tracker)
         rev, _, seconds = log.out.strip().partition(" ") if log is not None else ("", "", "")
         if not rev:
             return None
-        # its parent still had the bead; else it brought the bead in, and what took it out is not committed
+        # its parent still had the bead; else it added the bead, and the removal is not committed
         for spec in (f"{rev}^", rev):
             blob = self._git("cat-file", "blob", f"{spec}:{tracker}")
             if blob is not None:
@@ -185,7 +185,7 @@ class BeadHistory:
 
 
 def _find_row(lines: Iterable[bytes], bead_id: str) -> Bead | None:
-    """The last record of a bead among lines of JSON."""
+    """The last record of a bead in JSON lines."""
     needle = f'"{bead_id}"'.encode()
     found = None
     for line in lines:

@@ -1,8 +1,8 @@
-"""What DDx measures: ratchets of attempts, its store of definitions, and what was observed.
+"""Read DDx's measurements: ratchets of attempts, its store of definitions, and observations.
 
 Formats: docs/formats/ddx.md §5. An attempt's ratchets are in ``result.json`` and ``checks.json`` of its evidence,
-what was observed in ``.ddx/exec-runs.jsonl``. Documents define executions and metrics too (`ddx.documents`). Nothing
-here measures or decides anything: DDx does.
+observations in ``.ddx/exec-runs.jsonl``. Documents define executions and metrics too (`ddx.documents`). DDx measures
+and decides; this module only reads.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ Direction = Literal["lower-is-better", "higher-is-better"]
 MAX_ROWS_FILE = 64 << 20
 MAX_RESULT = 1 << 20
 MAX_RATCHETS = 50
-"""Ratchets of one attempt that are kept."""
+"""Maximum number of ratchets kept per attempt."""
 
 
 class Ratchet(Struct, frozen=True):
-    """One measured value of an attempt, held against the value that it must not be worse than."""
+    """One measured value of an attempt, compared with the value that it must not fall behind."""
 
     definition: str
     """The execution document that measured it."""
     metric: str
-    """The metric's id; empty where the document names none."""
+    """The metric's id; empty if the document names none."""
     value: float
     threshold: float
     unit: str
@@ -40,11 +40,11 @@ class Ratchet(Struct, frozen=True):
     reason: str
     """DDx's own sentence."""
     baseline: float | None = None
-    """The value of the last attempt that landed before this one; None where none was measured."""
+    """The value of the last attempt that landed before this one; None if none was measured."""
 
     @property
     def name(self) -> str:
-        """What it is called: by its metric, else by its document."""
+        """Its name: the metric's id, else the document's."""
         return self.metric or self.definition
 
     def describe(self) -> str:
@@ -71,11 +71,11 @@ class Ratchet(Struct, frozen=True):
 
 
 class StoredExecution(Struct, frozen=True):
-    """A definition in DDx's own store: something that it can execute to check or measure."""
+    """A definition in DDx's own store of a check or a measurement."""
 
     id: str
     artifacts: tuple[str, ...]
-    """Documents that it is about."""
+    """Its documents."""
     active: bool = True
     unit: str = ""
     direction: Direction = "lower-is-better"
@@ -84,7 +84,7 @@ class StoredExecution(Struct, frozen=True):
 
 
 class Observation(Struct, frozen=True):
-    """One run of an execution definition and the value that it found."""
+    """One run of an execution definition and its value."""
 
     run_id: str
     definition: str
@@ -104,13 +104,13 @@ class Observation(Struct, frozen=True):
 
 
 def amount(value: float, unit: str) -> str:
-    """A value as it is shown: ``310 ms``, ``0.5``."""
+    """A value for display: ``310 ms``, ``0.5``."""
     number = f"{value:,.0f}" if value == int(value) and abs(value) < 1e15 else f"{value:,.4g}"
     return f"{number} {clean_line(unit, 20)}".strip()
 
 
 def better(direction: Direction, one: float, other: float) -> bool:
-    """Whether one value is better than another."""
+    """Whether ``one`` is better than ``other``."""
     return one < other if direction == "lower-is-better" else one > other
 
 
@@ -151,7 +151,7 @@ def read_stored_executions(ddx_dir: Path) -> tuple[StoredExecution, ...]:
 
 
 def read_observations(ddx_dir: Path) -> tuple[Observation, ...]:
-    """What was observed, oldest first; a run whose result is gone has no value."""
+    """All observations, oldest first; a run whose result is gone has no value."""
     found = [run for row in _lines(ddx_dir / "exec-runs.jsonl") if (run := _observation(ddx_dir, row)) is not None]
     return tuple(sorted(found, key=lambda run: (run.at or 0, run.run_id)))
 
@@ -180,7 +180,7 @@ def _observation(ddx_dir: Path, row: Mapping[str, Any]) -> Observation | None:
 
 
 def _stored_result(ddx_dir: Path, manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """The result beside the row: a path below ``exec-runs.d``, and no other."""
+    """The result of a row, only from a path below ``exec-runs.d``."""
     name = text(_object(manifest.get("attachments")), "result")
     parts = Path(name).parts
     if not parts or parts[0] != "exec-runs.d" or ".." in parts:
@@ -205,14 +205,14 @@ def _ratchet(row: Mapping[str, Any]) -> Ratchet | None:
         threshold,
         clean_line(text(row, "unit"), 20),
         direction_of(text(row, "comparison")),
-        # an unknown word is no pass
+        # an unknown status counts as not passed
         text(row, "decision") == "pass",
         clean_line(text(row, "reason"), 300),
     )
 
 
 def direction_of(word: str) -> Direction:
-    """DDx's own rule: whatever is not ``higher-is-better`` is lower."""
+    """DDx's own rule: anything but ``higher-is-better`` means lower."""
     return "higher-is-better" if word == "higher-is-better" else "lower-is-better"
 
 
@@ -245,7 +245,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a file of JSON lines; what is none is passed over."""
+    """The objects in a file of JSON lines; other lines are skipped."""
     for line in (read_bytes(path, MAX_ROWS_FILE) or b"").splitlines():
         try:
             row = msgspec.json.decode(line) if line.strip() else None

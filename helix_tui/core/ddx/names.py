@@ -1,7 +1,7 @@
 """The one table of DDx's words: verbs and field names of each era, result statuses and what they mean.
 
-Sources: docs/formats/ddx.md §0, §4, §5. A new release with a new word costs a row here and nothing else; a
-word that has no row is shown as it is and never counts as success (docs/decisions/0002).
+Sources: docs/formats/ddx.md §0, §4, §5. A new word of a release needs only a row here; a word without a row is shown as
+it is and never counts as success (docs/decisions/0002).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Era = Literal["april", "head"]
 Outcome = Literal[
     "landed", "kept_aside", "refused", "no_change", "satisfied", "failed", "interrupted", "unknown", "unfinished"
 ]
-"""What can come of an attempt; which it is, `attempts.verdict.decide` says."""
+"""The possible outcomes of an attempt; `attempts.verdict.decide` decides."""
 
 VERBS: dict[str, tuple[tuple[str, ...], ...]] = {
     "drain": (("work",), ("agent", "execute-loop")),
@@ -43,39 +43,40 @@ VERBS: dict[str, tuple[tuple[str, ...], ...]] = {
     "evidence": (("bead", "evidence"),),
     "export": (("bead", "export"),),
 }
-"""What an action is called, as arguments after ``ddx``, the newest name first; each is asked by its own help."""
+"""Action to its names, as arguments after ``ddx``, the newest first; each is probed by its own help."""
 
 BARE = ("agent", "execute-bead")
 """The verb that lands one bead's change and does nothing else for it (docs/formats/ddx.md §4.6)."""
 
 WORKER_PREFIX: dict[Era, str] = {"april": "execute-loop-", "head": "work-"}
-"""Start of the row keys that a worker writes: retry-after, last-status, last-detail, heartbeat-at, …"""
+"""Prefixes of the row keys that a worker writes: retry-after, last-status, last-detail, heartbeat-at, …"""
 
 
 About = Literal["work", "check", "bead", "machine", "conflict", "landing", "nothing"]
-"""What a status tells of: the work, a check of it, how the bead is written, the surroundings, getting a finished
-change onto a branch (past a conflict or otherwise), or nothing: there was no work, or nobody judged it."""
+"""The subject of a status: the work, a check of it, the bead's text, the environment, landing a finished change (with a
+conflict or otherwise), or nothing, as there was no work or no judgement.
+"""
 
 
 class Status(Struct, frozen=True):
-    """What one result status means."""
+    """The meaning of one result status."""
 
     word: str
-    """DDx's own, verbatim."""
+    """DDx's own word, verbatim."""
     outcome: Outcome
-    """What the word alone says, where nothing stronger speaks (`attempts.verdict`)."""
+    """The outcome by the word alone, if nothing stronger is known (`attempts.verdict`)."""
     about: About
     meaning: str
     known: bool = True
 
     @property
     def successful(self) -> bool:
-        """Whether the word says that what the bead asks for is there."""
+        """Whether the word says that the bead is done."""
         return self.outcome in ("landed", "satisfied")
 
     @property
     def retried(self) -> bool:
-        """DDx itself makes the next attempt, with what it was told."""
+        """Whether DDx itself retries, with the feedback it got."""
         return self.word in _RETRIED
 
 
@@ -116,18 +117,19 @@ STATUSES = _rows(
 _RETRIED = frozenset({"review_request_changes", "review_fixable_gap", "land_retry"})
 
 MADE_PROMPT = re.compile(r"\s*(?:<[a-z]+(?:-[a-z]+)+[\s>]|MODE: [a-z-]+\s)")
-"""How a prompt begins that a program wrote: by a tag of several words (``<bead-review>``), or by a mode of
-DDx's checks (``MODE: intake``)."""
+"""Start of a prompt written by a program: a tag of several words (``<bead-review>``), or a mode of DDx's checks
+(``MODE: intake``).
+"""
 
 ATTEMPT_ID = re.compile(r"\d{8}T\d{6}-[0-9a-f]{8}(?![0-9a-f])")
 """An attempt's id; its first part is the UTC time at which it began."""
 
 STAMPED_NAME = re.compile(r"(\d{8}T\d{6})-[0-9A-Za-z]+\Z")
-"""Its name where the time alone matters: the end may be of any form."""
+"""An attempt's id with any ending, to read its time."""
 
 
 def status_of(word: str) -> Status:
-    """What is known of a status; an unknown one is itself, of unknown outcome, and no success."""
+    """The meaning of a status; an unknown word has an unknown outcome and is not a success."""
     known = STATUSES.get(word)
     if known is not None:
         return known
@@ -135,7 +137,7 @@ def status_of(word: str) -> Status:
 
 
 def began_at(attempt_id: str) -> int | None:
-    """The instant in an attempt's name; None for a name of another form."""
+    """The instant in an attempt's id; None for another form."""
     match = STAMPED_NAME.match(attempt_id)
     if match is None:
         return None

@@ -1,4 +1,4 @@
-"""Which dialect the installed ddx speaks: asked once of each binary, and kept by its content in the user's cache."""
+"""Find the dialect of the installed ddx, once per binary; cached by its content in the user's cache."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from helix_tui.core.ground.project import find_ddx, user_cache_dirs
 from helix_tui.core.ground.recent import Recent
 
 _VERSION = 7
-"""Of the kept file; another one is written anew."""
+"""Version of the cache file; another version is rewritten."""
 _MAX_SCRIPT = 1 << 20
 _EMBEDDED = b"helix_ddx"
 _LACKS = re.compile(r"unknown (command|flag|shorthand)")
-"""A trial that ended so ends so as long as the binary is the same; another failure may pass."""
+"""A trial that failed with this message always fails with this binary; other failures may be temporary."""
 
 
 def dialect_of(path: Path, root: Path, *, env: Mapping[str, str] | None = None, fallback: Era = "head") -> Dialect:
-    """What a ddx does; the same object as long as its file is the same.
+    """The dialect of a ddx; the same object as long as its file is unchanged.
 
     Args:
         path: the executable.
-        root: the project that it is used on.
-        fallback: the family that is assumed where neither trial nor help tell.
+        root: the project it is used on.
+        fallback: the family assumed if neither trial nor help shows it.
 
     Raises:
-        DdxError: it cannot be started, or does not give its help within a time.
+        DdxError: it cannot be started, or does not print its help in time.
     """
     env = os.environ if env is None else env
     key = _key(path, env, fallback)
@@ -53,10 +53,9 @@ def dialect_of(path: Path, root: Path, *, env: Mapping[str, str] | None = None, 
 
 
 def at_hand(explicit: str | None, root: Path, *, env: Mapping[str, str] | None = None) -> Dialect | None:
-    """What the ddx of this machine does; None where there is none, or it does not answer.
+    """The dialect of this machine's ddx; None if there is none or it does not answer.
 
-    Where no trial has ``proven`` its rule, the tracker's own era decides, as where there is none, how its rows are
-    judged (`rule_for`).
+    If no trial has ``proven`` its rule, rows are judged by the tracker's own era, as without a ddx (`rule_for`).
     """
     env = os.environ if env is None else env
     path = find_ddx(explicit, env)
@@ -64,17 +63,17 @@ def at_hand(explicit: str | None, root: Path, *, env: Mapping[str, str] | None =
         return None
     found = _seen.get(_key(path, env, "head")) or _kept(path, env)
     if found is None:
-        from helix_tui.core.ddx.client import DdxError  # loads what starts programs
+        from helix_tui.core.ddx.client import DdxError  # imports the code that starts programs
 
         try:
             found = dialect_of(path, root, env=env)
-        except DdxError:  # whoever writes is told
+        except DdxError:  # a write reports the error
             return None
     return found
 
 
 _seen: Recent[tuple[object, ...], Dialect] = Recent(16)
-"""By binary and its stamp: a console sees the one on its PATH, and what replaces it."""
+"""By binary and its stamp: a console sees the one on its PATH, and its replacement."""
 
 
 def _key(path: Path, env: Mapping[str, str], fallback: Era) -> tuple[object, ...]:
@@ -82,7 +81,7 @@ def _key(path: Path, env: Mapping[str, str], fallback: Era) -> tuple[object, ...
 
 
 def _kept(path: Path, env: Mapping[str, str]) -> Dialect | None:
-    """What is known without starting anything."""
+    """The cached dialect, without starting anything."""
     own = embedded(path, env)
     if own is not None or env.get(NO_TRIAL) == "off":
         return own
@@ -90,19 +89,19 @@ def _kept(path: Path, env: Mapping[str, str]) -> Dialect | None:
 
 
 def embedded(path: Path, env: Mapping[str, str]) -> Dialect | None:
-    """What an executable does that is our own embedded tracker; None for any other."""
-    # a script that sets the era for itself is tried like any other ddx
+    """The dialect of our own embedded tracker; None for any other executable."""
+    # a script that sets the era itself is tried like any other ddx
     head = read_bytes(path, 4096) or b""
     if not head.startswith(b"#!") or _EMBEDDED not in head or b"HELIX_DDX_ERA" in head:
         return None
     return APRIL if env.get("HELIX_DDX_ERA") == "april" else AUGUST
 
 
-# --- what is kept ----------------------------------------------------------------------------------------
+# --- the cache ----------------------------------------------------------------------------------------
 
 
 def _book(path: Path, env: Mapping[str, str]) -> Path | None:
-    """The file that keeps what is known of a binary: named by its content, which is hashed once a stamp."""
+    """The cache file of a binary, named by its content, which is hashed once per stamp."""
     cache = next((folder / "helix-tui" / "ddx" for folder in user_cache_dirs(env)), None)
     stamp = stamp_of(path)
     if cache is None or stamp is None:
@@ -117,7 +116,7 @@ def _book(path: Path, env: Mapping[str, str]) -> Path | None:
         if not content:
             return None
         _replace(pointer, {"stamp": list(stamp), "content": content})
-    # a wrapper stays the same while the program that it starts is replaced
+    # a wrapper stays the same when the program it starts is replaced
     behind = _behind(path, env)
     if behind:
         content = hashlib.sha256(f"{content}|{behind}".encode()).hexdigest()
@@ -133,7 +132,7 @@ def _digest(path: Path) -> str:
 
 
 def _behind(path: Path, env: Mapping[str, str]) -> str:
-    """What a script rests on beside its text: the files that it names, and the era that it may play."""
+    """What a script depends on besides its text: the files that it names, and the era that it may simulate."""
     raw = read_bytes(path, _MAX_SCRIPT) or b"" if (read_bytes(path, 2) or b"") == b"#!" else b""
     if not raw:
         return ""
@@ -165,8 +164,8 @@ def _document(path: Path) -> dict[str, Any]:
 
 
 def _replace(path: Path, document: Mapping[str, Any]) -> None:
-    """Keep a document; where the cache cannot be written, the next process asks again."""
-    # two processes may try the same ddx at once
+    """Write a cache file; if that fails, the next process probes again."""
+    # two processes may try the same ddx at the same time
     draft = path.with_suffix(f".{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,8 +1,8 @@
-"""What a ddx does, tried on a queue of our own in a throw-away folder.
+"""Try out what a ddx does, on a test queue in a throw-away folder.
 
-A help text names verbs; it does not say which keys of a row hold a bead back, whether a bead that waits can
-be closed, or how a number is stored. So each is tried once: rows that differ in one thing each, then
-commands. The ddx gets a folder, a home and a temporary folder of its own, and no server.
+A help text names verbs; it does not say which keys of a row hold a bead back, whether a waiting bead can be closed, or
+how a number is stored. So each is tried once: rows that differ in one respect, then commands. The ddx gets a separate
+project, home and temporary folder, and no server.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns
 
 TIMEOUT_S = 10.0
-"""How long one command may take; ddx answers within 50 ms."""
+"""Time limit of one command; ddx answers within 50 ms."""
 
 HELP_TIMEOUT_S = 20.0
-"""How long a help text may take; a ddx that does not even give that is not asked to write."""
+"""Time limit of a help text; a ddx that exceeds it is not asked to write."""
 
 _LATER = "2099-01-01T00:00:00Z"
 _DOCUMENTS = {
@@ -38,21 +38,21 @@ _DOCUMENTS = {
     "t-status.md": "status: [draft]",
     "t-gate.md": "execution: {metric: {metric_id: t-nowhere}}",
 }
-"""What is wrong in a document for a ddx that looks there: in a hidden folder, at its status, at its gate."""
+"""Faulty documents, found by a ddx that checks hidden folders, the status, or gates."""
 _GATED = (("label", "needs_human"), ("label", "triage:needs-investigation"), ("status", "needs_investigation"))
-"""What some releases refuse every command for."""
+"""Values for which some releases refuse every command."""
 
 _FALLING = ("t-replaced", "t-parent", "t-middle", "t-upper", "t-halved")
-"""What the closing of another bead may close."""
+"""Beads that closing another bead may close."""
 
 _OWN = ("HOME", "TMPDIR", "XDG_DATA_HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_STATE_HOME")
 
 
 def examine(path: Path, root: Path, env: Mapping[str, str], fallback: Era) -> Dialect:
-    """What a ddx does: by its help which words it takes, by a trial the rest.
+    """The dialect of a ddx: verbs and flags from its help, the rest from a trial.
 
     Raises:
-        DdxError: it cannot be started, or does not give its help within a time.
+        DdxError: it cannot be started, or does not print its help in time.
     """
     ddx = Ddx(path, root, env)
 
@@ -63,7 +63,7 @@ def examine(path: Path, root: Path, env: Mapping[str, str], fallback: Era) -> Di
             raise DdxError(finished.argv, f"no answer after {HELP_TIMEOUT_S:g} s", advice, MISSING)
         return (finished.out or finished.err) if finished.rc == 0 else None
 
-    # first alone: one that hangs is not asked two dozen times
+    # this one first: a ddx that hangs is not asked two dozen times
     helps: dict[Words, str | None] = {("bead", "update"): ask(("bead", "update"))}
     wanted = sorted({words for forms in VERBS.values() for words in forms} - helps.keys())
     with ThreadPoolExecutor(4) as pool:
@@ -78,12 +78,12 @@ def examine(path: Path, root: Path, env: Mapping[str, str], fallback: Era) -> Di
 
 
 def try_out(ddx: Path, env: Mapping[str, str], guess: Dialect, *, ask: Callable[..., Finished] = run) -> Dialect:
-    """Try a ddx.
+    """Run the trial of a ddx.
 
     Args:
         ddx: the executable.
-        env: the environment to take ``PATH`` and the like from.
-        guess: what it does where it cannot be tried; nothing is refused for that (`_open`).
+        env: the environment for ``PATH`` and the like.
+        guess: the dialect assumed for what cannot be tried; it refuses nothing (`_open`).
         ask: what runs a program.
     """
     try:
@@ -94,7 +94,7 @@ def try_out(ddx: Path, env: Mapping[str, str], guess: Dialect, *, ask: Callable[
 
 
 def _open(guess: Dialect, doubt: str) -> Dialect:
-    """A guess for which nothing is refused beforehand: ddx itself says what it does not do."""
+    """A guess that refuses nothing beforehand: ddx itself reports what it does not support."""
     return replace(guess, gives_out_waiting=True, closes_waiting=True, waits_on_parents=True, doubt=doubt)
 
 
@@ -104,17 +104,17 @@ class _Trial:
     def __init__(self, folder: Path, ddx: Path, env: Mapping[str, str], ask: Callable[..., Finished]) -> None:
         self.folder, self._ddx, self._ask = folder, ddx, ask
         own = {name: str(folder / "own") for name in _OWN}
-        # no project, server or repository of the user's may be reached: these variables lead there
+        # these variables would lead to the user's projects, servers or repositories
         kept = {name: text for name, text in env.items() if not name.startswith(("DDX_", "GIT_"))}
-        # port 9 (discard) of this machine: nobody answers, so no server is told of the trial
+        # port 9 (discard) of this machine: nothing answers, so no server learns of the trial
         quiet = {"DDX_DISABLE_UPDATE_CHECK": "1", "NO_COLOR": "1", "DDX_SERVER_URL": "http://127.0.0.1:9"}
         self._env = kept | own | quiet
 
     def findings(self, guess: Dialect) -> Dialect:
-        """What it does; the rule of readiness is the guess where it does not list what is ready for a worker."""
+        """The findings; the readiness rule is the guess if it does not list ready beads."""
         ready, doubt = self._ready()
         proven = "t-plain" in ready
-        # it does not even list our rows: nothing that it does with them would prove anything
+        # it does not even list the test rows, so nothing it does with them proves anything
         if not proven and '"t-plain"' not in self._bead("list", "--json").out:
             return _open(guess, doubt)
         rule = _rule(ready) if proven else guess.rule
@@ -123,7 +123,7 @@ class _Trial:
         # the order matters: each command changes the queue that the next one finds
         rank = self._row("t-idle").get("queue-rank")
         parents = self._run("dep", "add", "t-child", "t-parent")
-        # taken out again, or the child would wait and could not be closed below
+        # removed again, or the child would wait and could not be closed below
         if parents:
             self._run("dep", "remove", "t-child", "t-parent")
         gives_out = self._run("update", "t-waits", "--claim", "--assignee", "helix")
@@ -131,7 +131,7 @@ class _Trial:
         claimed = self._row("t-plain")
         leases = bool(list((self.folder / "own").rglob("t-plain.json")))
         closes = self._run("close", "t-waits-too")
-        # what each of these closes beside itself shows in the rows afterwards
+        # the rows show afterwards what each of these closes besides itself
         for bead_id in ("t-child", "t-leaf", "t-half"):
             self._run("close", bead_id)
         closed = {bead_id for bead_id in _FALLING if self._row(bead_id).get("status") == "closed"}
@@ -161,7 +161,7 @@ class _Trial:
         )
 
     def _ready(self) -> tuple[list[str], str]:
-        """What it gives to a worker, in order, and what it says where it lists nothing."""
+        """The beads it hands to a worker, in order, and its message if it lists none."""
         self._write(_rows())
         finished = self._bead("ready", "--execution", "--json")
         said = next((line for line in finished.err.splitlines() if line.strip()), "") or "it lists no ready bead"
@@ -174,7 +174,7 @@ class _Trial:
         return [str(row.get("id")) for row in rows if isinstance(row, dict)], doubt
 
     def _counts(self) -> dict[str, int]:
-        """What it counts; no row has the status blocked."""
+        """Its counts; no row has the status blocked."""
         try:
             found = msgspec.json.decode(self._bead("status", "--json").stdout)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -196,7 +196,7 @@ class _Trial:
         return tuple(found)
 
     def _documents(self, family: Era) -> DocumentRule:
-        """What its audit finds in three documents; its family's rule, where it has no answer."""
+        """What its audit finds in three documents; else its family's rule."""
         for name, more in _DOCUMENTS.items():
             path = self.folder / name
             path.parent.mkdir(exist_ok=True)
@@ -243,7 +243,7 @@ def _row(bead_id: str, **more: Any) -> dict[str, Any]:
 
 
 def _rows() -> list[dict[str, Any]]:
-    """One row a question, and those that the commands work on."""
+    """One row per question, and the rows for the commands."""
     now = format_instant(now_ns())
     waits = [{"issue_id": "t-waits", "depends_on_id": "t-plain", "type": "blocks"}]
     waits_too = [{"issue_id": "t-waits-too", "depends_on_id": "t-plain", "type": "blocks"}]
@@ -283,7 +283,7 @@ def _rows() -> list[dict[str, Any]]:
 
 
 def _rule(ready: list[str]) -> Rule:
-    """The rule by which these are ready and the others are not."""
+    """The rule that makes these beads ready and the others not."""
     new_keys = "t-new-pause" not in ready
     return Rule(
         "head" if new_keys or "t-epic" in ready else "april",

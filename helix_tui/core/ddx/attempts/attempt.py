@@ -1,11 +1,11 @@
-"""One attempt: its record, how the sources that speak of it are merged into one, and what several of them cost.
+"""One attempt: its record, merged from all sources, and the sum of what attempts cost.
 
 Rules: docs/formats/ddx.md §5. Landed, preserved and closed are three facts (docs/decisions/0002). What the loop, the
-bead's event or the metrics say of the end is stronger than ``result.json``, which the worker may have written before
-landing failed. What came of it is `verdict.decide`'s.
+bead's event or the metrics say about the end outweighs ``result.json``, which the worker may have written before
+landing failed. `verdict.decide` decides the outcome.
 
-`Sums` is the one sum for the console, the command line and the loop. A call whose cost nobody recorded makes it a
-least one, shown with ``≥``; 0 is never put in its place.
+`Sums` is the one sum for the console, the command line and the loop. A call without a recorded cost makes it a lower
+bound, shown with ``≥``; it is never counted as 0.
 """
 
 from __future__ import annotations
@@ -37,12 +37,13 @@ from helix_tui.core.ddx.names import Outcome, began_at, status_of
 Part = Literal["work", "reviews", "checks", "triage", "other"]
 
 PARTS: tuple[Part, ...] = ("work", "reviews", "checks", "triage", "other")
-"""What an agent is called for: the bead itself, a review of the change, ddx's readiness check before a
-claim, ddx's triage of a failure, and whatever names no bead (a question, a planning stage)."""
+"""Why an agent is called: the bead itself, a review of the change, ddx's readiness check before a claim, ddx's triage
+of a failure, or anything without a bead (a question, a planning stage).
+"""
 
 
 class AgentCall(Struct, frozen=True):
-    """One call of an agent. ``usd`` and ``tokens`` are None where nobody recorded them."""
+    """One call of an agent. ``usd`` and ``tokens`` are None if they were not recorded."""
 
     part: Part
     at: int = 0
@@ -52,11 +53,11 @@ class AgentCall(Struct, frozen=True):
     bead_id: str = ""
     attempt_id: str = ""
     made: bool = True
-    """False where no agent was reached: ddx found none to send it to, and it cost nothing."""
+    """False if ddx found no agent for the call, so that it cost nothing."""
 
 
 class Amount(Struct, frozen=True):
-    """Dollars and tokens that are known, and how many calls do not say."""
+    """Known dollars and tokens, and the number of calls without a record of them."""
 
     usd: float = 0.0
     tokens: int = 0
@@ -75,11 +76,11 @@ class Amount(Struct, frozen=True):
 
     @property
     def known(self) -> bool:
-        """Whether any of it is known."""
+        """Whether any cost is known."""
         return self.without_usd < self.calls
 
     def record(self) -> dict[str, Any]:
-        """As JSON: dollars are null where none are known."""
+        """As JSON; dollars are null if none are known."""
         return {
             "usd": round(self.usd, 6) if self.known or not self.calls else None,
             "tokens": self.tokens,
@@ -90,7 +91,7 @@ class Amount(Struct, frozen=True):
 
 
 class Sums(Struct, frozen=True):
-    """What some calls cost together, and each part of it."""
+    """The total cost of some calls, and its parts."""
 
     parts: Mapping[Part, Amount] = {}
 
@@ -99,7 +100,7 @@ class Sums(Struct, frozen=True):
         return Sums({part: amount for part, amount in both.items() if amount != Amount()})
 
     def part(self, name: Part) -> Amount:
-        """One part; nothing where there was no such call."""
+        """One part; an empty amount if there was no such call."""
         return self.parts.get(name, Amount())
 
     @property
@@ -109,25 +110,23 @@ class Sums(Struct, frozen=True):
 
     @property
     def usd(self) -> float | None:
-        """Dollars that are known to have been spent, to the millionth: 0 where no agent was called, None where no
-        cost is known.
-        """
+        """Dollars known to have been spent, to the millionth: 0 if no agent was called, None if no cost is known."""
         whole_ = self.whole
         return round(whole_.usd, 6) if whole_.known or not whole_.calls else None
 
     @property
     def tokens(self) -> int | None:
-        """Tokens that are known to have been used; None where none are."""
+        """Tokens known to have been used, or None."""
         return self.whole.tokens or None
 
     @property
     def complete(self) -> bool:
-        """Whether the cost of every call is known; else `usd` is the least that was spent."""
+        """Whether the cost of every call is known; else `usd` is a lower bound."""
         return self.whole.without_usd == 0
 
     @property
     def tokens_complete(self) -> bool:
-        """The same of the tokens."""
+        """Whether the tokens of every call are known."""
         return self.whole.without_tokens == 0
 
     def record(self) -> dict[str, Any]:
@@ -148,7 +147,7 @@ _NOTHING = (0.0, 0, 0, 0, 0)
 
 def sum_calls(calls: Iterable[AgentCall], since: int | None = None, until: int | None = None) -> Sums:
     """The sum of some calls; those that ended before ``since`` or after ``until`` (ns) are left out."""
-    # plain numbers: a record for each of 20,000 calls took five times as long
+    # plain numbers: a struct for each of 20,000 calls took five times as long
     found: dict[Part, tuple[float, int, int, int, int]] = {}
     for call in calls:
         if (since is not None and call.at < since) or (until is not None and call.at > until):
@@ -165,7 +164,7 @@ def sum_calls(calls: Iterable[AgentCall], since: int | None = None, until: int |
 
 
 def read_sums(document: object) -> Sums:
-    """Sums from the JSON of `Sums.record`; what is no number there counts as nothing."""
+    """Sums from the JSON of `Sums.record`; values that are not numbers count as absent."""
     parts = document.get("parts") if isinstance(document, dict) else None
     found: dict[Part, Amount] = {}
     for part in PARTS:
@@ -177,7 +176,7 @@ def read_sums(document: object) -> Sums:
 
 
 def format_usd(usd: float | None, complete: bool = True) -> str:
-    """An amount: ``$1.10``; ``≥$1.10`` where a part of it is unknown; ``n/a`` when all is, never 0 for it."""
+    """An amount: ``$1.10``; ``≥$1.10`` if part of it is unknown; ``n/a`` if all is."""
     if usd is None:
         return "n/a"
     # $0.00 would say that it cost nothing
@@ -187,8 +186,8 @@ def format_usd(usd: float | None, complete: bool = True) -> str:
 
 
 def format_sum(sums: Sums) -> str:
-    """A sum in dollars: ``$0.80``; ``≥$0.80`` where the cost of a call is unknown; ``n/a`` where nothing
-    but zero is known beside unknown costs: at least nothing was spent says nothing.
+    """A sum in dollars: ``$0.80``; ``≥$0.80`` if the cost of a call is unknown; ``n/a`` if the known part is zero, as
+    ``≥$0.00`` would say nothing.
     """
     if sums.complete:
         return format_usd(sums.usd)
@@ -196,14 +195,14 @@ def format_sum(sums: Sums) -> str:
 
 
 def format_tokens(sums: Sums) -> str:
-    """Tokens: ``1,234 tokens``; ``≥`` where a call does not say, ``tokens n/a`` where none does."""
+    """Tokens: ``1,234 tokens``; ``≥`` if a call has no count, ``tokens n/a`` if none has."""
     if not sums.tokens_complete and not sums.tokens:
         return "tokens n/a"
     return f"{'' if sums.tokens_complete else '≥'}{sums.tokens or 0:,} tokens"
 
 
 def format_parts(sums: Sums) -> str:
-    """The parts of a sum: ``work $0.25 · reviews $0.38``; empty where there is one part only."""
+    """The parts of a sum: ``work $0.25 · reviews $0.38``; empty if there is only one part."""
     spent = [(part, sums.parts[part]) for part in PARTS if part in sums.parts and sums.parts[part].calls]
     if len(spent) < 2:
         return ""
@@ -219,7 +218,7 @@ def format_whole(sums: Sums) -> str:
 Source = Literal["recovery", "loop", "event", "metrics", "result", "cost", "manifest", "name", "run-state"]
 
 MEMORY_CLASSES = ("none", "1 to 3", "4 and more")
-"""How many memories an attempt was given, in classes that can be compared."""
+"""Classes for the number of memories that an attempt was given."""
 
 
 def memory_class(count: int) -> str:
@@ -228,7 +227,7 @@ def memory_class(count: int) -> str:
 
 
 class Tokens(Struct, frozen=True):
-    """Token counts of an attempt; None where nobody recorded them."""
+    """Token counts of an attempt; None if not recorded."""
 
     input: int | None = None
     cached: int | None = None
@@ -246,7 +245,7 @@ class Review(Struct, frozen=True):
 
 
 class Attempt(AttemptEnd, frozen=True):
-    """One execution of one bead. Landed, preserved and closed are three facts: closed is the bead's own."""
+    """One execution of one bead. Landed, preserved and closed are three facts: closed belongs to the bead."""
 
     attempt_id: str
     bead_id: str = ""
@@ -268,24 +267,24 @@ class Attempt(AttemptEnd, frozen=True):
     exit_code: int | None = None
     review: Review | None = None
     bundle: Path | None = None
-    """Its evidence folder under ``.ddx/executions``, where it has one."""
+    """Its evidence folder under ``.ddx/executions``, if it has one."""
     effort: str = ""
-    """What the agent was asked for, where somebody said."""
+    """What the agent was asked for, if recorded."""
     prompt: str = ""
-    """How long its prompt was, in classes of size, and which file it came from, where it was none of ddx's own."""
+    """The size class of its prompt, and its file if it was not ddx's own."""
     context: str = ""
-    """How many governing documents it was told of, and whether HELIX's context was put before it."""
+    """How many governing documents its prompt named, and whether it had HELIX's context."""
     memories: str = ""
-    """How many memories its bead put before it, in classes."""
+    """The class of the number of memories in its bead."""
     ratchets: tuple[Ratchet, ...] = ()
-    """Measured values that decided whether it may land, or would have."""
+    """Measured values that decided, or would have decided, whether it may land."""
     calls: tuple[AgentCall, ...] = ()
-    """Every call of an agent made for it: the work, its reviews, ddx's check before and triage after."""
+    """Every agent call made for it: the work, its reviews, ddx's check before and triage after."""
     verdict: AttemptVerdict = UNDECIDED
-    """What came of it, and the evidence for that; follows from the other fields."""
+    """The outcome and its evidence, derived from the other fields."""
 
     def __post_init__(self) -> None:
-        """Decide once: lists, sums and filters ask often."""
+        """Decide the verdict once, as lists, sums and filters read it often."""
         force_setattr(self, "verdict", decide(self))
 
     @property
@@ -295,22 +294,22 @@ class Attempt(AttemptEnd, frozen=True):
 
     @property
     def preserved(self) -> bool:
-        """The change is kept beside the branch."""
+        """The change is kept outside the branch."""
         return self.verdict.preserved
 
     @property
     def faulted(self) -> bool:
-        """It landed, and what ddx says of it is a fault all the same: a review after landing, or a push."""
+        """Whether it landed and ddx reports a fault nevertheless: a review after landing, or a push."""
         return self.landed and found_after_landing(self.status)
 
     @property
     def at(self) -> int | None:
-        """Instant at which it is counted, in ns: its end; where nobody wrote that down, its beginning."""
+        """Instant at which it is counted, in ns: its end or, if not recorded, its start."""
         return self.finished_at or self.started_at
 
     @property
     def counted_at(self) -> int:
-        """`at` for what is sorted or compared by it: 0, before everything, where nobody wrote an instant down."""
+        """`at` as a sort key: 0 if no instant is recorded."""
         return self.at or 0
 
     @property
@@ -320,8 +319,9 @@ class Attempt(AttemptEnd, frozen=True):
 
     @property
     def word(self) -> str:
-        """What came of it, as people read it: ``landing`` while its change is being put on the branch, ``not seen``
-        where ddx's word says that it landed and no record does."""
+        """The outcome as shown: ``landing`` while its change is being landed, ``not seen`` if ddx's status says that it
+        landed and no record confirms it.
+        """
         outcome = self.verdict.outcome
         if outcome == "unfinished" and self.status:
             return "landing"
@@ -331,26 +331,24 @@ class Attempt(AttemptEnd, frozen=True):
 
     @property
     def kind(self) -> StatusClass:
-        """Under which heading documents count it."""
+        """The heading under which it is counted."""
         return self.verdict.heading
 
     @property
     def only_its_worker_says(self) -> bool:
-        """Nobody but the worker's own result, written before landing, says what came of it."""
+        """Whether the outcome rests only on the worker's own result, written before landing."""
         return self.status_source == "result" and self.verdict.proof == "status"
 
     @property
     def finished(self) -> bool:
-        """Whether somebody said how it ended, or what came of it is known without that; while it is being
-        landed it has not ended.
-        """
+        """Whether its end is recorded or its outcome known otherwise; an attempt that is being landed has not ended."""
         if self.verdict.outcome == "unfinished":
             return False
         return bool(self.status) or self.verdict.proof not in ("nothing", "worker", "status")
 
     @property
     def spent(self) -> tuple[AgentCall, ...]:
-        """What it cost: its calls in ddx's index, and what it says itself of work that the index lacks."""
+        """Its cost: its calls in ddx's index, plus its own record of work missing there."""
         had = {call.part for call in self.calls}
         at = self.counted_at
         more = []
@@ -362,12 +360,12 @@ class Attempt(AttemptEnd, frozen=True):
 
     @property
     def sums(self) -> Sums:
-        """What it cost, in parts."""
+        """Its cost, in parts."""
         return sum_calls(self.spent)
 
 
 class Piece(Struct):
-    """What one source says about one attempt; zero values where it says nothing."""
+    """What one source says about one attempt; zero values where it is silent."""
 
     source: Source
     attempt_id: str = ""
@@ -421,15 +419,15 @@ class RowFacts(Struct, frozen=True):
     last_status: str = ""
     retry_after: int | None = None
     hold: Hold | None = None
-    """Who holds the bead, so that what a worker wrote is not the last word; None where nobody does."""
+    """The current hold on the bead, during which a worker's result is not final; None if there is none."""
 
 
 NO_ROW = RowFacts()
 
 _END: tuple[Source, ...] = ("recovery", "loop", "event", "metrics", "result")
-"""Whose word on the end counts, strongest first."""
+"""Sources on the end of an attempt, strongest first."""
 _OWN: tuple[Source, ...] = ("result", "metrics", "cost", "event", "loop", "recovery", "manifest", "name", "run-state")
-"""Who knows best what the attempt was: its own result first."""
+"""Sources on the attempt's other fields, best first."""
 
 _BY_END = ("detail", "result_rev", "preserve_ref", "retry_after")
 _BY_OWN = (
@@ -459,13 +457,13 @@ _BY_OWN = (
 
 
 def count_outcomes(attempts: Iterable[Attempt]) -> dict[Outcome, int]:
-    """How many attempts had each outcome, in the order of outcomes; one that none had is left out."""
+    """The number of attempts per outcome, in the order of outcomes; absent ones are left out."""
     counted = Counter(attempt.verdict.outcome for attempt in attempts)
     return {outcome: counted[outcome] for outcome in OUTCOMES if counted[outcome]}
 
 
 def count_headings(attempts: Iterable[Attempt]) -> dict[str, int]:
-    """How many landed, were preserved, failed, changed nothing, or are none of these (yet)."""
+    """The number of attempts that landed, were preserved, failed, changed nothing, or none of these (yet)."""
     counted = Counter(attempt.kind for attempt in attempts)
     return {heading: counted[heading] for heading in HEADINGS}
 
@@ -478,7 +476,7 @@ def merge(
     *,
     on_branch: bool | None = None,
 ) -> Attempt:
-    """One record of everything that is said about an attempt; ``on_branch`` is git's word on its result."""
+    """Merge all pieces about an attempt into one record; ``on_branch`` is git's answer about its result."""
     end = [pieces[source] for source in _END if source in pieces]
     own = [pieces[source] for source in _OWN if source in pieces]
     said = next((piece for piece in end if piece.status), None)
@@ -487,7 +485,7 @@ def merge(
     status = said.status if said is not None else ""
     session_id = fields["session_id"]
     started_at = _earliest(own) or began_at(attempt_id)
-    # a hold that began later is another worker's and says nothing of this attempt
+    # a hold that began later is another worker's and does not concern this attempt
     hold = row.hold if row.hold is not None and row.hold.covers(started_at) else None
     attempt = Attempt(
         attempt_id,
@@ -519,10 +517,10 @@ def merge(
 
 
 def with_baselines(newest_first: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    """The attempts with, beside each measured value, the one of the last attempt that landed before it."""
+    """The attempts, with the previously landed value added to each measured value."""
     before: dict[str, float] = {}
     found: dict[str, Attempt] = {}
-    # oldest first, and only what landed counts: that is what the next attempt began from
+    # oldest first, and only landed values count: the next attempt started from them
     for attempt in reversed(newest_first):
         if not attempt.ratchets:
             continue
@@ -534,9 +532,9 @@ def with_baselines(newest_first: Sequence[Attempt]) -> tuple[Attempt, ...]:
 
 
 def revisions(pieces: Mapping[Source, Piece]) -> tuple[str, ...]:
-    """Revisions that an attempt made, as far as its sources name them; its base is none of them.
+    """Revisions that an attempt made, as named by its sources, without its base.
 
-    A result without a known base tells nothing of work that changed nothing, so such a piece names none.
+    Without a known base a result may be an unchanged revision, so such a piece is skipped.
     """
     bases = {piece.base_rev for piece in pieces.values()}
     found = [piece.landed_rev for piece in pieces.values()]
@@ -561,7 +559,7 @@ _TEXTS = frozenset(
 def _tokens(own: Sequence[Piece]) -> Tokens:
     given, cached = _first(own, "tokens_in"), _first(own, "tokens_cached")
     out, total = _first(own, "tokens_out"), _first(own, "tokens")
-    if given is not None or out is not None:  # a total below its parts is none: May writes 0
+    if given is not None or out is not None:  # a total below its parts is invalid: May writes 0
         total = max(total or 0, (given or 0) + (out or 0))
     return Tokens(given, cached, out, total or None)
 
@@ -574,16 +572,16 @@ def _finished(end: Sequence[Piece], own: Sequence[Piece]) -> int | None:
     exact = next((piece.finished_at for piece in own if piece.finished_at is not None), None)
     if exact is not None:
         return exact
-    # else when somebody wrote down how it ended: a little late, never before it; a recovery may come days later
+    # else when its end was recorded: slightly late, never early; a recovery may come days later
     return next((piece.at for piece in end if piece.at is not None and piece.status and not piece.recovered), None)
 
 
 def _review(end: Sequence[Piece], reviews: Sequence[Review]) -> Review | None:
-    """The last review that gave a verdict; what the result says of it where no review has its own record."""
+    """The last review with a verdict; the result's own review if none has a record."""
     reviewed = next((piece for piece in end if piece.review_verdict), None)
     if reviews:
         last = max(reviews, key=lambda review: review.at or 0)
-        # a review's folder is there before its verdict, and stays without one where the review broke off
+        # a review's folder exists before its verdict, and stays without one if the review was aborted
         if last.verdict or reviewed is None:
             return last
     return Review(reviewed.review_verdict, reviewed.review_rationale, reviewed.at) if reviewed is not None else None

@@ -1,4 +1,4 @@
-"""Every attempt that is known at one moment: an immutable collection, newest first, with an index by bead."""
+"""All attempts known at one moment: an immutable collection, newest first, indexed by bead."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from helix_tui.core.ddx.attempts.attempt import AgentCall, Attempt, Sums, sum_ca
 from helix_tui.core.ground.time import NS
 
 LONGEST_DAY = 86_400 * NS
-"""How long before an instant an attempt can have begun whose calls are still of the time after it."""
+"""How long before an instant an attempt may have begun whose calls fall after that instant."""
 
 
 class NamelessEnd(Struct, frozen=True):
-    """The end of an attempt that nothing gives an id: ddx failed before it had one, or is of early April."""
+    """The end of an attempt without an id: ddx failed before it had one, or is a release of early April."""
 
     bead_id: str
     status: str
@@ -23,15 +23,15 @@ class NamelessEnd(Struct, frozen=True):
 
 
 def deciding(made: Sequence[Attempt]) -> Attempt | None:
-    """Of the attempts on a bead, newest first, the latest; but one that failed or was ended leaves what an earlier
-    one kept aside, or landed, where it was.
+    """The attempt that decides a bead's state, from its attempts, newest first: the latest, unless it failed or was
+    ended after an earlier one had landed or been kept aside.
     """
     decided = (attempt for attempt in made if attempt.verdict.outcome not in ("failed", "interrupted"))
     return next(decided, None) or next(iter(made), None)
 
 
 class AttemptBook:
-    """Every known attempt of a project at one moment."""
+    """All known attempts of a project at one moment."""
 
     def __init__(
         self,
@@ -39,7 +39,7 @@ class AttemptBook:
         other_calls: tuple[AgentCall, ...] = (),
         nameless: tuple[NamelessEnd, ...] = (),
     ) -> None:
-        """Take attempts, newest first, and the calls of agents and the ends that belong to none."""
+        """Take attempts, newest first, and the agent calls and ends that belong to no attempt."""
         self.other_calls = other_calls
         self.nameless = nameless
         self._by_id: Mapping[str, Attempt] = {attempt.attempt_id: attempt for attempt in attempts}
@@ -51,7 +51,7 @@ class AttemptBook:
         return iter(self._by_id.values())
 
     def get(self, attempt_id: str) -> Attempt | None:
-        """The attempt of that id."""
+        """The attempt with an id, or None."""
         return self._by_id.get(attempt_id)
 
     def newest(self, count: int) -> tuple[Attempt, ...]:
@@ -63,17 +63,17 @@ class AttemptBook:
         return self._by_bead.get(bead_id, ())
 
     def deciding(self, bead_id: str) -> Attempt | None:
-        """The attempt that says how a bead stands."""
+        """The attempt that decides a bead's state."""
         return deciding(self.of_bead(bead_id))
 
     def nameless_since(self, start: int | None, bead_id: str | None = None) -> list[NamelessEnd]:
-        """The ends without an attempt's id since an instant, of one bead or of all; of all time where it is None."""
+        """The ends without an attempt's id since an instant, of one bead or of all; of all time if it is None."""
         return [
             end for end in self.nameless if bead_id in (None, end.bead_id) and (start is None or (end.at or 0) >= start)
         ]
 
     def spent_since(self, start: int) -> Sums:
-        """What every call of an agent cost since an instant: `LONGEST_DAY` before it the search ends."""
+        """The cost of all agent calls since an instant; the search ends `LONGEST_DAY` before it."""
         calls = list(self.other_calls)
         for attempt in self._since(start):
             calls += attempt.spent
@@ -84,8 +84,8 @@ class AttemptBook:
         return sum((attempt.started_at or 0) >= start for attempt in self._since(start))
 
     def _since(self, start: int) -> Iterator[Attempt]:
-        """The attempts that may have done anything since an instant."""
-        # newest end first, so that the search can stop at the first that is too old
+        """The attempts that may have been active since an instant."""
+        # newest end first, so the search can stop at the first that is too old
         for attempt in self:
             ended = attempt.finished_at
             if ended is not None and ended < start and (attempt.started_at or 0) < start - LONGEST_DAY:
@@ -93,11 +93,11 @@ class AttemptBook:
             yield attempt
 
     def changed_since(self, old: AttemptBook) -> frozenset[str]:
-        """Ids of attempts that are new, different or gone."""
+        """Ids of attempts that were added, changed or removed."""
         if old is self:
             return frozenset()
         before, after = old._by_id, self._by_id
-        # identity first, it is cheaper: an attempt that was not merged anew is the same object
+        # identity first, it is cheaper: an attempt that was not merged again is the same object
         changed = {key for key, attempt in after.items() if before.get(key) is not attempt}
         same = {key for key in changed if key in before and before[key] == after[key]}
         return frozenset((changed - same) | (before.keys() - after.keys()))

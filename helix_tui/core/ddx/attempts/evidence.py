@@ -1,7 +1,7 @@
-"""One attempt in full, read when somebody looks at it; and two attempts on one bead beside each other.
+"""Read one attempt in full on demand, and compare two attempts on one bead.
 
-Of one: its files, checks, prompt, review and diff, and what HELIX makes of its outcome. Of two: what the later one
-changed of what the earlier one made. Diffs run git; nothing here is for the UI thread.
+One attempt: its files, checks, prompt, review and diff, and HELIX's reading of its outcome. Two: how the later change
+differs from the earlier. Diffs run git, so do not call this on the UI thread.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class EvidenceFile(Struct, frozen=True):
     """One file of a bundle."""
 
     name: str
-    """Its path inside the bundle."""
+    """Path inside the bundle."""
     path: Path
     size: int
 
@@ -53,48 +53,48 @@ class AttemptCheck(Struct, frozen=True):
 
     @property
     def passed(self) -> bool:
-        """Whether it passed; an unknown word has not."""
+        """Whether it passed; an unknown status counts as failed."""
         return self.status in ("pass", "passed", "ok", "success")
 
 
 class AttemptEvidence(Struct, frozen=True):
-    """What an attempt's bundle holds. Texts are cleaned and cut to what a person can read."""
+    """The content of an attempt's bundle. Texts are cleaned and cut to a readable length."""
 
     files: tuple[EvidenceFile, ...] = ()
     result: str = ""
-    """result.json as it stands."""
+    """The content of result.json."""
     checks: tuple[AttemptCheck, ...] = ()
     rationale: str = ""
     prompt: str = ""
     review: str = ""
     decisions: str = ""
     missing: str = ""
-    """Why there is nothing to show, where there is nothing."""
+    """Why there is nothing to show, if so."""
     problems: tuple[str, ...] = field(default=())
 
 
 class Diff(Struct, frozen=True):
-    """What an attempt changed."""
+    """The changes of an attempt."""
 
     text: str = ""
     truncated: bool = False
     merges: tuple[str, ...] = ()
     """Merge commits between base and result: hash and subject."""
     warning: str = ""
-    """What a person should know before trusting it."""
+    """A warning to read before trusting the diff."""
     error: str = ""
     """Why there is no diff, and what to do."""
 
 
 class Reading(Struct, frozen=True):
-    """What HELIX makes of an outcome: a class of conflict, or none, and what could be done next."""
+    """HELIX's reading of an outcome: its class of conflict, if any, and the suggested next step."""
 
     interpretation: Interpretation | None
     follow_up: str = ""
 
 
 def read_evidence(attempt: Attempt) -> AttemptEvidence:
-    """Read an attempt's bundle; whatever is missing in it is left empty."""
+    """Read an attempt's bundle; missing parts are left empty."""
     bundle = attempt.bundle
     if bundle is None or not bundle.is_dir():
         where = f"no folder .ddx/executions/{attempt.attempt_id} here"
@@ -119,8 +119,8 @@ def read_evidence(attempt: Attempt) -> AttemptEvidence:
 
 
 def read_diff(root: Path, attempt: Attempt, *, timeout: float = 15.0, cap: int = DIFF_CAP) -> Diff:
-    """What an attempt changed, from its base to its result, without ddx's own record of it, which April commits
-    with the change. This runs git: call it from a worker.
+    """The diff of an attempt from its base to its result, without ddx's own records, which April commits with the
+    change. Runs git: call it from a worker.
     """
     base, result = attempt.base_rev, result_of(attempt)
     if not base or not result:
@@ -130,7 +130,7 @@ def read_diff(root: Path, attempt: Attempt, *, timeout: float = 15.0, cap: int =
 
 
 def result_of(attempt: Attempt) -> str:
-    """Where an attempt's change is: the ref at which it is kept, else its commit; empty where it names none."""
+    """The ref at which an attempt's change is kept, else its commit; empty if it names none."""
     if attempt.preserved and attempt.preserve_ref:
         return attempt.preserve_ref
     return attempt.result_rev or attempt.landed_rev
@@ -139,9 +139,9 @@ def result_of(attempt: Attempt) -> str:
 def git_diff(
     root: Path, base: str, result: str, *, paths: Sequence[str] = (), timeout: float = 15.0, cap: int = DIFF_CAP
 ) -> Diff:
-    """What differs between two revisions, in some files or in all. This runs git: call it from a worker."""
+    """The diff between two revisions, of some files or all. Runs git: call it from a worker."""
     for revision in (base, result):
-        # the names come from files: only a commit or ddx's own ref may reach git's command line
+        # the revisions come from files: only a commit or ddx's own refs may reach git's command line
         if not (_REVISION.match(revision) or _REFERENCE.match(revision)):
             return Diff(error=f"{clean_line(revision, 80)} is not a commit")
     if base == result:
@@ -163,15 +163,15 @@ def git_diff(
 
 
 def interpret(attempt: Attempt, now: int, parked: str = "") -> Reading:
-    """HELIX's reading of an attempt and the follow-up that its facts suggest.
+    """HELIX's reading of an attempt and the suggested follow-up.
 
     Args:
-        attempt: what was attempted.
-        now: the instant.
-        parked: why its bead is parked for a person; nothing else comes of the attempt before that.
+        attempt: the attempt.
+        now: the current instant.
+        parked: why its bead is parked for a person; takes precedence over any other follow-up.
 
-    An attempt that was preserved or that failed is never physics-level: only an agent that declined because
-    the bead contradicts itself says so (docs/formats/helix.md §4).
+    An attempt that was preserved or that failed is never classed as physics-level; only an agent that declined a
+    self-contradictory bead can say so (docs/formats/helix.md §4).
     """
     if attempt.landed:
         return Reading(None, _after_landing(attempt))
@@ -185,7 +185,7 @@ def interpret(attempt: Attempt, now: int, parked: str = "") -> Reading:
         return Reading(None, "it left no result: read its transcript, then try again")
     if attempt.verdict.outcome == "satisfied":
         return Reading(None, "nothing to do")
-    # a worker writes its success before landing, so alone it proves nothing
+    # a worker writes its success before landing, so by itself it proves nothing
     if attempt.verdict.outcome == "unknown" and status_of(attempt.status).successful:
         return Reading(None, "check whether it landed: no record says so")
     return Reading("resolvable", _follow_up(attempt, now))
@@ -241,7 +241,7 @@ _BY_FAILURE = {
 
 
 _LIMIT = re.compile(r"(?<!\d)429(?!\d)|rate limit|usage limit|quota", re.IGNORECASE)
-"""The provider says that too much was asked of it: ddx of May calls that ``auth_error`` too."""
+"""Messages of a provider about its limits, which ddx of May also reports as ``auth_error``."""
 
 
 def _follow_up(attempt: Attempt, now: int) -> str:
@@ -420,6 +420,6 @@ def touched(text: str) -> set[str]:
     for line in text.split("\n"):
         for start in ("+++ b/", "--- a/", "rename from ", "rename to "):
             if line.startswith(start):
-                # git puts a tab behind a name that holds blanks
+                # git puts a tab after a name with blanks
                 found.add(line[len(start) :].rstrip('\t"'))
     return found

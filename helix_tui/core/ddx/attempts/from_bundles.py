@@ -1,4 +1,4 @@
-"""Evidence folders, each read as an attempt's pieces or as a review. Format: docs/formats/ddx.md §5."""
+"""Read each evidence folder as an attempt's pieces or as a review. Format: docs/formats/ddx.md §5."""
 
 from __future__ import annotations
 
@@ -21,35 +21,36 @@ from helix_tui.core.ground.text import CONTEXT_BEGIN, clean_block, clean_line, s
 _PROMPT_BEAD = re.compile(rb'<(execute-bead|bead-review)>.{0,4000}?<bead id="([^"\n]{1,200})"', re.DOTALL)
 _SMALL = 8 << 20
 _CLEANUP = "process-cleanup.json"
-"""Why ddx ended the processes of an attempt (since July); without a reason where they had ended."""
+"""Why ddx ended the processes of an attempt (since July); no reason if they had ended by themselves."""
 _YOUNG = 24
-"""Newest folders that are looked at without a hint: nobody watches a folder before it is there."""
+"""Newest folders that are checked without a hint: a folder cannot be watched before it exists."""
 
 _CHECKS = "checks.json"
-"""What ddx measured before it landed; of an attempt that passed, its result does not say so."""
+"""ddx's measurements before landing; the result of an attempt that passed lacks them."""
 
 _READ = ("result.json", "manifest.json", "usage.json", "prompt.md", _CHECKS, _CLEANUP)
 
 MAX_BUNDLES = 40_000
-"""Evidence folders that are read, the newest by name: 3.4 KB are held of each, 140 MB of so many. Real
-projects have hundreds, and DDx puts old ones away."""
+"""Maximum number of evidence folders read, newest first by name: 3.4 KB each, 140 MB in all. Real projects have
+hundreds, and DDx archives old ones.
+"""
 
 
 class FoundBundle(Struct, frozen=True):
-    """What a bundle folder turned out to hold: an attempt's pieces, or a review of some attempt."""
+    """The content of a bundle folder: an attempt's pieces, or a review of an attempt."""
 
     bead_id: str
     from_files: tuple[Piece, ...] = ()
-    """What its files say."""
+    """The piece from its files."""
     review: Review | None = None
     reviewed_rev: str = ""
     reviewed_base: str = ""
     named: tuple[str, Path] | None = None
-    """An attempt's id and folder: the name alone tells when it began."""
+    """An attempt's id and folder; the name includes its start."""
 
     @property
     def pieces(self) -> tuple[Piece, ...]:
-        """What its files and its name say."""
+        """The pieces from its files and from its name."""
         if self.named is None:
             return self.from_files
         name, folder = self.named
@@ -57,7 +58,7 @@ class FoundBundle(Struct, frozen=True):
 
 
 class Archive:
-    """Evidence that DDx has put away as old: ``executions-archive/<year>/<month>/<attempt>``."""
+    """Evidence archived by DDx: ``executions-archive/<year>/<month>/<attempt>``."""
 
     def __init__(self, path: Path) -> None:
         self._years = Folder(path)
@@ -66,7 +67,7 @@ class Archive:
         self.folders: dict[str, Path] = {}
 
     def refresh(self) -> None:
-        """See what is there now."""
+        """List the archive again."""
         held: dict[Path, tuple[str, ...]] = {}
         for year in self._years.names():
             months = self._folder(self._years.path / year)
@@ -88,11 +89,11 @@ class BundleFolders:
         self.found: dict[str, FoundBundle] = {}
         self.problems: dict[Path, str] = {}
         self.unread = 0
-        """Folders that are older than those that are read."""
+        """The number of folders too old to be read."""
         self._stamps: dict[str, int] = {}
 
     def refresh(self, changed: Iterable[Path] | None = None) -> set[str]:
-        """Read what changed; the ids of beads whose attempts may differ now."""
+        """Read what changed; return the ids of beads whose attempts may differ now."""
         self.archive.refresh()
         names, archived, self.unread = self._newest()
         dirty: set[str] = set()
@@ -111,12 +112,12 @@ class BundleFolders:
         return dirty
 
     def _newest(self) -> tuple[Sequence[str], Set[str], int]:
-        """The names of folders that are read, present and put away; how many are not."""
+        """The names of folders to read, present and archived, and how many are left out."""
         names = self.folder.names()
         archived = self.archive.folders.keys() - set(names)
         unread = max(0, len(names) + len(archived) - MAX_BUNDLES)
         if unread:
-            # names begin with their time: the largest are the newest
+            # names start with a time: the largest are the newest
             ours = set(heapq.nlargest(MAX_BUNDLES, (*names, *archived)))
             names, archived = tuple(name for name in names if name in ours), archived & ours
         return names, archived, unread
@@ -139,7 +140,7 @@ class BundleFolders:
         name = folder.name
         result = self._load(folder / "result.json")
         manifest = self._load(folder / "manifest.json")
-        # a review has a folder of the same kind of name: its keys alone tell it from an attempt
+        # a review's folder is named alike: only its keys distinguish it from an attempt's
         if _is_review(result, manifest):
             return _review_found(folder, result or {}, manifest or {})
         bead_id = text(result, "bead_id") or text(manifest, "bead_id")
@@ -152,12 +153,12 @@ class BundleFolders:
             pieces.append(_manifest_piece(name, folder, manifest))
         if not bead_id:
             kind, bead_id = _of_prompt(folder)
-            # a review that still runs has written nothing but its prompt
+            # a running review has written only its prompt
             if kind == "bead-review":
                 return FoundBundle(bead_id, review=Review("", at=began_at(name), folder=folder))
         if not bead_id:
             return None
-        # one text for all pieces of a bead, of up to 40,000 folders
+        # one string object for all pieces of a bead, in up to 40,000 folders
         bead_id = sys.intern(bead_id)
         for piece in pieces:
             piece.bead_id = bead_id
@@ -196,7 +197,7 @@ def _review_found(folder: Path, result: Mapping[str, Any], manifest: Mapping[str
 
 
 def _of_prompt(folder: Path) -> tuple[str, str]:
-    """What a bundle's prompt is for, and of which bead."""
+    """The purpose of a bundle's prompt, and its bead."""
     match = _PROMPT_BEAD.search(read_bytes(folder / "prompt.md", 16_384) or b"")
     return (match[1].decode(), match[2].decode("utf-8", "replace")) if match is not None else ("", "")
 
@@ -235,7 +236,7 @@ def _result_piece(name: str, folder: Path, result: Mapping[str, Any], usage: Map
         no_changes_rationale=clean_block(rationale, 20_000),
         failure_mode=word(result, "failure_mode"),
         error=clean_line(text(result, "error"), 2000),
-        # -1 is what Go reports of a process that a signal ended
+        # Go reports -1 for a process ended by a signal
         exit_code=whole(result.get("exit_code"), low=-(1 << 31)),
         review_verdict=word(result, "review_verdict"),
         review_rationale=clean_block(text(result, "review_rationale"), 20_000),
@@ -245,7 +246,7 @@ def _result_piece(name: str, folder: Path, result: Mapping[str, Any], usage: Map
 
 
 def _candidate(attempt_id: str, cycles: list[dict[str, Any]]) -> str:
-    """Where head keeps the last candidate of an attempt, where its result has cycles and no ref."""
+    """The ref at which head keeps an attempt's last candidate, if its result has cycles and no ref."""
     return f"refs/ddx/iterations/{attempt_id}/{len(cycles) - 1}" if cycles else ""
 
 
@@ -270,11 +271,11 @@ def _manifest_piece(name: str, folder: Path, manifest: Mapping[str, Any]) -> Pie
 
 
 _SIZES = (4, 8, 16, 32, 64)
-"""Bounds of the classes of prompts, in KB."""
+"""Limits of the prompt size classes, in KB."""
 
 
 def _prompt_class(folder: Path, source: str) -> str:
-    """How long a prompt is, in classes, with its file where somebody wrote it."""
+    """The size class of a prompt, with its file if it was not ddx's own."""
     stamp = stamp_of(folder / "prompt.md")
     if stamp is None:
         return ""
@@ -302,7 +303,7 @@ def _described(manifest: Mapping[str, Any]) -> str:
 
 
 def _folder_stamp(folder: Path) -> int:
-    """What tells one state of a folder from the next: the hash of all stamps, a twentieth of their size."""
+    """The state of a folder as a hash of all stamps, a twentieth of their size."""
     place = os.fspath(folder)
     return hash((place, *(stamp_of(f"{place}/{name}") for name in _READ)))
 

@@ -1,6 +1,6 @@
-"""Events that tell of attempts: inline in a bead's row, or in the attachment of a closed bead.
+"""Read events about attempts, inline in a bead's row or in the attachment of a closed bead.
 
-Format: docs/formats/ddx.md §1 (events) and §4 (loop logs, which say the same at the same time).
+Format: docs/formats/ddx.md §1 (events) and §4 (loop logs, which record the same events).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from helix_tui.core.ground.text import clean_block, clean_line
 
 
 class EventRow(Struct, frozen=True):
-    """One event of a bead that tells of an attempt."""
+    """One event of a bead about an attempt."""
 
     kind: str
     summary: str
@@ -39,7 +39,7 @@ class _Event(Struct, gc=False):
 
 
 class _Row(Struct, gc=False):
-    """The fields of a tracker row that tell of attempts and that the queue does not need."""
+    """The fields of a tracker row about attempts, which the queue does not need."""
 
     session_id: str = ""
     closing_commit_sha: str = ""
@@ -56,19 +56,19 @@ _decode_story = msgspec.json.Decoder(_Story).decode
 _decode_event = msgspec.json.Decoder(_Event).decode
 
 RECOVERIES = frozenset({"dangling-success-recovery", "dangling-success-preserved"})
-"""A later call of DDx dealt with an attempt whose success had not landed: landed it, or put it at a ref."""
+"""Event kinds of a later DDx call that landed an unlanded success, or put it at a ref."""
 
 REJECTED = "preserved-result-rejected"
-"""A commit that was kept aside is not to be landed: ``bead update --reject-preserved``, or it no longer merges."""
+"""Event kinds for a kept commit that must not land: ``bead update --reject-preserved``, or it no longer merges."""
 
 _EVENT_KINDS = RECOVERIES | {"execute-bead", "cost", "review", "execution-routing-intent", "operator_attention"}
 
 
 class BeadEvents:
-    """Events that tell of attempts: inline in the row, or in the attachment of a closed bead.
+    """Events about attempts, inline in the row or in the attachment of a closed bead.
 
-    Their texts are not kept: they are half of a tracker (11 MB of 21), and are needed only for beads whose
-    attempts are merged anew.
+    Their texts are not kept: they are half of a tracker (11 MB of 21), and are needed only when the attempts of a bead
+    are merged again.
     """
 
     def __init__(self, ddx_dir: Path) -> None:
@@ -79,17 +79,17 @@ class BeadEvents:
         self._awaited: set[str] = set()
         self._holds: Mapping[str, Hold] | None = None
         self._made_in: dict[str, tuple[str, str]] = {}
-        """Beads that were filed in a work tree: the bead and the attempt that it belongs to."""
+        """Beads filed in a work tree, each with the bead and attempt it belongs to."""
 
     def refresh(
         self, beads: Mapping[str, Bead], changed: Iterable[Path] | None = None, holds: Mapping[str, Hold] | None = None
     ) -> set[str]:
-        """Take in rows and attachments that changed; the ids of their beads.
+        """Read changed rows and attachments; return the ids of their beads.
 
-        ``holds`` says who holds which bead; without it a row in progress is taken for held.
+        ``holds`` maps beads to their holds; without it a row in progress counts as held.
         """
         dirty: set[str] = set()
-        # a lease that comes or goes changes what its bead's attempts came to, though no row changed
+        # a lease that appears or vanishes changes the outcome of its bead's attempts, though no row changed
         before, now = self._holds or {}, holds or {}
         touched = {each for each in before.keys() | now.keys() if before.get(each) != now.get(each)}
         self._holds = holds
@@ -98,9 +98,9 @@ class BeadEvents:
             del self._beads[gone]
             self.rows.pop(gone, None)
             self._attached.pop(gone, None)
-            # a bead filed in a work tree tells of an attempt at another one, which is merged anew too
+            # a bead filed in a work tree concerns an attempt at another bead, which is merged again too
             dirty |= {gone, *self._made_in.pop(gone, ())[:1]}
-        # an attachment is in a folder that has its bead's name
+        # an attachment is in a folder named after its bead
         hints = None if changed is None else {path.parent.name for path in changed} | self._awaited
         for bead in beads.values():
             new = self._beads.get(bead.id) is not bead  # a row that did not change keeps its object
@@ -108,7 +108,7 @@ class BeadEvents:
                 self._take_row(bead)
                 dirty |= {bead.id, *self._made_in.get(bead.id, ())[:1]}
                 if new and not first:
-                    self._awaited.add(bead.id)  # its attachment may come after it; one long gone is let be
+                    self._awaited.add(bead.id)  # its attachment may appear later; if long gone, ignore it
             elif hints is not None and bead.id not in hints:
                 continue
             if bead.events_attachment and self._take_attachment(bead):
@@ -118,7 +118,7 @@ class BeadEvents:
         return dirty
 
     def of(self, bead_id: str) -> list[EventRow]:
-        """All events of a bead that tell of attempts, in the order in which they were written."""
+        """All events of a bead about attempts, in the order in which they were written."""
         bead = self._beads.get(bead_id)
         if bead is None:
             return []
@@ -127,7 +127,7 @@ class BeadEvents:
         return attached + inline
 
     def worktrees(self, bead_id: str) -> set[str]:
-        """Attempts at a bead that its row, its attachment or a bead filed there name by their work tree."""
+        """Attempts at a bead named by their work tree in its row, its attachment or a bead filed there."""
         filed = {attempt for owner, attempt in self._made_in.values() if owner == bead_id}
         bead = self._beads.get(bead_id)
         if bead is None:
@@ -165,11 +165,11 @@ class BeadEvents:
     def _attachment(self, bead: Bead) -> Path | None:
         name = bead.events_attachment
         path = self._attachments / name
-        # the name comes from a row: it must not lead out of the folder
+        # the name comes from a row: it must stay inside the folder
         return path if ".." not in Path(name).parts and path.is_relative_to(self._attachments) else None
 
     def _take_attachment(self, bead: Bead) -> bool:
-        """Whether a bead's attachment came, changed or went."""
+        """Read a bead's attachment; return whether it appeared, changed or vanished."""
         path = self._attachment(bead)
         stamp = stamp_of(path) if path is not None else None
         if stamp is None:
@@ -189,7 +189,7 @@ class BeadEvents:
 
 
 def loop_piece(entry: LoopEntry) -> Piece:
-    """What a loop says when an attempt ends; which attempt it was, the index finds out."""
+    """The piece from a loop's result; the index finds its attempt."""
     data = entry.data
     return Piece(
         "loop",
@@ -214,7 +214,7 @@ def loop_piece(entry: LoopEntry) -> Piece:
 
 
 def event_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
-    """What a bead's ``execute-bead`` event says of the end: summary = status, body = prose and k=v lines."""
+    """The piece from a bead's ``execute-bead`` event: summary = status, body = prose and k=v lines."""
     values = event_values(event.body)
     first = event.body.split("\n", 1)[0]
     return Piece(
@@ -222,7 +222,7 @@ def event_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
         attempt_id,
         bead_id,
         status=event.summary.strip(),
-        # a body without prose begins with its k=v lines
+        # a body without prose starts with its k=v lines
         detail=clean_line("" if "=" in first.split(" ")[0] else first, 2000),
         base_rev=values.get("base_rev", ""),
         result_rev=values.get("result_rev", ""),
@@ -233,14 +233,14 @@ def event_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
 
 
 def recovery_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
-    """What a later call of DDx did with an attempt's result (its ``landed_tip``, or its ``preserve_ref``)."""
+    """The piece from a later DDx call that handled an attempt's result (``landed_tip`` or ``preserve_ref``)."""
     values = event_values(event.body)
     recovered = event.kind == "dangling-success-recovery"
     return Piece(
         "recovery",
         attempt_id,
         bead_id,
-        status="success" if recovered else "",  # ddx's own word for it, in its metrics and its result
+        status="success" if recovered else "",  # ddx's own status for it, in its metrics and its result
         landed_rev=values.get("landed_tip") or values.get("result_rev", "") if recovered else "",
         preserve_ref=values.get("preserve_ref", ""),
         recovered=recovered,
@@ -249,8 +249,8 @@ def recovery_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
 
 
 def was_rejected(bead: Bead, rev: str) -> bool:
-    """Whether a bead's history says that this commit is not to be landed, by a person's word or by ddx's own."""
-    # the bytes first: events are half of a tracker, and few beads have this one
+    """Whether a bead's history rejects landing this commit, by a person's decision or by ddx's."""
+    # search the bytes first: events are half of a tracker, and few beads have this one
     if not rev or REJECTED.encode() not in bead.raw:
         return False
     rejections = (event_values(each.body) for each in _events_of(bead) if each.kind == REJECTED)
@@ -258,7 +258,7 @@ def was_rejected(bead: Bead, rev: str) -> bool:
 
 
 def cost_piece(event: EventRow, bead_id: str) -> Piece | None:
-    """What a ``cost`` event says; None where its body is no object with an attempt id."""
+    """The piece from a ``cost`` event; None if its body is not an object with an attempt id."""
     data = _json_body(event.body)
     attempt_id = text(data, "attempt_id")
     if not attempt_id:
@@ -288,15 +288,15 @@ def event_values(body: str) -> dict[str, str]:
 _IN_PATH = re.compile(rf"executions/(?P<id>{ATTEMPT_ID.pattern})")
 
 _IS_VALUE = re.compile(r'(?:^|\n)[\w -]*[:=] ?[^\s"]*\Z|":\s*"[^"\s]*\Z')
-"""What stands before a path that is the value of a key: ``artifact: .ddx/``, ``"evidence":".ddx/``."""
+"""The text before a path that is the value of a key: ``artifact: .ddx/``, ``"evidence":".ddx/``."""
 
 
 def attempt_named(body: str, bead_id: str = "", known: Collection[str] = ()) -> str:
-    """The attempt an event names: in its JSON body, as ``attempt_id=``, or inside a reference or a path;
-    last, by the work tree in which ``bead_id`` was attempted.
+    """The attempt that an event names: in its JSON body, as ``attempt_id=``, inside a reference or a path, or by the
+    work tree of an attempt at ``bead_id``.
 
-    A path in the middle of a sentence may be another attempt's (git names files that it cannot write): it
-    counts where the attempt is ``known`` to be the bead's, or is newer than all of those.
+    A path within a sentence may be another attempt's (git names files that it cannot write): it counts only if the
+    attempt is ``known`` to be the bead's, or is newer than all of those.
     """
     named = text(_json_body(body), "attempt_id") or event_values(body).get("attempt_id", "")
     if named:
@@ -311,28 +311,28 @@ def attempt_named(body: str, bead_id: str = "", known: Collection[str] = ()) -> 
         attempt_id, before = found["id"], body[max(0, found.start() - 200) : found.start()]
         if attempt_id in known or attempt_id > max(known, default="") or _IS_VALUE.search(before):
             return attempt_id
-    # ids begin with their time: the largest is the newest attempt
+    # ids start with a time: the largest is the newest attempt
     return max(in_worktrees(body, bead_id), default="") if bead_id else ""
 
 
 _WORKTREE = "execute-bead-wt-"
-"""How the folder of an attempt's work tree begins; the bead and the attempt follow."""
+"""Prefix of the folder of an attempt's work tree; the bead and the attempt follow."""
 
 _MARK = _WORKTREE.encode()
 
 _MADE_IN = re.compile(rf"\.{_WORKTREE}(.+)-({ATTEMPT_ID.pattern})-[0-9a-f]{{8}}\Z")
-"""Id of a bead that an agent filed in its work tree: DDx took the folder's name for the project's."""
+"""Id of a bead that an agent filed in its work tree, where DDx used the folder's name as the project's."""
 
 
 def in_worktrees(said: str, bead_id: str) -> set[str]:
-    """The attempts at a bead whose work trees a text names."""
+    """The attempts at a bead whose work trees are named in a text."""
     if _WORKTREE not in said:
         return set()
     return set(re.findall(rf"{_WORKTREE}{re.escape(bead_id)}-({ATTEMPT_ID.pattern})", said))
 
 
 def worktree_piece(attempt_id: str, bead_id: str) -> Piece:
-    """What the name of a work tree says: there was an attempt, and when it began."""
+    """The piece from the name of a work tree: an attempt and its start."""
     return Piece("name", attempt_id, bead_id, started_at=began_at(attempt_id))
 
 

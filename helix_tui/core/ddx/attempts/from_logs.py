@@ -1,9 +1,9 @@
-"""What ddx logs of attempts, row by row: its metrics, its run records, and its index of every call of an agent.
+"""Read ddx's logs of attempts, row by row: metrics, run records, and the index of agent calls.
 
-``.ddx/metrics/attempts.jsonl`` has one row an attempt, ``.ddx/run-state`` one record an attempt while it runs, the
-session index (``.ddx/agent-logs/sessions``) one row a call, whatever it was for: `Spent` shares those out among
-attempts. What a loop says is read here too: its log, and the JSON object at the end of its text stream; types and
-fields of both are open sets. Formats: docs/formats/ddx.md §4, §4.1, §5.
+``.ddx/metrics/attempts.jsonl`` has one row per attempt, ``.ddx/run-state`` one record per running attempt, the session
+index (``.ddx/agent-logs/sessions``) one row per call for any purpose: `Spent` assigns those to attempts. Loop output is
+read here too: the log, and the JSON object at the end of the text stream; types and fields of both are open sets.
+Formats: docs/formats/ddx.md §4, §4.1, §5.
 """
 
 from __future__ import annotations
@@ -54,11 +54,11 @@ _decode_metric = msgspec.json.Decoder(MetricRow).decode
 
 
 MAX_ROWS = 40_000
-"""Rows that are held, those written last: 0.6 KB each, 24 MB of so many."""
+"""Maximum number of rows kept, the last written: 0.6 KB each, 24 MB in all."""
 
 
 class MetricsFile:
-    """The rows so far; appended ones are taken in as they come, a rewritten file from its start."""
+    """The rows so far; appended rows are added, and a rewritten file is read from its start."""
 
     def __init__(self, ddx_dir: Path) -> None:
         self._tail = LineTail(ddx_dir / "metrics" / "attempts.jsonl", cap=64 << 20)
@@ -66,7 +66,7 @@ class MetricsFile:
         self.unread = 0
 
     def refresh(self) -> set[str]:
-        """Take in appended rows; the ids of beads they speak of."""
+        """Read appended rows; return the ids of their beads."""
         dirty = self._take(self._tail.poll())
         while self._tail.behind:
             dirty |= self._take(self._tail.poll())
@@ -75,16 +75,16 @@ class MetricsFile:
         return dirty
 
     def _take(self, lines: list[bytes]) -> set[str]:
-        """Take in what one poll brought; any poll may find that the file was replaced."""
+        """Add the rows of one poll; any poll may find that the file was replaced."""
         dirty: set[str] = set()
         if self._tail.replaced:
-            # beads that the new file does not name lose their rows
+            # beads not in the new file lose their rows
             dirty |= {row.bead_id for row in self.rows.values()}
             self.rows, self.unread = {}, 0
         for line in lines:
             row = _row(line)
             if row is not None:
-                self.rows.pop(row.attempt_id, None)  # the last written stands last
+                self.rows.pop(row.attempt_id, None)  # the last written row comes last
                 self.rows[row.attempt_id] = row
                 dirty.add(row.bead_id)
             elif line.strip():
@@ -108,7 +108,7 @@ def _row(line: bytes) -> MetricRow | None:
 
 
 def metric_piece(row: MetricRow) -> Piece:
-    """What a row says about its attempt."""
+    """The piece from a row."""
     ended = instant(row.ts_end)
     return Piece(
         "metrics",
@@ -138,7 +138,7 @@ _METRIC_COUNTS = tuple(f.name for f in msgspec.structs.fields(MetricRow) if f.ty
 
 
 class RunStates:
-    """The run records of a project, look after look."""
+    """The run records of a project, read repeatedly."""
 
     def __init__(self, ddx_dir: Path) -> None:
         self._ddx = ddx_dir
@@ -148,7 +148,7 @@ class RunStates:
         self._by_bead: dict[str, dict[str, Piece]] = {}
 
     def refresh(self) -> set[str]:
-        """Take in what changed; the ids of beads whose attempts may differ now."""
+        """Read what changed; return the ids of beads whose attempts may differ now."""
         found: dict[str, Claim] = {}
         for path in run_state_files(self._ddx, self._folder):
             document = self._documents.load(path)
@@ -168,12 +168,12 @@ class RunStates:
         return {row[0] for name in names for row in (facts.get(name), before.get(name)) if row is not None}
 
     def of(self, bead_id: str) -> tuple[Piece, ...]:
-        """What is recorded of attempts of a bead."""
+        """The pieces on attempts of a bead."""
         return tuple(self._by_bead.get(bead_id, {}).values())
 
 
 def _facts_of(claim: Claim) -> tuple[str, int | None, str, str]:
-    """What an attempt takes from its record: nothing that each heartbeat changes."""
+    """What an attempt takes from its run record, without fields that every heartbeat changes."""
     return claim.bead_id, claim.started_at, claim.harness, claim.model
 
 
@@ -193,10 +193,10 @@ FOLLOWS_S = 30
 """Seconds within which ddx reviews or triages an attempt after its end."""
 
 NEAR_ROWS = 16
-"""Rows back among which its attempt is looked for: several workers write into one index."""
+"""How many rows back its attempt is searched for: several workers write into one index."""
 
 _NOT_REACHED = ("ResolveRoute:", "under-specified routing", "no viable routing candidate")
-"""How the detail of a call begins or reads for which ddx found no agent; nothing was called then."""
+"""Details of a call for which ddx found no agent, so that none was called."""
 
 
 class _Row(Struct, gc=False, rename="camel"):
@@ -233,30 +233,30 @@ class IndexedCall(Struct, frozen=True):
     started_at: int
     failed: bool
     reviewed_apart: bool
-    """Work of a release whose reviews name no attempt (April)."""
+    """Whether it is work of a release whose reviews name no attempt (April)."""
     input: int | None
     cached: int | None
     output: int | None
 
 
 class SessionIndex:
-    """All rows so far; appended ones are taken in as they come, a rewritten file from its start."""
+    """All rows so far; appended rows are added, and a rewritten file is read from its start."""
 
     def __init__(self, ddx_dir: Path) -> None:
         self._folder = Folder(ddx_dir / "agent-logs" / "sessions")
         self._tails: dict[str, LineTail] = {}
-        self._by_file: dict[str, list[IndexedCall]] = {}  # no cache: costs are summed over all of them
-        self._seen: dict[str, set[int]] = {}  # of each row only its hash: the rows are 1 KB each
+        self._by_file: dict[str, list[IndexedCall]] = {}  # unbounded: costs are summed over all of them
+        self._seen: dict[str, set[int]] = {}  # only the hash of each row: rows are 1 KB each
         self.calls: tuple[IndexedCall, ...] = ()
         """Every call in the order in which the rows were written."""
         self.unread = 0
-        """Lines that are no row."""
+        """Number of lines that are not rows."""
 
     def refresh(self) -> list[IndexedCall]:
-        """Take in appended rows: those that are new, or all where a file was replaced or is gone."""
+        """Read appended rows; return the new ones, or all if a file was replaced or removed."""
         names = [name for name in self._folder.names() if name.startswith("sessions-") and name[-6:] == ".jsonl"]
         new: list[IndexedCall] = []
-        # calls that went with a file must leave the sums: all are given anew then
+        # calls removed with a file must leave the sums, so return all again
         again = bool(self._tails.keys() - set(names))
         for gone in self._tails.keys() - set(names):
             del self._tails[gone], self._by_file[gone], self._seen[gone]
@@ -308,7 +308,7 @@ def _read(line: bytes, before: list[IndexedCall]) -> IndexedCall | None:
     total = max(row.tokens, row.input_tokens + row.output_tokens)
     made = bool(row.cost or total) or not any(mark in row.detail for mark in _NOT_REACHED)
     known = total > 0
-    # ``cost_present`` tells a call that was free from one whose cost nobody knows
+    # ``cost_present`` distinguishes a free call from one of unknown cost
     usd = row.cost if row.cost and money(row.cost) else 0.0 if row.cost_present or not made else None
     call = AgentCall(_part(row), ended, usd, total if known or not made else None, row.bead_id, attempt_id, made)
     indexed = IndexedCall(
@@ -333,12 +333,12 @@ def _part(row: _Row) -> Part:
 
 
 def _following(indexed: IndexedCall, before: list[IndexedCall]) -> IndexedCall:
-    """A call that names nothing: the first one after the end of an attempt is its review or its triage.
+    """Assign a call without an id: the first one after the end of an attempt is its review or its triage.
 
-    The attempt that ended last is meant: one before it may have changed nothing, and then nobody reviews it.
-    What failed, the work or its review, is followed by a triage.
+    It belongs to the attempt that ended last: one before it may have changed nothing, and is then not reviewed. A
+    failure, of the work or its review, is followed by a triage.
     """
-    # newest first: a call that follows two attempts is of the one that ended last
+    # newest first: a call after two attempts belongs to the one that ended last
     recent = before[-NEAR_ROWS:]
     followed: set[str] = set()
     for each in reversed(recent):
@@ -355,11 +355,11 @@ def _following(indexed: IndexedCall, before: list[IndexedCall]) -> IndexedCall:
 
 
 CHECKED_S = 900
-"""Seconds between ddx's readiness check of a bead and the attempt that it led to."""
+"""Seconds between ddx's readiness check of a bead and the attempt that follows."""
 
 
 class Spent:
-    """Shares ddx's session index out among attempts."""
+    """Assigns the calls in ddx's session index to attempts."""
 
     def __init__(self, ddx_dir: Path) -> None:
         self._index = SessionIndex(ddx_dir)
@@ -367,11 +367,11 @@ class Spent:
         self._other: dict[str, tuple[AgentCall, ...]] = {}
 
     def refresh(self) -> set[str]:
-        """Take in what ddx appended; the ids of beads that it speaks of."""
+        """Read appended calls; return the ids of their beads."""
         new = self._index.refresh()
         if not new and len(self._index.calls) == sum(map(len, self._by_bead.values())):
             return set()
-        # all were given anew: beads that have no rows any more differ too
+        # all were returned again: beads that lost their rows differ too
         dirty = set(self._by_bead) if len(new) == len(self._index.calls) else set()
         grouped: dict[str, list[IndexedCall]] = defaultdict(list)
         for each in self._index.calls:
@@ -388,7 +388,7 @@ class Spent:
         return tuple(call for calls in self._other.values() for call in calls)
 
     def share(self, bead_id: str, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-        """The attempts of a bead, newest first, each with its calls; the others are kept apart."""
+        """The attempts of a bead, newest first, each with its calls; unassigned calls are kept separately."""
         calls = self._by_bead.get(bead_id)
         if not calls:
             return tuple(attempts)
@@ -405,7 +405,7 @@ class Spent:
 
 
 def _owner(each: IndexedCall, attempts: Sequence[Attempt]) -> str | None:
-    """The attempt that a call was made for."""
+    """The attempt for which a call was made."""
     for attempt in attempts:
         if each.call.attempt_id == attempt.attempt_id:
             return attempt.attempt_id
@@ -416,14 +416,14 @@ def _owner(each: IndexedCall, attempts: Sequence[Attempt]) -> str | None:
     later = [
         (attempt.started_at, attempt.attempt_id)
         for attempt in attempts
-        # an attempt's name tells whole seconds: it may seem to begin before its check
+        # an attempt's name has whole seconds: it may seem to begin before its check
         if attempt.started_at is not None and -NS <= attempt.started_at - each.started_at < CHECKED_S * NS
     ]
     return min(later)[1] if later else None
 
 
 def _with_calls(attempt: Attempt, calls: Iterable[IndexedCall]) -> Attempt:
-    """An attempt with its calls; what its own cycles used together is said by them and not by the last."""
+    """An attempt with its calls; the usage of its own cycles is their sum, not the last one's."""
     held = list(calls)
     if not held:
         return attempt
@@ -433,7 +433,7 @@ def _with_calls(attempt: Attempt, calls: Iterable[IndexedCall]) -> Attempt:
         return changed
     usd = [each.call.usd for each in work if each.call.usd is not None]
     total = [each.call.tokens for each in work if each.call.tokens is not None]
-    # a sum that leaves a cycle out would be less than the attempt's own record says
+    # a sum without one cycle would be less than the attempt's own record
     if len(usd) == len(work) and any(usd):
         changed = replace(changed, cost_usd=sum(usd))
     if len(total) == len(work) and any(total):
@@ -457,17 +457,17 @@ class LoopEntry(Struct, frozen=True):
 
     @property
     def bead_id(self) -> str:
-        """The bead it speaks of, or nothing."""
+        """The id of its bead, or ""."""
         return self.text("bead_id")
 
     def text(self, key: str) -> str:
-        """A text field of its data, or nothing."""
+        """A text field of its data, or ""."""
         value = self.data.get(key)
         return value if isinstance(value, str) else ""
 
 
 class LoopReport(Struct, frozen=True):
-    """The object that ``--json`` prints at the end, fields of any release."""
+    """The object that ``--json`` prints at the end, with the fields of any release."""
 
     document: Mapping[str, Any]
     lead: str
@@ -475,7 +475,7 @@ class LoopReport(Struct, frozen=True):
 
     @property
     def results(self) -> tuple[Mapping[str, Any], ...]:
-        """One object for each attempt; those that are no objects are left out."""
+        """One object per attempt; other values are left out."""
         results = self.document.get("results")
         return tuple(r for r in results if isinstance(r, dict)) if isinstance(results, list) else ()
 
@@ -486,16 +486,16 @@ class LoopReport(Struct, frozen=True):
 
     @property
     def no_ready_work(self) -> bool:
-        """The queue had nothing to pick."""
+        """Whether the queue had nothing to pick."""
         return self.document.get("no_ready_work") is True
 
 
 class MalformedReport(HelixError, ValueError):
-    """A text stream that should end in a JSON object and does not."""
+    """A text stream that does not end in a JSON object, although it should."""
 
 
 def parse_entry(line: bytes) -> LoopEntry | None:
-    """A loop log's line, or None where it is no object with a type."""
+    """A loop log's line, or None if it is not an object with a type."""
     try:
         entry = decode_object(line)
     except ValueError:
@@ -514,10 +514,10 @@ def parse_entry(line: bytes) -> LoopEntry | None:
 
 
 def parse_report(output: str) -> LoopReport:
-    """The last report in a loop's output that begins a line: ``{`` alone, or the whole on one line.
+    """The last report in a loop's output that starts a line: ``{`` alone, or the whole on one line.
 
-    What stands before it is the text stream; what follows it is left out, other JSON objects too, such as a
-    harness logs. Where no object has a field of a report, the last one is taken for it.
+    The text before it is the text stream; anything after it is ignored, including JSON objects that a harness logs. If
+    no object has a field of a report, the last one is used.
 
     Raises:
         MalformedReport: no such object, or it is cut off; the message says which.
@@ -526,7 +526,7 @@ def parse_report(output: str) -> LoopReport:
     end, problem = 0, "there is no JSON object in it" if output.strip() else "it is empty"
     for match in _OBJECT_START.finditer(output):
         if match.start() < end:
-            continue  # inside the object before
+            continue  # inside the previous object
         is_report = found is not None and not _REPORTED.isdisjoint(found[0])
         try:
             document, end = _DECODER.raw_decode(output, match.start())
@@ -542,7 +542,7 @@ def parse_report(output: str) -> LoopReport:
 
 
 _REPORTED = frozenset({"project_root", "attempts", "results", "no_ready_work"})
-"""Fields by which a report is known among the objects of a text stream (docs/formats/ddx.md §4)."""
+"""Fields that identify a report among the objects of a text stream (docs/formats/ddx.md §4)."""
 
 _OBJECT_START = re.compile(r'^\{(?=\r?$|")', re.MULTILINE)
 _DECODER = json.JSONDecoder()
@@ -557,11 +557,11 @@ class LoopLogs:
         self._tails: dict[Path, LineTail] = {}
 
     def poll(self, changed: Iterable[Path] | None = None) -> list[LoopEntry]:
-        """Entries that came since the last poll; ``changed`` names the only files that can have some."""
+        """Entries since the last poll; ``changed`` names the only files that may have any."""
         entries: list[LoopEntry] = []
         paths = self.paths(changed)
         if changed is None:
-            # only a look at everything can tell which logs are gone; a console left open would keep them all
+            # only a full look shows which logs are gone; otherwise an open console would keep them all
             there = set(paths)
             self._tails = {path: tail for path, tail in self._tails.items() if path in there}
         for path in paths:
@@ -569,7 +569,7 @@ class LoopLogs:
             if tail is None:
                 tail = self._tails[path] = LineTail(path)
             lines = tail.poll()
-            # a poll reads up to a cap, and half a log would leave a run without its end
+            # a poll reads up to a cap: continue, or a run would lack its end
             while tail.behind:
                 lines += tail.poll()
             entries += [entry for line in lines if (entry := parse_entry(line)) is not None]

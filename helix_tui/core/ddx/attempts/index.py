@@ -1,12 +1,12 @@
-"""Every attempt of a project: merged from all records as files change, with git's word on landing.
+"""Index every attempt of a project: merge all records as files change, and ask git about landing.
 
-`AttemptIndex` finds out what belongs to which attempt: evidence folders and metrics name it; a loop's result names
-its session; an event of April names neither, and belongs to the attempt whose cost was told just before it, or else
-to the one with the same commits or the nearest end (docs/formats/ddx.md §1, §4, §5).
+`AttemptIndex` assigns records to attempts: evidence folders and metrics name the attempt; a loop's result names its
+session; an event of April names neither, and belongs to the attempt of the cost event just before it, else to the one
+with the same commits or the nearest end (docs/formats/ddx.md §1, §4, §5).
 
-`BranchHistory` says which revisions are in the history of the branch that work lands on. Two runs of git answer for
-any number of revisions; git is asked again only when a branch has moved, and then only about those that were not
-there before, as long as the branch merely grew.
+`BranchHistory` says which revisions are in the history of the target branch. Two git runs answer for any number of
+revisions; git runs again only when a branch has moved, and, if it merely grew, only for revisions that were not there
+before.
 """
 
 from __future__ import annotations
@@ -55,34 +55,34 @@ from helix_tui.core.ground.time import NS
 
 _FULL = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?\Z")
 _TARGETS = ("HEAD", "refs/heads/main", "refs/heads/master")
-"""What DDx lands on is the branch checked out in the main work tree; a person may have gone to another since,
-so the usual names count too."""
+"""Usual target branches: DDx lands on the branch checked out in the main work tree, but that may have been switched
+since.
+"""
 
 
 class BranchHistory:
     """Says whether a revision is in the history of the target branch. Runs git: not for the UI thread."""
 
     def __init__(self, project: Project, *, timeout: float = 10.0) -> None:
-        """Ask about this project's branch; each run of git may take ``timeout`` seconds."""
+        """Ask about this project's branch, with ``timeout`` seconds for each git run."""
         self._project = project
         self._timeout = timeout
         self._answers: dict[str, bool | None] = {}
-        """By revision, 0.2 KB each: no cache, what all attempts on disk name is summed up."""
+        """By revision, 0.2 KB each; unbounded, as all attempts on disk are counted."""
         self._stamps: tuple[Stamp | None, ...] | None = None
         self._tips: frozenset[str] = frozenset()
 
     def holds(self, revision: str) -> bool | None:
-        """What the last `look` found; None where the revision is not here or git could not tell."""
+        """The answer of the last `look`; None if the revision is missing or git could not answer."""
         return self._answers.get(revision)
 
     def holds_any(self, revisions: Iterable[str]) -> bool | None:
-        """One of them is in the history, or all that git knows are not; None where it knows none."""
+        """True if one of them is in the history, False if none of those known to git is; None if git knows none."""
         answers = {self._answers.get(revision) for revision in revisions} - {None}
         return True in answers if answers else None
 
     def look(self, revisions: Iterable[str]) -> set[str]:
-        """Find out about these revisions, and again about others where a branch moved; those whose answer is
-        another than before."""
+        """Check these revisions, and earlier ones again if a branch moved; return those whose answer changed."""
         if self._project.common_dir is None:
             return set()
         stamps = self._look_at_refs()
@@ -96,10 +96,10 @@ class BranchHistory:
             return set()
         before = dict(self._answers)
         tips = self._ask(asked)
-        # the branch was reset or rebased: what had landed may be gone from it
+        # the branch was reset or rebased: landed revisions may be gone from it
         if moved and tips is not None and not self._grew(tips):
             tips = self._ask(self._answers.keys() | asked)
-        # where git failed the old stamps stay, and the next look asks again
+        # if git failed, the old stamps stay and the next look asks again
         if tips is not None:
             self._tips, self._stamps = tips, stamps
         return {rev for rev, answer in self._answers.items() if before.get(rev) is not answer}
@@ -109,17 +109,17 @@ class BranchHistory:
         heads = common / "refs" / "heads"
         branch = Project(self._project.root, self._project.ddx_dir, common, common).branch() or ""
         names = [heads / name for name in (branch, "main", "master")]
-        # a branch moves in its own file, in packed-refs or in a reftable, as git keeps its refs
+        # a branch is stored in its own file, in packed-refs or in a reftable
         others = (common / "HEAD", common / "packed-refs", common / "reftable" / "tables.list")
         return tuple(stamp_of(path) for path in (*others, *names))
 
     def _grew(self, tips: frozenset[str]) -> bool:
-        """Whether everything that was in the history still is."""
+        """Whether every revision that was in the history still is."""
         lost = [tip for tip in self._tips - tips if self._answers.get(tip) is not True]
         return not lost
 
     def _ask(self, revisions: Iterable[str]) -> frozenset[str] | None:
-        """Answer for these; the tips of the branches, or None where git did not say."""
+        """Check these revisions; return the tips of the branches, or None if git failed."""
         asked = sorted({*revisions, *self._tips})
         found = self._git(("cat-file", "--batch-check=%(objectname) %(objecttype)"), (*_TARGETS, *asked))
         if found is None:
@@ -131,7 +131,7 @@ class BranchHistory:
         outside: set[str] = set()
         if here and tips:
             excluded = tuple(f"^{tip}" for tip in sorted(tips))
-            # what no tip reaches is outside the history
+            # revisions not reachable from a tip are outside the history
             listed = self._git(("rev-list", "--stdin"), (*sorted(here), *excluded))
             if listed is None:
                 return None
@@ -141,14 +141,14 @@ class BranchHistory:
         return tips
 
     def _git(self, words: Sequence[str], lines: Sequence[str]) -> str | None:
-        """What git printed for these lines of input; None where it failed or took too long."""
+        """git's output for these input lines; None if it failed or timed out."""
         given = "".join(f"{line}\n" for line in lines).encode("ascii")
         found = ask_git(self._project.main_root, *words, timeout=self._timeout, given=given)
         return None if found is None or found.truncated else found.out
 
 
 def merge_report(branch: BranchHistory | None, report: Piece) -> Attempt:
-    """An attempt of which there is one report only, with git's word on what it made. Runs git."""
+    """An attempt known from a single report, with git's answer about its revisions. Runs git."""
     made = revisions({report.source: report})
     if branch is None:
         return merge(report.attempt_id, {report.source: report})
@@ -157,19 +157,19 @@ def merge_report(branch: BranchHistory | None, report: Piece) -> Attempt:
 
 
 _NEAR = 180 * NS
-"""How far an event may stand from an attempt's end and still tell of it, when nothing else ties them."""
+"""How far an event may be from an attempt's end to be assigned to it, if nothing else links them."""
 
 _LONGEST = 12 * 3600 * NS
-"""How long after it began an attempt of which only a work tree is known may have ended."""
+"""How long after its start an attempt known only from its work tree may have ended."""
 
 MAX_LOOP_RESULTS = 40_000
-"""Results that loops told of and that are held, those told last: 0.6 KB each, 24 MB of so many."""
+"""Maximum number of loop results kept, the last reported: 0.6 KB each, 24 MB in all."""
 
 _Pieces = dict[str, dict[Source, Piece]]
 
 
 class _Gathered(Struct, frozen=True):
-    """What the sources say of one bead's attempts."""
+    """The pieces from all sources on one bead's attempts."""
 
     pieces: _Pieces
     reviews: dict[str, list[Review]]
@@ -180,7 +180,7 @@ class AttemptIndex:
     """All attempts, newest first, merged from bundles, metrics, events and loop logs."""
 
     def __init__(self, ddx_dir: Path, branch: BranchHistory | None = None) -> None:
-        """Read the records under ``ddx_dir``; ``branch`` tells which results have landed, where git can."""
+        """Read the records under ``ddx_dir``; ``branch`` checks which results have landed."""
         self._branch = branch
         self._revisions: dict[str, dict[str, tuple[str, ...]]] = {}
         self._bundles = BundleFolders(ddx_dir)
@@ -191,14 +191,14 @@ class AttemptIndex:
         self._spent = Spent(ddx_dir)
         self._loop_results: dict[str, dict[str, Piece]] = defaultdict(dict)
         self._results_in_order: dict[tuple[str, str], None] = {}
-        """Bead and key of every loop's result, in the order in which they were told."""
+        """Bead and key of every loop result, in reported order."""
         self._by_bead: dict[str, tuple[Attempt, ...]] = {}
         self._nameless: dict[str, tuple[NamelessEnd, ...]] = {}
         self._all: tuple[Attempt, ...] | None = ()
 
     @classmethod
     def of(cls, project: Project) -> AttemptIndex:
-        """The index of a project, with git's word on what has landed."""
+        """The index of a project, with git's answer on what has landed."""
         return cls(project.ddx_dir, BranchHistory(project) if project.common_dir is not None else None)
 
     def refresh(
@@ -208,11 +208,11 @@ class AttemptIndex:
         *,
         holds: Mapping[str, Hold] | None = None,
     ) -> set[str]:
-        """Take in what changed on disk; the ids of beads whose attempts were merged anew.
+        """Read what changed on disk; return the ids of beads whose attempts were merged again.
 
         Args:
-            changed: the only paths that can have changed; None has everything looked at.
-            holds: who holds which bead (`runs.running.holds`); without it a row in progress counts as held.
+            changed: the only paths that may have changed; None checks everything.
+            holds: bead to its hold (`runs.running.holds`); without it a row in progress counts as held.
         """
         changed = None if changed is None else list(changed)
         dirty = self._bundles.refresh(changed)
@@ -222,7 +222,7 @@ class AttemptIndex:
         dirty |= self._take_loop_results(changed)
         dirty |= self._spent.refresh()
         pieces = self._gather(dirty)
-        # git may say something new of beads whose own records did not change
+        # git's answer may change for beads whose records did not
         dirty |= self._ask_git(pieces)
         if dirty:
             self._merge(dirty, pieces | self._gather(dirty - pieces.keys()))
@@ -241,7 +241,7 @@ class AttemptIndex:
         return self._by_bead.get(bead_id, ())
 
     def deciding(self, bead_id: str) -> Attempt | None:
-        """The attempt that says how a bead stands."""
+        """The attempt that decides a bead's state."""
         return deciding(self.by_bead(bead_id))
 
     def get(self, attempt_id: str) -> Attempt | None:
@@ -249,14 +249,13 @@ class AttemptIndex:
         return next((attempt for attempt in self.attempts if attempt.attempt_id == attempt_id), None)
 
     def judged(self, report: Piece, since: int = 0) -> Attempt:
-        """What came of an attempt that ddx reports: what its records say, once they know its end.
+        """Judge an attempt that ddx reports, from its records once they have its end.
 
-        Where they know no more than its worker did, the report joins them; where there are none, it stands
-        alone. Either way git is asked about what it made. Runs git.
+        If they have only the worker's result, the report is merged with them; if there are none, it is used alone. Git
+        is asked about its revisions either way. Runs git.
 
         Args:
-            since: instant from which on an attempt at the same bead is the one meant, if the report names
-                none.
+            since: start of the time in which an attempt at the same bead is meant, if the report names none.
         """
         known = self._meant(report, since)
         if known is not None and known.finished and not known.only_its_worker_says:
@@ -281,7 +280,7 @@ class AttemptIndex:
 
     @property
     def book(self) -> AttemptBook:
-        """All that is known now."""
+        """All attempts known now."""
         return AttemptBook(self.attempts, self.other_calls, self.nameless)
 
     @property
@@ -291,7 +290,7 @@ class AttemptIndex:
 
     @property
     def nameless(self) -> tuple[NamelessEnd, ...]:
-        """Ends that beads tell of and that belong to no attempt that is known."""
+        """Ends recorded in beads that belong to no known attempt."""
         return tuple(end for ends in self._nameless.values() for end in ends)
 
     @property
@@ -301,12 +300,12 @@ class AttemptIndex:
 
     @property
     def left_out(self) -> int:
-        """Evidence folders that are not read because there are too many newer ones."""
+        """Number of evidence folders not read because there are too many newer ones."""
         return self._bundles.unread
 
     @property
     def unread_metrics(self) -> int:
-        """Rows of the metrics file that are no attempt."""
+        """Number of rows of the metrics file that are not attempts."""
         return self._metrics.unread
 
     def _take_loop_results(self, changed: list[Path] | None) -> set[str]:
@@ -314,10 +313,10 @@ class AttemptIndex:
         for entry in self._logs.poll(changed):
             if entry.type == "bead.result" and entry.bead_id:
                 piece = _loop_piece(entry)
-                # April names no attempt: by its session, else by its instant, one result is told from the next
+                # April names no attempt: results are distinguished by session, else by instant
                 key = piece.attempt_id or piece.session_id or str(entry.at)
                 self._loop_results[entry.bead_id][key] = piece
-                # told again, it goes to the end: the results told first are let go of
+                # a repeated result moves to the end; the oldest are dropped
                 self._results_in_order.pop((entry.bead_id, key), None)
                 self._results_in_order[entry.bead_id, key] = None
                 dirty.add(entry.bead_id)
@@ -329,7 +328,7 @@ class AttemptIndex:
         return dirty
 
     def _ask_git(self, pieces: Mapping[str, _Gathered]) -> set[str]:
-        """Ask git about what these attempts made; beads of which git says something new."""
+        """Ask git about the revisions of these attempts; return the beads whose answer changed."""
         for bead_id, gathered in pieces.items():
             self._revisions[bead_id] = {one: revisions(own) for one, own in gathered.pieces.items()}
         if self._branch is None:
@@ -345,11 +344,11 @@ class AttemptIndex:
         }
 
     def _on_branch(self, made: Iterable[str]) -> bool | None:
-        """Git's word on an attempt's revisions: one of them landed, or all that git knows did not."""
+        """git's answer on an attempt's revisions: one of them landed, or none that git knows did."""
         return self._branch.holds_any(made) if self._branch is not None else None
 
     def _gather(self, dirty: set[str]) -> dict[str, _Gathered]:
-        """Everything that the sources say of these beads' attempts."""
+        """The pieces from all sources on these beads' attempts."""
         found_by_bead = _group(self._bundles.found, dirty)
         metrics_by_bead: dict[str, list[Piece]] = defaultdict(list)
         for row in self._metrics.rows.values() if dirty else ():
@@ -389,7 +388,7 @@ class AttemptIndex:
     def _merge_bead(self, bead_id: str, gathered: _Gathered) -> tuple[Attempt, ...]:
         pieces = gathered.pieces
         row = self._events.rows.get(bead_id, NO_ROW)
-        # the row speaks of the newest attempt alone
+        # the row concerns only the newest attempt
         older = replace(row, retry_after=None, hold=None)
         made = self._revisions[bead_id]
         merged: list[Attempt] = []
@@ -415,7 +414,7 @@ def _group(found: Mapping[str, FoundBundle], dirty: set[str]) -> dict[str, list[
 
 
 def _add_events(pieces: _Pieces, events: Iterable[EventRow], bead_id: str) -> tuple[NamelessEnd, ...]:
-    """Give each event to its attempt, in the order in which the bead's story was written; the ends left over."""
+    """Assign each event to its attempt, in written order; return the ends left over."""
     nameless = []
     last_named = ""
     for event in events:
@@ -427,7 +426,7 @@ def _add_events(pieces: _Pieces, events: Iterable[EventRow], bead_id: str) -> tu
         elif event.kind == "execute-bead":
             named = attempt_named(event.body, bead_id, pieces)
             attempt_id = named or last_named or _by_commits_or_time(pieces, event)
-            # the cost was told just before this end; the next one without a name is of another attempt
+            # the cost event came just before this end; the next end without a name is another attempt's
             last_named = ""
             if attempt_id:
                 pieces[attempt_id]["event"] = event_piece(event, attempt_id, bead_id)
@@ -458,7 +457,7 @@ def _by_commits_or_time(pieces: _Pieces, event: EventRow) -> str:
     ]
     if near:
         return min(near)[1]
-    # an attempt that only its work tree tells of has no end for the event to be near
+    # an attempt known only from its work tree has no end to compare with
     began = [
         (seen, attempt_id)
         for attempt_id, own in free.items()
@@ -468,7 +467,7 @@ def _by_commits_or_time(pieces: _Pieces, event: EventRow) -> str:
 
 
 def _add_loop_results(pieces: _Pieces, results: Iterable[Piece]) -> None:
-    """Give each of a loop's results to the attempt with its id, its session, or the nearest end."""
+    """Assign each loop result to the attempt with its id, its session, or the nearest end."""
     by_session = {
         piece.session_id: attempt_id for attempt_id, own in pieces.items() for piece in own.values() if piece.session_id
     }
@@ -486,7 +485,7 @@ def _add_loop_results(pieces: _Pieces, results: Iterable[Piece]) -> None:
 
 
 def _assign_reviews(pieces: _Pieces, found: list[FoundBundle]) -> dict[str, list[Review]]:
-    """Give each review to the attempt whose commits it saw, else to the newest that began before it."""
+    """Assign each review to the attempt with its commits, else to the newest that began before it."""
     reviews: dict[str, list[Review]] = defaultdict(list)
     for one in found:
         if one.review is None:
@@ -503,7 +502,7 @@ def _reviewed(pieces: _Pieces, found: FoundBundle, review: Review) -> str:
         if any(piece.result_rev in revisions for piece in own.values() if piece.result_rev):
             return attempt_id
     began = [(_first_seen(attempt_id, own)[0], attempt_id) for attempt_id, own in pieces.items()]
-    # a review's folder tells whole seconds, and an attempt may be over within one
+    # a review's folder has whole seconds, and an attempt may end within one
     before = [(seen, attempt_id) for seen, attempt_id in began if review.at is None or seen <= review.at + NS]
     return max(before)[1] if before else ""
 
@@ -519,5 +518,5 @@ def _first_seen(attempt_id: str, own: Mapping[Source, Piece]) -> tuple[int, str]
 
 
 def _age_key(attempt: Attempt) -> tuple[int, str]:
-    """By the date that lists show: when it ended, else when it began."""
+    """Sort key: the date shown in lists, its end, else its start."""
     return (attempt.counted_at, attempt.attempt_id)

@@ -1,4 +1,4 @@
-"""What came of an attempt: one verdict, with what it rests on. Whoever shows an outcome asks here.
+"""Decide the outcome of an attempt: one verdict with its evidence, used wherever an outcome is shown.
 
 What decides, in this order (docs/decisions/0002): git (is its revision in the history of the target
 branch), a landed revision, a preserve or candidate ref, an event, the status. DDx of April reviews after
@@ -16,19 +16,19 @@ from msgspec import Struct
 from helix_tui.core.ddx.names import Outcome, status_of
 
 Proof = Literal["git", "landed revision", "ref", "event", "status", "worker", "nothing"]
-"""What a verdict rests on, the strongest first."""
+"""Kinds of evidence for a verdict, the strongest first."""
 
 StatusClass = Literal["landed", "preserved", "failed", "no_changes", "other"]
-"""The five headings that JSON documents count attempts under."""
+"""The five headings under which JSON documents count attempts."""
 
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
-"""Every outcome, in the order in which they are listed; ``unfinished`` is none yet."""
+"""Every outcome, in display order; ``unfinished`` means none yet."""
 
 OUTCOME_WORDS: dict[Outcome, str] = {
     **{outcome: outcome.replace("_", " ") for outcome in OUTCOMES},
     "unfinished": "no result",
 }
-"""Every outcome as people read it."""
+"""Every outcome as shown."""
 
 HEADINGS: tuple[StatusClass, ...] = get_args(StatusClass)
 
@@ -43,7 +43,7 @@ _HEADINGS: dict[Outcome, StatusClass] = {
 
 
 class AttemptVerdict(Struct, frozen=True):
-    """What came of an attempt, and the evidence that decides it."""
+    """The outcome of an attempt, and the evidence for it."""
 
     outcome: Outcome
     proof: Proof
@@ -57,60 +57,60 @@ class AttemptVerdict(Struct, frozen=True):
 
     @property
     def preserved(self) -> bool:
-        """The change is kept beside the branch, refused by a review or not."""
+        """The change is kept outside the branch, refused by a review or not."""
         return self.outcome in ("kept_aside", "refused")
 
     @property
     def heading(self) -> StatusClass:
-        """The heading under which documents count it: what was interrupted has not failed."""
+        """The heading under which it is counted; an interrupted attempt has not failed."""
         return _HEADINGS.get(self.outcome, "other")
 
 
 UNDECIDED = AttemptVerdict("unknown", "nothing", "")
-"""What stands for a verdict until the fields that decide it are there."""
+"""Placeholder until the deciding fields are set."""
 
 
 class AttemptEnd(Struct, frozen=True, kw_only=True):
-    """What records and git tell of an attempt's end: all that a verdict may rest on."""
+    """The facts on an attempt's end, from records and git: all that a verdict may use."""
 
     status: str = ""
-    """DDx's own word, verbatim; empty while it runs or where it crashed without a result."""
+    """DDx's own status, verbatim; empty while it runs or if it crashed without a result."""
     status_source: str = ""
-    """Who said it: loop, event, metrics or result, strongest first."""
+    """Source of the status: loop, event, metrics or result, strongest first."""
     outcome: str = ""
     detail: str = ""
     result_rev: str = ""
     landed_rev: str = ""
     preserve_ref: str = ""
     candidate_ref: str = ""
-    """Where a DDx that reviews before it lands keeps what it reviews."""
+    """The ref at which a DDx that reviews before landing keeps the candidate."""
     land_status: str = ""
     merged: bool = False
-    """Its result, or whoever spoke later, says that it was merged."""
+    """Its result, or a later source, says that it was merged."""
     recovered: bool = False
     """DDx landed it in a later call (event ``dangling-success-recovery``)."""
     held: bool = False
-    """Somebody still holds the bead for it: what its worker wrote is not the last word."""
+    """The bead is still held for it, so the worker's result is not final."""
     gone: str = ""
-    """What is known of its worker that ended without a word; empty where it lives or nobody knows."""
+    """What is known of a worker that ended without a result; empty if it runs or nothing is known."""
     stopped: str = ""
-    """Why ddx ended its processes, in ddx's words; empty where they ended by themselves."""
+    """Why ddx ended its processes, in ddx's words; empty if they ended by themselves."""
     closed_by_it: bool = False
     """The bead is closed, with a commit, by this attempt's session."""
     on_branch: bool | None = None
-    """Whether git finds its result in the history of the target branch; None where git cannot tell."""
+    """Whether git finds its result in the history of the target branch; None if git cannot tell."""
     no_changes_rationale: str = ""
     error: str = ""
     sources: tuple[str, ...] = ()
 
     @property
     def of_later_release(self) -> bool:
-        """Written by a DDx that reviews before it lands."""
+        """Whether it was written by a DDx that reviews before landing."""
         return bool(self.candidate_ref or self.land_status) or "metrics" in self.sources
 
 
 def decide(attempt: AttemptEnd) -> AttemptVerdict:
-    """The verdict on an attempt, from what its record holds."""
+    """The verdict on an attempt, from its record."""
     for rule in (_by_git, _by_revision, _by_ref, _by_event):
         found = rule(attempt)
         if found is not None:
@@ -119,16 +119,16 @@ def decide(attempt: AttemptEnd) -> AttemptVerdict:
 
 
 def found_after_landing(status: str) -> bool:
-    """Whether a status tells of a fault that does not undo a landing: in a review after it, or in a push."""
+    """Whether a status reports a fault that does not undo the landing: a review after it, or a push."""
     return status.startswith(("review_", "push_"))
 
 
 def _by_git(attempt: AttemptEnd) -> AttemptVerdict | None:
-    """A revision in the history of the branch has landed; one that is not there has not."""
+    """The verdict by git: a revision in the history of the branch has landed, any other has not."""
     if attempt.on_branch is None:
         return None
     short = (attempt.landed_rev or attempt.result_rev)[:12]
-    # the commit that such an attempt names is the one it began from, which is on the branch anyway
+    # such an attempt names the commit it began from, which is on the branch anyway
     if attempt.on_branch and status_of(attempt.status).outcome in ("no_change", "satisfied"):
         return None
     if attempt.on_branch:
@@ -136,14 +136,14 @@ def _by_git(attempt: AttemptEnd) -> AttemptVerdict | None:
     known = status_of(attempt.status)
     if not attempt.status or known.outcome in _NOTHING_TO_LAND:
         return None
-    # the result is written before landing, and its worker is still at that
+    # the result is written before landing, which is still under way
     if attempt.held and known.outcome == "landed":
         return _landing()
     return _aside(attempt, "git", f"commit {short} is not in the history of the branch")
 
 
 def _by_revision(attempt: AttemptEnd) -> AttemptVerdict | None:
-    """Somebody named the revision as which it landed."""
+    """The verdict by a recorded landed revision."""
     if attempt.recovered:
         return AttemptVerdict("landed", "landed revision", "ddx landed it later (dangling-success-recovery)")
     if status_of(attempt.status).outcome in _NOTHING_TO_LAND or attempt.status.startswith("land_"):
@@ -156,22 +156,22 @@ def _by_revision(attempt: AttemptEnd) -> AttemptVerdict | None:
 
 
 def _by_ref(attempt: AttemptEnd) -> AttemptVerdict | None:
-    """Work that was put at a ref beside the branch."""
+    """The verdict by a ref outside the branch."""
     if attempt.preserve_ref:
-        # August merges some conflicts itself, and names the ref all the same
+        # August merges some conflicts itself, but still names the ref
         if attempt.status == "success" and "auto-recovered" in attempt.detail:
             return AttemptVerdict("landed", "event", "ddx merged it after a conflict (auto-recovered)")
         return _aside(attempt, "ref", f"kept at {attempt.preserve_ref}")
     if attempt.outcome == "preserved" or attempt.status.startswith("preserved"):
         return _aside(attempt, "ref", "its result says that it was preserved")
-    # whoever reviews before landing leaves what was refused at its ref
+    # a DDx that reviews before landing leaves a refused candidate at its ref
     if attempt.candidate_ref and attempt.status.startswith("review_"):
         return _aside(attempt, "ref", f"the candidate is kept at {attempt.candidate_ref}")
     return None
 
 
 def _by_event(attempt: AttemptEnd) -> AttemptVerdict | None:
-    """What DDx wrote of the end: a review before landing, or one after it."""
+    """The verdict by DDx's event on the end: a review before or after landing."""
     said = attempt.detail
     if said.startswith("pre-land") and status_of(attempt.status).outcome != "failed":
         return _aside(attempt, "event", "reviewed before landing")
@@ -183,7 +183,7 @@ def _by_event(attempt: AttemptEnd) -> AttemptVerdict | None:
 
 
 def _by_status(attempt: AttemptEnd) -> AttemptVerdict:
-    """What DDx's word for the end means, where nothing stronger speaks."""
+    """The verdict by DDx's status, if there is nothing stronger."""
     if not attempt.status:
         if attempt.held:
             return AttemptVerdict("unfinished", "nothing", "no result yet")
@@ -196,7 +196,7 @@ def _by_status(attempt: AttemptEnd) -> AttemptVerdict:
     stop = _stop(attempt) if known.outcome == "failed" else ""
     if stop:
         return AttemptVerdict("interrupted", "status", f"{attempt.status}: {stop}")
-    # the loop verifies such a claim, and its word then comes from another source than the result
+    # the loop verifies such a claim, and then reports it in another source than the result
     unverified = attempt.status_source == "result" and known.outcome == "no_change"
     if unverified and _SATISFIED.match(attempt.no_changes_rationale):
         return AttemptVerdict(
@@ -209,10 +209,10 @@ def _by_status(attempt: AttemptEnd) -> AttemptVerdict:
 
 
 def _success(attempt: AttemptEnd) -> AttemptVerdict:
-    """``success`` means landed, but where only a result says so that was written before landing.
+    """The verdict for ``success``: landed, unless only a result written before landing says so.
 
-    Both eras write the result when the agent ends, head even with ``land_status: landed`` in it; while
-    somebody holds the bead, landing is still to come.
+    Both eras write the result when the agent ends, head even with ``land_status: landed`` in it; while the bead is
+    held, landing is still to come.
     """
     if attempt.status_source == "result":
         if attempt.held:
@@ -227,20 +227,21 @@ def _landing() -> AttemptVerdict:
 
 
 def _aside(attempt: AttemptEnd, proof: Proof, why: str) -> AttemptVerdict:
-    """Kept beside the branch: refused where a review said so, else merely kept."""
+    """The verdict for a kept change: refused if a review said so, else preserved."""
     known = status_of(attempt.status)
     refused = known.outcome == "refused"
     return AttemptVerdict("refused" if refused else "kept_aside", proof, f"{why}; {known.meaning}" if refused else why)
 
 
 _NOTHING_TO_LAND: frozenset[Outcome] = frozenset({"failed", "no_change", "satisfied"})
-"""Outcomes of which a commit beside the branch says nothing."""
+"""Outcomes that a commit outside the branch does not change."""
 
 _REVIEWED_AFTER = frozenset({"review_request_changes", "review_block", "review_malfunction"})
-"""April's words for a review that found fault with what had landed; later releases use them before."""
+"""April's statuses for a review that found faults after landing; later releases use them before landing."""
 
 _SATISFIED = re.compile(r"\s*status:\s*already_satisfied\b")
-"""How an agent says that there was nothing to do; the loop then verifies that (docs/formats/ddx.md §5)."""
+"""Statuses with which an agent says that there was nothing to do; the loop then verifies it (docs/formats/ddx.md §5).
+"""
 
 _STOPPED = re.compile(
     r"(escalation exhausted: )?"
@@ -250,6 +251,6 @@ _STOPPED = re.compile(
 
 
 def _stop(attempt: AttemptEnd) -> str:
-    """How somebody ended it: what DDx says of the failure, or of ending its processes, is that alone."""
+    """The outcome of an attempt that was ended: interrupted if DDx's reason says only that."""
     said = (attempt.detail, attempt.error, attempt.stopped)
     return next((words for words in said if _STOPPED.match(words)), "")

@@ -1,7 +1,7 @@
-"""The document graph made from files, by ddx's rule.
+"""Build the document graph from files, by ddx's rule.
 
 A document is a Markdown file whose frontmatter names an id under ``ddx`` (or, older, ``dun``). Rule:
-docs/formats/documents.md; words of the issues are ddx's own.
+docs/formats/documents.md; the wording of issues is ddx's own.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from helix_tui.core.ddx.documents.hashing import content_hash
 from helix_tui.core.ddx.files import Stamps, read_bytes, stamp_of
 
 MAX_FILES = 50_000
-"""Markdown files of one tree that are looked at."""
+"""Maximum number of Markdown files in one tree."""
 
 _MANAGED = frozenset((".git", ".ddx", ".claude", "worktrees"))
 _LINK = re.compile(r"\[\[([^\[\]]+)\]\]")
@@ -52,9 +52,9 @@ def read_graph(root: Path, ddx_dir: Path, *, rule: DocumentRule = AUGUST.documen
     """The graph of a project's documents.
 
     Args:
-        root: the folder under which documents are looked for.
-        ddx_dir: where ``graphs/*.yaml`` may narrow that down.
-        rule: what is taken in.
+        root: the folder searched for documents.
+        ddx_dir: the folder whose ``graphs/*.yaml`` may narrow the search.
+        rule: what is included.
 
     Raises:
         DocumentsUnreadable: a file under ``graphs`` is broken.
@@ -73,7 +73,7 @@ def read_graph(root: Path, ddx_dir: Path, *, rule: DocumentRule = AUGUST.documen
 
 
 def read_stamps(root: Path, ddx_dir: Path, *, rule: DocumentRule = AUGUST.documents) -> Stamps:
-    """What tells whether `read_graph` would read anything else: the stamp of each of its files.
+    """The stamp of each file that `read_graph` reads, to detect changes.
 
     Raises:
         DocumentsUnreadable: as `read_graph`.
@@ -87,7 +87,7 @@ def read_stamps(root: Path, ddx_dir: Path, *, rule: DocumentRule = AUGUST.docume
 
 
 def _configured(root: Path, ddx_dir: Path) -> tuple[list[_Config], list[Path]]:
-    """What ``.ddx/graphs`` says, and the folders that it names."""
+    """The configuration in ``.ddx/graphs``, and the folders that it names."""
     configs = [config for path in _config_files(ddx_dir / "graphs") if (config := _read_config(path))]
     configs.sort(key=lambda config: -len(config.roots))
     return configs, [root / each for config in configs for each in config.roots if each]
@@ -103,7 +103,7 @@ class _Config(Struct, frozen=True):
 
 
 class _Making:
-    """A graph while it is made."""
+    """A graph under construction."""
 
     def __init__(self, root: Path, rule: DocumentRule) -> None:
         self.root = root
@@ -116,7 +116,7 @@ class _Making:
         self._links: dict[str, tuple[str, ...]] = {}
 
     def read(self, paths: Iterable[str]) -> None:
-        """Take in the documents among some files; the first one of an id has it."""
+        """Add the documents among some files; the first file with an id wins."""
         for path in paths:
             relative = _relative(self.root, path)
             try:
@@ -150,7 +150,7 @@ class _Making:
             self._pass_over(relative, node, parts[1])
             return None
         text = parts[1].decode("utf-8", "replace")
-        # of two files of one id the first has it, so its text is the one that is hashed
+        # of two files with one id the first wins, so its text is the one that is hashed
         if fields.id not in self.documents:
             self._sources[fields.id] = (parts[0], node, parts[1])
             self._links[fields.id] = tuple(found.strip() for found in _LINK.findall(text) if found.strip())
@@ -168,14 +168,14 @@ class _Making:
         )
 
     def _pass_over(self, relative: str, node: yaml.Node | None, body: bytes) -> None:
-        """Keep a file that is no document to ddx, for the search."""
+        """Keep a file that is not a document to ddx, for the search."""
         name = text_at(node, "id")
         if name or relative.startswith(f"docs{os.sep}"):
             title = _title(body.decode("utf-8", "replace"))
             self.undeclared.append(GraphDocument(name or relative, relative, title, text_at(node, "status")))
 
     def resolve_links(self) -> None:
-        """Every ``[[ID]]`` of a text is a dependency too, where it names a document."""
+        """Add a dependency for every ``[[ID]]`` in a text that names a document."""
         for document in tuple(self.documents.values()):
             named = {text: _resolve(text, self.documents) for text in self._links[document.id]}
             more = [target for target in named.values() if target and target != document.id]
@@ -184,7 +184,7 @@ class _Making:
             self.documents[document.id] = replace(document, depends_on=depends_on, unresolved=unresolved)
 
     def find_missing(self) -> None:
-        """Dependencies that name no document."""
+        """Report dependencies that name no document."""
         for document in self._ordered():
             for needed in document.depends_on:
                 if needed not in self.documents:
@@ -193,7 +193,7 @@ class _Making:
                     self.issues.append(GraphIssue("missing_dep", said, document.path, needed))
 
     def find_cycles(self) -> None:
-        """Documents that depend on each other in a circle."""
+        """Report cycles of documents."""
         edges = {each.id: each.depends_on for each in self._ordered()}
         for group in components(edges):
             alone = len(group) == 1
@@ -203,7 +203,7 @@ class _Making:
                 self.issues.append(GraphIssue("cycle", f"cycle detected: {said}", id=ids[0] if alone else ""))
 
     def find_metrics(self) -> None:
-        """Gates whose metric is not defined, and budgets that differ from the gate's ratchet."""
+        """Report gates without a defined metric, and budgets that differ from the gate's ratchet."""
         for document in self._ordered():
             name = document.execution.metric_id if document.execution else ""
             if not name:
@@ -223,7 +223,7 @@ class _Making:
                 )
 
     def apply(self, configs: Iterable[_Config]) -> None:
-        """What ``.ddx/graphs`` adds: required documents, ids of files outside the roots, dependencies."""
+        """Apply ``.ddx/graphs``: required documents, ids of files outside the roots, dependencies."""
         configs = list(configs)
         for config in configs:
             for name in config.required:
@@ -241,7 +241,7 @@ class _Making:
                     cascade.setdefault(source, []).extend(filter(None, targets))
         for source, named in cascade.items():
             self._cascade(source, named)
-        # documents and edges were added: what is missing is found anew
+        # documents and edges were added: find missing ones again
         self.issues = [issue for issue in self.issues if issue.kind != "missing_dep"]
         self.find_missing()
         self.find_cycles()  # once more, as ddx does: a circle is then listed twice
@@ -282,7 +282,7 @@ class _Making:
                 self.documents[target] = replace(document, depends_on=_sorted((*document.depends_on, source)))
 
     def graph(self) -> DocumentGraph:
-        """What was made."""
+        """The finished graph."""
         dependents: dict[str, list[str]] = {}
         for document in self._ordered():
             for needed in document.depends_on:
@@ -290,7 +290,7 @@ class _Making:
         documents = {
             each.id: replace(each, dependents=_sorted(dependents.get(each.id, ()))) for each in self._ordered()
         }
-        # hashing reads every text: only documents that a review names are compared by hash
+        # hashing reads every text, and only documents named in a review are compared by hash
         reviewed = {needed for each in documents.values() for needed in each.review.deps}
         return DocumentGraph(
             root=self.root,
@@ -307,10 +307,10 @@ class _Making:
 
 
 def _markdown_files(root: Path, roots: Iterable[Path], *, hidden: bool) -> list[str]:
-    """Every Markdown file under some folders, sorted, but for hidden ones and the folders of tools.
+    """Every Markdown file under some folders, sorted, except in hidden folders and those of tools.
 
     Raises:
-        DocumentsUnreadable: there are more than anybody would write.
+        DocumentsUnreadable: there are too many.
     """
     found: list[str] = []
     for start in roots:
@@ -318,9 +318,9 @@ def _markdown_files(root: Path, roots: Iterable[Path], *, hidden: bool) -> list[
         if os.path.basename(top) in _MANAGED or (not hidden and _hidden(_relative(root, top))):
             continue
         for folder, folders, names in os.walk(top):
-            # a link to a folder is a file to ddx, which then says that it cannot read it
+            # ddx treats a link to a folder as a file, and reports that it cannot read it
             names += [name for name in folders if name.endswith(".md") and os.path.islink(os.path.join(folder, name))]
-            # in place, for os.walk enters what is left in the list
+            # in place, as os.walk enters the folders left in the list
             folders[:] = [name for name in folders if name not in _MANAGED and (hidden or not name.startswith("."))]
             paths = (os.path.join(folder, name) for name in names if not name.startswith("."))
             found += [path for path in paths if os.path.splitext(path)[1].lower() == ".md"]
@@ -333,7 +333,7 @@ def _markdown_files(root: Path, roots: Iterable[Path], *, hidden: bool) -> list[
 
 
 def _unread(path: str) -> str:
-    """Why a file cannot be read, as ddx says it."""
+    """Why a file cannot be read, in ddx's words."""
     try:
         os.stat(path)
     except OSError as error:
@@ -361,10 +361,10 @@ def _config_files(folder: Path) -> list[Path]:
 
 
 def _read_config(path: Path) -> _Config | None:
-    """One configuration of the graph; None where it is empty.
+    """One configuration of the graph; None if it is empty.
 
     Raises:
-        DocumentsUnreadable: it is no YAML, or not of the form.
+        DocumentsUnreadable: it is not YAML, or not of this form.
     """
     try:
         node = read_node(read_bytes(path) or b"")
@@ -417,7 +417,7 @@ def _title(text: str) -> str:
 
 
 def _resolve(text: str, documents: Mapping[str, GraphDocument]) -> str:
-    """The id that a link names, as it is written or as a slug; empty where it names none."""
+    """The id that a link names, as written or as a slug; else ""."""
     if text in documents:
         return text
     slug = slug_of(text)

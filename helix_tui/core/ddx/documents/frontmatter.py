@@ -1,7 +1,7 @@
-"""The YAML block at the head of a document, read as ddx reads it: same fields, same errors.
+"""Read the YAML block at the head of a document as ddx does: same fields, same errors.
 
-Format: docs/formats/documents.md. ddx reads YAML by a Go port of libyaml, which names a line and says what is
-wrong; its words are kept, because they are part of what ``ddx doc audit`` prints.
+Format: docs/formats/documents.md. ddx reads YAML by a Go port of libyaml, which reports a line and a message; its
+wording is kept, because ``ddx doc audit`` prints it.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from helix_tui.core.ground.errors import HelixError
 
 _LOADER: type[yaml.SafeLoader] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _WORDS = {"mapping values are not allowed here": "mapping values are not allowed in this context"}
-"""What PyYAML without libyaml says -> what libyaml says."""
+"""Messages of PyYAML without libyaml -> messages of libyaml."""
 
 _UTF8 = {
     "start byte": "invalid leading UTF-8 octet",
@@ -25,18 +25,18 @@ _UTF8 = {
     "continuation": "invalid trailing UTF-8 octet",
 }
 MAX_DEPTH = 60
-"""Nesting beyond which a block is refused: no frontmatter is deeper, and readers recurse."""
+"""Maximum nesting of a block: real frontmatter is not deeper, and readers recurse."""
 
 _TOO_DEEP = "yaml: exceeded max depth of 10000"
 _SPACE = " \t\n\v\f\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
-"""What ddx takes off both ends of a block."""
+"""The characters that ddx strips from both ends of a block."""
 _MERGE = "tag:yaml.org,2002:merge"
 _TRUE = frozenset(("true", "True", "TRUE", "y", "Y", "yes", "Yes", "YES", "on", "On", "ON"))
 _FALSE = frozenset(("false", "False", "FALSE", "n", "N", "no", "No", "NO", "off", "Off", "OFF"))
 
 
 class FrontmatterError(HelixError):
-    """A block that is not what ddx reads; the text is ddx's own."""
+    """A block that ddx cannot read; the text is ddx's own."""
 
 
 class Fields(Struct, frozen=True):
@@ -51,7 +51,7 @@ class Fields(Struct, frozen=True):
 
 
 def split(content: bytes) -> tuple[bytes, bytes] | None:
-    """The block and the body after it; None where a document has no block."""
+    """The block, or None, and the body after it."""
     first, newline, rest = content.partition(b"\n")
     if not newline or first.rstrip(b"\r") != b"---":
         return None
@@ -71,7 +71,7 @@ def read_node(block: bytes) -> yaml.Node | None:
     """The block as nodes; None for an empty one.
 
     Raises:
-        FrontmatterError: it is no YAML.
+        FrontmatterError: it is not YAML.
     """
     text = _text(block.strip()).strip(_SPACE)
     loader = None
@@ -87,7 +87,7 @@ def read_node(block: bytes) -> yaml.Node | None:
     finally:
         if loader is not None:
             loader.dispose()
-    # in the words of ddx's reader, though its own bound is far higher
+    # with the message of ddx's reader, though its own limit is far higher
     if node is not None and _depth(node) > MAX_DEPTH:
         raise FrontmatterError(_TOO_DEEP)
     return node
@@ -104,7 +104,7 @@ def _text(block: bytes) -> str:
 
 
 def _problem(error: yaml.MarkedYAMLError, text: str) -> str:
-    """What is wrong, with its line as libyaml's port counts: from 0, one more for what the scanner found."""
+    """The error, with its line as libyaml's port counts: from 0, plus one for scanner errors."""
     problem = str(error.problem)
     at = error.problem_mark
     if problem.startswith("found undefined alias") and at is not None:
@@ -117,13 +117,13 @@ def _problem(error: yaml.MarkedYAMLError, text: str) -> str:
 
 
 def read_fields(node: yaml.Node | None, *, status: bool = True) -> Fields:
-    """The fields under ``ddx``, or under the older ``dun`` where ``ddx`` names no id.
+    """The fields under ``ddx``, or under the older ``dun`` if ``ddx`` names no id.
 
     Args:
-        status: whether a status that is no text is an error (`DocumentRule.status`), or none.
+        status: whether a status that is not text is an error (`DocumentRule.status`).
 
     Raises:
-        FrontmatterError: a value is of another kind than ddx expects.
+        FrontmatterError: a value has another type than ddx expects.
     """
     for name, owner in (("ddx", "DDx"), ("dun", "Dun")):
         decoder = NodeDecoder()
@@ -136,7 +136,7 @@ def read_fields(node: yaml.Node | None, *, status: bool = True) -> Fields:
 
 
 def value_at(node: yaml.Node | None, *names: str) -> yaml.Node | None:
-    """The value under some keys, one below the other; None where there is none."""
+    """The value at a path of keys, or None."""
     for name in names:
         if not isinstance(node, yaml.MappingNode):
             return None
@@ -145,29 +145,29 @@ def value_at(node: yaml.Node | None, *names: str) -> yaml.Node | None:
 
 
 def number_at(node: yaml.Node | None, *names: str) -> float | None:
-    """A number under some keys; None where there is none."""
+    """The number at a path of keys, or None."""
     found = value_at(node, *names)
     return _number(found.value) if isinstance(found, yaml.ScalarNode) and not found.style else None
 
 
 def text_at(node: yaml.Node | None, *names: str) -> str:
-    """A text under some keys; empty where there is none."""
+    """The text at a path of keys, or ""."""
     found = value_at(node, *names)
     return str(found.value) if isinstance(found, yaml.ScalarNode) and not _is_null(found) else ""
 
 
 class NodeDecoder:
-    """Nodes into fields, with errors in ddx's words."""
+    """Decodes nodes into fields, with errors in ddx's words."""
 
     def __init__(self) -> None:
         self._errors: list[tuple[int, int, str]] = []
-        """By the place in the text: the line from 1, and what is wrong there."""
+        """Errors by their place in the text: the line from 1, and the message."""
 
     def check(self) -> None:
-        """Refuse what was of another kind than ddx expects.
+        """Raise if a value had another type than ddx expects.
 
         Raises:
-            FrontmatterError: something was.
+            FrontmatterError: a value had.
         """
         if self._errors:
             said = "\n".join(
@@ -178,7 +178,7 @@ class NodeDecoder:
     def fields(self, node: yaml.Node | None, *, status: bool) -> Fields:
         found = self.mapping(node, "docgraph.DocFrontmatter")
         execution = found.get("execution")
-        # not kept, but of another kind they are an error
+        # not used, but an error if of another type
         self.texts(found.get("inputs"))
         self.text(found.get("prompt"))
         return Fields(
@@ -202,7 +202,7 @@ class NodeDecoder:
         found = self.mapping(node, "docgraph.DocExecDef")
         limits = self.mapping(found.get("thresholds"), "docgraph.DocThresholds")
         metric = self.mapping(found.get("metric"), "docgraph.DocMetricSpec")
-        self._texts_by_name(found.get("env"))  # these three are not kept either
+        self._texts_by_name(found.get("env"))  # these three are not used either
         self.texts(found.get("artifact_ids"))
         self.truth(found.get("active"))
         return ExecutionDefinition(
@@ -219,14 +219,14 @@ class NodeDecoder:
         )
 
     def mapping(self, node: yaml.Node | None, kind: str, seen: set[int] | None = None) -> dict[str, yaml.Node]:
-        """What is under each key, with what `<<` merges in.
+        """The value of each key, with `<<` merged in.
 
         Args:
-            kind: what ddx calls it.
-            seen: nodes that are merged in already: once more, they add nothing.
+            kind: ddx's name of the type.
+            seen: nodes already merged, which add nothing.
 
         Raises:
-            FrontmatterError: something is merged in that is no mapping.
+            FrontmatterError: a merged node is not a mapping.
         """
         if _is_null(node):
             return {}
@@ -300,7 +300,7 @@ class NodeDecoder:
 
     def _refuse(self, node: yaml.Node | None, kind: str) -> None:
         if isinstance(node, yaml.ScalarNode):
-            # cut as ddx's reader cuts it, for the message is compared with ddx's own
+            # cut as ddx's reader does, as the message is compared with ddx's own
             shown = node.value if len(node.value.encode()) <= 10 else _first_bytes(node.value, 7) + "..."
             self._errors.append(
                 (node.start_mark.index, _line(node), f"cannot unmarshal {_tag(node)} `{shown}` into {kind}")
@@ -354,7 +354,7 @@ def _line(node: yaml.Node) -> int:
 
 
 def _depth(root: yaml.Node) -> int:
-    """How deep nodes are nested. A node that several aliases name is looked at once."""
+    """The nesting depth of nodes. A node named by several aliases is visited once."""
     seen: set[int] = set()
     level: list[yaml.Node] = [root]
     depth = 0

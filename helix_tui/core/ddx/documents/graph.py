@@ -1,6 +1,6 @@
-"""The document graph and its answers, in the form in which ``ddx doc … --json`` prints them.
+"""The document graph and its answers, in the format of ``ddx doc … --json``.
 
-Format: docs/formats/documents.md. ``builder`` makes one from files.
+Format: docs/formats/documents.md. ``builder`` builds one from files.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ BUCKETS: tuple[Bucket, ...] = ("active_actionable", "historical_superseded", "no
 
 
 class DocumentsUnreadable(HelixError):
-    """The graph cannot be made: what is set up for it is broken, or there is no such document."""
+    """The graph cannot be built because its configuration is invalid, or a document is missing."""
 
 
 class ReviewStamp(Struct, frozen=True):
-    """What somebody stamped: the hashes as they were when the document was last reviewed."""
+    """A review stamp: the hashes at the document's last review."""
 
     self_hash: str = ""
     deps: Mapping[str, str] = {}
@@ -31,7 +31,7 @@ class ReviewStamp(Struct, frozen=True):
 
 
 NO_REVIEW = ReviewStamp()
-"""Nobody has reviewed it."""
+"""Whether there is no review."""
 
 
 class ExecutionDefinition(Struct, frozen=True):
@@ -67,14 +67,14 @@ class GraphDocument(Struct, frozen=True):
     title: str = ""
     status: str = ""
     depends_on: tuple[str, ...] = ()
-    """Declared in the frontmatter, or linked as ``[[ID]]`` in the text; sorted."""
+    """Ids declared in the frontmatter or linked as ``[[ID]]`` in the text, sorted."""
     dependents: tuple[str, ...] = ()
     review: ReviewStamp = NO_REVIEW
     parking_lot: bool = False
     execution: ExecutionDefinition | None = None
     metric: Metric | None = None
     bucket: Bucket = "active_actionable"
-    """Where it is counted if it is stale."""
+    """The group under which it is listed if stale."""
     unresolved: tuple[str, ...] = ()
     """Links of its text that name no document."""
 
@@ -96,7 +96,7 @@ class GraphIssue(Struct, frozen=True):
 
 
 class StaleDocument(Struct, frozen=True):
-    """A document whose dependencies changed since somebody reviewed it, or were never reviewed."""
+    """A document whose dependencies changed since its review, or were never reviewed."""
 
     id: str
     path: str
@@ -109,26 +109,26 @@ class StaleDocument(Struct, frozen=True):
 
 
 class DocumentGraph(Struct, frozen=True):
-    """The documents of one project, and what is wrong with them."""
+    """The documents of one project, and the issues with them."""
 
     root: Path
     documents: Mapping[str, GraphDocument]
-    """By id, in order of the ids."""
+    """Documents by id, sorted."""
     issues: tuple[GraphIssue, ...] = ()
     warnings: tuple[str, ...] = ()
-    """What ``ddx doc validate`` warns of beside the issues."""
+    """Further warnings of ``ddx doc validate``."""
     hashes: Mapping[str, str] = {}
-    """Content hash, of the documents that somebody's review names."""
+    """Content hashes of the documents named in reviews."""
     undeclared: tuple[GraphDocument, ...] = ()
-    """Markdown files under ``docs`` that are no documents to ddx, for a search: each with its path as its id, or
-    with the ``id`` at the top of its frontmatter.
+    """Markdown files under ``docs`` that are not documents to ddx, for searches: each with its path or its
+    frontmatter's top-level ``id`` as id.
     """
 
     def document(self, document_id: str) -> GraphDocument:
         """A document by its id.
 
         Raises:
-            DocumentsUnreadable: there is none.
+            DocumentsUnreadable: there is no such document.
         """
         found = self.documents.get(document_id)
         if found is None:
@@ -136,10 +136,10 @@ class DocumentGraph(Struct, frozen=True):
         return found
 
     def stale(self) -> tuple[StaleDocument, ...]:
-        """Stale documents by id: those whose own dependencies changed, then whatever depends on them."""
+        """Stale documents by id: those whose own dependencies changed, then their dependents."""
         found = {each.id: reasons for each in self.documents.values() if (reasons := self._changed(each))}
         reached = list(found)
-        # the list grows while it is walked: what depends on something reached is reached too
+        # the list grows during iteration: dependents of a stale document are stale too
         for document_id in reached:
             for dependent in self.documents[document_id].dependents:
                 if dependent not in found and not self.documents[dependent].parking_lot:
@@ -149,7 +149,7 @@ class DocumentGraph(Struct, frozen=True):
         return tuple(StaleDocument(each.id, each.path, found[each.id], each.bucket) for each in documents)
 
     def _changed(self, document: GraphDocument) -> tuple[str, ...]:
-        # a document that somebody parked is never stale
+        # a parked document is never stale
         if document.parking_lot:
             return ()
         reasons: set[str] = set()
@@ -188,7 +188,7 @@ class DocumentGraph(Struct, frozen=True):
         """As ``ddx doc stale --json`` prints it.
 
         Args:
-            flat: one list, as releases up to May have it.
+            flat: one list, as in releases up to May.
         """
         found = self.stale()
         if flat:
@@ -204,7 +204,7 @@ def _entry(document: GraphDocument) -> dict[str, Any]:
 
 
 def slug_of(text: str) -> str:
-    """A name in lower case with hyphens; letters, digits and points are kept."""
+    """A name in lower case with hyphens; keeps letters, digits and dots."""
     kept = "".join(
         char if char.isalpha() or char.isdigit() or char == "." else "-" if char in "-_" or char.isspace() else ""
         for char in text.lower()

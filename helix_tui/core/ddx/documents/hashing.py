@@ -1,10 +1,9 @@
 """The content hash of a document, as ``ddx doc stamp`` writes it and ``ddx doc stale`` compares it.
 
-It is SHA-256 over the frontmatter, written anew (keys sorted, the ``review`` block left out, quotes and flow
-style kept, comments kept), an empty line, and the body with plain line ends. How the frontmatter is written
-anew follows the Go port of libyaml that ddx has: two spaces a level, lists under a key indented, no line
-limit. Anchors and folded text are written plainly: a hash of such a document differs from ddx's, and
-``ddx doc stale`` is asked where there is a ddx.
+It is the SHA-256 of the frontmatter, serialized again (keys sorted, the ``review`` block left out, quotes and flow
+style kept, comments kept), an empty line, and the body with LF line ends. The serialization follows ddx's Go port of
+libyaml: two spaces per level, lists under a key indented, no line limit. Anchors and folded text are written plainly,
+so hashes of such documents differ from ddx's; an installed ddx is asked with ``ddx doc stale`` instead.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from msgspec import Struct
 _STEP = 2
 _COMMENT = re.compile(r"(?:(?<=\s)|^)#.*$")
 _BELOW = "\0"
-"""Stands after comments below something until all is written."""
+"""Placeholder after comments below an entry, until everything is written."""
 _ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\t": "\\t", "\r": "\\r", "\0": "\\0", "\x1b": "\\e", "\x07": "\\a"}
 
 
@@ -28,7 +27,7 @@ def content_hash(block: bytes, node: yaml.Node | None, body: bytes) -> str:
     """The hash of a document.
 
     Args:
-        block: its frontmatter as it stands.
+        block: its frontmatter, unchanged.
         node: the same as nodes; None for an empty one.
         body: what follows.
     """
@@ -44,7 +43,7 @@ def _plain(text: str) -> str:
 
 
 class _Comments(Struct):
-    """Comments by the line (from 0) of what they belong to."""
+    """Comments by the line (from 0) they belong to."""
 
     head: dict[int, list[str]] = {}
     line: dict[int, str] = {}
@@ -52,24 +51,24 @@ class _Comments(Struct):
 
 
 def _comments(source: str, root: yaml.Node) -> _Comments:
-    """Where the comments of a block stand: above a line, at its end, or below it.
+    """The comments of a block: above a line, at its end, or below it.
 
-    Comments stand below a line where they follow it at once and what comes next is an empty line, the end, or
-    further left. Those above an empty line at the very beginning belong to nothing, and ddx drops them.
+    Comments belong below a line if they follow it directly and are followed by an empty line, the end, or a line
+    further left. Those above an empty line at the very beginning belong to nothing; ddx drops them.
     """
     found = _Comments()
     if "#" not in source:
         return found
     taken = _scalar_spans(root)
     waiting: list[str] = []
-    column, above = 0, -1  # of the comments that wait; the line they follow at once
-    last, left = -1, 0  # the last line with something on it, and how far in it is
+    column, above = 0, -1  # of pending comments; the line they follow directly
+    last, left = -1, 0  # the last non-empty line, and its indentation
     keys: dict[int, int] = {}  # column -> the last line that starts there
     for number, line in enumerate([*source.split("\n"), ""]):
         end = max((stop for _start, stop in taken.get(number, ())), default=0)
         match = _COMMENT.search(line, end)
         own = match is not None and not line[: match.start()].strip()
-        # a comment on a line of its own waits until a later line tells what it belongs to
+        # a comment on its own line is pending until a later line shows where it belongs
         if own and match is not None:
             if waiting and above >= 0 and match.start() < column:
                 found.foot[above], waiting = waiting, []
@@ -95,7 +94,7 @@ def _comments(source: str, root: yaml.Node) -> _Comments:
 
 
 def _scalar_spans(root: yaml.Node) -> dict[int, list[tuple[int, int]]]:
-    """By line, the columns that scalars take up."""
+    """Line to the columns occupied by scalars."""
     spans: dict[int, list[tuple[int, int]]] = {}
     for node in _scalars(root):
         start, end = node.start_mark, node.end_mark
@@ -126,7 +125,7 @@ def _scalars(root: yaml.Node) -> Iterator[yaml.ScalarNode]:
 
 
 class _Writer:
-    """Nodes as lines of YAML."""
+    """Writes nodes as lines of YAML."""
 
     def __init__(self, comments: _Comments) -> None:
         self._head = comments.head
@@ -161,7 +160,7 @@ class _Writer:
         if not _is_block(node):
             return [*head, *self._with_value(f"{pad}-", node, indent)]
         if isinstance(node, yaml.MappingNode):
-            # a comment above the item is above its first key as well, and is written once
+            # a comment above the item is also above its first key; write it once
             for key, _value in node.value:
                 if key.start_mark.line == node.start_mark.line:
                     self._head.pop(key.start_mark.line, None)
@@ -194,7 +193,7 @@ class _Writer:
 
 
 def _spaced(lines: list[str]) -> list[str]:
-    """The lines with an empty one after comments that stand below something, where the next is as far in."""
+    """The lines, with an empty one after comments below an entry if the next line has the same indentation."""
     done: list[str] = []
     for place, line in enumerate(lines):
         if line != _BELOW:
@@ -235,7 +234,7 @@ def _scalar(node: yaml.ScalarNode) -> str:
 
 
 def _chomp(text: str) -> str:
-    # without the hint a reader would take the text's own blanks for its indent
+    # without the hint a reader would take the text's leading blanks for indentation
     hint = str(_STEP) if text[:1] in (" ", "\n") else ""
     if not text.endswith("\n"):
         return hint + "-"
@@ -243,7 +242,7 @@ def _chomp(text: str) -> str:
 
 
 def _folded(text: str) -> str:
-    """Text whose breaks are doubled where folding would make a space of them."""
+    """Text with doubled line breaks where folding would turn one into a space."""
     lines = text.split("\n")
     done = lines[0]
     for before, line in pairwise(lines):

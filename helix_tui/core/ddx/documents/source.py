@@ -1,7 +1,7 @@
-"""Documents as the rest of the program asks for them: by ddx where there is one, else by our own reader.
+"""Answer questions about documents, from ddx if it is installed, else from the built-in reader.
 
-What a name that no document declares might mean is found by a search over ids, file names, titles and links;
-whoever shows that says so (`DocumentMatch.how`).
+A name that no document declares is searched for in ids, file names, titles and links; `DocumentMatch.how` says where it
+was found.
 """
 
 from __future__ import annotations
@@ -42,18 +42,18 @@ Found = Literal["id", "path", "name", "title", "link"]
 OWN_READER = "ddx was not asked: read from the documents' own frontmatter"
 TIMEOUT_S = 60.0
 MAX_AGE_S = 600.0
-"""How long what was read stands for the present, where nobody says otherwise."""
+"""Default time for which a reading is valid."""
 RECENT_S = 10.0
-"""How long a document that was missing is not looked for again."""
+"""Time until a missing document is searched for again."""
 
 _GIT_TIMEOUT_S = 20.0
 _MARKDOWN = ("--", ":(icase)*.md")
-"""What git looks at: it compares no other file with its index."""
+"""The files that git compares with its index."""
 _WORD = re.compile(r"[^\W_]+")
 
 
 class DocumentMatch(Struct, frozen=True):
-    """A document that a name may mean, and by what it was found."""
+    """A document that a name may mean, and how it was found."""
 
     document: GraphDocument
     how: Found
@@ -75,27 +75,27 @@ class DocumentChange(Struct, frozen=True):
 
     document: GraphDocument
     when: int | None
-    """When it was last committed, in nanoseconds; None where no bead is older than that."""
+    """When it was last committed, in nanoseconds; None if no bead is older than that."""
     uncommitted: bool
-    """There are changes of it that nobody has committed."""
+    """Whether it has uncommitted changes."""
     dependents: tuple[str, ...]
     """Every document that depends on it, directly first."""
     reviewed: tuple[str, ...]
-    """Those of them that were reviewed against an older text of it."""
+    """Dependents that were reviewed against an older version of it."""
     beads: tuple[str, ...]
-    """Open beads under it or under its dependents that were written before."""
+    """Older open beads governed by it or its dependents."""
 
 
 class Documents(Struct, frozen=True):
-    """The document graph of one project, as one source gave it."""
+    """The document graph of one project from one source."""
 
     source: Source
     note: str
-    """Why ddx did not answer; empty where it did."""
+    """Why ddx did not answer; empty if it did."""
     graph: DocumentGraph
     stale: tuple[StaleDocument, ...]
     differences: tuple[str, ...] = ()
-    """Where ddx and our own reader disagree."""
+    """Where ddx and the built-in reader disagree."""
 
     @property
     def all(self) -> Mapping[str, GraphDocument]:
@@ -103,14 +103,14 @@ class Documents(Struct, frozen=True):
         return self.graph.documents
 
     def find(self, name: str) -> DocumentMatch | None:
-        """The document that a bead's ``spec-id`` or a person means; None where none is like it."""
+        """The document that a bead's ``spec-id`` or a person means; None if nothing is similar."""
         return next(iter(self.search(name, most=1, loose=False)), None)
 
     def search(self, text: str, *, most: int = 20, loose: bool = True) -> tuple[DocumentMatch, ...]:
-        """Documents that a text may mean, nearest first: by id, path, file name, title, then by links.
+        """Documents that a text may mean, best first: by id, path, file name, title, then by links.
 
         Args:
-            loose: whether some words of a title are enough, and links to nothing count.
+            loose: whether some words of a title suffice, and broken links count.
         """
         found: dict[str, DocumentMatch] = {}
         for document, how in self._likely(text.strip(), loose=loose):
@@ -121,10 +121,10 @@ class Documents(Struct, frozen=True):
         return tuple(found.values())
 
     def lacks(self, spec_id: str) -> bool:
-        """Whether a bead names a document that does not exist. Where no document has an id, nothing is missing."""
+        """Whether a bead names a missing document. If no document has an id, nothing is missing."""
         if not spec_id or not (self.all or any(each.id != each.path for each in self.graph.undeclared)):
             return False
-        # a bead may name a file, with a section (#) or a line (:) of it
+        # a bead may name a file, with a section (#) or a line (:)
         path = spec_id.partition("#")[0].partition(":")[0]
         if path and not path.startswith(("/", "..")) and (self.graph.root / path).exists():
             return False
@@ -152,7 +152,7 @@ class Documents(Struct, frozen=True):
             yield from ((each, "link") for each in documents if any(lower in link.lower() for link in each.unresolved))
 
     def downstream(self, document_id: str) -> tuple[str, ...]:
-        """Every document that depends on one, directly first, each once."""
+        """Every document that depends on one, direct ones first, each once."""
         found: dict[str, None] = {}
         ahead = deque([document_id])
         while ahead:
@@ -165,7 +165,7 @@ class Documents(Struct, frozen=True):
 
     def beads_under(self, beads: Iterable[Bead]) -> Mapping[str, tuple[str, ...]]:
         """Open beads by the id of the document that governs them, in tracker order."""
-        # many beads name the same document, and a search looks through all of them
+        # many beads name the same document, and a search scans all documents
         known: dict[str, str] = {}
         found: dict[str, list[str]] = {}
         for bead in beads:
@@ -180,8 +180,8 @@ class Documents(Struct, frozen=True):
         return {document_id: tuple(ids) for document_id, ids in found.items()}
 
     def brief(self, name: str, beads: Iterable[Bead]) -> list[str]:
-        """What a name's document rests on, what rests on it, and its beads: lines for whoever is to change it.
-        Empty where the name means no document.
+        """The dependencies, dependents and beads of a document, as lines for a person or agent about to change it.
+        Empty if the name means no document.
         """
         match = self.find(name)
         if match is None:
@@ -206,7 +206,7 @@ class Documents(Struct, frozen=True):
     def changes(self, project: Project, beads: Mapping[str, Bead]) -> tuple[DocumentChange, ...]:
         """Documents that changed since beads under them were written or others were reviewed against them.
 
-        Runs git twice; where git does not answer, only reviews speak.
+        Runs git twice; if git fails, only reviews are used.
         """
         under = self.beads_under(beads.values())
         reviewed: dict[str, list[str]] = {}
@@ -227,7 +227,7 @@ class Documents(Struct, frozen=True):
             )
             for document in (*self.all.values(), *self.graph.undeclared)
             if document.path in times or document.id in reviewed
-            # loops over one value, which give it a name for the row
+            # loops over one value, to name it for the row
             for below in (self.downstream(document.id),)
             for held in (_before(document, times, [document.id, *below], under, beads),)
             if held or document.id in reviewed
@@ -236,14 +236,14 @@ class Documents(Struct, frozen=True):
 
 
 class GoverningDocuments:
-    """The documents of one project, read when somebody first asks, and again where what is asked for is missing.
+    """The documents of one project, read on first use, and again if a requested one is missing.
 
-    They are read again only where a file of theirs has another stamp; otherwise the same object stays.
+    They are read again only if the stamp of a file changed; otherwise the same object is returned.
 
     Args:
-        ddx: who is asked; our own reader answers where it is None.
-        dialect: what the ddx at hand does, where that is known.
-        max_age_s: how long what was read stands for the present.
+        ddx: the ddx to ask; None for the built-in reader.
+        dialect: what the installed ddx does, if known.
+        max_age_s: how long a reading is valid.
     """
 
     def __init__(
@@ -258,7 +258,7 @@ class GoverningDocuments:
         self._known: Documents | None = None
 
     def get(self) -> Documents:
-        """What is known of them; an unreadable setting of the graph reads as no documents."""
+        """The current documents; none if the graph's configuration is unreadable."""
         if self._known is None or time.monotonic() - self._read_at > self._max_age_s:
             self._read()
         assert self._known is not None
@@ -279,8 +279,8 @@ class GoverningDocuments:
             stamps = read_stamps(self._project.root, self._project.ddx_dir, rule=_rule(self.dialect))
             asked = self._known is not None and (self._ddx is None or self._known.source == "ddx")
             if not asked or stamps != self._stamps:
-                # stamps first, documents after them: what changes in between is read again next time
-                sure = all(map(settled, stamps.values()))  # else a change may yet leave the same stamp
+                # stamps first, then documents: changes in between are read next time
+                sure = all(map(settled, stamps.values()))  # otherwise a change may still leave the same stamp
                 self._known = read_documents(self._project, self._ddx, self.dialect)
                 self._stamps = stamps if sure else None
         except DocumentsUnreadable as error:
@@ -293,13 +293,13 @@ def read_documents(project: Project, ddx: Ddx | None = None, dialect: Dialect | 
     """The documents of a project.
 
     Args:
-        ddx: who is asked; our own reader answers where it is None or has no answer.
-        dialect: what the ddx at hand does: our own reader looks where it does.
+        ddx: the ddx to ask; the built-in reader answers if it is None or fails.
+        dialect: what the installed ddx does, which the built-in reader follows.
 
     Raises:
         DocumentsUnreadable: a file under ``.ddx/graphs`` is broken, or there are too many files.
     """
-    from helix_tui.core.ddx.documents.builder import read_graph  # YAML is for whoever asks for documents
+    from helix_tui.core.ddx.documents.builder import read_graph  # YAML is imported only where documents are needed
 
     ours = read_graph(project.root, project.ddx_dir, rule=_rule(dialect))
     if ddx is None:
@@ -318,7 +318,7 @@ def _rule(dialect: Dialect | None) -> DocumentRule:
 
 
 class _Answers:
-    """What a ddx says of the documents.
+    """A ddx's answers about the documents.
 
     Raises:
         DdxError: a verb fails, or answers with something else.
@@ -329,25 +329,25 @@ class _Answers:
         self.issues = tuple(_issue(entry) for entry in _rows(_audit(ddx)))
         stale = ddx.json("doc", "stale", "--json", timeout=TIMEOUT_S)
         self.flat = not isinstance(stale, dict)
-        """Releases up to May list what is stale without saying which of it matters."""
+        """Releases up to May list stale documents without grouping them."""
         self.stale = tuple(_stale(stale))
 
 
 def _bucketed(theirs: _Answers, documents: Mapping[str, GraphDocument]) -> Iterator[StaleDocument]:
-    """What is stale for ddx; where it does not say which of it matters, our own reader does."""
+    """ddx's stale documents, grouped by the built-in reader if ddx does not group them."""
     for each in theirs.stale:
         document = documents.get(each.id)
-        # a flat answer came under the first bucket, whatever the document is
+        # a flat answer was read as the first bucket, whatever the document is
         yield replace(each, bucket=document.bucket) if theirs.flat and document is not None else each
 
 
 def _audit(ddx: Ddx) -> Any:
-    """Its answer; it ends with 1 where it found something, and so an exit code says nothing."""
+    """The answer of ``ddx doc audit``, which exits with 1 if it found something."""
     finished = ddx.attempt("doc", "audit", "--json", timeout=TIMEOUT_S)
     try:
         return msgspec.json.decode(finished.stdout)
     except msgspec.DecodeError:
-        # asked again for an error with a reason and advice
+        # run again for an error with a reason and advice
         return ddx.json("doc", "audit", "--json", timeout=TIMEOUT_S)
 
 
@@ -380,7 +380,7 @@ def _issue(entry: Mapping[str, Any]) -> GraphIssue:
 
 
 def _stale(answer: Any) -> Iterator[StaleDocument]:
-    """Stale documents of either form of the answer: one list, or one a bucket."""
+    """Stale documents from either form of the answer: one list, or one per bucket."""
     parts = answer if isinstance(answer, dict) else {BUCKETS[0]: answer}
     found = [
         StaleDocument(entry["id"], entry["path"], _texts(entry.get("reasons")), bucket)
@@ -392,7 +392,7 @@ def _stale(answer: Any) -> Iterator[StaleDocument]:
 
 
 def _differences(ours: DocumentGraph, theirs: _Answers) -> Iterator[str]:
-    """What our own reader would have answered otherwise: empty as long as its rule is ddx's."""
+    """Where the built-in reader's answers differ: empty as long as its rule is ddx's."""
     mine = {entry["id"]: entry for entry in ours.graph_json()}
     said = {entry["id"]: entry for entry in theirs.graph}
     for name in sorted(mine.keys() ^ said.keys()):
@@ -420,7 +420,7 @@ def _before(
     under: Mapping[str, tuple[str, ...]],
     beads: Mapping[str, Bead],
 ) -> tuple[str, ...]:
-    """Beads under some documents that were written before one of them changed."""
+    """Beads governed by some documents and written before one of them changed."""
     if document.path not in times:
         return ()
     when = times[document.path]
@@ -429,7 +429,7 @@ def _before(
 
 
 def _changed_paths(root: Path, since: int) -> dict[str, int | None]:
-    """Markdown files that changed since an instant: when last committed, None where not committed."""
+    """Markdown files changed since an instant: when last committed, or None if uncommitted."""
     marks = ("--format=%x00%ct", "--name-only", "--relative", f"--since={format_instant(since)}", "-z", *_MARKDOWN)
     log = git_records(root, ("log", *marks), _GIT_TIMEOUT_S, cap=16 << 20) or ""
     found: dict[str, int | None] = {}
@@ -438,10 +438,10 @@ def _changed_paths(root: Path, since: int) -> dict[str, int | None]:
         word = part.strip("\n")
         if word.isdecimal():
             when = int(word) * NS
-        elif word.lower().endswith(".md") and when >= since:  # git takes an instant to come for any
+        elif word.lower().endswith(".md") and when >= since:  # git reads an instant in the future as any time
             found.setdefault(word, when)
-    # with that setting `git diff` writes the index whatever GIT_OPTIONAL_LOCKS says; without it files that were
-    # only touched are listed too, with no line added and none deleted
+    # with that setting `git diff` writes the index in spite of GIT_OPTIONAL_LOCKS; without it, files that were only
+    # touched are listed too, with no line added or deleted
     diff = ("-c", "diff.autoRefreshIndex=false", "diff", "--numstat", "--no-renames", "--relative", "-z", "HEAD")
     for part in (git_records(root, (*diff, *_MARKDOWN), _GIT_TIMEOUT_S) or "").split("\0"):
         added, _, rest = part.partition("\t")

@@ -1,1 +1,1 @@
-"""What runs: claims, run records, sidecars and live transcripts."""
+"""Running work: claims, run records, sidecars and live transcripts."""

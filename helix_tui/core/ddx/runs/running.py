@@ -1,8 +1,8 @@
-"""What is running, from the files that say so: tracker rows, leases, run records, worker sidecars.
+"""Find running work in tracker rows, leases, run records and worker sidecars.
 
-Formats: docs/formats/ddx.md §4. No one file is enough: a row stays ``open`` while a worker of the head era
-runs it, a run record outlives a killed worker, a heartbeat beats in a worker that is stuck. So every source
-is read, the claims are merged per piece of work, and each fact keeps its source and its age.
+Formats: docs/formats/ddx.md §4. No single file is enough: a row stays ``open`` while a worker of the head era runs it,
+a run record outlives a killed worker, a stuck worker still sends heartbeats. So every source is read, claims are merged
+per piece of work, and each fact keeps its source and age.
 """
 
 from __future__ import annotations
@@ -37,30 +37,30 @@ __all__ = ["Fact", "Run", "RunReader", "Verdict", "find_running", "fresh_claims"
 Verdict = Literal["alive", "silent", "dead"]
 
 STALL_AFTER_S = 300.0
-"""Seconds without an event after which a worker that beats is called silent, where nobody said otherwise."""
+"""Default seconds without an event after which a worker with a heartbeat counts as silent."""
 
 _STRENGTH = {"run-state": 0, "lease": 1, "sidecar": 2, "row": 3}
 
 
 class Fact(Struct, frozen=True):
-    """One statement of one file about a run."""
+    """One fact from one file about a run."""
 
     name: str
     value: str
     source: str
     path: Path | None = None
     at: int | None = None
-    """When the source wrote it, nanoseconds since the epoch; None where it does not say."""
+    """When the source wrote it, nanoseconds since the epoch; None if unknown."""
 
 
 class Run(Struct, frozen=True):
-    """One piece of work that some file calls running; a worker between beads has ``bead_id`` None."""
+    """One piece of work that a file reports as running; a worker between beads has ``bead_id`` None."""
 
     bead_id: str | None
     attempt_id: str | None = None
     worker_id: str | None = None
     source: str = ""
-    """The strongest source that names it: run-state, lease, sidecar or row."""
+    """Its strongest source: run-state, lease, sidecar or row."""
     phase: str = ""
     message: str = ""
     last_tool: str = ""
@@ -72,25 +72,25 @@ class Run(Struct, frozen=True):
     machine: str = ""
     worktree: Path | None = None
     transcript: Path | None = None
-    """The file that tells most of what it is doing now."""
+    """The file with the most detail on its current activity."""
     tokens: int | None = None
     live: bool = True
     verdict: Verdict = "alive"
     why: str = ""
-    """One sentence: what the verdict rests on."""
+    """The reason for the verdict, in one sentence."""
     lost: str = ""
-    """Of a dead one: what is known of its worker, and when ddx gives the bead out again."""
+    """For a dead run: what is known of its worker, and when ddx hands out the bead again."""
     facts: tuple[Fact, ...] = ()
     folders: tuple[Path, ...] = ()
-    """Where its transcripts appear: what `transcript.TranscriptTail` follows."""
+    """Folders of its transcripts, followed by `transcript.TranscriptTail`."""
 
     def age_s(self, now: int) -> float | None:
-        """Seconds from its start to ``now``; no field, because two looks at one run are equal."""
+        """Seconds from its start to ``now``; not a field, so that two readings of one run are equal."""
         return None if self.started_at is None else max(0, now - self.started_at) / NS
 
 
 def holds(runs: Iterable[Run]) -> dict[str, Hold]:
-    """Who holds which bead, the living before those that are gone."""
+    """Bead to its hold; live holders take precedence."""
     found: dict[str, Hold] = {}
     for run in runs:
         if run.bead_id is not None and (run.live or run.bead_id not in found):
@@ -99,7 +99,7 @@ def holds(runs: Iterable[Run]) -> dict[str, Hold]:
 
 
 def beads_at_work(runs: Iterable[Run]) -> frozenset[str]:
-    """The beads that live workers are on: what every face counts as running; between two beads it is none."""
+    """The beads with live workers, which every interface counts as running."""
     return frozenset(run.bead_id for run in runs if run.live and run.bead_id is not None)
 
 
@@ -107,8 +107,8 @@ Runs = tuple[Run, ...]
 
 
 def gone(runs: Iterable[Run], queue: Queue) -> tuple[Runs, Runs, Runs]:
-    """Runs whose worker is gone: those that still keep their bead from others, those whose bead is ready again, and
-    those whose bead the tracker lacks: what they left holds nothing.
+    """Runs whose worker is gone: those that still hold their bead, those whose bead is ready again, and those whose
+    bead is not in the tracker, which hold nothing.
     """
     held, free, lost = [], [], []
     for run in runs:
@@ -124,7 +124,7 @@ def gone(runs: Iterable[Run], queue: Queue) -> tuple[Runs, Runs, Runs]:
 
 
 class _Work(Struct, frozen=True):
-    """Claims that speak of the same piece of work, the strongest first."""
+    """Claims about the same piece of work, the strongest first."""
 
     claims: tuple[Claim, ...]
 
@@ -142,7 +142,7 @@ class _Work(Struct, frozen=True):
 
     @property
     def started_at(self) -> int | None:
-        """When the claim began: the earliest of those that tell it for this bead."""
+        """When the claim began: the earliest recorded start for this bead."""
         own = [c.started_at for c in self.claims if c.source != "sidecar" and c.started_at is not None]
         if own:
             return min(own)
@@ -150,7 +150,7 @@ class _Work(Struct, frozen=True):
 
     @property
     def since(self) -> int | None:
-        """When the claim began or earlier, as far as a file tells; None where none does."""
+        """When the claim began, or earlier, as far as recorded; else None."""
         known = [c.started_at for c in self.claims if c.start_known and c.started_at is not None]
         own = [
             c.started_at for c in self.claims if c.start_known and c.started_at is not None and c.source != "sidecar"
@@ -162,10 +162,10 @@ class _Work(Struct, frozen=True):
 
 
 class RunReader:
-    """Finds what runs, look after look; what did not change on disk is not read again.
+    """Finds running work; files that did not change are not read again.
 
     Attributes:
-        problems: files that could not be read at the last look, and why.
+        problems: files that could not be read last time, and why.
     """
 
     def __init__(self, project: Project, env: Mapping[str, str] | None = None) -> None:
@@ -179,28 +179,28 @@ class RunReader:
 
     @property
     def problems(self) -> Mapping[Path, str]:
-        """Files that could not be read at the last look, and why."""
+        """Files that could not be read last time, and why."""
         return self._claims.documents.problems
 
     def stands(self) -> bool:
-        """Whether no claim was made, changed or given back since the last look."""
+        """Whether no claim was made, changed or released since the last reading."""
         return self._claims.stands()
 
     def fresh_leases(self, now: int) -> dict[str, bool]:
-        """Per bead with a readable lease: whether DDx holds it for fresh; what readiness asks for."""
+        """Bead with a readable lease to whether DDx considers it fresh, for readiness."""
         return self._claims.fresh_leases(now)
 
     def find(
         self, beads: Mapping[str, Bead], now: int, *, stall_after_s: float = STALL_AFTER_S, edits: Edits = NO_EDITS
     ) -> tuple[Run, ...]:
-        """Everything that some file calls running, live work first, then by the time it began.
+        """All work that a file reports as running, live work first, then by start.
 
-        ``edits`` are the writes of ours to beads: they are no sign of a worker's life.
+        ``edits`` are the console's own writes to beads: they are not signs of life of a worker.
         """
         works = _merge(self._claims.read(beads.values(), edits), self._claims.here, now)
         if works:
             self._sessions.look()
-        # whether it lives is all that counts here, so no silence is too long
+        # only being alive counts here, so any silence is accepted
         living = [work for work in works if self._verdict(work, None, now, 1 << 62)[0] != "dead"]
         runs = [self._run(work, now, int(stall_after_s * NS), alone=len(living) == 1) for work in works]
         runs = [run for run in runs if _is_told(run, runs, beads)]
@@ -213,7 +213,7 @@ class RunReader:
         bead_id = work.bead_id
         record = work.claim("run-state")
         bundle = None
-        # April keeps one run record a project: its second worker is known by its evidence folder alone
+        # April keeps one run record per project: a second worker is known only from its evidence folder
         if bead_id and record is None:
             bundle = self._bundles.of(bead_id, work.since)
         attempt_id = _attempt_id(work, record, bundle)
@@ -269,7 +269,7 @@ class RunReader:
         if not attempt_id:
             return ()
         worktree = next((claim.worktree for claim in work.claims if claim.worktree is not None), None)
-        # where no file names the work tree, wherever some release would put it
+        # if no file names the work tree, wherever a release would put it
         guessed: list[Path] = []
         if worktree is None:
             names = [f".execute-bead-{kind}-{bead_id}-{attempt_id}" for kind in ("clone", "wt")]
@@ -277,7 +277,7 @@ class RunReader:
         return transcript_folders(self._project.ddx_dir, attempt_id, worktree, guessed)
 
     def _side_session(self, work: _Work, doing: Doing | None, alone: bool) -> Session | None:
-        """The readiness check, triage or review that is younger than what the attempt itself tells."""
+        """The readiness check, triage or review that is newer than the attempt's own events."""
         since = work.started_at
         sidecar = work.claim("sidecar")
         if not work.bead_id and sidecar is not None and sidecar.at is not None:
@@ -301,25 +301,24 @@ def find_running(
     stall_after_s: float = STALL_AFTER_S,
     reader: RunReader | None = None,
 ) -> tuple[Run, ...]:
-    """What runs in a project as of ``now``; give the same reader at every look, and a look is cheap."""
+    """Running work of a project at ``now``; cheap if called with the same reader each time."""
     reader = RunReader(project, env) if reader is None else reader
     return reader.find(beads, now, stall_after_s=stall_after_s)
 
 
 def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int, *, here: str) -> tuple[Verdict, str]:
-    """Alive, silent or dead, and the one sentence that says why (docs/formats/ddx.md §4).
+    """Judge a run as alive, silent or dead, with one sentence that says why (docs/formats/ddx.md §4).
 
-    Its ages have one unit, so that it stays the same from one look to the next.
+    Ages have a single unit, so that the sentence rarely changes.
 
-    Dead: its process is gone from this host, its loop has ended the attempt, or every time until which a
-    file vouches lies in the past. A process of another host cannot be asked. Silent: an event, then none for
-    ``stall``, however fresh the heartbeat; one of which there never was any is not called so. What was told
-    before the attempt began is of the check that came before it. A claim by hand has no heartbeat, so only a
-    process that can be asked here speaks for it.
+    Dead: its process is gone from this host, its loop has ended the attempt, or every expiry time in its files is in
+    the past. A process of another host cannot be checked. Silent: an event, then none for ``stall``, however fresh the
+    heartbeat; never for a run without any event. Events before the start of the attempt belong to the check before it.
+    A claim by hand has no heartbeat, so only a process that can be asked here speaks for it.
     """
     machine = next((claim.machine for claim in claims if claim.machine), "")
     pids = list(dict.fromkeys(claim.pid for claim in claims if claim.pid is not None))
-    # a process number of another machine says nothing here
+    # a process id of another machine means nothing here
     asked = pids if machine in ("", here) else []
     living = [pid for pid in asked if pid_alive(pid)]
     if asked and not living:
@@ -349,7 +348,7 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
         return "dead", "no file records when it was last seen"
     if not known and not living and now - seen > HELD:
         return "dead", f"no heartbeat for {format_age((now - seen) / NS)}"
-    # May writes no event while an agent works: where a heartbeat or a process vouches, never any is no silence
+    # May writes no event while an agent works: with a heartbeat or a process, a run without events is not silent
     vouched = bool(known or living)
     if now - seen > stall and not (vouched and last_event is None):
         beat = "its heartbeat is fresh, but it" if known else "it"
@@ -363,7 +362,7 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
 
 
 def lost(claims: Sequence[Claim], now: int, *, here: str) -> str:
-    """What is known of a worker that is gone, and when ddx gives its bead out again: nothing that ages."""
+    """What is known of a worker that is gone, and when ddx hands out its bead again, without ages."""
     pids = [claim.pid for claim in claims if claim.pid is not None and claim.machine in ("", here)]
     seen = _latest(*(claim.at for claim in claims))
     if pids and not any(pid_alive(pid) for pid in pids):
@@ -377,16 +376,16 @@ def lost(claims: Sequence[Claim], now: int, *, here: str) -> str:
 
 
 def _vouched_until(claim: Claim, now: int, here: str) -> int | None:
-    # a lease counts for up to 2 h while its process lives, though its 90 s are over
+    # a lease counts for up to 2 h while its process runs, though its 90 s are over
     if claim.source == "lease" and claim.at is not None and lease_is_fresh(claim, now, here):
         return max(now, claim.at + FRESH)
     return claim.expires_at
 
 
 def _merge(claims: list[Claim], here: str, now: int) -> list[_Work]:
-    """Claims that speak of the same work, together.
+    """Merge claims about the same work.
 
-    Run records part attempts; every other claim joins the work of its bead that shares its process, else the
+    Run records separate attempts; every other claim joins the work of its bead that shares its process, else the
     newest of that bead. A sidecar's attempt id is not the run record's (both are seen for one attempt), so it
     does not part.
     """
@@ -417,7 +416,7 @@ def _home(claim: Claim, groups: list[list[Claim]]) -> list[Claim] | None:
     open_groups = [g for g in same if claim.pid is None or all(one.pid is None for one in g)]
     if open_groups:
         return open_groups[0]
-    # Another process on the same bead: the lease and the row are kept by who holds the bead now.
+    # Another process on the same bead: the lease and the row belong to the current holder.
     return None if not same or claim.source == "sidecar" else same[0] if _is_younger(same[0], claim) else None
 
 
@@ -426,20 +425,20 @@ def _is_younger(group: list[Claim], claim: Claim) -> bool:
 
 
 def _is_present(work: _Work, now: int, here: str) -> bool:
-    """Whether a worker without a bead is there at all; what ended workers leave behind is not told."""
+    """Whether a worker without a bead is running; leftovers of ended workers are not shown."""
     verdict, _ = judge(work.claims, None, now, 1 << 62, here=here)
     return verdict != "dead"
 
 
 def _is_told(run: Run, runs: list[Run], beads: Mapping[str, Bead]) -> bool:
-    """Whether a dead run still means something: its bead is not done, and nobody works on it now."""
+    """Whether a dead run is worth showing: its bead is unfinished and has no other worker."""
     if run.live or run.bead_id is None:
         return True
     bead = beads.get(run.bead_id)
     if bead is not None and bead.status in TERMINAL:
         return False
     rivals = [one for one in runs if one.bead_id == run.bead_id and one is not run]
-    # a killed worker leaves its records, and ddx has given the bead to another since
+    # a killed worker's records remain, and ddx has handed the bead to another since
     if any(one.live for one in rivals):
         return False
     return run.source != "sidecar" or not rivals
@@ -452,7 +451,7 @@ def _attempt_id(work: _Work, record: Claim | None, bundle: Bundle | None) -> str
 
 
 def _started(work: _Work, record: Claim | None, bundle: Bundle | None) -> int | None:
-    """When its worker took the bead, so that the time goes on from the check before it to its landing."""
+    """When its worker claimed the bead, so that the time covers the check, the attempt and landing."""
     if record is not None and record.started_at is not None:
         own = [
             claim.started_at
@@ -465,7 +464,7 @@ def _started(work: _Work, record: Claim | None, bundle: Bundle | None) -> int | 
 
 
 def _phase(work: _Work, record: Claim | None, bundle: Bundle | None, session: Session | None) -> str:
-    """DDx's own word where a file holds one; else what the files that exist mean."""
+    """The phase in DDx's own word, else inferred from the files that exist."""
     sidecar = work.claim("sidecar")
     recorded = sidecar.phase if sidecar is not None else ""
     if record is not None:

@@ -1,6 +1,6 @@
-"""Live transcripts of an attempt: followed while an agent writes them and after they move, read as events.
+"""Follow an attempt's live transcripts, also after they are moved, and read them as events.
 
-Each line is one event that a person can read. Events of beads: ``core/ddx/attempts/from_events.py``.
+Each line is one readable event. Events of beads: ``core/ddx/attempts/from_events.py``.
 """
 
 from __future__ import annotations
@@ -40,18 +40,18 @@ class Event(Struct, frozen=True):
     ok: bool | None = None
     duration_ms: int | None = None
     tokens: int | None = None
-    """Tokens of the session so far, where the line says."""
+    """Tokens of the session so far, if the line has them."""
     cost_usd: float | None = None
     seq: int | None = None
     phase: str = ""
-    """What the agent does from here on, in DDx's words: route, thinking, tool, response, done."""
+    """The phase that starts here, in DDx's words: route, thinking, tool, response, done."""
     call_id: str = ""
     role: str = ""
-    """Whose session it is, where the line says: implementer, reviewer, lifecycle."""
+    """Role of the session, if the line has it: implementer, reviewer, lifecycle."""
 
 
 def read_event(line: bytes) -> Event:
-    """The event a transcript line stands for; a line that is not JSON becomes an ``error`` that shows it."""
+    """The event of a transcript line; a line that is not JSON becomes an ``error`` that shows it."""
     try:
         entry = decode_object(line)
     except ValueError:
@@ -69,12 +69,12 @@ def read_event(line: bytes) -> Event:
 
 
 def tool_line(name: str, given: Any) -> str:
-    """A tool's call in one line: its name and what it was told to work on."""
+    """A tool call in one line: its name and target."""
     return clean_line(f"{name} {target(given)}", SUMMARY)
 
 
 def target(given: Any) -> str:
-    """The telling part of a tool's input: the command, the file, the pattern."""
+    """The informative part of a tool's input: the command, the file, the pattern."""
     if isinstance(given, str):
         pairs = dict(_PAIR.findall(given)) if given.startswith("{") else {}
         if not pairs:
@@ -145,7 +145,7 @@ def _progress_tool(data: dict[str, Any], state: str) -> dict[str, Any]:
 
 
 def _without_task(data: dict[str, Any]) -> str:
-    """A progress message without the bead id that DDx puts before each; tokens as in every line of a transcript."""
+    """A progress message without the bead id that DDx puts before each; with tokens formatted as in other lines."""
     message = data.get("message") or data.get("session_summary") or ""
     task = data.get("task_id")
     if isinstance(message, str) and isinstance(task, str) and task:
@@ -311,7 +311,7 @@ def _route_words(data: dict[str, Any]) -> str:
 
 
 def _total(data: dict[str, Any]) -> int | None:
-    """Tokens that are told; 0 is what a harness writes that does not count them."""
+    """The tokens in a line, or None; harnesses that do not count them write 0."""
     for key in ("tokens", "usage"):
         counts = data.get(key)
         if isinstance(counts, dict):
@@ -366,7 +366,7 @@ _Call = tuple[str, int | None]
 def transcript_folders(
     ddx_dir: Path, attempt_id: str, worktree: Path | None, parents: Sequence[Path] = ()
 ) -> tuple[Path, ...]:
-    """Where the transcripts of an attempt lie, the living place first, then where they end up."""
+    """Folders of an attempt's transcripts: where they are written, then where they end up."""
     bundle = Path("executions", attempt_id, EMBEDDED)
     places = [worktree / ".ddx" / bundle] if worktree is not None else []
     places += [parent / ".ddx" / bundle for parent in parents]
@@ -375,15 +375,16 @@ def transcript_folders(
 
 
 MOST_LINES = 50_000
-"""Lines and calls of one attempt that are remembered, 0.2 KB each: ten times the longest transcript seen. One
-older than these is shown twice where its file is copied."""
+"""Maximum number of lines and calls of one attempt kept for comparison, 0.2 KB each: ten times the longest transcript
+seen. An older line is shown twice if its file is copied.
+"""
 
 
 class TranscriptTail:
     """The events of one attempt, each exactly once, however its files move.
 
-    A file that is copied, moved or renamed brings the same lines again; what came from another file, or from
-    an earlier life of the same path, is not shown twice. A line that one file holds twice is.
+    A copied, moved or renamed file repeats its lines; a line seen in another file, or in an earlier file at the same
+    path, is not shown twice. A line that occurs twice in one file is.
     """
 
     def __init__(
@@ -401,11 +402,11 @@ class TranscriptTail:
         self._work_at: deque[int] = deque(maxlen=MOST_LINES)
         self._last_at: dict[Path, int] = {}
         self._ended: set[Path] = set()
-        """Files whose last line told of a session's end and its tokens."""
+        """Files whose last line reported a session's end and tokens."""
         self.watch(folders, files)
 
     def watch(self, folders: Iterable[Path], files: Iterable[Path] = ()) -> None:
-        """Follow these folders and files too; what is followed already stays followed."""
+        """Follow these folders and files in addition."""
         for folder in folders:
             self._folders.setdefault(folder, Folder(folder))
         for file in files:
@@ -413,7 +414,7 @@ class TranscriptTail:
 
     @property
     def path(self) -> Path | None:
-        """The file that tells most: the newest stream of the agent itself, else the newest service log."""
+        """The most detailed file: the newest stream of the agent itself, else the newest service log."""
         # a file is made before the first line is in it
         found = [path for path in self._find() if (stamp := stamp_of(path)) and stamp[1]]
         streams = [path for path in found if not _is_service_log(path)]
@@ -422,26 +423,26 @@ class TranscriptTail:
 
     @property
     def behind(self) -> bool:
-        """Whether the last poll stopped at its cap and another one will bring more."""
+        """Whether the last poll stopped at its cap so that there is more to read."""
         return any(tail.behind for tail in self._tails.values())
 
     @property
     def skipped(self) -> int:
-        """Lines that were longer than one poll reads and are left out; a copy's are not counted again."""
+        """Number of lines left out as too long for one poll; copies are not counted again."""
         by_name: dict[str, int] = {}
         for path, tail in self._tails.items():
             by_name[path.name] = max(by_name.get(path.name, 0), tail.skipped)
         return sum(by_name.values())
 
     def poll(self) -> list[Event]:
-        """Events that came since the last poll, in the order in which they happened."""
+        """Events since the last poll, in the order in which they happened."""
         events: list[tuple[int, Event]] = []
         for path in self._find():
             for line in self._new_lines(path):
                 event = self._finish(path, read_event(line))
                 if event is None:
                     continue
-                # a line without a time stays behind the one that it was written after
+                # a line without a time stays after the one before it
                 at = event.at if event.at is not None else self._last_at.get(path, 0)
                 self._last_at[path] = at
                 events.append((at, event))
@@ -449,20 +450,20 @@ class TranscriptTail:
         return [event for _, event in events]
 
     def _find(self) -> list[Path]:
-        """Files to read, agents' streams before service logs; of two of one name, the one being read."""
+        """Files to read, agents' streams before service logs; of two with one name, the one being read."""
         by_name: dict[str, Path] = {}
         for folder in self._folders.values():
             for name in folder.names():
                 if not name.endswith(".jsonl"):
                     continue
                 path = folder.path / name
-                # a file that has been copied is followed where it was first read
+                # a copied file is followed where it was first read
                 if name not in by_name or (path in self._tails and by_name[name] not in self._tails):
                     by_name[name] = path
         for file in self._files:
             if file.name not in by_name and stamp_of(file) is not None:
                 by_name[file.name] = file
-        # agents' streams first: a tool that both tell must be known when the service log tells it
+        # agents' streams first: a tool call in both must be known when the service log repeats it
         return sorted(by_name.values(), key=lambda path: (_is_service_log(path), _born(path), path.name))
 
     def _new_lines(self, path: Path) -> list[bytes]:
@@ -476,7 +477,7 @@ class TranscriptTail:
         return [line for line in lines if line and self._is_news(hash(line), life)]
 
     def _is_news(self, line: int, life: Recent[int, int]) -> bool:
-        """Whether this life of a file holds a line more often than it has been shown."""
+        """Whether a file contains a line more often than it has been shown."""
         held = life[line] = life.get(line, 0) + 1
         if held <= self._shown.get(line, 0):
             return False
@@ -484,7 +485,7 @@ class TranscriptTail:
         return True
 
     def _finish(self, path: Path, event: Event) -> Event | None:
-        """Join a result to its call; drop a line of progress that says what another line has told."""
+        """Join a result to its call; drop a progress line that repeats another line."""
         if event.type == "progress" and event.phase == "done" and path in self._ended:
             return None
         if event.type in ("session.end", "final") and event.tokens is not None:
@@ -515,13 +516,13 @@ class TranscriptTail:
             return event.call_id in self._calls
         if event.at is None:
             return False
-        # a service log tells of a tool's end and how long it took, the agent's stream of its beginning
+        # a service log has a tool's end and duration, the agent's stream its start
         began = event.at - (event.duration_ms or 0) * 1_000_000
         return any(abs(began - at) <= _NEAR_NS for at in reversed(self._work_at))
 
 
 def last_tool(events: Iterable[Event]) -> str:
-    """The tool last used and what it worked on, or nothing."""
+    """The last tool used and its target, or ""."""
     last = ""
     for event in events:
         if event.kind == "tool" or (event.kind == "result" and event.tool and event.type == "progress"):
@@ -530,7 +531,7 @@ def last_tool(events: Iterable[Event]) -> str:
 
 
 def phase(events: Iterable[Event]) -> str:
-    """What the agent does after the last of these events, in DDx's own words."""
+    """The agent's phase after the last of these events, in DDx's own words."""
     now = ""
     for event in events:
         now = event.phase or now
@@ -550,7 +551,7 @@ def _is_service_log(path: Path) -> bool:
 
 
 def _born(path: Path) -> int:
-    """The nanoseconds in a transcript's name, by which sessions sort."""
+    """The nanoseconds in a transcript's name, which order sessions."""
     digits = path.stem.rpartition("-")[2]
     return int(digits) if digits.isdecimal() and len(digits) < 25 else 0
 
@@ -559,7 +560,7 @@ _CAP = 16 << 20
 
 
 def attached_events(ddx_dir: Path, bead: Bead) -> list[dict[str, Any]]:
-    """The events in a bead's attachment, in the order of the file; a line that is no event is passed over.
+    """The events in a bead's attachment, in the order of the file; lines that are not events are skipped.
 
     A name that leads out of the attachments folder is not followed.
     """

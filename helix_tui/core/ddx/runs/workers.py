@@ -1,16 +1,16 @@
-"""What ddx's workers leave: how the last one ended, what a running one does now, which evidence folder is its work's.
+"""Read what ddx's workers write: how the last one ended, what a running one does, and its evidence folder.
 
-A loop of the command line tells its end in ``.ddx/agent-logs/agent-loop-*.jsonl`` (``loop.operator_attention``,
+A loop of the command line records its end in ``.ddx/agent-logs/agent-loop-*.jsonl`` (``loop.operator_attention``,
 ``loop.end``), one that a server started in ``.ddx/workers/worker-*/`` (``status.json``, ``result.json`` and the end of
-``worker.log``). A loop without an end is at work, or was killed: its claim tells which.
+``worker.log``). A loop without an end is running or was killed: its claim shows which.
 
-What a worker does now (last tool, phase, tokens, time of its last event) is told mostly by the attempt's own
-transcripts. Readiness checks, triage and reviews are model calls of their own, with transcripts in
-``.ddx/agent-logs`` (docs/formats/ddx.md §4.6).
+A worker's activity (last tool, phase, tokens, time of its last event) is mostly in the attempt's own transcripts.
+Readiness checks, triage and reviews are separate model calls, with transcripts in ``.ddx/agent-logs``
+(docs/formats/ddx.md §4.6).
 
-April's second worker is named by its evidence folder alone: two workers overwrite each other in
-``.ddx/run-state.json``, and after an attempt's end it is gone while review and landing go on. The folders under
-``.ddx/executions`` are named by the time they began, so the few that began since a claim are looked at.
+A second worker of April is known only from its evidence folder: two workers overwrite each other in
+``.ddx/run-state.json``, which is removed after an attempt's end although review and landing continue. The folders under
+``.ddx/executions`` are named by their start, so only the few since a claim are read.
 """
 
 from __future__ import annotations
@@ -58,17 +58,17 @@ _QUIET = frozenset(
         "sigterm",
     )
 )
-"""Reasons for an end after which nobody has to do anything: done, asked to stop, or begun anew."""
+"""Reasons for an end that need no action: done, asked to stop, or restarted."""
 
 
 class WorkerEnding(Struct, frozen=True):
-    """One end. Text is ddx's, cleaned."""
+    """The end of a worker, in ddx's words, cleaned."""
 
     worker_id: str
     at: int
     """Instant in ns."""
     reason: str
-    """ddx's word: ``checkpoint_dirty``, ``routing_unavailable``, ``drained`` …; empty where it gives none."""
+    """ddx's reason: ``checkpoint_dirty``, ``routing_unavailable``, ``drained`` …; empty if it gives none."""
     message: str = ""
     bead_id: str = ""
     paths: tuple[str, ...] = ()
@@ -76,12 +76,12 @@ class WorkerEnding(Struct, frozen=True):
 
     @property
     def troubled(self) -> bool:
-        """Whether it ended for something that will stop the next one too, unless somebody repairs it."""
+        """Whether its reason will stop the next worker too unless it is fixed."""
         return bool(self.reason) and self.reason not in _QUIET
 
 
 def read_ending(ddx_dir: Path) -> WorkerEnding | None:
-    """The newest end that any worker wrote down; None where none did."""
+    """The newest end that any worker recorded, or None."""
     found = [each for each in (_loop_ending(ddx_dir), _server_ending(ddx_dir)) if each is not None]
     return max(found, key=lambda each: each.at, default=None)
 
@@ -99,7 +99,7 @@ def _loop_ending(ddx_dir: Path) -> WorkerEnding | None:
         lines = read_end(path, _TAIL).encode("utf-8", "surrogateescape").split(b"\n")
         entries = [entry for line in lines if (entry := parse_entry(line)) is not None]
         end = next((entry for entry in reversed(entries) if entry.type == "loop.end"), None)
-        # a log without an end is of a loop at work or killed: the one before it tells the last end
+        # a log without an end belongs to a running or killed loop: the log before it has the last end
         if end is not None and end.at is not None:
             return _from_entries(end, entries)
     return None
@@ -147,7 +147,7 @@ def _server_ending(ddx_dir: Path) -> WorkerEnding | None:
 
 
 def _said(log: str) -> dict[str, str]:
-    """What is under the last ``operator attention:`` of a worker's log."""
+    """The fields under the last ``operator attention:`` of a worker's log."""
     _, found, block = log.rpartition("\noperator attention:\n")
     said: dict[str, str] = {}
     for line in block.split("\n") if found else ():
@@ -181,7 +181,7 @@ _SEARCH = 512 << 10
 
 
 class Doing(Struct):
-    """The state of one set of transcripts after its last poll."""
+    """The state of a set of transcripts after its last poll."""
 
     tail: TranscriptTail
     last_tool: str = ""
@@ -193,22 +193,22 @@ class Doing(Struct):
 
     @property
     def tokens(self) -> int | None:
-        """Tokens of all sessions so far; None where no line has told any."""
+        """Tokens of all sessions so far; None if no line has any."""
         return sum(self.tokens_by_session.values()) or None
 
     def poll(self) -> None:
-        """Take in what was written since the last poll."""
+        """Read what was written since the last poll."""
         self.take(self.tail.poll())
 
     def take(self, events: Iterable[Event]) -> None:
-        """Let events move the state on."""
+        """Update the state with events."""
         for event in events:
             if event.at is not None and (self.last_event_at is None or event.at > self.last_event_at):
                 self.last_event_at = event.at
             if event.type == "session.start":
                 self._session += 1
             if event.tokens:
-                # a line tells the sum of its session so far: sessions are added up, not lines
+                # a line has its session's total so far: add up sessions, not lines
                 self.tokens_by_session[self._session] = event.tokens
             self.last_tool = last_tool((event,)) or self.last_tool
             self.phase = event.phase or self.phase
@@ -216,7 +216,7 @@ class Doing(Struct):
 
 
 class Session(Struct):
-    """One model call beside the attempts: a readiness check, a triage, a review."""
+    """One model call outside attempts: a readiness check, a triage, a review."""
 
     path: Path
     tail: LineTail
@@ -230,7 +230,7 @@ class Session(Struct):
     message: str = ""
 
     def poll(self) -> None:
-        """Take in what was written since the last poll."""
+        """Read what was written since the last poll."""
         for line in self.tail.poll():
             event = read_event(line)
             self.role = event.role or self.role
@@ -243,7 +243,7 @@ class Session(Struct):
 
     @property
     def phase(self) -> str:
-        """What DDx calls the time this session takes: readiness, triage or review."""
+        """DDx's phase for this session: readiness, triage or review."""
         if self.role == "reviewer" or self.prompt.startswith("<bead-review>"):
             return "review"
         if self.prompt.startswith("MODE: "):
@@ -252,18 +252,18 @@ class Session(Struct):
         return "readiness" if self.role == "lifecycle" else self.role
 
     def mentions(self, bead_id: str) -> bool:
-        """Whether the session speaks of this bead."""
+        """Whether the session mentions this bead."""
         wanted = bead_id.encode()
         if self.text is None or wanted not in self.text:
             stamp = stamp_of(self.path)
-            # a log grows: it is searched again only where it has
+            # search a log again only if it has grown
             if self.text is None or stamp != self.stamp:
                 self.text, self.stamp = read_bytes(self.path, _SEARCH) or b"", stamp
         return wanted in self.text
 
 
 class Sessions:
-    """The model calls under ``.ddx/agent-logs`` that belong to work going on."""
+    """The model calls under ``.ddx/agent-logs`` that belong to running work."""
 
     def __init__(self, ddx_dir: Path) -> None:
         self._folder = Folder(ddx_dir / "agent-logs")
@@ -273,15 +273,15 @@ class Sessions:
 
     def look(self) -> None:
         """See which logs there are; once for all runs."""
-        # listed once a look: a project may hold ten thousand logs
+        # listed once per look: a project may have ten thousand logs
         names = self._folder.names()
         if names is not self._names:
             self._take(names)
 
     def of(self, bead_id: str | None, since: int | None, *, alone: bool) -> Session | None:
-        """The newest session since a claim that speaks of its bead.
+        """The newest session since a claim that mentions its bead.
 
-        One that names no bead at all (April's reviewer) counts where only one worker is at work.
+        One that names no bead (April's reviewer) counts if only one worker is running.
         """
         if since is None:
             return None
@@ -304,11 +304,11 @@ class Sessions:
                 session = self._known[name] = Session(path, LineTail(path), born)
                 self._forget_oldest()
             found.append(session)
-        # Of a pair the service log tells more: role, bead, end.
+        # Of a pair the service log has more: role, bead, end.
         return sorted(found, key=lambda one: (-(one.born // NS), not one.path.name.startswith("svc-")))
 
     def _take(self, names: tuple[str, ...]) -> None:
-        """Sort the logs by birth; a project may hold ten thousand, and mostly one is new."""
+        """Sort the logs by birth; a project may have ten thousand, and usually one is new."""
         new = set(names).difference(self._names)
         gone = len(self._names) + len(new) > len(names)
         self._names = names
@@ -336,26 +336,26 @@ _NEWEST = 24
 _REVIEW = re.compile(rb'\s*<bead-review>\s*<bead id="([^"\n]{1,200})"')
 
 _About = tuple[str, bool, int]
-"""The bead that a folder is about, whether it holds a review of it, and when it began."""
+"""The bead of a folder, whether it is a review, and when it began."""
 
 _NOW = 1 << 62
-"""The beginning of a review that has written nothing but its prompt: it has just begun."""
+"""Start assumed for a review that has written only its prompt: now."""
 
 
 class Bundle(Struct, frozen=True):
-    """An evidence folder of a bead's present claim."""
+    """An evidence folder of a bead's current claim."""
 
     attempt_id: str
     folder: Path
     started_at: int
     finished: bool
-    """Its result is written; what still goes on is review or landing."""
+    """Whether its result is written, so that only review or landing continues."""
     reviewing: bool = False
-    """A review of the same bead has begun since and has no verdict yet."""
+    """Whether a review of the same bead has begun since and has no verdict yet."""
 
 
 class Bundles:
-    """The evidence folders of a project, looked into only as far as running work needs."""
+    """The evidence folders of a project, read only as far as running work needs."""
 
     def __init__(self, ddx_dir: Path, documents: JsonCache) -> None:
         self._folder = Folder(ddx_dir / "executions")
@@ -365,12 +365,12 @@ class Bundles:
     def of(self, bead_id: str, since: int | None) -> Bundle | None:
         """The newest attempt of a bead that began with or after its claim.
 
-        Where nobody tells when the claim began, the newest of all, if it is not finished.
+        If the claim's start is unknown, the newest of all, if unfinished.
         """
         found: Bundle | None = None
         for name in self._young(since):
             about = self._about_what(name)
-            # a name tells whole seconds: an attempt may seem to begin up to one before its claim
+            # a name has whole seconds: an attempt may seem to begin up to one second before its claim
             if about is None or about[0] != bead_id or (since is not None and about[2] < since - NS):
                 continue
             folder = self._folder.path / name
@@ -382,19 +382,19 @@ class Bundles:
         return None if since is None and found is not None and found.finished else found
 
     def _young(self, since: int | None) -> list[str]:
-        """Names that can belong to a claim of that time, oldest first: those next to it and the newest."""
+        """Names that may belong to a claim of that time, oldest first: the adjacent ones and the newest."""
         names = self._folder.names()
-        # folders that ddx has put away since are forgotten: a console runs for days
+        # forget folders that ddx has archived: a console runs for days
         if len(self._about) > len(names):
             self._about = {name: about for name, about in self._about.items() if name in set(names)}
-        # names sort by time, so those of a claim are neighbours however many came after them
+        # names sort by time, so those of a claim are adjacent however many follow
         newest = max(0, len(names) - _NEWEST)
         first = newest if since is None else bisect.bisect_left(names, _stamp(since - NS))
         young = (*names[first : min(first + _NEWEST, newest)], *names[newest:])
         return [name for name in young if STAMPED_NAME.match(name)]
 
     def _about_what(self, name: str) -> _About | None:
-        """What a folder is about; None as long as nothing in it tells."""
+        """The bead and kind of a folder; None until its files show it."""
         known = self._about.get(name)
         if known is not None:
             return known
@@ -404,18 +404,18 @@ class Bundles:
             match = _REVIEW.match(read_bytes(folder / "prompt.md", 1024) or b"")
             if match is None:
                 return None
-            # not kept: its manifest, with the verdict, is still to come
+            # not cached: its manifest, with the verdict, is still to come
             return (match[1].decode("utf-8", "replace"), True, _NOW)
         bead_id = manifest.get("bead_id")
         if not isinstance(bead_id, str):
             return None
-        # what the record says beats its name: a run that is played again keeps its attempts' ids
+        # the record takes precedence over the name: a replayed run keeps its attempts' ids
         began = parse_instant(manifest.get("created_at")) or began_at(name) or 0
         about = self._about[name] = (bead_id, "verdict" in manifest, began)
         return about
 
 
 def _stamp(instant: int) -> str:
-    # a record may name any year, and datetime ends with 9999
+    # a record may contain any year, and datetime ends with 9999
     seconds = max(0, min(instant // NS, 253_402_300_799))
     return datetime.fromtimestamp(seconds, UTC).strftime("%Y%m%dT%H%M%S")
