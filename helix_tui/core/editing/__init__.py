@@ -1,1 +1,1 @@
-"""Changes to the queue: planned, foreseen, run through ddx, taken back."""
+"""Changes to the queue: plan, preview, run through ddx, undo."""

@@ -1,8 +1,8 @@
-"""What a bead must have before it is worth a worker's time: HELIX's authoring rules as a library.
+"""HELIX's authoring rules: what a bead needs before a worker should pick it.
 
-Rules: docs/formats/helix.md §5, docs/decisions/0010. The judge of *deterministic acceptance* asks
-whether a machine could check it: a command and what it must do, or a named thing and what it must be. The
-text as a whole decides; while it is typed, each item that no machine can check is pointed out.
+Rules: docs/formats/helix.md §5, docs/decisions/0010. Acceptance is *deterministic* if a machine could check it: a
+command and what it must do, or a named thing and what it must be. The text as a whole decides; while it is typed, each
+item that no machine can check is reported.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ _TARGET = re.compile(
     r"(?-i:\bTest[A-Z]\w+)|\btest_\w+|\bmake [\w.-]+ (?:passes|succeeds|exits|fails|prints)",
     re.IGNORECASE | re.ASCII,
 )
-"""A command, path or field by its name; a check by its name, as languages name their tests; a target of make."""
+"""Names of commands, paths, fields, tests as languages name them, and make targets."""
 _VAGUE = re.compile(r"\b(works?|correct(ly)?|complete(ly)?|aligned?)\b", re.IGNORECASE)
 
 
@@ -49,7 +49,7 @@ Level = Literal["error", "warning"]
 
 
 class AuthoringFinding(Struct, frozen=True):
-    """One thing that is missing or could be better."""
+    """One missing or improvable part of a bead."""
 
     level: Level
     code: str
@@ -60,7 +60,7 @@ class AuthoringFinding(Struct, frozen=True):
 
 
 class AuthoringVerdict(Struct, frozen=True):
-    """Everything found about one bead."""
+    """All findings about one bead."""
 
     findings: tuple[AuthoringFinding, ...] = ()
 
@@ -76,7 +76,7 @@ class AuthoringVerdict(Struct, frozen=True):
 
     @property
     def exit_code(self) -> int:
-        """What a hook of ddx answers: 1 refuses, 2 warns, 0 is silent."""
+        """Exit code for a ddx hook: 1 refuses, 2 warns, 0 accepts."""
         return 1 if self.errors else 2 if self.warnings else 0
 
 
@@ -85,17 +85,17 @@ def deterministic(text: str) -> bool:
     command, check = _COMMAND.search(text) is not None, _CHECK.search(text) is not None
     if check and (command or _TARGET.search(text) is not None):
         return True
-    # a command alone says enough, unless the text makes its outcome a matter of opinion (“make works”)
+    # a command suffices, unless the text makes its outcome a matter of opinion (“make works”)
     return False if _VAGUE.search(text) else command
 
 
 def vague_items(acceptance: str) -> tuple[str, ...]:
-    """The items of an acceptance text that no machine can check; the text itself where it has no items."""
+    """The items of an acceptance text that no machine can check; the whole text if it has no items."""
     return tuple(item for item in acceptance_items(acceptance) if not deterministic(item))
 
 
 def acceptance_items(acceptance: str) -> tuple[str, ...]:
-    """The items of an acceptance text: numbered, bulleted or one a line; an indented line belongs to the item above."""
+    """The items of an acceptance text: numbered, bulleted or one per line; indented lines continue an item."""
     items: list[str] = []
     marked = False
     for line in acceptance.split("\n"):
@@ -104,7 +104,7 @@ def acceptance_items(acceptance: str) -> tuple[str, ...]:
             marked = True
             items.append(found.group(1).strip())
         elif line.strip():
-            # without marks every line is an item, an indented one too
+            # without bullets every line is an item, even an indented one
             if marked and items and line[:1].isspace():
                 items[-1] += " " + line.strip()
             else:
@@ -113,18 +113,18 @@ def acceptance_items(acceptance: str) -> tuple[str, ...]:
 
 
 def judge(bead: Mapping[str, Any], known: Collection[str] | None = None, *, strict: bool = False) -> AuthoringVerdict:
-    """Everything that is wrong with a bead.
+    """Check a bead against the authoring rules.
 
     Args:
         bead: its fields by the names that rows use.
-        known: ids of the tracker, for its dependencies; None where they cannot be known.
-        strict: vague acceptance is an error, as at a creation through us; else a warning.
+        known: ids of the tracker, for its dependencies; None if unknown.
+        strict: vague acceptance is an error, as for beads created here; else a warning.
     """
     return AuthoringVerdict(tuple(_findings(bead, known, strict)))
 
 
 def judge_text(acceptance: str) -> AuthoringVerdict:
-    """Item by item about acceptance alone, for somebody who is typing it."""
+    """Findings per acceptance item, for a text being typed."""
     return AuthoringVerdict(tuple(_vague(item, "warning") for item in vague_items(acceptance)))
 
 

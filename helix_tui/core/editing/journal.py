@@ -1,9 +1,9 @@
-"""Every change made from here: who, when, which commands, what was before and what after.
+"""The journal of every change made by the console: who, when, which commands, values before and after.
 
-``.helix/journal.jsonl`` is append-only. A change stands in it twice: an *intent* before the first command
-runs, an *outcome* after the last. Each is one line, written by one call and forced to disk, so that a process
-that is killed in between leaves an intent without an outcome, which the next one recognises and settles by
-looking at the tracker. Many processes append: each line gets the next number under a lock on the file itself.
+``.helix/journal.jsonl`` is append-only. A change is recorded twice: an *intent* before the first command runs, an
+*outcome* after the last. Each is one line, written by one call and forced to disk, so that a process killed in between
+leaves an intent without an outcome, which the next process settles by reading the tracker. Many processes append: each
+line gets the next number under a lock on the file itself.
 """
 
 from __future__ import annotations
@@ -28,119 +28,120 @@ from helix_tui.core.ground.time import format_instant, parse_instant
 VERSION = 1
 
 MAX_LINE = 64 << 20
-"""Bytes of one line that are read: a bulk change of ten thousand beads stays far below."""
+"""Maximum bytes read of one line: a bulk change of ten thousand beads is far below."""
 
 MAX_ENTRIES = 10_000
-"""Changes that are held, the newest: 3 KB each, 30 MB of so many. The file has all; one whose outcome is not
-known is always held."""
+"""Maximum number of changes kept in memory, the newest: 3 KB each, 30 MB in all. The file has all; changes with an
+unknown outcome are always kept.
+"""
 
 Result = Literal["pending", "done", "partial", "failed", "not_done"]
-"""How far a change came; ``pending``: nobody has said yet, ``not_done``: it ended before anything changed."""
+"""How far a change got; ``pending``: not recorded yet, ``not_done``: it ended before anything changed."""
 
 Values = Mapping[str, Mapping[str, Any] | None]
-"""Bead -> field -> value; a value None is an absent field, None for the fields a bead that did not exist."""
+"""Bead -> field -> value; a value None is an absent field, None in place of the fields: the bead did not exist."""
 
 _NO_RECORD = (msgspec.DecodeError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
-"""What reading a line that is no record of ours may end in."""
+"""Exceptions raised by reading a line that is not a journal record."""
 
 ACTING = ("done", "partial")
-"""Results that have changed something."""
+"""Results of changes that took effect."""
 
 PASSING = "passing"
-"""The kind of what a run writes for its own time and takes back itself: no step on a person's way back."""
+"""The kind of a change that a run makes temporarily and reverts itself; not a step of a person's undo."""
 
 
 class Who(Struct, frozen=True):
     """Who made a change."""
 
     kind: str
-    """``human`` at the console, ``cli`` at the command line, ``agent`` for a program, ``loop`` for a run of ours."""
+    """``human`` at the console, ``cli`` at the command line, ``agent`` for a program, ``loop`` for a HELIX run."""
     user: str = ""
     pid: int = 0
 
     @property
     def name(self) -> str:
-        """Who it was, in a word."""
+        """The author in one word."""
         return "loop" if self.kind == "loop" else self.user or self.kind
 
     @property
     def person(self) -> bool:
-        """Whether a person did it: what undo takes back."""
+        """Whether it was a person, whose changes undo reverts."""
         return self.kind in ("human", "cli")
 
 
 class JournalEntry(Struct, frozen=True):
-    """One change, as the journal tells it."""
+    """One change in the journal."""
 
     id: str
     seq: int
     at: int
     who: Who
     kind: str
-    """The operation's kind; ``undo`` and ``redo`` for taking back and doing again."""
+    """The operation's kind; ``undo`` and ``redo`` for those."""
     title: str
     steps: tuple[Mapping[str, Any], ...] = ()
-    """Commands with what each was to change."""
+    """Commands with the intended change of each."""
     operations: tuple[Mapping[str, Any], ...] = ()
-    """The operations behind the commands, for doing it again."""
+    """The operations behind the commands, for redo."""
     of: str = ""
-    """The entry that this one takes back or does again."""
+    """The entry that this one undoes or redoes."""
     before: Values = {}
     after: Values = {}
     inverse: tuple[tuple[str, ...], ...] = ()
-    """The commands of the way back, as they were known at the end."""
+    """The commands that would undo it, as known at its end."""
     result: Result = "pending"
     undoable: bool = False
     why_not: str = ""
     traces: tuple[str, ...] = ()
-    """What a taking back leaves behind."""
+    """What an undo leaves behind."""
     error: str = ""
     ended_at: int | None = None
     recovered: bool = False
-    """The outcome was found by looking, after the process that began it had died."""
+    """Whether the outcome was found from the rows, after the process had died."""
     undone_by: str = ""
-    """The entry that took this one back, if it still stands so."""
+    """The entry that undid this one, if that is still in effect."""
     undone_seq: int = 0
 
     @property
     def commands(self) -> tuple[tuple[str, ...], ...]:
-        """The commands, each as its words."""
+        """The commands, each as its arguments."""
         return tuple(("ddx", *map(str, step.get("command", ()))) for step in self.steps)
 
     @property
     def plain(self) -> bool:
-        """Neither a taking back nor a doing again."""
+        """Whether it is neither an undo nor a redo."""
         return not self.of
 
     @property
     def turns(self) -> bool:
-        """It made a change stand, or stand no longer; a taking back that came half-way left it standing."""
+        """Whether it applied or undid a change; a partial undo leaves the change applied."""
         return self.result in ACTING and not (self.kind == "undo" and self.result == "partial")
 
     @property
     def why_empty(self) -> str:
-        """Why there is nothing to give back, of a change that no row shows; empty where one does."""
+        """Why a change that shows in no row cannot be undone; empty if a row shows it."""
         return "" if self.before else self.why_not
 
     @property
     def standing(self) -> bool:
-        """It changed something, and has not been undone."""
+        """Whether it changed something and has not been undone."""
         return self.result in ACTING and not self.undone_by
 
 
 class JournalHistory(Struct, frozen=True):
-    """The journal as read at one time."""
+    """The journal at one time."""
 
     entries: tuple[JournalEntry, ...] = ()
-    """Oldest first."""
+    """The entries, oldest first."""
     dropped: int = 0
-    """Lines that are no record; a torn one is left by a full disk or a lost machine."""
+    """Number of lines that are not records; a full disk or a crash leaves a torn line."""
     torn: bool = False
-    """The last line has no end: somebody is writing it this moment, or never came to write the rest."""
+    """Whether the last line is incomplete: it is being written, or was never finished."""
     problem: str = ""
-    """Why the journal cannot be read, in one sentence; the entries are then those of the last time."""
+    """Why the journal cannot be read, in one sentence; the entries are then those read last."""
     left_out: int = 0
-    """Older changes that stand in the file alone."""
+    """Number of older changes that are only in the file."""
 
     def get(self, entry_id: str) -> JournalEntry | None:
         """The entry with an id."""
@@ -148,20 +149,20 @@ class JournalHistory(Struct, frozen=True):
 
     @property
     def pending(self) -> tuple[JournalEntry, ...]:
-        """Changes whose outcome is not known."""
+        """Changes with an unknown outcome."""
         return tuple(entry for entry in self.entries if entry.result == "pending")
 
     def to_undo(self, me: Who | None = None) -> tuple[JournalEntry, ...]:
-        """What can be taken back, newest first: people's changes for a person, its own for an agent; not what a
-        run writes for its own time and takes back itself (`PASSING`).
+        """Changes that can be undone, newest first: people's changes for a person, its own for an agent; without the
+        temporary changes of a run (`PASSING`).
 
         Args:
-            me: who asks; None: everything, whoever made it.
+            me: the author; None for changes of all authors.
         """
         return tuple(entry for entry in reversed(self._own(me)) if entry.standing)
 
     def to_redo(self, me: Who | None = None) -> tuple[JournalEntry, ...]:
-        """What was taken back and may be done again, the last taken back first; a newer change ends that."""
+        """Undone changes that can be redone, the last undone first; a newer change ends the list."""
         own = self._own(me)
         newest = max((entry.seq for entry in own if entry.standing), default=0)
         undone = [entry for entry in own if entry.undone_by and entry.undone_seq > newest]
@@ -171,17 +172,17 @@ class JournalHistory(Struct, frozen=True):
         return [entry for entry in self.entries if entry.plain and entry.kind != PASSING and _of(entry, me)]
 
     def root(self, entry: JournalEntry) -> JournalEntry:
-        """The change that an entry did again; else the entry itself."""
+        """The change that an entry redid; else the entry itself."""
         return (self.get(entry.of) or entry) if entry.kind == "redo" and entry.of else entry
 
     def turned(self) -> dict[str, int]:
-        """Per plain entry the number of the record that last made it stand, or stand no longer."""
+        """Plain entry to the number of the record that last applied or undid it."""
         return {entry.of or entry.id: entry.seq for entry in self.entries if entry.turns}
 
     def back_to(self, entry_id: str) -> tuple[JournalEntry, ...]:
-        """Changes that stand otherwise now than right after an entry, the latest turn first.
+        """Changes whose state differs from that right after an entry, the latest first.
 
-        One that stands now is to be taken back, one that was taken back since is to be done again.
+        Those now applied are to be undone, those undone since are to be redone.
 
         Raises:
             KeyError: there is no such entry.
@@ -203,17 +204,17 @@ class JournalHistory(Struct, frozen=True):
 
 
 def _of(entry: JournalEntry, me: Who | None) -> bool:
-    """Whether an entry is what somebody's undo is about."""
+    """Whether an entry belongs to the undo list of an author."""
     if me is None:
         return True
     return entry.who.person if me.person else (entry.who.kind, entry.who.user) == (me.kind, me.user)
 
 
 def edits_of(history: JournalHistory) -> dict[str, list[tuple[int, int]]]:
-    """Per bead, when each change from here that was no claim began and ended: no worker made those writes."""
+    """Bead to the start and end of each change made here, except claims: those writes are not a worker's."""
     edits: dict[str, list[tuple[int, int]]] = {}
     for entry in history.entries:
-        # a claim is what a worker does too: its time says that somebody took the bead
+        # a claim counts like a worker's: its time is when the bead was taken
         if entry.kind != "claim":
             for bead_id in {*entry.before, *entry.after}:
                 edits.setdefault(bead_id, []).append((entry.at, entry.ended_at or entry.at))
@@ -221,11 +222,11 @@ def edits_of(history: JournalHistory) -> dict[str, list[tuple[int, int]]]:
 
 
 class JournalError(HelixError, OSError):
-    """The journal cannot be written; nothing may be changed that it cannot remember."""
+    """The journal cannot be written, so nothing may be changed."""
 
 
 class Journal:
-    """The journal of one project. Not safe for several threads at once; safe for several processes."""
+    """The journal of one project. Not thread-safe; safe for several processes."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -237,14 +238,14 @@ class Journal:
 
     @classmethod
     def of(cls, project: Project) -> Journal:
-        """The journal that belongs to a project."""
+        """The journal of a project."""
         return cls(project.helix_dir / "journal.jsonl")
 
     def read(self) -> JournalHistory:
-        """The journal as it stands now; only what was appended since the last time is read.
+        """The current journal; reads only what was appended since the last call.
 
         Raises:
-            OSError: it is there and cannot be read.
+            OSError: it exists and cannot be read.
         """
         known = (self._identity, self._offset)
         torn = False
@@ -254,7 +255,7 @@ class Journal:
                 if not stat.S_ISREG(status.st_mode):
                     raise OSError(errno.EINVAL, "it is not a regular file", str(self.path))
                 identity = (status.st_dev, status.st_ino)
-                # another file has the name, or this one was cut: it is read from its beginning
+                # the file was replaced or truncated: read it from its start
                 if identity != self._identity or status.st_size < self._offset:
                     self._forget(identity)
                 file.seek(self._offset)
@@ -268,14 +269,14 @@ class Journal:
         return self._history
 
     def look(self) -> JournalHistory:
-        """The same for somebody who only watches: what cannot be read is said in the history itself."""
+        """Like `read`, but a read error is reported in the history."""
         try:
             return self.read()
         except OSError as error:
             problem = f"{self.path.name} cannot be read: {error.strerror or error}"
             if self._history.problem != problem:
                 self._history = replace(self._history, problem=problem)
-                self._identity = None  # once it can be read again, it is read from its beginning
+                self._identity = None  # once it is readable again, read it from its start
             return self._history
 
     def begin(
@@ -290,7 +291,7 @@ class Journal:
         before: Values,
         of: str = "",
     ) -> str:
-        """Write down what is about to be done; the id of the new entry.
+        """Record an intended change; return the id of the new entry.
 
         Raises:
             JournalError: it cannot be written.
@@ -323,7 +324,7 @@ class Journal:
         error: str = "",
         recovered: bool = False,
     ) -> None:
-        """Write down what came of it.
+        """Record the outcome of a change.
 
         Raises:
             JournalError: it cannot be written.
@@ -345,7 +346,7 @@ class Journal:
         self._append(record)
 
     def _append(self, record: dict[str, Any]) -> str:
-        """Append one line under the file's lock: number it, write it by one call, force it to disk."""
+        """Append one numbered line under the file's lock, with one write, and sync it to disk."""
         try:
             fresh = not self.path.exists()
             make_folder(self.path.parent)
@@ -357,16 +358,16 @@ class Journal:
                 seq += 1
                 entry_id = str(record.get("id") or f"op-{seq}")
                 line = msgspec.json.encode({"v": VERSION, "seq": seq, **record, "id": entry_id}) + b"\n"
-                # a torn line is ended first, so that it spoils itself alone
+                # end a torn line first, so that it does not spoil the next
                 data = b"\n" + line if torn else line
                 written = os.write(descriptor, data)
-                # a full disk takes a part of it
+                # a full disk may accept a part of it
                 if written != len(data):
                     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
                 os.fsync(descriptor)
             finally:
                 os.close(descriptor)
-            # a new file can be lost with the machine until its folder is on disk too
+            # a new file can be lost in a crash until its folder is synced too
             if fresh:
                 _sync_folder(self.path.parent)
         except OSError as error:
@@ -382,7 +383,7 @@ class Journal:
         self._entries = {}
 
     def _take(self, file: Any) -> None:
-        """Fold every whole line from here on into the entries."""
+        """Add every complete line from here on to the entries."""
         while True:
             line: bytes = file.readline(MAX_LINE)
             if len(line) == MAX_LINE:
@@ -390,7 +391,7 @@ class Journal:
                 self._offset += len(line)
                 continue
             if not line.endswith(b"\n"):
-                return  # somebody is writing it, or it was torn: then a later line ends it
+                return  # it is being written, or is torn: then a later line ends it
             self._offset += len(line)
             if line.isspace():
                 continue
@@ -425,19 +426,19 @@ class Journal:
             self._link(entry)
 
     def _leave_out(self) -> None:
-        """Hold the oldest change whose outcome is known no longer."""
+        """Drop the oldest change with a known outcome."""
         oldest = next((one.id for one in self._entries.values() if one.result != "pending"), None)
         if oldest is not None:
             del self._entries[oldest]
             self._left_out += 1
 
     def _link(self, entry: JournalEntry) -> None:
-        """Let the entry that was taken back, or done again, know of it."""
+        """Link the entry that was undone or redone to this one."""
         other = self._entries.get(entry.of)
         if other is None:
             return
         if entry.result == "partial" and entry.kind == "undo":
-            # What was taken back is no longer ours; the rest still stands and can be taken back.
+            # What was undone is no longer ours; the rest is still applied and can be undone.
             other = replace(other, before=_without(other.before, entry.after), after=_without(other.after, entry.after))
         elif entry.kind == "redo":
             other = replace(
@@ -476,7 +477,7 @@ def _values(record: dict[str, Any]) -> Values:
 
 
 def _without(values: Values, gone: Values) -> Values:
-    """Values but for the fields that are in ``gone``."""
+    """Values without the fields in ``gone``."""
     left: dict[str, Mapping[str, Any] | None] = {}
     for bead_id, fields in values.items():
         taken = gone.get(bead_id) or {}
@@ -496,7 +497,7 @@ def _stamp(at: int) -> str:
 
 
 def _last(descriptor: int) -> tuple[int, bool]:
-    """The number of the last whole record, and whether a torn line stands at the end."""
+    """The number of the last complete record, and whether the file ends in a torn line."""
     end = os.fstat(descriptor).st_size
     torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
     for line in _lines_backwards(descriptor, end):
@@ -508,7 +509,7 @@ def _last(descriptor: int) -> tuple[int, bool]:
 
 
 def _lines_backwards(descriptor: int, end: int, step: int = 1 << 16) -> Iterator[bytes]:
-    """The lines of a file, the last first."""
+    """The lines of a file in reverse."""
     rest = b""
     while end > 0:
         start = max(0, end - step)
@@ -517,7 +518,7 @@ def _lines_backwards(descriptor: int, end: int, step: int = 1 << 16) -> Iterator
         rest = lines[0]
         yield from (line for line in reversed(lines[1:]) if line)
         end = start
-        # a line may have megabytes: longer steps keep joining it from costing the square of that
+        # a line may have megabytes: growing steps keep joining it from being quadratic
         step *= 2
     if rest:
         yield rest

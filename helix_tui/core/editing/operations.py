@@ -1,7 +1,7 @@
-"""What a person or a program can do to the queue, as data: what to do, to which bead, with which values.
+"""The operations on the queue as data: the kind, the bead, the values.
 
-An operation says what is wanted. `plan.planner.plan` turns operations into ddx commands for one state of the
-tracker, with what each rests on and what it will change; nothing here or there touches anything.
+An operation states an intention. `plan.planner.plan` turns operations into ddx commands for one state of the tracker,
+each with its preconditions and effects; neither changes anything.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from msgspec import Struct
 
 
 class Operation(Struct, frozen=True):
-    """One requested change. ``values`` are those of the function that made it."""
+    """One requested change. ``values`` are the arguments of the function that made it."""
 
     kind: str
     bead_id: str = ""
@@ -27,7 +27,7 @@ def eligible(bead_id: str, on: bool) -> Operation:
 
 
 def supersede(bead_id: str, by: str | None) -> Operation:
-    """Say that another bead replaces this one; None takes that back."""
+    """Mark a bead as superseded by another one; None clears that."""
     return Operation("supersede", bead_id, {"by": by})
 
 
@@ -52,7 +52,7 @@ def priority(bead_id: str, level: int) -> Operation:
 
 
 def rank(bead_id: str, *, before: str = "", after: str = "", top: bool = False) -> Operation:
-    """Move a bead inside its priority; without a place it loses its rank."""
+    """Move a bead inside its priority; without a place its rank is cleared."""
     return Operation("rank", bead_id, {"before": before, "after": after, "top": top})
 
 
@@ -62,12 +62,12 @@ def label(bead_id: str, *, add: Iterable[str] = (), remove: Iterable[str] = ()) 
 
 
 def claim(bead_id: str, assignee: str = "") -> Operation:
-    """Take a bead."""
+    """Claim a bead."""
     return Operation("claim", bead_id, {"assignee": assignee})
 
 
 def unclaim(bead_id: str, *, force: bool = False) -> Operation:
-    """Let go of a bead; ``force`` even where a live worker is on it."""
+    """Release a claim; with ``force`` even if a live worker is on the bead."""
     return Operation("unclaim", bead_id, {"force": force})
 
 
@@ -82,16 +82,16 @@ def reopen(bead_id: str, reason: str = "", notes: str = "") -> Operation:
 
 
 def cancel(bead_id: str) -> Operation:
-    """Give a bead up for good."""
+    """Cancel a bead for good."""
     return Operation("cancel", bead_id)
 
 
 DROPPED = "helix-dropped"
-"""Field of a bead that names the attempt whose kept change a person has dropped."""
+"""Field that names the attempt whose kept change was dropped by a person."""
 
 
 def drop(bead_id: str, attempt_id: str, rev: str = "") -> Operation:
-    """Give up what an attempt has left beside the branch; ``rev`` is its commit, where that is known."""
+    """Drop an attempt's kept change; ``rev`` is its commit, if known."""
     return Operation("drop", bead_id, {"attempt_id": attempt_id, "rev": rev})
 
 
@@ -101,7 +101,7 @@ def assign(bead_id: str, fields: Mapping[str, str]) -> Operation:
 
 
 def clear(bead_id: str, names: Iterable[str]) -> Operation:
-    """Take fields away by name."""
+    """Remove fields by name."""
     return Operation("unset", bead_id, {"names": tuple(names)})
 
 
@@ -119,7 +119,7 @@ def create(
     notes: str = "",
     fields: Mapping[str, str] | None = None,
 ) -> Operation:
-    """Make a new bead. Its priority is always passed: ddx makes P0 of a bead without one."""
+    """Make a new bead. Its priority is always passed, as ddx defaults to P0."""
     return Operation(
         "create",
         "",
@@ -161,4 +161,4 @@ VALUES: Mapping[str, frozenset[str]] = {
         "create": "title issue_type priority labels parent depends_on spec_id acceptance description notes fields",
     }.items()
 }
-"""Per kind the names of its values: what an operation that was written down must have to be planned again."""
+"""Kind to the names of its values, which a recorded operation needs to be planned again."""

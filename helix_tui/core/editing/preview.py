@@ -1,10 +1,10 @@
-"""What follows from planned steps, found on the snapshot without touching anything.
+"""Foresee the consequences of planned steps on the snapshot, without changing anything.
 
-Only beads that a change can reach are judged again: the changed ones, what waits on them, what is above them.
-On ten thousand beads one operation costs about a millisecond; where a plan reaches a good part of the queue,
-everything is judged once, which is still the same answer.
+Only beads that a change can affect are judged again: the changed ones, their dependents and their ancestors. With ten
+thousand beads one operation takes about a millisecond; if a plan affects much of the queue, all beads are judged once,
+with the same result.
 
-`places` says where the changed beads are in the pick order before a change and after it.
+`places` gives the places of the changed beads in the pick order before and after.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from helix_tui.core.editing.steps import CommandStep, Overlay, called
 class PickPlace(Struct, frozen=True):
     """One bead that a change edits: its place in the pick order now and then, 1-based.
 
-    ``was`` and ``will`` are None where it is not ready; ``state`` is empty where it does not exist yet.
+    ``was`` and ``will`` are None if it is not ready; ``state`` is empty if it does not exist yet.
     """
 
     bead_id: str
@@ -32,7 +32,7 @@ class PickPlace(Struct, frozen=True):
     will: int | None
     state: tuple[str, str]
     ready: tuple[int, int]
-    """How many beads are ready now, and then."""
+    """The number of ready beads now, and then."""
 
     def __str__(self) -> str:
         before, after = self.state
@@ -63,7 +63,7 @@ def places(now: Queue, then: Queue, edited: Iterable[str]) -> tuple[PickPlace, .
 
 
 def others_keep_order(now: Queue, then: Queue, edited: Iterable[str]) -> bool:
-    """Whether all beads that are ready before and after, but for the edited ones, keep their order."""
+    """Whether all beads that are ready before and after, except the edited ones, keep their order."""
     left_out = {*edited, *(set(now.ready) ^ set(then.ready))}
     return [each for each in now.ready if each not in left_out] == [each for each in then.ready if each not in left_out]
 
@@ -85,13 +85,13 @@ def _where(place: int | None, state: str, ready: int) -> str:
 
 
 SHOWN = 10
-"""How many of the next beads are told."""
+"""How many of the next beads are listed."""
 
 _TAKEN = frozenset({"claimed", "running"})
 
 
 class StrandedBead(Struct, frozen=True):
-    """A bead left waiting for something that no longer comes by itself."""
+    """A bead left waiting for something that will no longer happen by itself."""
 
     bead_id: str
     waits_on: str
@@ -99,28 +99,28 @@ class StrandedBead(Struct, frozen=True):
 
 
 class Consequences(Struct, frozen=True):
-    """What some steps lead to."""
+    """The consequences of some steps."""
 
     newly_ready: tuple[str, ...] = ()
-    """Ready then and not now, in the order they would be picked."""
+    """Beads ready then and not now, in pick order."""
     newly_blocked: tuple[str, ...] = ()
-    """Ready now, and then neither ready nor finished nor taken."""
+    """Beads ready now, and then neither ready, finished nor claimed."""
     next_before: tuple[str, ...] = ()
     next_after: tuple[str, ...] = ()
     """The next ten, as they are and as they would be."""
     cycles: tuple[tuple[str, ...], ...] = ()
-    """New circles of waiting, each sorted."""
+    """New dependency cycles, each sorted."""
     orphaned: tuple[StrandedBead, ...] = ()
     falls: Mapping[str, str] = {}
     """Beads that ddx closes or cancels by itself, with the new status."""
     changed: Mapping[str, tuple[str, str]] = {}
-    """Beads whose state differs: state now, state then."""
+    """Beads whose state changes: state now, state then."""
     ready: tuple[int, int] = (0, 0)
-    """How many are ready now, and then."""
+    """The number of ready beads now, and then."""
     places: tuple[PickPlace, ...] = ()
-    """The edited beads: where each is in the whole pick order, and where it would be."""
+    """The edited beads with their places in the pick order, now and then."""
     others_keep_order: bool = True
-    """All other beads that are ready before and after keep their order, from the first to the last."""
+    """Whether all other beads that are ready before and after keep their order."""
 
     def __bool__(self) -> bool:
         moved = any(place.was != place.will for place in self.places) or not self.others_keep_order
@@ -128,7 +128,7 @@ class Consequences(Struct, frozen=True):
 
     @property
     def order(self) -> str:
-        """What becomes of the order of the beads that are not edited, in one sentence: all were compared."""
+        """The effect on the order of all beads that are not edited, in one sentence."""
         edited = {place.bead_id for place in self.places if place.was is not None}
         others = self.ready[0] - len(edited)
         if others <= 0:
@@ -144,7 +144,7 @@ class Consequences(Struct, frozen=True):
 
 
 def foresee(queue: Queue, steps: Iterable[CommandStep]) -> Consequences:
-    """What steps lead to, judged on the queue as it is."""
+    """Foresee the consequences of steps on a queue."""
     steps, overlay = tuple(steps), Overlay(queue)
     falls: dict[str, str] = {}
     for step in steps:
@@ -184,10 +184,10 @@ def foresee(queue: Queue, steps: Iterable[CommandStep]) -> Consequences:
 
 
 class PlannedQueue(Queue):
-    """A queue as planned changes leave it, judged only where they reach; the rule is the queue's own.
+    """A queue after planned changes, judged again only where they have an effect; by the queue's rule.
 
     Attributes:
-        judged: ids whose state was found anew; every other bead stands as before.
+        judged: ids judged again; the state of every other bead is unchanged.
     """
 
     def __init__(self, overlay: Overlay) -> None:
@@ -197,11 +197,11 @@ class PlannedQueue(Queue):
         self.era, self.as_of = base.era, base.as_of
         self.claims = _claims(base.claims, overlay.leases)
         self.rule = base.rule
-        # the rows say who wrote the tracker, so a changed one may change the rule
+        # the rows show which ddx wrote the tracker, so a changed one may change the rule
         if base.era == "auto" and any(bead.era for bead in changed.values()):
             self.rule = rule_of(self.beads, base.era)
         self.graph = Graph(self.beads)
-        # set, for the graph would look at every bead to find them
+        # set here, as the graph would scan every bead to find them
         self.graph.children = _children(overlay, changed)
         everything = self.rule != base.rule
         self.judged: set[str] = set(self.beads if everything else _reached(overlay, changed))
@@ -213,7 +213,7 @@ class PlannedQueue(Queue):
         self.ready = self.picked_by_ddx = self._picks(base)
 
     def _picks(self, base: Queue) -> tuple[str, ...]:
-        """The pick order: what was not judged anew keeps its place, the others are sorted in."""
+        """The pick order: beads not judged again keep their places, the others are inserted."""
         order = pick_order(self.rule)
 
         def key(bead_id: str) -> tuple[object, ...]:
@@ -252,7 +252,7 @@ class _Layered(Mapping[str, Bead]):
 
 
 def _claims(claims: Claims, leases: Mapping[str, bool]) -> Claims:
-    """The claims as they stand once some were taken and some let go."""
+    """The claims after some were taken and some released."""
     if not leases:
         return claims
     kept = {bead_id: fresh for bead_id, fresh in claims.leases.items() if bead_id not in leases}
@@ -261,7 +261,7 @@ def _claims(claims: Claims, leases: Mapping[str, bool]) -> Claims:
 
 
 def _children(overlay: Overlay, changed: Mapping[str, Bead]) -> Mapping[str, tuple[str, ...]]:
-    """Per parent its children, anew only where a change put a bead under another one."""
+    """Parent to its children, computed again only if a change set a parent."""
     old = overlay.queue.beads
     parents = {bead.parent for bead in changed.values()}
     parents |= {old[bead_id].parent for bead_id in changed if bead_id in old}
@@ -272,13 +272,13 @@ def _children(overlay: Overlay, changed: Mapping[str, Bead]) -> Mapping[str, tup
 
 
 def _reached(overlay: Overlay, changed: Mapping[str, Bead]) -> Iterator[str]:
-    """Beads whose state a change can have altered: themselves, their dependents, their parents."""
+    """Beads whose state a change may alter: the changed ones, their dependents, their parents."""
     old, dependents = overlay.queue.beads, overlay.queue.graph.dependents
     yield from changed
     yield from (bead_id for bead_id in overlay.leases if bead_id in old)
     for bead_id, bead in changed.items():
         before = old.get(bead_id)
-        # what waits looks at nothing of a bead but its status
+        # a dependent depends only on the status of a bead
         if before is None or before.status != bead.status:
             yield from dependents.get(bead_id, ())
         for parent in {bead.parent, before.parent if before is not None else ""}:
@@ -287,7 +287,7 @@ def _reached(overlay: Overlay, changed: Mapping[str, Bead]) -> Iterator[str]:
 
 
 def _new_cycles(overlay: Overlay) -> set[tuple[str, ...]]:
-    """Circles that a new edge closes: the beads that both reach and are reached by its end."""
+    """Cycles closed by a new edge: the beads that both reach its end and are reached from it."""
     found = set()
     for bead_id, fields in overlay.edits.items():
         if "dependencies" not in fields:
@@ -302,14 +302,14 @@ def _new_cycles(overlay: Overlay) -> set[tuple[str, ...]]:
 
 
 def _component(overlay: Overlay, bead_id: str) -> tuple[str, ...]:
-    """The beads that wait in a circle with this one, sorted; empty where it waits in none."""
-    # all that it reaches, then which of that reaches it
+    """The beads in a cycle with this one, sorted; empty if there is none."""
+    # everything reachable from it, then what of that reaches it
     waits_for: dict[str, tuple[str, ...]] = {}
     stack = [bead_id]
     while stack:
         here = stack.pop()
         if here not in waits_for:
-            # as `Graph.cycles`: what is closed or cancelled waits on nothing any more
+            # as in `Graph.cycles`: closed and cancelled beads wait on nothing
             waits_for[here] = () if overlay.status(here) in TERMINAL else overlay.depends_on(here)
             stack.extend(waits_for[here])
     waiting: dict[str, list[str]] = {}
@@ -327,7 +327,7 @@ def _component(overlay: Overlay, bead_id: str) -> tuple[str, ...]:
 
 
 def _orphans(overlay: Overlay) -> Iterator[StrandedBead]:
-    """Unfinished beads that wait on one which, by the change, no worker will finish."""
+    """Unfinished beads that wait on one which no worker will finish after the change."""
     for bead_id in overlay.edits:
         why = _why_never(overlay, bead_id)
         if not why:
@@ -338,7 +338,7 @@ def _orphans(overlay: Overlay) -> Iterator[StrandedBead]:
 
 
 def _why_never(overlay: Overlay, bead_id: str) -> str:
-    """Why a changed bead is not finished any more by anybody; empty where it may be, or was so before."""
+    """Why no worker will finish a changed bead; empty if one may, or if it was so before."""
     now, before = overlay.bead(bead_id), overlay.queue.beads.get(bead_id)
     if now.status == "cancelled":
         return "" if before is not None and before.status == "cancelled" else "is cancelled, never closed"

@@ -1,10 +1,9 @@
-"""The parts of a plan: a ddx command with all that is known before it runs, and rows with changes on top.
+"""The parts of a plan: a ddx command with all that is known before it runs, and an overlay of changed rows.
 
-`CommandStep` is one command, `PlanBuilder` collects them, each planned on the `Overlay` that the ones before it leave;
-nothing is touched. A change is a mapping of field to value, None standing for an absent field: DDx writes neither null
-nor an empty text, list or parent (docs/formats/ddx.md §1). A `Difference` is a field that somebody else changed
-meanwhile; it makes a plan out of date (`PlanChanged`). `apart` words two values of a field so that one sees where
-they differ however long they are.
+`CommandStep` is one command, `PlanBuilder` collects them, each planned on the `Overlay` left by those before it;
+nothing is changed. A change maps fields to values, None meaning an absent field: DDx writes neither null nor an empty
+text, list or parent (docs/formats/ddx.md §1). A `Difference` is a field that was changed by others meanwhile, which
+makes a plan out of date (`PlanChanged`). `apart` shows where two values of a field differ, however long they are.
 """
 
 from __future__ import annotations
@@ -29,7 +28,7 @@ Fields = Mapping[str, Any]
 """Field -> value; None: the field is absent."""
 
 Edits = Mapping[str, Fields]
-"""Bead id -> the fields of it that change, with their values."""
+"""Bead id -> its changed fields, with their values."""
 
 OMITTED_WHEN_EMPTY = frozenset(
     {"parent", "description", "acceptance", "notes", "owner", "labels", "dependencies", "created_by"}
@@ -40,7 +39,7 @@ _STRUCT = {field.encode_name: field for field in msgspec.structs.fields(Bead) if
 
 
 def canonical(field: str, value: Any) -> Any:
-    """The one form in which a value is compared: an empty known field is absent, edges have no order."""
+    """The canonical form of a value for comparison: an empty known field is absent, edges have no order."""
     if field == "dependencies":
         return tuple(sorted(targets(value))) or None
     if field in OMITTED_WHEN_EMPTY and not value:
@@ -65,12 +64,12 @@ def targets(value: Any) -> tuple[str, ...]:
 
 
 def edge(bead_id: str, target: str) -> dict[str, str]:
-    """An edge as ``dep add`` writes it, but for its time."""
+    """An edge as ``dep add`` writes it, without its time."""
     return {"issue_id": bead_id, "depends_on_id": target, "type": "blocks"}
 
 
 def amend(bead: Bead, fields: Fields) -> Bead:
-    """The record with some fields changed, for judging; what judging does not look at is left out."""
+    """The record with some fields changed, for judging; irrelevant fields are left out."""
     changes: dict[str, Any] = {}
     for name, value in fields.items():
         known = _STRUCT.get(name)
@@ -91,7 +90,7 @@ def _converted(value: Any, known: msgspec.structs.FieldInfo) -> Any:
     try:
         return msgspec.convert(value, known.type)
     except msgspec.ValidationError:
-        return known.default  # as a row with that value would be read
+        return known.default  # read like a row with that value
 
 
 _REPLACED = "superseded-by:"
@@ -100,19 +99,19 @@ _NAMES_REPLACEMENT = frozenset({"superseded-by", "labels"})
 
 
 def replacements(bead: Bead) -> list[str]:
-    """The beads that replace one, as its field and its labels name them."""
+    """The beads that replace one, from its field and its labels."""
     named = [bead.superseded_by.strip()] if bead.superseded_by else []
     named += [label.removeprefix(_REPLACED) for label in bead.labels if label.startswith(_REPLACED)]
     return [by for by in named if by]
 
 
 class Overlay:
-    """The beads of a queue as planned changes leave them.
+    """The beads of a queue after planned changes.
 
     Attributes:
-        queue: the queue underneath; it stays as it is.
+        queue: the underlying queue, which is not changed.
         edits: what was changed so far, by bead.
-        leases: claims that were taken or let go so far.
+        leases: claims taken or released so far.
         added: ids of beads that do not exist yet.
     """
 
@@ -132,12 +131,12 @@ class Overlay:
         yield from self.added
 
     def value(self, bead_id: str, field: str) -> Any:
-        """A field as it stands after the changes; None where it is absent."""
+        """A field after the changes; None if absent."""
         changed = self.edits.get(bead_id)
         if changed is not None and field in changed:
             return changed[field]
         if field == "queue-rank" and bead_id in self.queue.beads:
-            return self.queue.beads[bead_id].raw_rank  # asked of a whole priority: no need to decode its rows
+            return self.queue.beads[bead_id].raw_rank  # read for a whole priority: no need to decode its rows
         return canonical_absent(field, self._document(bead_id).get(field))
 
     def values(self, bead_id: str, fields: Iterable[str]) -> dict[str, Any]:
@@ -145,12 +144,12 @@ class Overlay:
         return {field: self.value(bead_id, field) for field in fields}
 
     def row(self, bead_id: str) -> dict[str, Any]:
-        """Every field that the row has after the changes."""
+        """Every field of the row after the changes."""
         whole = {**self._document(bead_id), **self.edits.get(bead_id, {})}
         return {field: value for field, value in whole.items() if value is not None}
 
     def status(self, bead_id: str) -> str:
-        """The status after the changes; empty for a bead that is not there."""
+        """The status after the changes; empty for a missing bead."""
         changed = self.edits.get(bead_id)
         if changed is not None and "status" in changed:
             return str(changed["status"])
@@ -181,8 +180,8 @@ class Overlay:
         return stayed + came
 
     def replaced_by(self, bead_id: str) -> list[str]:
-        """Ids that may name it as what replaces them, before the changes or after."""
-        # one look at all beads answers for every bead that a plan closes
+        """Ids of beads that may be superseded by this one, before the changes or after."""
+        # one scan of all beads serves every bead that a plan closes
         if self._replaced is None:
             self._replaced = {}
             for other, bead in self.queue.beads.items():
@@ -209,7 +208,7 @@ class Overlay:
         return amend(base, self.edits.get(bead_id, {}))
 
     def apply(self, edits: Edits, leases: Mapping[str, bool] | None = None) -> None:
-        """Change fields on top of what was changed before."""
+        """Apply further changes."""
         for bead_id, fields in edits.items():
             if bead_id not in self:
                 self.added.append(bead_id)
@@ -225,7 +224,7 @@ class Overlay:
 
 
 def canonical_absent(field: str, value: Any) -> Any:
-    """None for a known field that holds nothing, else the value as it is."""
+    """None for an empty known field, else the value unchanged."""
     return None if field in OMITTED_WHEN_EMPTY and not value else value
 
 
@@ -234,7 +233,7 @@ MOST = 60
 
 
 def apart(field: str, one: Any, other: Any, most: int = MOST) -> tuple[str, str]:
-    """Both values for a sentence: whole where they are short, else the part in which they differ."""
+    """Two values for a sentence: whole if short, else the parts that differ."""
     if isinstance(one, str) and isinstance(other, str):
         pairs = enumerate(zip(one, other, strict=False))
         first = next((place for place, (mine, yours) in pairs if mine != yours), min(len(one), len(other)))
@@ -270,7 +269,7 @@ def _items(field: str, value: Any) -> list[str] | None:
 
 
 def _against(mine: list[str], yours: list[str], most: int) -> str:
-    """What a list has that the other has not, and lacks that the other has."""
+    """The items that a list has and lacks compared with another."""
     more = [item for item in mine if item not in yours]
     less = [item for item in yours if item not in mine]
     parts = [f"{word} {', '.join(items)}" for word, items in (("with", more), ("without", less)) if items]
@@ -283,10 +282,10 @@ def _part(text: str, start: int, most: int) -> str:
 
 
 NEW = "(new)"
-"""Stands for the id of a bead that does not exist yet; in a later command ddx's answer takes its place."""
+"""Placeholder for the id of a bead that does not exist yet, replaced in later commands by the id that ddx prints."""
 
 MAX_VALUE = 120_000
-"""Bytes of one value: a kernel takes no longer word on a command line."""
+"""Maximum bytes of one value: the kernel's limit for a command-line argument."""
 
 CLAIM_FIELDS = (
     "claimed-at",
@@ -297,7 +296,7 @@ CLAIM_FIELDS = (
     "execute-loop-heartbeat-at",
     "work-heartbeat-at",
 )
-"""What a claim writes into the row; only letting go of the bead takes it away again."""
+"""Fields that a claim writes into the row; only releasing the bead removes them."""
 
 FLAGS = {
     "title": "--title",
@@ -313,35 +312,35 @@ FLAGS = {
 
 
 class OperationRefused(HelixError):
-    """An operation that does not hold now; the message is one sentence saying why and what would help."""
+    """An operation that is not possible now; the message says why and what would help, in one sentence."""
 
 
 class CommandStep(Struct, frozen=True):
-    """One command, what it rests on and what it changes."""
+    """One command, its preconditions and its changes."""
 
     args: tuple[str, ...]
-    """Words after ``ddx``."""
+    """Arguments after ``ddx``."""
     edits: Edits = {}
-    """What the rows hold afterwards, for certain."""
+    """The certain values of the rows afterwards."""
     before: Edits = {}
-    """What they held before, the same fields: whoever changed them since is not overwritten."""
+    """The values of the same fields before, so that changes by others are not overwritten."""
     watched: tuple[tuple[str, str], ...] = ()
-    """Further (bead, field) pairs that the command may change in a way that only ddx knows."""
+    """Further (bead, field) pairs that the command may change to values that only ddx knows."""
     ripple: Edits = {}
-    """What ddx will most likely do to other rows by itself."""
+    """Changes that ddx will most likely make to other rows by itself."""
     leases: Mapping[str, bool] = {}
-    """Claims outside the rows that it takes or lets go."""
+    """Claims outside the rows that it takes or releases."""
     creates: str = ""
-    """The stand-in for the id of the bead that it makes."""
+    """The placeholder for the id of the bead that it creates."""
 
 
 class PlanBuilder:
-    """Collects the steps of a plan, each planned on what the ones before it leave.
+    """Collects the steps of a plan, each planned on the result of those before it.
 
     Attributes:
-        busy: beads that a live worker is on, by more than a claim.
-        refused: why ddx would refuse whatever it is asked; then nothing is planned.
-        notes: what somebody should know before the commands run.
+        busy: beads with a live worker, by more than a claim.
+        refused: why ddx would refuse every command; then nothing is planned.
+        notes: warnings to show before the commands run.
     """
 
     def __init__(
@@ -372,7 +371,7 @@ class PlanBuilder:
         for bead_id, fields in edits.items():
             self._check_labels(bead_id, fields.get("labels") or ())
             self._check_gates(bead_id, fields)
-        # what the command rests on: the values that the steps before it leave
+        # its preconditions: the values left by the steps before it
         before = {bead_id: self.overlay.values(bead_id, fields) for bead_id, fields in edits.items()}
         step = CommandStep(words, edits, before, tuple(watched), ripple or {}, leases or {}, creates)
         self.steps.append(step)
@@ -380,7 +379,7 @@ class PlanBuilder:
         self.overlay.apply(ripple or {})
 
     def _check_labels(self, bead_id: str, labels: Iterable[object]) -> None:
-        """Refuse to write labels one of which ddx, given all of them in one word, would cut in two."""
+        """Refuse labels with a comma, at which ddx would split them."""
         for text in labels:
             if isinstance(text, str) and "," in text:
                 raise OperationRefused(
@@ -389,11 +388,11 @@ class PlanBuilder:
                 )
 
     def _check_gates(self, bead_id: str, fields: Mapping[str, Any]) -> None:
-        """Refuse what would make this ddx refuse every command from then on."""
+        """Refuse a value that would make this ddx refuse every further command."""
         have = self.overlay.values(bead_id, ("labels", "status")) if bead_id in self.overlay else {}
         for gate in self.dialect.gates:
             if gate.kind == "label":
-                # only what the step itself brings: a label that is there already is told by `shut`
+                # only what the step itself adds: an existing label is reported by `shut`
                 brings = gate.word in (fields.get("labels") or ()) and gate.word not in (have.get("labels") or ())
             else:
                 brings = fields.get(gate.kind) == gate.word != have.get(gate.kind)
@@ -411,7 +410,7 @@ class PlanBuilder:
         flags: Sequence[str] = (),
         watched: Iterable[tuple[str, str]] = (),
     ) -> None:
-        """Append one ``bead update`` that leaves the bead with these fields; nothing where it has them."""
+        """Append one ``bead update`` that leaves the bead with these fields; nothing if it has them."""
         changed = {
             name: value for name, value in fields.items() if not same(name, self.overlay.value(bead_id, name), value)
         }
@@ -421,7 +420,7 @@ class PlanBuilder:
 
 
 def update_words(fields: Mapping[str, Any]) -> list[str]:
-    """The flags of ``bead update`` that set fields to values, or take them away where the value is None."""
+    """The flags of ``bead update`` that set fields to values, or remove them for None."""
     words: list[str] = []
     for name, value in fields.items():
         if name in FLAGS:
@@ -446,13 +445,14 @@ def _set_text(value: Any) -> str:
 
 
 def option(flag: str, value: str) -> list[str]:
-    """A flag and its value; a value that looks like a flag is written so that it cannot be one."""
+    """A flag and its value; a value that looks like a flag is escaped."""
     return [f"{flag}={value}"] if value.startswith("-") else [flag, value]
 
 
 def stored(name: str, text: str, dialect: Dialect) -> Any:
-    """What ``--set name=text`` leaves in the row: two words become a truth, a rank in some releases a number, and
-    a line ends with LF alone (every release reads ``--set`` as CSV, which takes the CR before it away)."""
+    """The value that ``--set name=text`` leaves in the row: ``true`` and ``false`` become booleans, a rank in some
+    releases a number, and lines end in LF (every release reads ``--set`` as CSV, which drops the CR).
+    """
     if text in ("true", "false"):
         return text == "true"
     if name == "queue-rank" and dialect.rank_is_number and re.fullmatch(r"-?[0-9]{1,19}", text):
@@ -461,10 +461,10 @@ def stored(name: str, text: str, dialect: Dialect) -> Any:
 
 
 def check_words(words: Iterable[str]) -> None:
-    """Refuse what cannot be said on a command line.
+    """Refuse arguments that a command line cannot contain.
 
     Raises:
-        OperationRefused: a word is too long, or holds a character that no command can take.
+        OperationRefused: an argument is too long, or has a character that no command accepts.
     """
     for word in words:
         if "\0" in word:
@@ -492,7 +492,7 @@ def named(ids: Iterable[str], most: int = 5) -> str:
 
 
 class Difference(Struct, frozen=True):
-    """A field that somebody changed: what was expected there, and what stands there now."""
+    """A field that was changed by others: the expected and the current value."""
 
     bead_id: str
     field: str
@@ -506,13 +506,13 @@ class Difference(Struct, frozen=True):
 
 
 class Conflict(HelixError):
-    """Somebody changed since what is about to be changed; nothing was written over it.
+    """The fields to change were changed by others meanwhile; nothing was overwritten.
 
     Attributes:
         differences: both versions, field by field.
-        entry: the change that was to be taken back or done again, if it was one.
-        ran: how many commands of the change had run before, and stay done.
-        of: how many it has.
+        entry: the change to undo or redo, if it was one.
+        ran: how many commands of the change had run, and stay in effect.
+        of: the number of its commands.
     """
 
     def __init__(
@@ -525,13 +525,13 @@ class Conflict(HelixError):
 
 
 class PlanChanged(Conflict):
-    """What would run by now is not what was shown; nothing ran. The plan is to be shown again."""
+    """Other commands would run now than were confirmed; nothing ran. Show the plan again."""
 
 
 def differences(
     expected: Edits | Mapping[str, Mapping[str, Any] | None], beads: Mapping[str, Bead]
 ) -> list[Difference]:
-    """Where rows differ from what is expected of them; a bead that is gone differs in every field."""
+    """Where rows differ from expected values; a missing bead differs in every field."""
     found = []
     for bead_id, fields in expected.items():
         bead = beads.get(bead_id)
@@ -544,7 +544,7 @@ def differences(
 
 
 def differences_in(expected: Edits | Mapping[str, Mapping[str, Any] | None], overlay: Overlay) -> list[Difference]:
-    """The same against rows as planned changes leave them."""
+    """The same for rows after planned changes."""
     return [
         Difference(bead_id, name, value, overlay.value(bead_id, name))
         for bead_id, fields in expected.items()
@@ -554,13 +554,13 @@ def differences_in(expected: Edits | Mapping[str, Mapping[str, Any] | None], ove
 
 
 def preconditions(steps: Sequence[CommandStep]) -> dict[str, dict[str, Any]]:
-    """What rows must hold before the first of these steps for all of them to be right."""
+    """The values that rows must have before the first of these steps."""
     first: dict[str, dict[str, Any]] = {}
     for step in steps:
         for bead_id, fields in step.before.items():
             kept = first.setdefault(bead_id, {})
             for name, value in fields.items():
-                # what a later step rests on may be an earlier step's doing: the first value counts
+                # a later step may depend on an earlier one's effect: the first value counts
                 kept.setdefault(name, value)
     made = {step.creates for step in steps if step.creates}
     return {bead_id: fields for bead_id, fields in first.items() if bead_id not in made}

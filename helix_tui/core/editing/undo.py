@@ -1,8 +1,8 @@
-"""Back along the journal: how its entries stand now, and what taking back or doing again would run.
+"""Undo and redo along the journal: the state of its entries, and the commands that would run.
 
-Nothing here touches anything. Several turns are planned one on top of the other, so that the way back to a chosen
-point is shown whole before its first command runs; it ends at the first turn that cannot be made. What somebody
-changed in the meantime is shown with both versions (`Difference`), never written over.
+Nothing here changes anything. Several steps are planned one on top of the other, so that the whole way back is shown
+before its first command runs; it ends at the first step that is not possible. Changes by others are shown with both
+versions (`Difference`), never overwritten.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from helix_tui.core.ground.errors import HelixError
 
 
 class Unreadable(HelixError):
-    """The tracker is not there or cannot be read: nothing may be planned on a guess."""
+    """The tracker is missing or cannot be read, so nothing can be planned."""
 
 
 class NotUndoable(HelixError):
-    """A change that no command takes back; the message says why."""
+    """A change that no command undoes; the message says why."""
 
     def __init__(self, entry: JournalEntry, why: str) -> None:
         super().__init__(why)
@@ -46,32 +46,32 @@ class NotUndoable(HelixError):
 UNREADABLE = "the journal's record of it cannot be read by this release"
 
 State = Literal["done", "undone", "conflicted", "partial", "final", "failed", "pending"]
-"""How an entry stands: ``final``: it cannot be taken back; ``partial``: it came half-way."""
+"""The state of an entry; ``final``: it cannot be undone; ``partial``: it got half-way."""
 
 
 class EntryStatus(Struct, frozen=True):
-    """How one entry stands against the rows."""
+    """The state of one entry compared with the rows."""
 
     state: State
     why: str = ""
-    """One sentence, where the state alone does not say all."""
+    """Details in one sentence, or empty."""
     differences: tuple[Difference, ...] = ()
-    """What somebody changed since without the journal."""
+    """Later changes that are not in the journal."""
     covered_by: str = ""
-    """A later entry that changed the same: that one is taken back first."""
+    """A later entry that changed the same fields and must be undone first."""
 
 
 class EntryChecker:
-    """Compares entries with rows; remembers the rows that it has decoded."""
+    """Compares entries with rows; caches decoded rows."""
 
     def __init__(self) -> None:
         self._rows: dict[str, tuple[Bead, dict[str, Any]]] = {}
 
     def marks(self, history: JournalHistory, beads: Mapping[str, Bead]) -> dict[str, EntryStatus]:
-        """How every entry stands."""
+        """The state of every entry."""
         turned = history.turned()
         standing = [entry for entry in history.entries if entry.plain and entry.standing]
-        # latest first: an entry must have left what the next later one found, or else what is there now
+        # latest first: an entry must have left what the next one found, or the current value
         standing.sort(key=lambda entry: -turned.get(entry.id, entry.seq))
         expected: dict[tuple[str, str], tuple[Any, str]] = {}
         found = {entry.id: _plain_mark(entry) for entry in history.entries}
@@ -107,19 +107,19 @@ class EntryChecker:
         if bead is None:
             return None
         known = self._rows.get(bead_id)
-        # a row that did not change keeps its object, and decoding one is dear
+        # an unchanged row keeps its object, and decoding is expensive
         if known is None or known[0] is not bead:
             known = self._rows[bead_id] = (bead, bead.document())
         return canonical_absent(name, known[1].get(name))
 
 
 def _as_its_root(mark: EntryStatus, root: EntryStatus) -> EntryStatus:
-    """A redo stands as what it did again does."""
+    """A redo has the state of the change that it redid."""
     return root if mark.state in ("done", "partial") and root.state == "undone" else mark
 
 
 def _plain_mark(entry: JournalEntry) -> EntryStatus:
-    """What the journal alone says."""
+    """The state by the journal alone."""
     if entry.result == "pending":
         return EntryStatus("pending", "it is still running, or its process died: the next change settles it")
     if entry.result in ("failed", "not_done"):
@@ -134,24 +134,24 @@ def _plain_mark(entry: JournalEntry) -> EntryStatus:
 
 
 class UndoStep(Struct, frozen=True):
-    """One entry on the way back."""
+    """One entry to undo or redo."""
 
     entry: JournalEntry
     steps: tuple[CommandStep, ...] = ()
     traces: tuple[str, ...] = ()
-    """What stays behind though the values come back."""
+    """What stays behind although the values are restored."""
     problem: str = ""
-    """Why it cannot be made; nothing after it is."""
+    """Why it is not possible; nothing after it is planned."""
     differences: tuple[Difference, ...] = ()
 
     @property
     def back(self) -> bool:
-        """It is taken back; else done again."""
+        """Whether it is undone; else it is redone."""
         return self.entry.standing
 
 
 class UndoPlan(Struct, frozen=True):
-    """Some turns, one on top of the other."""
+    """Undo steps, one on top of the other."""
 
     turns: tuple[UndoStep, ...] = ()
 
@@ -162,14 +162,14 @@ class UndoPlan(Struct, frozen=True):
 
     @property
     def problem(self) -> UndoStep | None:
-        """The turn at which it ends, if it ends before its goal."""
+        """The step at which it stops, if it does so before its goal."""
         return self.turns[-1] if self.turns and self.turns[-1].problem else None
 
 
 def plan_undo(
     entries: Iterable[JournalEntry], history: JournalHistory, queue: Queue, dialect: Dialect, busy: Collection[str] = ()
 ) -> UndoPlan:
-    """What taking back those entries that stand, and doing again those that do not, would run."""
+    """Plan to undo the entries that are applied and redo those that are not."""
     writing = PlanBuilder(Overlay(queue), dialect, busy, refused=shut(queue.beads, dialect))
     turns: list[UndoStep] = []
     for entry in entries:
@@ -209,7 +209,7 @@ def operations_of(entry: JournalEntry) -> tuple[Operation, ...]:
     """The operations behind an entry, as the journal keeps them.
 
     Raises:
-        OperationRefused: they are of a shape that this release does not know.
+        OperationRefused: they have a form that this release does not know.
     """
     return tuple(_operations(entry))
 

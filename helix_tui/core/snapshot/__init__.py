@@ -1,4 +1,4 @@
-"""Files change -> one immutable snapshot -> what changed."""
+"""From changed files to one immutable snapshot, and what changed in it."""
 
 from helix_tui.core.snapshot.feed import Live, take_snapshot
 from helix_tui.core.snapshot.snapshot import Change, Condition, Notice, Snapshot, merge_changes

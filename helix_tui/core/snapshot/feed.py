@@ -1,8 +1,8 @@
-"""The live feed of snapshots: files change, and what became of the queue is published.
+"""The live feed of snapshots: watch the files and publish each new state.
 
 `Watcher` waits for changes in a few folders, none of them recursive, or for a second where the kernel has no watches
-left. `Gatherer` reads again only what changed and puts the snapshot together. `Live` is the thread that does both,
-and looks at everything now and then; `take_snapshot` is for whoever needs one snapshot and does not watch.
+left. `Gatherer` reads only what changed and builds the snapshot. `Live` is the thread that does both, with a full look
+now and then; `take_snapshot` takes a single snapshot without watching.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.index import AttemptIndex
 
 STEP_MS = 4
-"""How long nothing more may change before a group of changes counts as whole."""
+"""How long there must be no further change for a group of changes to be complete."""
 GROUP_MS = 30
-"""How long a group of changes may go on growing."""
+"""How long a group of changes may grow."""
 
 _UNWATCHED = "files are checked once a second, not watched: "
 _RAISE = "; raise fs.inotify.max_user_watches"
@@ -46,12 +46,12 @@ _IN_DDX = ("", "run-state", "workers", "executions", "metrics", "agent-logs", "r
 
 
 def folders_to_watch(project: Project, runs: Iterable[Run]) -> dict[str, tuple[int, int]]:
-    """Existing folders in which something of interest can change, each with its (device, inode).
+    """Existing folders with files of interest, each with its (device, inode).
 
-    The nearest existing ancestor stands in for a folder that is not there yet, so that its appearance is
-    noticed; the inode tells a folder from another one that has taken its name.
+    The nearest existing ancestor replaces a missing folder, so that its creation is noticed; the inode distinguishes a
+    folder from a later one of the same name.
     """
-    # folders and not files: ddx replaces a file by rename, and a watch on it would stay with the old one
+    # folders, not files: ddx replaces files by renaming, and a watch would stay with the old file
     wanted = [project.root, *(project.ddx_dir / name for name in _IN_DDX)]
     wanted += [project.ddx_dir.parent, project.helix_dir]
     if project.git_dir is not None:
@@ -79,10 +79,10 @@ def folders_to_watch(project: Project, runs: Iterable[Run]) -> dict[str, tuple[i
 
 
 def _worker_folders(project: Project, most: int = 64) -> list[Path]:
-    """The newest worker folders; names begin with a kind and end with a time, so they sort by age."""
+    """The newest worker folders; names consist of a kind and a time, so they sort by age."""
     try:
         with os.scandir(project.ddx_dir / "workers") as entries:
-            # each folder takes one of the kernel's watches, and only the newest workers still write
+            # each folder uses a kernel watch, and only the newest workers still write
             folders = sorted((e.name for e in entries if e.is_dir()), key=lambda n: n.rpartition("-")[2])
     except OSError:
         return []
@@ -100,11 +100,11 @@ def _stat_folder(folder: Path) -> tuple[int, int] | None:
 class Watcher:
     """Waits for changes in a set of folders; where the kernel has no watches left, it only waits.
 
-    ``problem`` says in one sentence why it does not watch, if it does not.
+    ``problem`` says in one sentence why it does not watch, if so.
     """
 
     def __init__(self, folders: Iterable[str], stop: threading.Event, timeout_ms: int) -> None:
-        import watchfiles  # 50 ms of import, and only the live thread pays it
+        import watchfiles  # imported here: it takes 50 ms, on the live thread only
 
         self._stop = stop
         self._timeout_ms = timeout_ms
@@ -117,21 +117,21 @@ class Watcher:
             step=STEP_MS,
             stop_event=stop,
             rust_timeout=timeout_ms,
-            # time alone ends a cooldown and makes a worker silent: no file tells of that
+            # time alone ends a cooldown or makes a worker silent: no file changes then
             yield_on_timeout=True,
             raise_interrupt=False,
             recursive=False,
-            # with True, watchfiles 1 says nothing either when the kernel has no watches left
+            # with True, watchfiles 1 does not report it when the kernel has no watches left
             ignore_permission_denied=False,
         )
 
     def wait(self) -> set[str]:
-        """Paths that changed, after at most the timeout; empty when none did or the wait was ended."""
+        """Paths that changed, after at most the timeout; empty if none did or the wait was ended."""
         if self._changes is not None:
             try:
                 return {path for _, path in next(self._changes, ())}
             except FileNotFoundError:
-                self._changes = None  # a folder went away before it was watched: the next plan knows
+                self._changes = None  # a folder was removed before it was watched: the next list omits it
                 return {""}
             except (OSError, RuntimeError) as error:
                 self._changes = None
@@ -141,21 +141,22 @@ class Watcher:
         return set()
 
     def close(self) -> None:
-        """Give the watches back."""
+        """Release the watches."""
         if isinstance(self._changes, Generator):
             self._changes.close()
         self._changes = None
 
 
 TICK_MS = 1000
-"""How often time itself is looked at when no file changes."""
+"""How often a snapshot is taken for time alone, when no file changes."""
 
 FULL_LOOK_S = 15.0
-"""Seconds after which even what no watch tells of is looked at, and what is gone is let go, busy or not."""
+"""Seconds after which unwatched files are checked too and removed ones dropped, busy or not."""
 
 FULL_LOOK_SHARE = 0.1
-"""Share of the time that looking at everything may take: with 20,000 evidence folders one look takes a
-quarter of a second, and without watches there is nothing else that tells of a change in an old one."""
+"""Share of time that full looks may take: with 20,000 evidence folders one takes a quarter of a second, and without
+watches only a full look shows a change in an old one.
+"""
 
 REST_S = 0.02
 """Pause after a snapshot before the next; it doubles while changes keep coming, up to `LONGEST_REST_S`."""
@@ -163,13 +164,13 @@ REST_S = 0.02
 LONGEST_REST_S = 0.25
 
 READS = 3
-"""How often one snapshot reads rows and claims at most, while they change under its hands."""
+"""Maximum readings of rows and claims for one snapshot while they keep changing."""
 
 OnChange = Callable[[Snapshot, Change], None]
 
 
 class Gatherer:
-    """Puts snapshots together for one project, reading again only what is new. One thread at a time."""
+    """Builds the snapshots of one project, reading only what is new. Not thread-safe."""
 
     def __init__(
         self,
@@ -192,17 +193,17 @@ class Gatherer:
         self._journal = Journal.of(project)
         self._seen = False
         self.unwatched = ""
-        """Why files are looked at once a second instead of watched; empty while they are watched."""
+        """Why files are polled once a second instead of watched; empty while they are watched."""
         self._archive = self._archive_seen = Tracker(project.archive_file, missing=True)
         self.snapshot = empty_snapshot(project, clock())
 
     def gather(self, *, attempts: bool = True, changed: Iterable[str] | None = None) -> Snapshot:
-        """A snapshot of now.
+        """Take a snapshot.
 
         Args:
-            attempts: whether to look for attempts; else those of the last snapshot are kept.
-            changed: the only paths under ``.ddx/executions`` and the like that can have changed; None has
-                everything looked at, the installed ddx too.
+            attempts: whether to read attempts; else those of the last snapshot are kept.
+            changed: the only paths under ``.ddx/executions`` and the like that may have changed; None checks
+                everything, the installed ddx too.
         """
         last, now = self.snapshot, self.clock()
         tracker, runs, claims = self._of_one_instant(now)
@@ -231,14 +232,14 @@ class Gatherer:
         return self.snapshot
 
     def rest(self) -> None:
-        """Give back the memory that only reading needs."""
+        """Free the memory that only reading needs."""
         self._tracker.rest()
 
     def failed(self, error: Exception) -> Snapshot:
-        """The last snapshot, saying that a newer state cannot be shown because of a defect of ours."""
+        """The last snapshot, with a notice that a newer state cannot be shown because of a defect."""
         last = self.snapshot
         why = f"the newest state cannot be shown because of a bug in helix-tui: {type(error).__name__}"
-        # the same defect comes up at every look: one log entry and one change on screen are enough
+        # the same defect recurs at every look: log and show it once
         if last.tracker.problem == why:
             return last
         logs.logger("live").error("no snapshot could be taken", exc_info=error)
@@ -252,7 +253,7 @@ class Gatherer:
         return self.snapshot
 
     def _of_one_instant(self, now: int) -> tuple[Tracker, tuple[Run, ...], Claims]:
-        """Rows and who holds them, read again where a bead ended or was taken between the first and the last file."""
+        """Rows and their holds, read again if a bead ended or was claimed between the first and the last file."""
         for _ in range(READS):
             tracker = self._tracker.read()
             runs, claims = self._running(tracker, now)
@@ -268,13 +269,13 @@ class Gatherer:
         return runs, Claims(leases=leases, running=beads_at_work(runs), origin_head=origin)
 
     def _at_hand(self) -> Dialect | None:
-        """What the installed ddx does; another one is met at the next look at everything."""
+        """The dialect of the installed ddx; a replaced one is noticed at the next full look."""
         return at_hand(self._ddx, self.project.root, env=self._env) if self.era == "auto" else None
 
     def _queue(self, last: Snapshot, tracker: Tracker, claims: Claims, now: int, dialect: Dialect | None) -> Queue:
-        """The last classification as long as nothing that it rests on is different."""
+        """The last classification, as long as none of its inputs changed."""
         old, era = last.queue, rule_for(dialect, self.era)
-        # the reader keeps the very mapping while no row differs, so that identity tells without comparing
+        # the reader returns the same mapping while no row differs, so identity suffices
         same = tracker.beads is old.beads and claims == old.claims and era == old.era
         if same and not old.expired(now):
             return old
@@ -284,7 +285,7 @@ class Gatherer:
         self, last: Snapshot, tracker: Tracker, changed: Iterable[str] | None, runs: tuple[Run, ...]
     ) -> AttemptBook:
         if self._attempts is None:
-            from helix_tui.core.ddx.attempts.index import AttemptIndex  # not before the queue is on screen
+            from helix_tui.core.ddx.attempts.index import AttemptIndex  # only once the queue is on screen
 
             self._attempts = AttemptIndex.of(self.project)
         paths = None if changed is None else [Path(path) for path in changed]
@@ -302,7 +303,7 @@ class Gatherer:
         return "live" if tracker.beads else "empty"
 
     def _archived(self, last: Snapshot, archive: Tracker, tracker: Tracker) -> Mapping[str, Bead]:
-        """The last ones, the very same object, as long as they are the same."""
+        """The archived beads; the same object as long as they are unchanged."""
         if archive is self._archive_seen and tracker.beads is last.tracker.beads:
             return last.archive
         self._archive_seen = archive
@@ -330,7 +331,7 @@ class Gatherer:
 
 
 def empty_snapshot(project: Project, now: int) -> Snapshot:
-    """What is known before anything was read."""
+    """The snapshot before anything is read."""
     return Snapshot(project, Tracker(project.beads_file), classify({}, now=now), taken_at=now)
 
 
@@ -343,18 +344,17 @@ def take_snapshot(
     env: Mapping[str, str] | None = None,
     ddx: str | None = None,
 ) -> Snapshot:
-    """One snapshot, for what does not watch. ``now`` is an instant in ns, by default the present."""
+    """Take a single snapshot. ``now`` is an instant in ns, by default the current one."""
     clock = now_ns if now is None else (lambda: now)
     return Gatherer(project, era=era, clock=clock, env=env, ddx=ddx).gather(attempts=attempts)
 
 
 class Live:
-    """Watches a project from a thread of its own and calls ``on_change`` there with each new snapshot.
+    """Watches a project in a thread and calls ``on_change`` there with each new snapshot.
 
-    The first call comes as soon as the queue is read; what was attempted follows, and where ``patience``
-    (seconds) is given, only after `painted` or when it is used up: a screen that comes up needs the
-    interpreter for itself. ``on_change`` should only pass the news on (post a message): the next change
-    waits for it.
+    The first call comes as soon as the queue is read; attempts follow and, if ``patience`` (seconds) is given, only
+    after `painted` or that time, as a starting screen needs the interpreter for itself. ``on_change`` should only post
+    a message: the next change waits for it.
     """
 
     def __init__(
@@ -375,7 +375,7 @@ class Live:
         self._painted = threading.Event()
         self._stop = threading.Event()
         self._full_look_from = self._full_look_by = 0.0
-        """Before the first instant not everything is looked at again, from the second on it is."""
+        """The earliest and the latest time of the next full look."""
         self._full_look_owed = False
         self._thread = threading.Thread(
             target=keep_at, args=(self._run, self._stop.wait), name="helix-live", daemon=True
@@ -391,7 +391,7 @@ class Live:
         self._thread.start()
 
     def painted(self) -> None:
-        """The first snapshot is on screen: what takes longer may begin."""
+        """Tell the thread that the first snapshot is on screen, so that slower work may begin."""
         self._painted.set()
 
     def stop(self, timeout: float = 1.0) -> None:
@@ -399,7 +399,7 @@ class Live:
         self._stop.set()
         # a thread that still waits for the first paint must see the end at once
         self._painted.set()
-        # `on_change` is called on that thread and may stop it; a thread cannot join itself
+        # `on_change` runs on that thread and may call this; a thread cannot join itself
         if self._thread.is_alive() and self._thread is not threading.current_thread():
             self._thread.join(timeout)
 
@@ -412,25 +412,25 @@ class Live:
             try:
                 self._look(set(folders), everything=True)
                 self._full_look_owed = (
-                    True  # the watch begins with the first wait: what changed before it is due once more
+                    True  # the watch starts with the first wait: look again at what changed before it
                 )
                 self._follow(watcher, folders)
             finally:
                 watcher.close()
 
     def _follow(self, watcher: Watcher, folders: Mapping[str, tuple[int, int]]) -> None:
-        """Publish what changes until the folders to watch are others."""
+        """Publish changes until the folders to watch differ."""
         rest = REST_S
         while not self._stop.is_set():
             changed = watcher.wait()
             if self._stop.is_set():
                 return
-            # without a change it is a tick: what depends on time alone is looked at
+            # without a change it is a tick: check what depends on time alone
             if changed and not self._concerns(changed):
                 continue
             self._tell_of(watcher.problem)
             news = self._look(changed, everything=bool(watcher.problem))
-            # a run began or ended, or another folder has taken a name: the caller watches the others
+            # a run began or ended, or a folder was replaced: the caller watches the new folders
             if folders_to_watch(self._gatherer.project, self.snapshot.runs) != folders:
                 return
             rest = min(rest * 2, LONGEST_REST_S) if changed and news else REST_S
@@ -438,7 +438,7 @@ class Live:
                 self._stop.wait(rest)
 
     def _look(self, changed: set[str], *, everything: bool) -> bool:
-        """Take a snapshot of what changed, or of everything where that is due and its share not used up."""
+        """Take a snapshot of what changed, or of everything if that is due and within its share of time."""
         begun = monotonic()
         self._full_look_owed = self._full_look_owed or everything or begun >= self._full_look_by
         if not self._full_look_owed or begun < self._full_look_from:
@@ -447,25 +447,25 @@ class Live:
         ended = monotonic()
         self._full_look_owed = False
         self._full_look_by = ended + FULL_LOOK_S
-        # a look that took t is followed by nine times t without one: a tenth of the time in all
+        # a full look that took t is followed by 9 t without one: a tenth of the time in all
         self._full_look_from = ended + (ended - begun) * (1 / FULL_LOOK_SHARE - 1)
         return news
 
     def _tell_of(self, problem: str) -> None:
-        """Have snapshots say that files are not watched, or no longer say so; logged once."""
+        """Set or clear the notice that files are not watched; log it once."""
         if problem != self._gatherer.unwatched:
             self._gatherer.unwatched = problem
             logs.logger("live").warning("%s", problem or "files are watched again")
 
     def _concerns(self, changed: set[str]) -> bool:
-        """Whether any of the paths matters; a build in the project's root is none of our business."""
+        """Whether any of the paths is relevant; a build in the project's root is not."""
         project = self._gatherer.project
         root = str(project.root) + os.sep
         ours = tuple(map(str, (project.ddx_dir, project.root / ".ddx", project.root / ".git", project.helix_dir)))
         return any(not path.startswith(root) or path.startswith(ours) for path in changed)
 
     def _publish(self, *, attempts: bool, changed: set[str] | None = None) -> bool:
-        """Take a snapshot and pass it on if it says anything new."""
+        """Take a snapshot and publish it if anything changed."""
         old = self.snapshot
         try:
             new = self._gatherer.gather(attempts=attempts, changed=changed)
@@ -486,7 +486,7 @@ _NAMED = 5
 
 
 def _log_change(snapshot: Snapshot, change: Change, paths: Collection[str] | None) -> None:
-    """Log what changed on disk and what that made of the queue: names and counts, no texts."""
+    """Log what changed on disk and its effect on the queue: names and counts, no texts."""
     root = f"{snapshot.project.root}{os.sep}"
     names = sorted(path.removeprefix(root) for path in paths or ())
     more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""

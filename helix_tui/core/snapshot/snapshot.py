@@ -1,4 +1,4 @@
-"""What the console knows at one instant, and what became different since the one before."""
+"""What the console knows at one instant, and how two instants differ."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ from helix_tui.core.editing.journal import JournalHistory
 from helix_tui.core.ground.project import Project
 
 Condition = Literal["loading", "live", "empty", "no-ddx", "gone", "unreadable"]
-"""Where the tracker stands: unread yet, read, without beads, never seen, seen and gone, unreadable."""
+"""The state of the tracker file: unread yet, read, without beads, never seen, seen and gone, unreadable."""
 
 
 class Notice(Struct, frozen=True):
-    """Something a person should know that is no bead: unread lines, a problem with a file."""
+    """A notice that does not concern a bead: unread lines, a problem with a file."""
 
     kind: str
     text: str
     short: tuple[str, ...] = ()
-    """The same in fewer words, the longest first."""
+    """Shorter versions, the longest first."""
 
 
 class Snapshot(Struct, frozen=True):
-    """One immutable state of everything that is shown. Whoever holds one may look at it from any thread."""
+    """One immutable state of everything that is shown; safe to read from any thread."""
 
     project: Project
     tracker: Tracker
@@ -38,49 +38,49 @@ class Snapshot(Struct, frozen=True):
     runs: tuple[Run, ...] = ()
     attempts: AttemptBook = field(default_factory=AttemptBook)
     attempts_read: bool = False
-    """They were looked for; before that there being none says nothing."""
+    """Whether attempts were read yet; before that, an empty list means nothing."""
     journal: JournalHistory = field(default_factory=JournalHistory)
     condition: Condition = "loading"
     notices: tuple[Notice, ...] = ()
     branch: str = ""
     generation: int = 0
     taken_at: int = 0
-    """Instant at which it was put together."""
+    """Instant at which it was built."""
     written_at: int = 0
-    """Instant of the newest write that it rests on; 0 when nothing was read."""
+    """Instant of the newest write in it; 0 if nothing was read."""
     archive: Mapping[str, Bead] = {}
-    """Beads that stand in ddx's archive alone: they count for nothing that is ready or waits."""
+    """Beads that exist only in ddx's archive; they are never ready or waiting."""
     dialect: Dialect | None = None
-    """What the installed ddx does, whose rule judged the queue if it is proven; None where there is none."""
+    """The installed ddx, whose rule judged the queue if it is proven; None if there is none."""
 
     @property
     def has_queue(self) -> bool:
-        """Whether there are beads to show, if only those that were read before the tracker became unreadable."""
+        """Whether there are beads to show, even if only those read before the tracker became unreadable."""
         return bool(self.tracker.beads) and self.condition in ("live", "unreadable")
 
     @property
     def shut(self) -> Shut | None:
-        """Why the installed ddx would refuse every command here; None where it would not."""
+        """Why the installed ddx would refuse every command here; or None."""
         return shut(self.tracker.beads, self.dialect)
 
     @property
     def simulation(self) -> bool:
-        """Whether what runs, or ran last, is a simulation and not a real agent."""
-        known = {run.harness for run in self.runs if run.harness}  # a claim comes before the harness is known
+        """Whether the current or last run is a simulation, not a real agent."""
+        known = {run.harness for run in self.runs if run.harness}  # a claim exists before the harness is known
         return "simulation" in (known or {attempt.harness for attempt in self.attempts.newest(1)})
 
 
 class Change(Struct, frozen=True):
-    """What differs between two snapshots."""
+    """The differences between two snapshots."""
 
     beads: frozenset[str] = frozenset()
-    """Beads whose row or state differs, that came or that went."""
+    """Beads that were added, removed or changed in row or state."""
     runs: bool = False
     attempts: frozenset[str] = frozenset()
     """Attempt ids that are new or different."""
     condition: bool = False
     everything: bool = False
-    """So much differs that going through it one by one is no use."""
+    """Whether so much differs that single updates are not worthwhile."""
     journal: bool = False
 
     def __bool__(self) -> bool:
@@ -89,14 +89,14 @@ class Change(Struct, frozen=True):
 
 
 def compare(old: Snapshot, new: Snapshot) -> Change:
-    """What became different from ``old`` to ``new``."""
+    """The differences between ``old`` and ``new``."""
     beads = _changed_beads(old.queue, new.queue)
     return Change(
         beads=beads,
         runs=old.runs != new.runs,
         attempts=new.attempts.changed_since(old.attempts),
         condition=(old.condition, old.notices, old.branch) != (new.condition, new.notices, new.branch)
-        # the gatherer keeps archive and journal as the very objects while they say the same: identity tells
+        # the gatherer returns the same archive and journal objects while unchanged: identity suffices
         or old.archive is not new.archive
         or old.attempts_read != new.attempts_read,
         journal=old.journal is not new.journal,
@@ -105,7 +105,7 @@ def compare(old: Snapshot, new: Snapshot) -> Change:
 
 
 def merge_changes(changes: Iterable[Change]) -> Change:
-    """Several changes in a row as one."""
+    """Merge successive changes into one."""
     changes = list(changes)
     return Change(
         beads=frozenset().union(*(change.beads for change in changes)),
@@ -121,7 +121,7 @@ def _changed_beads(old: Queue, new: Queue) -> frozenset[str]:
     if old is new:
         return frozenset()
     before, after = old.beads, new.beads
-    # the reader decodes only rows whose bytes are new: the others are the very beads of before
+    # the reader decodes only rows whose bytes are new: the others are the same objects
     changed = {bead_id for bead_id, bead in after.items() if before.get(bead_id) is not bead}
     changed.update(bead_id for bead_id in before if bead_id not in after)
     changed.update(_moved(old.position, new.position))
@@ -134,7 +134,7 @@ def _changed_beads(old: Queue, new: Queue) -> frozenset[str]:
 
 
 def _moved(old: Mapping[str, int], new: Mapping[str, int]) -> set[str]:
-    """Beads that became next, or no longer are: the only place in the order that a row shows."""
+    """Beads that became or ceased to be next: the only place in the order shown in a row."""
     first = next(iter(new), None)
     last_first = next(iter(old), None)
     return {bead_id for bead_id in (first, last_first) if bead_id is not None} if first != last_first else set()

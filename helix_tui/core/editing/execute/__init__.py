@@ -1,1 +1,1 @@
-"""Running a plan: who may write, what ran, what came of it."""
+"""Run a plan: the write lock, the commands, the result."""

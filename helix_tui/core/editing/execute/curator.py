@@ -1,7 +1,7 @@
-"""The one way by which curation changes anything: plan, write down, run ddx, look, write down what came.
+"""The only way in which the console changes the queue: plan, record, run ddx, read the rows, record the result.
 
-Nothing is believed of a command but what the rows show afterwards. One process writes at a time (`gate`); the
-journal knows of every command before it runs. Call it from one worker thread, never from the screen's.
+Only the rows read afterwards show what a command did. One process writes at a time (`gate`); the journal records every
+command before it runs. Call it from one worker thread, never from the UI thread.
 """
 
 from __future__ import annotations
@@ -65,61 +65,61 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import now_ns
 
 _AGENT_SIGNS = ("DDX_AGENT_NAME", "CLAUDECODE", "CODEX_SANDBOX")
-"""Environment of a program that an agent started."""
+"""Environment variable set for programs that an agent started."""
 
 
 class QueueState(Struct, frozen=True):
-    """The tracker as it stands, judged."""
+    """The current tracker, classified."""
 
     tracker: Tracker
     queue: Queue
     runs: tuple[Run, ...] = ()
     dialect: Dialect | None = None
-    """What the installed ddx does, whose rule judged the queue if it is proven; None where there is none."""
+    """The installed ddx, whose rule judged the queue if it is proven; None if there is none."""
 
     @property
     def shut(self) -> Shut | None:
-        """Why the installed ddx would refuse every command here; None where it would not."""
+        """Why the installed ddx would refuse every command here; or None."""
         return shut(self.tracker.beads, self.dialect)
 
     @property
     def difference(self) -> Remark | None:
-        """What to know where another release wrote the tracker than the one at hand."""
+        """The warning if another release than the installed one wrote the tracker."""
         return difference(self.tracker.beads, self.dialect)
 
     @property
     def busy(self) -> frozenset[str]:
-        """Beads that a live worker is on, by more than a claim."""
+        """Beads with a live worker, by more than a claim."""
         return frozenset(
             run.bead_id for run in self.runs if run.live and run.bead_id and run.source in ("run-state", "sidecar")
         )
 
     def alive(self, bead_id: str) -> bool:
-        """Whether somebody has this bead who is not known to be dead."""
+        """Whether a bead is held by a worker that is not known to be dead."""
         return any(run.bead_id == bead_id and run.verdict != "dead" for run in self.runs)
 
 
 class Result(Struct, frozen=True):
-    """What a call did."""
+    """The result of a change."""
 
     plan: Plan
     entry: JournalEntry | None = None
-    """Its entry in the journal; None where there was nothing to do."""
+    """Its entry in the journal; None if there was nothing to do."""
     newly_ready: tuple[str, ...] = ()
     newly_blocked: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
-    """What a hook of the project warned of while the commands went through."""
+    """Warnings of the project's hooks during the commands."""
     error: DdxError | None = None
-    """The command that failed; what ran before it stands in the entry."""
+    """The command that failed; those before it are in the entry."""
     created: Mapping[str, str] = {}
-    """Stand-in -> id of each bead that was made."""
+    """Placeholder -> id of each bead created."""
     ran: int = 0
     """How many of the plan's commands succeeded."""
 
     @property
     def made_anyway(self) -> bool:
-        """Whether all that was wanted stands though a command failed: nobody should run that one again."""
+        """Whether the change is complete although a command failed: that command need not be repeated."""
         return self.error is not None and self.entry is not None and self.entry.result == "done"
 
 
@@ -127,11 +127,10 @@ class Curator:
     """Changes one project's queue.
 
     Attributes:
-        project: which.
-        gate: what says whether anything may be written.
-        journal: where it is written down.
-        progress: told before each command (how many ran, of how many); where it answers False, no further
-            command runs.
+        project: the project.
+        gate: the write lock.
+        journal: the journal of changes.
+        progress: called before each command with (commands run, total); if it returns False, no further command runs.
     """
 
     def __init__(
@@ -154,7 +153,7 @@ class Curator:
         self._executable: Executable | None = None
         self.at_hand: Dialect | None = None
         self._warnings: list[str] = []
-        """What the project's own hooks warned of since the last change began."""
+        """Warnings of the project's hooks since the last change began."""
         self._era = era
         self._as_of = as_of
         self._env = dict(os.environ if env is None else env)
@@ -163,10 +162,10 @@ class Curator:
         self._runs = RunReader(project, env)
 
     def look(self) -> QueueState:
-        """The queue as it stands now.
+        """The current queue.
 
         Raises:
-            Unreadable: there is none, or it cannot be read.
+            Unreadable: the tracker is missing or cannot be read.
         """
         tracker = self._reader.read()
         if tracker.missing and not self.project.ddx_dir.is_dir():
@@ -184,7 +183,7 @@ class Curator:
         return QueueState(tracker, queue, runs, self.at_hand)
 
     def _judging(self, tracker: Tracker) -> Era | Rule:
-        """By whose rule the rows are judged: that of the installed ddx, else of who wrote them."""
+        """The rule that judges the rows: the installed ddx's, else that of the DDx that wrote them."""
         self.at_hand = None
         if self._era != "auto":
             return self._era
@@ -192,36 +191,36 @@ class Curator:
         try:
             executable = self.executable(era)
             found = dialect_for(executable, fallback=era)
-        except DdxError:  # whoever writes is told
+        except DdxError:  # a write reports the error
             return "auto"
         if not executable.embedded:
             self.at_hand = found
         return rule_for(self.at_hand)
 
     def dialect(self, queue: Queue) -> Dialect:
-        """What the ddx that writes for us understands; asked once.
+        """The dialect of the ddx that writes; determined once.
 
         Raises:
-            DdxError: the ddx that was asked for is not there.
+            DdxError: the requested ddx does not exist.
         """
         era = queue.default_era
         return dialect_for(self.executable(era), fallback=era)
 
     def executable(self, era: Vocabulary) -> Executable:
-        """The program that writes for us, found once."""
+        """The program that writes; found once."""
         if self._executable is None:
             self._executable = self._find(era)
         return self._executable
 
     def reader(self, queue: Queue) -> Ddx | None:
-        """The ddx at hand as somebody to ask; None where there is none."""
+        """A client of the installed ddx for queries; None if there is none."""
         try:
             return self.executable(queue.default_era).client()
-        except DdxError:  # whoever writes is told
+        except DdxError:  # a write reports the error
             return None
 
     def plan(self, operations: Iterable[Operation], *, title: str = "") -> Plan:
-        """What operations would run on the queue as it stands; touches nothing."""
+        """The plan of operations on the current queue; changes nothing."""
         queue_state = self.look()
         return plan(operations, queue_state.queue, self.dialect(queue_state.queue), busy=queue_state.busy, title=title)
 
@@ -232,31 +231,30 @@ class Curator:
         make: Callable[[PlanBuilder, QueueState], None],
         queue_state: QueueState | None = None,
     ) -> Plan:
-        """What `run_steps` would run on the queue as it stands, or as ``queue_state`` shows it; touches nothing."""
+        """The plan that `run_steps` would run on the current queue, or on ``queue_state``; changes nothing."""
         return self._planned(kind, title, make, queue_state or self.look())
 
     def unread(self, queue_state: QueueState) -> tuple[str, ...]:
-        """What is to be said of unreadable lines before a write."""
+        """The warning about unreadable lines, shown before a write."""
         executable = self.executable(queue_state.queue.default_era)
         return tuple(unread_warning(queue_state.tracker, executable.embedded))
 
     def history(self) -> JournalHistory:
-        """The journal as it stands."""
+        """The current journal."""
         return self.journal.read()
 
     def run(
         self, operations: Iterable[Operation], *, shown: Plan | None = None, title: str = "", kind: str = ""
     ) -> Result:
-        """Do what operations say, on the queue as it stands; those that do not hold are left out and told.
+        """Run operations on the current queue; invalid ones are left out and reported.
 
         Args:
-            shown: the plan that somebody agreed to: where the queue has changed so that other commands would
-                run, nothing is done.
-            kind: what the journal calls it; the operations' own where it is empty.
+            shown: the confirmed plan: if other commands would run now, nothing is done.
+            kind: its kind in the journal; empty for the operations' own.
 
         Raises:
             WritesForbidden: --read-only.
-            Conflict: the plan that was shown no longer holds.
+            Conflict: the confirmed plan is out of date.
         """
         wanted = list(operations)
         with self.gate.open() as lock:
@@ -275,16 +273,15 @@ class Curator:
         shown: Plan | None = None,
         again: bool = False,
     ) -> Result:
-        """Run steps that somebody plans on the queue as it stands, as one change.
+        """Run steps as one change, planned by a callable on the current queue.
 
         Args:
-            shown: the plan that somebody agreed to: its commands run, word for word, if the rows that they
-                rest on are as they were; else nothing is done.
-            again: the steps rest on more than rows (a process, a lease): they are planned once more, and must
-                be those that were shown.
+            shown: the confirmed plan: exactly its commands run if their rows are unchanged; else nothing is done.
+            again: the steps depend on more than rows (a process, a lease): they are planned again and must equal the
+                confirmed ones.
 
         Raises:
-            Conflict: the plan that was shown no longer holds.
+            Conflict: the confirmed plan is out of date.
         """
         with self.gate.open() as lock:
             queue_state = self._settled()
@@ -297,10 +294,10 @@ class Curator:
             return self._execute(shown or self._planned(kind, title, make, queue_state), queue_state, lock)
 
     def run_as_written(self, args: Sequence[str], *, timeout: float, cap: int) -> Finished:
-        """Run a command as somebody wrote it; what it changed in the tracker is journalled afterwards.
+        """Run a command given by the user; its changes in the tracker are journalled afterwards.
 
         Args:
-            timeout: seconds it may take.
+            timeout: time limit in seconds.
             cap: bytes kept of its output.
 
         Raises:
@@ -310,7 +307,7 @@ class Curator:
         with self.gate.open() as lock:
             queue_state, began = self._settled(), now_ns()
             executable = self.executable(queue_state.queue.default_era)
-            # the program inherits the lock: should we be killed, others wait until it has ended
+            # the program inherits the lock: if this process is killed, others wait until it has ended
             finished = executable.attempt(args, timeout=timeout, keep=(lock,), cap=cap)
             after = self.look()
             before, now = changed_rows(queue_state.queue.beads, after.queue.beads)
@@ -331,7 +328,7 @@ class Curator:
         self._finish(entry_id, SettledChange("done", before, now, replace(back, lost=(*back.lost, *beyond))))
 
     def recover(self) -> tuple[JournalEntry, ...]:
-        """Settle what processes that died left unsettled; call it at the start.
+        """Settle the journal entries of processes that died; call it at the start.
 
         Returns:
             The entries that were settled.
@@ -344,14 +341,14 @@ class Curator:
         return tuple(entry for entry in self.journal.read().entries if entry.id in before and entry.result != "pending")
 
     def undo(self, entry: JournalEntry | None = None, *, shown: Plan | None = None) -> Result | None:
-        """Take back a change, or the last one of people (of an agent: its own); None where there is none.
+        """Undo a change, by default the last one made by a person (for an agent: its own last); None if there is none.
 
         Args:
-            shown: the plan that somebody agreed to: where other commands would run by now, none does.
+            shown: the confirmed plan: if other commands would run now, none does.
 
         Raises:
-            Conflict: somebody changed since what it would touch; PlanChanged: the plan is another one.
-            NotUndoable: no command takes it back.
+            Conflict: the fields were changed since; PlanChanged: the plan is different.
+            NotUndoable: no command undoes it.
         """
         with self.gate.open() as lock:
             queue_state = self._settled()
@@ -363,14 +360,14 @@ class Curator:
             return None if entry is None else self._take_back(entry, queue_state, lock, "undo", entry, shown)
 
     def redo(self, entry: JournalEntry | None = None, *, shown: Plan | None = None) -> Result | None:
-        """Do again what was taken back, or what was taken back last; None where there is nothing.
+        """Redo an undone change, by default the last one; None if there is none.
 
         Args:
-            shown: the plan that somebody agreed to: where other commands would run by now, none does.
+            shown: the confirmed plan: if other commands would run now, none does.
 
         Raises:
-            Conflict: somebody changed since what it would touch; PlanChanged: the plan is another one.
-            NotUndoable: it cannot be done again.
+            Conflict: the fields were changed since; PlanChanged: the plan is different.
+            NotUndoable: it cannot be redone.
         """
         with self.gate.open() as lock:
             queue_state = self._settled()
@@ -402,18 +399,17 @@ class Curator:
             return self._execute(made, queue_state, lock, operations=wanted, kind="redo", of=entry.id)
 
     def restore(self, entry_id: str, *, shown: Plan | None = None) -> Iterator[Result]:
-        """Lead back to how things stood right after an entry, change by change, the latest first.
+        """Restore the state right after an entry, change by change, the latest first.
 
-        Changes since are taken back, what was taken back since is done again; it ends at the first command
-        that fails.
+        Later changes are undone, later undos are redone; stops at the first command that fails.
 
         Args:
-            shown: the plan that somebody agreed to, all changes together: where other commands would run by
-                now, it ends before the first of them.
+            shown: the confirmed plan of all changes: if other commands would run now, it stops before the first of
+                them.
 
         Raises:
             KeyError: there is no such entry.
-            Conflict, NotUndoable: that one cannot; what was done before it stays so.
+            Conflict, NotUndoable: one change cannot be undone; those before it stay undone.
         """
         entries = self.journal.read().back_to(entry_id)
         planned: dict[str, Plan] = {}
@@ -431,7 +427,7 @@ class Curator:
                     return
 
     def plan_undo(self, entries: Iterable[JournalEntry]) -> tuple[UndoPlan, QueueState]:
-        """What taking back the entries that stand, and doing again the others, would run; touches nothing."""
+        """The plan that would undo the applied entries and redo the others; changes nothing."""
         queue_state = self.look()
         dialect = self.dialect(queue_state.queue)
         return plan_undo(entries, self.journal.read(), queue_state.queue, dialect, queue_state.busy), queue_state
@@ -448,7 +444,7 @@ class Curator:
     def _take_back(
         self, entry: JournalEntry, queue_state: QueueState, lock: int, kind: str, of: JournalEntry, shown: Plan | None
     ) -> Result:
-        """Give the rows that an entry changed their values of before."""
+        """Restore the values that an entry changed."""
         if not entry.standing:
             raise NotUndoable(entry, f"{entry.id} changed nothing that is still there")
         if entry.why_empty:
@@ -498,14 +494,14 @@ class Curator:
         ids, error = done.ids, done.error
         after = self.look()
         overlay = Overlay(after.queue)
-        # a command may fail after its work: a bead that it made is found by its title and time
+        # a command may fail after its work: find a bead it created by title and time
         if error is not None:
             known = {*queue_state.queue.beads, *ids.values()}
             ids = {**unreported_creations(began, made.steps[done.ran : done.ran + 1], overlay, known), **ids}
         steps = with_real_ids(made.steps, ids)
         before = {ids.get(bead_id, bead_id): fields for bead_id, fields in before.items()}
         outcome = settle(steps, done.ran, before, overlay, self.dialect(after.queue), unsure=error is not None)
-        # any write of ddx drops the lines that are no beads
+        # any write of ddx drops lines that are not beads
         gone = lines_dropped(queue_state.tracker, after.tracker)
         if gone:
             outcome = replace(outcome, back=replace(outcome.back, traces=(*outcome.back.traces, *gone)))
@@ -526,8 +522,8 @@ class Curator:
         )
 
     def _run_steps(self, steps: Sequence[CommandStep], queue_state: QueueState, lock: int) -> StepsRun:
-        """Run one command after the other, until one fails, somebody stops it, or a row has changed."""
-        # found by now, so the era does not matter
+        """Run the commands in order until one fails, the user stops it, or a row has changed."""
+        # already found, so the era does not matter
         executable = self.executable("head")
         done = StepsRun()
         known = set(queue_state.queue.beads)
@@ -537,9 +533,9 @@ class Curator:
                 done.error = DdxError(shown, "stopped on request", "undo reverts what was done")
                 return done
             (current,) = with_real_ids([step], done.ids)
-            # a bead that is being made has no row to rest on
+            # a bead being created has no row yet
             before = {bead_id: fields for bead_id, fields in current.before.items() if bead_id != step.creates}
-            # read anew before each command: a worker may have written since the last one
+            # read again before each command: a worker may have written since the last one
             done.moved = differences(before, self._reader.read().beads)
             if done.moved:
                 return done
@@ -548,7 +544,7 @@ class Curator:
             except DdxError as error:
                 done.error = error
                 return done
-            # caught so that what ran is settled and written down before the program ends
+            # caught to settle and record what ran before the program ends
             except (KeyboardInterrupt, SystemExit) as stop:
                 done.error = interrupted(current, stop)
                 return done
@@ -568,7 +564,7 @@ class Curator:
         return done
 
     def _settled(self) -> QueueState:
-        """The queue as it stands, once what dead processes left is settled. Only inside the gate."""
+        """The current queue, after settling entries of dead processes. Only inside the gate."""
         queue_state = self.look()
         pending = self.journal.read().pending
         if pending:
@@ -586,7 +582,7 @@ class Curator:
 
     def _finish(self, entry_id: str, outcome: SettledChange, *, error: str = "", recovered: bool = False) -> None:
         result = outcome.result
-        # its process died before anything changed: no command of it failed
+        # its process died before anything changed: none of its commands failed
         if recovered and result == "failed":
             result = "not_done"
         self.journal.finish(
@@ -605,7 +601,7 @@ class Curator:
 
     @property
     def me(self) -> Who:
-        """Who makes these changes."""
+        """The author of these changes."""
         kind = self._who
         if kind == "cli" and any(self._env.get(name) for name in _AGENT_SIGNS):
             kind = "agent"

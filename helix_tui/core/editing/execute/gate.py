@@ -1,6 +1,6 @@
-"""Whether anything may be written, by which executable, and by one writer at a time.
+"""Decide whether and by which executable the queue may be written, by one writer at a time.
 
-`WriteGate` is the one lock of all our writes; `find_executable` names the program that writes for us.
+`WriteGate` is the single lock of all writes of the console; `find_executable` finds the program that writes.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from helix_tui.core.ground.text import clean_line
 POLL_S = 0.02
 
 _last_held: dict[str, float] = {}
-"""The lock file that this process held last, and until when (monotonic seconds): one entry at most."""
+"""The lock file last held by this process, and until when (monotonic seconds): at most one entry."""
 
 
 class WritesForbidden(HelixError):
@@ -52,11 +52,11 @@ class WritesForbidden(HelixError):
 
 
 class GateBusy(HelixError):
-    """Another process of ours has been writing for too long."""
+    """Another console process has been writing for too long."""
 
 
 class GateBroken(HelixError, OSError):
-    """The disk does not let anybody take the gate: it is full, or may not be written."""
+    """The lock cannot be taken because the disk is full or read-only."""
 
     advice = "Free space or repair the folder, then retry."
 
@@ -65,17 +65,17 @@ class GateBroken(HelixError, OSError):
 
 
 class WriteGate(Struct, frozen=True):
-    """Every write of curation passes here: to the tracker, the journal, the queue's snapshot, the hooks."""
+    """The lock for every write of the console: tracker, journal, the queue's snapshot, hooks."""
 
     project: Project
     read_only: bool = False
     patience_s: float = 120.0
     waits: Callable[[str], None] | None = None
-    """Told who holds the gate, once the wait for it is long enough to be noticed."""
+    """Called with the holder of the gate, once the wait is long enough to be noticed."""
     noticed_s: float = 2.0
 
     def check(self) -> None:
-        """Refuse if nothing may be written.
+        """Raise if writing is not allowed.
 
         Raises:
             WritesForbidden: --read-only.
@@ -85,15 +85,15 @@ class WriteGate(Struct, frozen=True):
 
     @contextmanager
     def open(self) -> Iterator[int]:
-        """Hold the gate alone; yields the file descriptor that holds the lock.
+        """Hold the gate exclusively; yields the file descriptor of the lock.
 
-        The commands that are run meanwhile inherit it, so that the gate stays shut while one of them still
-        works for a process that was killed.
+        Commands run meanwhile inherit it, so that the gate stays closed while one of them still runs for a killed
+        process.
 
         Raises:
             WritesForbidden: --read-only.
             GateBusy: another process holds it.
-            GateBroken: the disk is full, or may not be written.
+            GateBroken: the disk is full or read-only.
         """
         self.check()
         path = self.project.helix_dir / "curation.lock"
@@ -112,24 +112,24 @@ class WriteGate(Struct, frozen=True):
                 make_folder(self.project.helix_dir)
                 descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
                 self._take(descriptor)
-                # for those who wait: who holds the gate, and a mark that changes with every holder
+                # for waiting processes: the holder, and a mark that changes with every holder
                 os.ftruncate(descriptor, 0)
                 os.pwrite(descriptor, f"{os.getpid()} {time.time_ns()}".encode(), 0)
             except OSError as error:
                 raise GateBroken(error) from None
             yield descriptor
         finally:
-            # closing lets go of the lock, unless a ddx that inherited it still works
+            # closing releases the lock, unless a ddx that inherited it still runs
             if descriptor >= 0:
                 os.close(descriptor)
 
     def _take(self, descriptor: int) -> None:
-        """Wait for one's turn; whoever had the last one lets others go first.
+        """Wait for the lock; its last holder lets others go first.
 
-        What is waited out is one holder's patience, not that of a queue which moves on.
+        The time limit applies to each holder, not to the whole wait.
         """
         path = str(self.project.helix_dir / "curation.lock")
-        # flock keeps no queue: who asks again at once would get it before those who look every 20 ms
+        # flock has no queue: a process that asks again at once would get it before those polling every 20 ms
         rest = _last_held.get(path, 0.0) + 2 * POLL_S - time.monotonic()
         if self.patience_s and rest > 0:
             time.sleep(min(rest, 2 * POLL_S))
@@ -157,12 +157,12 @@ class WriteGate(Struct, frozen=True):
 
 
 def _holder(written: bytes) -> str:
-    """Who holds the gate, by what the lock file says; a ddx goes on holding it for a process that died."""
+    """The holder of the gate, from the lock file; a ddx may still hold it for a process that died."""
     try:
         pid = int(written.split()[0])
     except (ValueError, IndexError):
         return "another process"
-    from helix_tui.core.ground.threads import pid_alive  # only who waits long needs it
+    from helix_tui.core.ground.threads import pid_alive  # needed only after a long wait
 
     if not pid_alive(pid):
         return f"a ddx that process {pid} started before it died"
@@ -170,10 +170,10 @@ def _holder(written: bytes) -> str:
 
 
 EMBEDDED = (sys.executable, "-P", "-m", "helix_ddx")
-"""What starts the embedded tracker; -P, for a project's own folders must not shadow ours."""
+"""The command line of the embedded tracker; -P, so that a project's folders do not shadow its packages."""
 
 TIMEOUT_S = 60.0
-"""How long one command may take; ddx itself waits ten seconds for the lock."""
+"""Time limit of one command; ddx itself waits ten seconds for the lock."""
 
 
 class Executable(Struct, frozen=True):
@@ -186,21 +186,21 @@ class Executable(Struct, frozen=True):
 
     @property
     def name(self) -> str:
-        """How people call it."""
+        """Its display name."""
         return "helix-ddx" if self.embedded else "ddx"
 
     def client(self) -> Ddx | None:
-        """The client that asks it questions; None for the embedded tracker, which knows of beads alone."""
+        """A client for queries; None for the embedded tracker, which handles only beads."""
         return None if self.embedded else Ddx(Path(self.words[0]), self.root, self.env or None)
 
     def run(
         self, args: Sequence[str], *, timeout: float | None = None, keep: Sequence[int] = (), reads: bool = False
     ) -> Finished:
-        """Run one command that must succeed, within `TIMEOUT_S` seconds where nothing else is said.
+        """Run one command that must succeed, by default within `TIMEOUT_S` seconds.
 
         Args:
-            keep: file descriptors that the program holds open as long as it lives.
-            reads: it changes nothing, so that it may be ended at any time.
+            keep: file descriptors that the program inherits.
+            reads: whether it changes nothing, so that it may be ended at any time.
 
         Raises:
             DdxError: it cannot be started, takes too long, or fails.
@@ -221,7 +221,7 @@ class Executable(Struct, frozen=True):
         reads: bool = False,
         cap: int = 8 << 20,
     ) -> Finished:
-        """Run one command whose failure the caller looks at itself; ``cap``: bytes kept of its output.
+        """Run one command whose failure the caller handles; ``cap``: bytes kept of its output.
 
         Raises:
             DdxError: it cannot be started, or takes too long.
@@ -254,13 +254,13 @@ def _too_old(message: str) -> bool:
 def find_executable(
     project: Project, explicit: str | None, *, era: Era, env: Mapping[str, str] | None = None
 ) -> Executable:
-    """The ddx that was asked for, else the one on PATH, else the embedded tracker speaking ``era``.
+    """The ddx asked for, else the one on PATH, else the embedded tracker in ``era``.
 
     Raises:
-        DdxError: a ddx was asked for and is not there; another one does not take its place.
+        DdxError: the ddx asked for does not exist; it is not replaced by another one.
     """
     env = dict(os.environ if env is None else env)
-    # left to itself ddx would find another folder than this one, and change another queue
+    # otherwise ddx might find another folder, and change another queue
     if find_project(project.root, env=env).ddx_dir != project.ddx_dir:
         env["DDX_BEAD_DIR"] = os.fspath(project.ddx_dir)
     found = find_ddx(explicit, env)
@@ -274,9 +274,9 @@ def find_executable(
 
 
 def embedded_tracker(project: Project, *, era: Era, env: Mapping[str, str]) -> Executable:
-    """The embedded tracker speaking ``era``, whatever ddx is on PATH."""
+    """The embedded tracker in ``era``, whatever ddx is on PATH."""
     env = dict(env)
-    # -P keeps the current folder off the path, so the folder that holds our packages is named
+    # -P keeps the current folder off the path, so the folder of our packages is named
     package = str(Path(__file__).resolve().parents[4])
     env["PYTHONPATH"] = os.pathsep.join(filter(None, (package, env.get("PYTHONPATH", ""))))
     env.setdefault("HELIX_DDX_ERA", era)
@@ -284,12 +284,12 @@ def embedded_tracker(project: Project, *, era: Era, env: Mapping[str, str]) -> E
 
 
 def dialect_for(executable: Executable, *, fallback: Era) -> Dialect:
-    """What an executable does with a queue.
+    """The dialect of an executable.
 
     Raises:
-        DdxError: it cannot be started, or does not give its help within a time.
+        DdxError: it cannot be started, or does not print its help in time.
     """
-    # nothing is tried of the embedded tracker: what it does is known
+    # the embedded tracker is known and needs no trial
     if executable.embedded:
         return FAMILIES["april" if executable.env.get("HELIX_DDX_ERA") == "april" else "head"]
     found = dialect_of(Path(executable.words[0]), executable.root, env=executable.env, fallback=fallback)
@@ -297,26 +297,26 @@ def dialect_for(executable: Executable, *, fallback: Era) -> Dialect:
 
 
 def commits_staged(executable: Executable) -> bool:
-    """Whether closing a bead now would commit what somebody staged; reads ddx's settings, and may run git."""
+    """Whether closing a bead now would commit staged changes; reads ddx's settings, and may run git."""
     own = executable.root / ".ddx"
-    # ddx commits a tracker that stands elsewhere in no repository
+    # ddx does not commit a tracker outside the repository
     if Path(executable.env.get("DDX_BEAD_DIR") or own) != own:
         return False
     return ddx_setting(own / "config.yaml", "git", "auto_commit") == "always" and staged_beside_tracker(executable.root)
 
 
 def require_same_plan(made: Plan, shown: Plan | None, queue: Queue) -> None:
-    """Refuse to run a plan other than the one that was shown.
+    """Raise if the plan is not the confirmed one.
 
     Raises:
-        PlanChanged: it is another one.
+        PlanChanged: the plans differ.
     """
     if shown is not None and [step.args for step in made.steps] != [step.args for step in shown.steps]:
         raise PlanChanged(differences(preconditions(shown.steps), queue.beads))
 
 
 def interrupted(step: CommandStep, stop: BaseException) -> DdxError:
-    """The error of a command that a person or a signal ended, with the exit code that a shell gives that."""
+    """The error for a command ended by a person or a signal, with the shell's exit code for it."""
     code = stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
     return DdxError(("ddx", *step.args), "interrupted", "look at the bead, and repeat it if you still want it", code)
 
@@ -329,7 +329,7 @@ def beads_in_entries(history: JournalHistory, but: set[str]) -> set[str]:
 def readiness_changes(
     before: Queue, after: Queue, steps: Iterable[CommandStep]
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(newly ready, newly blocked) by some steps; what others changed meanwhile is not theirs."""
+    """(newly ready, newly blocked) because of some steps, without concurrent changes by others."""
     near = _reached(before, after, steps)
     was, now = set(before.ready), set(after.ready)
     ready = tuple(bead_id for bead_id in after.ready if bead_id not in was and bead_id in near)
@@ -356,7 +356,7 @@ def operation_record(operation: Operation) -> dict[str, Any]:
 
 
 def hook_warnings(finished: Finished) -> tuple[str, ...]:
-    """What a hook warned of while the command went through, each with all its lines."""
+    """The warnings of a hook of a successful command, each with all its lines."""
     found: list[str] = []
     for line in (line.strip() for line in finished.err.split("\n")):
         if _WARNING.match(line):
@@ -368,4 +368,4 @@ def hook_warnings(finished: Finished) -> tuple[str, ...]:
 
 _WARNING = re.compile(r"bead: hook \S+ warning: |\[triage\] warn")
 _NOT_A_HOOKS = re.compile(r"bead: |Error:|Usage:|Flags:")
-"""How a line begins that ddx says itself."""
+"""Prefixes of ddx's own lines."""

@@ -1,8 +1,7 @@
-"""What came of some steps, found by looking at the rows and never by trusting that a command did its work.
+"""Find what some steps really did, from the rows and not from exit codes.
 
-Used after every run, and for runs whose process died: then all that is left is the intent in the journal and
-the rows as they are. Lines of a tracker that are no beads are looked at too: the next write of ddx drops them,
-which is said before and after.
+Used after every run, and for runs whose process died, of which only the intent in the journal and the rows remain.
+Lines that are not beads are checked too: the next write of ddx drops them, which is reported before and after.
 """
 
 from __future__ import annotations
@@ -22,49 +21,49 @@ from helix_tui.core.editing.steps import CommandStep, Difference, Overlay, PlanB
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_instant
 
-# A field that is judged by nobody: when a bead was made is for DDx to say.
+# A field that is not compared: DDx sets the creation time.
 _UNREPORTED = TRACES | {"created_at"}
 
 _KEPT_BY_DDX = _UNREPORTED | {"id", "schema_version", "session_id", "created_by"}
-"""Fields that ddx keeps for itself and no command sets."""
+"""Fields that ddx maintains and no command sets."""
 
 _NOTHING = object()
 
 
 class StepsRun(Struct):
-    """How far some steps went."""
+    """How far some steps got."""
 
     ran: int = 0
     """Commands that succeeded."""
     ids: dict[str, str] = {}
-    """Stand-in -> id of each bead that was made."""
+    """Placeholder -> id of each bead created."""
     error: DdxError | None = None
     moved: Sequence[Difference] = ()
-    """What somebody changed meanwhile: the next command was not run."""
+    """What others changed meanwhile, so that the next command was not run."""
     remarks: list[str] = []
     """Errors that ddx printed although it exited with 0."""
 
 
 class SettledChange(Struct, frozen=True):
-    """What some steps really did."""
+    """The actual effect of some steps."""
 
     result: Result
     before: Values = {}
     after: Values = {}
     back: WayBack = field(default_factory=WayBack)
     problems: tuple[str, ...] = ()
-    """Sentences: what the tracker shows against expectation."""
+    """Sentences about unexpected values in the tracker."""
 
 
 def settle(
     steps: Sequence[CommandStep], ran: int, before: Values, overlay: Overlay, dialect: Dialect, *, unsure: bool = False
 ) -> SettledChange:
-    """What steps did, by the rows of ``overlay``.
+    """The actual effect of steps, from the rows of ``overlay``.
 
     Args:
-        ran: how many of the steps ended well.
-        before: what the rows held in the fields that the steps touch.
-        unsure: the step after those may have done its work too, and so may all, if the process died.
+        ran: the number of steps that succeeded.
+        before: earlier values of the fields that the steps touch.
+        unsure: whether the step after those may have run too, or all of them if the process died.
     """
     seen = _seen(steps if unsure else steps[:ran], ran, before, overlay)
     problems = _against(steps[:ran], before, overlay)
@@ -81,21 +80,21 @@ def settle(
     if not after:
         back = WayBack(lost=leases_lost(steps[:ran]))
         return SettledChange("failed" if ran < len(steps) or problems else "done", back=back, problems=problems)
-    # unsure, only the rows can tell; else a value that ddx stores in its own form is no failure
+    # if unsure, only the rows count; else a value that ddx stores in its own form is not a failure
     whole = not _against(steps, before, overlay) if unsure else ran >= len(steps) and not _unmoved(problems)
     back = way_back(PlanBuilder(overlay, dialect), goal)
     return SettledChange("done" if whole else "partial", goal, after, back, problems)
 
 
 def _seen(steps: Sequence[CommandStep], ran: int, before: Values, overlay: Overlay) -> dict[str, dict[str, Any]]:
-    """What steps did as far as it shows: fields that they set, as they are now, and watched ones that differ.
+    """The visible effect of steps: fields that they set, as they are now, and watched fields that differ.
 
-    A command that ended well is taken to have made its field what it is, even where this ddx stores a value
-    otherwise than was foreseen.
+    A successful command is assumed to have set its field to the current value, even if this ddx stores it in another
+    form than expected.
     """
     found: dict[str, dict[str, Any]] = {}
     for number, step in enumerate(steps):
-        # what a step may change beside what is certain is its doing only where it is seen to have run
+        # a step's possible further changes count as its own only if it evidently ran
         took = number < ran
         for bead_id, fields in step.edits.items():
             if bead_id not in overlay:
@@ -118,7 +117,7 @@ def _seen(steps: Sequence[CommandStep], ran: int, before: Values, overlay: Overl
 
 
 def _further(step: CommandStep) -> Iterator[tuple[str, str, Any]]:
-    """(bead, field, likely value) of what a step may change beside what is certain."""
+    """(bead, field, likely value) of a step's possible further changes."""
     for bead_id, fields in step.ripple.items():
         for name, value in fields.items():
             yield bead_id, name, value
@@ -132,12 +131,12 @@ _UNMOVED = "ddx reported no error and did not change it"
 
 
 def _unmoved(problems: Iterable[str]) -> bool:
-    """Whether a command left something as it was, or gone, though it ended well."""
+    """Whether a successful command left a field unchanged or its bead missing."""
     return any(problem.endswith((_UNMOVED, _ABSENT)) for problem in problems)
 
 
 def _against(steps: Sequence[CommandStep], before: Values, overlay: Overlay) -> tuple[str, ...]:
-    """What the rows show otherwise than the commands, which reported no error, should have left it."""
+    """Where the rows differ from the result expected of successful commands."""
     wanted: dict[str, dict[str, Any]] = {}
     for step in steps:
         for bead_id, fields in step.edits.items():
@@ -154,14 +153,14 @@ def _against(steps: Sequence[CommandStep], before: Values, overlay: Overlay) -> 
             unmoved = same(name, now, (before.get(bead_id) or {}).get(name))
             why = _UNMOVED if unmoved else "this ddx stores it differently, or somebody changed it meanwhile"
             found, asked = in_words(now), in_words(value)
-            if found == asked:  # they differ in what is not shown: line ends, blanks
+            if found == asked:  # they differ in what is not displayed: line ends, blanks
                 found, asked = ascii(now), ascii(value)
             problems.append(f"{called(bead_id)}: {called(name)} is {found}, not {asked}; {why}")
     return tuple(problems)
 
 
 def changed_rows(before: Mapping[str, Bead], after: Mapping[str, Bead]) -> tuple[Values, Values]:
-    """(values before, values now) of every field that differs between two readings, traces left out."""
+    """(values before, values now) of every field that differs between two readings, without traces."""
     old: dict[str, Mapping[str, Any] | None] = {}
     new: dict[str, Mapping[str, Any] | None] = {}
     for bead_id, bead in after.items():
@@ -181,7 +180,7 @@ def changed_rows(before: Mapping[str, Bead], after: Mapping[str, Bead]) -> tuple
 
 
 def irreversible_changes(before: Mapping[str, Bead], after: Mapping[str, Bead], known: Values) -> tuple[str, ...]:
-    """What no command of ddx takes back: rows that are gone and, where no field differs, a longer history."""
+    """Changes that no ddx command undoes: removed rows and, if no field differs, a longer history."""
     gone = [f"{called(bead_id)} left the tracker" for bead_id in before if bead_id not in after]
     grown = [
         f"the history of {called(bead_id)} has changed"
@@ -192,7 +191,7 @@ def irreversible_changes(before: Mapping[str, Bead], after: Mapping[str, Bead], 
 
 
 def _history(bead: Bead) -> tuple[Any, Any]:
-    """The events of a row, or where they are kept."""
+    """The events of a row, or the place of its attachment."""
     row = bead.document()
     return row.get("events"), row.get("events_attachment")
 
@@ -216,7 +215,7 @@ def record_of(step: CommandStep) -> dict[str, Any]:
 
 
 def steps_of(entry: JournalEntry) -> tuple[CommandStep, ...]:
-    """The steps of an entry; what of them cannot be read counts for nothing."""
+    """The steps of an entry; unreadable parts are ignored."""
     steps = []
     for record in entry.steps:
         edits, ripple = record.get("edits"), record.get("ripple")
@@ -233,7 +232,7 @@ def steps_of(entry: JournalEntry) -> tuple[CommandStep, ...]:
 
 
 def with_real_ids(steps: Iterable[CommandStep], ids: Mapping[str, str]) -> tuple[CommandStep, ...]:
-    """Steps with the stand-ins of new beads replaced by their ids."""
+    """Steps with the placeholders of new beads replaced by their ids."""
     if not ids:
         return tuple(steps)
     return tuple(
@@ -255,7 +254,7 @@ def _renamed_edits(edits: Mapping[str, Any], ids: Mapping[str, str]) -> dict[str
 
 
 def _named(value: Any, ids: Mapping[str, str]) -> Any:
-    """A value with stand-ins replaced wherever a bead is named: alone, between commas, inside an edge."""
+    """A value with placeholders replaced wherever a bead is named: alone, between commas, inside an edge."""
     if isinstance(value, str):
         return ",".join(ids.get(part, part) for part in value.split(",")) if "(new" in value else value
     if isinstance(value, list):
@@ -268,7 +267,7 @@ def _named(value: Any, ids: Mapping[str, str]) -> Any:
 def unreported_creations(
     since: int, steps: Sequence[CommandStep], overlay: Overlay, known: Collection[str]
 ) -> dict[str, str]:
-    """Beads that a change made without reporting their ids: found by title, made since it began, not ``known``."""
+    """Unreported new beads of a change: matched by title, created since it began, not ``known``."""
     ids: dict[str, str] = {}
     for step in steps:
         if not step.creates:
@@ -279,7 +278,7 @@ def unreported_creations(
             if (
                 bead.title == row.get("title")
                 and created_bead is not None
-                # a row may tell whole seconds
+                # a row may have whole seconds
                 and created_bead >= since - NS
                 and bead_id not in known
                 and bead_id not in ids.values()
@@ -290,8 +289,8 @@ def unreported_creations(
 
 
 def created_bead(out: str, tracker: Tracker, known: set[str]) -> str | None:
-    """The id of the bead that was just made: what ddx printed, if the tracker holds it and did not before."""
-    # ddx prints the id last, after whatever a hook or a newer release had to say
+    """The id of the bead just created: the one ddx printed, if it is new in the tracker."""
+    # ddx prints the id last, after any messages of a hook or a newer release
     for line in reversed(out.split("\n")):
         if line.strip() in tracker.beads and line.strip() not in known:
             return line.strip()
@@ -299,7 +298,7 @@ def created_bead(out: str, tracker: Tracker, known: set[str]) -> str | None:
 
 
 def unread_warning(tracker: Tracker, embedded: bool) -> Iterator[str]:
-    """What lines that cannot be read mean for whoever wants to write."""
+    """The consequence of unreadable lines for a write."""
     if not tracker.dropped:
         return
     first = tracker.dropped[0]
@@ -313,7 +312,7 @@ def unread_warning(tracker: Tracker, embedded: bool) -> Iterator[str]:
 
 
 def lines_dropped(before: Tracker, after: Tracker) -> tuple[str, ...]:
-    """What ddx threw away between two readings; no command brings it back."""
+    """The lines that ddx dropped between two readings, which no command restores."""
     left = {line.excerpt for line in after.dropped}
     return tuple(
         f"ddx dropped line {line.line}, which is not a bead: {clean_line(line.excerpt, 200)}"

@@ -1,1 +1,1 @@
-"""From an operation to a plan: the ddx commands that it takes."""
+"""Plan operations as ddx commands."""

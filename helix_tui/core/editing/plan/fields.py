@@ -1,11 +1,11 @@
-"""Planning of what changes a bead's fields: eligibility, supersession, edges, parent, order, labels, texts.
+"""Plan changes of a bead's fields: eligibility, supersession, edges, parent, order, labels, texts.
 
-DDx's traps stand in docs/formats/ddx.md §1 and §2: ``--labels`` and ``--notes`` replace, ``--set status=`` is
+DDx's pitfalls are in docs/formats/ddx.md §1 and §2: ``--labels`` and ``--notes`` replace, ``--set status=`` is
 lost, every edge blocks whatever its type.
 
-Order inside one priority is ``bead queue`` and the ranks that it will write (August). A rank is sparse: the moved
-bead gets a number between its neighbours where there is room for one; else every bead of the priority is numbered
-anew in tens (docs/formats/ddx.md §2).
+Order inside one priority is set with ``bead queue``, which writes ranks (August). Ranks are sparse: the moved bead gets
+a number between its neighbours if there is room; else all beads of the priority are renumbered in tens
+(docs/formats/ddx.md §2).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ def plan_rank(writing: PlanBuilder, operation: Operation) -> None:
 
 
 def _to_the_top(writing: PlanBuilder, bead_id: str) -> None:
-    """Before the lowest rank there is: only the bead's own row changes."""
+    """Place a bead before the lowest rank, changing only its own row."""
     overlay = writing.overlay
     priority = overlay.bead(bead_id).priority
     ranks = [
@@ -78,9 +78,9 @@ def _to_the_top(writing: PlanBuilder, bead_id: str) -> None:
 
 
 def _ranks(overlay: Overlay, others: list[str], bead_id: str, place: int) -> dict[str, int]:
-    """The numbers that ddx will write to put a bead at a place among the others."""
+    """The ranks that ddx will write to move a bead to a place."""
     numbers = [_rank(overlay, other) for other in others]
-    # unranked beads come after ranked ones: behind one of them no single number puts a bead
+    # unranked beads come after ranked ones, so no single rank places a bead after one of them
     if None not in numbers[:place]:
         low = numbers[place - 1] if place else None
         high = next((number for number in numbers[place:] if number is not None), None)
@@ -110,13 +110,13 @@ def _bucket(overlay: Overlay, priority: int) -> list[str]:
 def _near(overlay: Overlay, priority: int) -> list[str]:
     """Ids of one priority."""
     here = [bead_id for bead_id, bead in overlay.queue.beads.items() if bead.priority == priority]
-    # planned changes may have brought a bead into the priority, or out of it
+    # planned changes may have moved a bead into the priority or out of it
     both = dict.fromkeys((*here, *overlay.edits))
     return [bead_id for bead_id in both if overlay.bead(bead_id).priority == priority]
 
 
 FOCUS_MARK = "helix-focus-suppressed"
-"""Field that says which epic's focus holds a bead back."""
+"""Field naming the epic whose focus holds a bead back."""
 
 ALIASES = {
     "type": "issue_type",
@@ -125,7 +125,7 @@ ALIASES = {
     "eligible": "execution-eligible",
     "external-blocker-reason": "lifecycle-external-blocker-reason",
 }
-"""Other names people use for a field."""
+"""Aliases of fields."""
 
 OWN_COMMAND = {
     "dependencies": "use `dep add` and `dep remove`",
@@ -136,11 +136,11 @@ KEPT_BY_DDX = frozenset(
     {"id", "created_at", "updated_at", "created_by", "schema_version", "events_attachment", "session_id"}
     | {*CLAIM_FIELDS}
 )
-"""Fields that ddx writes itself: it loses, or would never take back, what is set there."""
+"""Fields that ddx writes itself: values set there are lost or could not be undone."""
 
 
 def plan_eligible(writing: PlanBuilder, operation: Operation) -> None:
-    """``execution-eligible``: only a real false keeps workers away."""
+    """``execution-eligible``: only a boolean false keeps workers away."""
     bead_id, on = operation.bead_id, operation.values["on"]
     overlay = writing.overlay
     must_live(overlay, bead_id)
@@ -160,7 +160,7 @@ def plan_eligible(writing: PlanBuilder, operation: Operation) -> None:
 
 
 def plan_supersede(writing: PlanBuilder, operation: Operation) -> None:
-    """``superseded-by``: workers no longer pick the bead; what waits on it goes on waiting."""
+    """``superseded-by``: workers no longer pick the bead; its dependents still wait."""
     bead_id, by = operation.bead_id, operation.values["by"]
     overlay = writing.overlay
     must_live(overlay, bead_id)
@@ -178,7 +178,7 @@ def plan_supersede(writing: PlanBuilder, operation: Operation) -> None:
         for other in overlay.queue.graph.dependents.get(bead_id, ())
         if overlay.status(other) not in TERMINAL and bead_id in overlay.depends_on(other)
     ]
-    # what the replacement itself waits for, or is under, cannot wait on it in turn
+    # prerequisites and ancestors of the replacement cannot wait on it
     stuck = [other for other in waiting if _why_not_wait(writing, other, by)]
     free = [other for other in waiting if other not in stuck]
     if free:
@@ -211,11 +211,11 @@ def plan_depend(writing: PlanBuilder, operation: Operation) -> None:
 
 
 def _why_not_wait(writing: PlanBuilder, bead_id: str, on: str) -> str:
-    """Why ddx lets a bead not wait on another one that exists; empty where it does."""
+    """Why ddx does not let a bead wait on another existing one; else empty."""
     overlay = writing.overlay
     if on == bead_id:
         return "a bead cannot wait for itself; name two different beads"
-    # ddx refuses a circle as well, without naming the beads that make it
+    # ddx refuses a cycle too, but does not name its beads
     path = _path(overlay, on, bead_id)
     if path:
         return f"they would form a dependency cycle: {' → '.join(map(called, (bead_id, *path)))}; remove one of these"
@@ -236,7 +236,7 @@ def plan_undepend(writing: PlanBuilder, operation: Operation) -> None:
 
 
 def plan_parent(writing: PlanBuilder, operation: Operation) -> None:
-    """``parent``: a tree, so no bead may stand above itself."""
+    """``parent``: a tree, so no bead may be its own ancestor."""
     bead_id, under = operation.bead_id, operation.values["under"]
     overlay = writing.overlay
     must_exist(overlay, bead_id)
@@ -254,7 +254,7 @@ def plan_priority(writing: PlanBuilder, operation: Operation) -> None:
 
 
 def plan_label(writing: PlanBuilder, operation: Operation) -> None:
-    """Labels on top of those there are: ``--labels`` replaces all of them."""
+    """Add to the existing labels, as ``--labels`` replaces all of them."""
     bead_id = operation.bead_id
     must_exist(writing.overlay, bead_id)
     add, remove = operation.values["add"], set(operation.values["remove"])
@@ -266,7 +266,7 @@ def plan_label(writing: PlanBuilder, operation: Operation) -> None:
 
 
 def plan_fields(writing: PlanBuilder, operation: Operation) -> None:
-    """Fields by name but for the status, each by the flag or command that really writes it."""
+    """Set fields by name, except the status, each with the flag or command that actually writes it."""
     bead_id = operation.bead_id
     must_exist(writing.overlay, bead_id)
     given = given_fields(operation)
@@ -284,7 +284,7 @@ def plan_fields(writing: PlanBuilder, operation: Operation) -> None:
         plan_supersede(writing, Operation("supersede", bead_id, {"by": given["superseded-by"] or None}))
     if "execution-eligible" in given:
         on = _checked_truth(given["execution-eligible"])
-        # `plan_eligible` leaves an absent field alone, and here somebody asks for the value itself
+        # `plan_eligible` leaves an absent field alone, but here the value itself was asked for
         if on and writing.overlay.value(bead_id, "execution-eligible") is None:
             fields["execution-eligible"] = True
         else:
@@ -293,12 +293,12 @@ def plan_fields(writing: PlanBuilder, operation: Operation) -> None:
 
 
 def given_fields(operation: Operation) -> dict[str, str]:
-    """What ``set`` was asked to set, by the names that rows use."""
+    """The values given to ``set``, by the names used in rows."""
     return {ALIASES.get(name, name): text for name, text in operation.values["fields"].items()}
 
 
 def plan_unset(writing: PlanBuilder, operation: Operation) -> None:
-    """Fields away by name."""
+    """Remove fields by name."""
     bead_id = operation.bead_id
     must_exist(writing.overlay, bead_id)
     fields: dict[str, Any] = {}
@@ -313,13 +313,13 @@ def plan_unset(writing: PlanBuilder, operation: Operation) -> None:
 
 
 def must_exist(overlay: Overlay, bead_id: str, why: str = "look it up with `helix-tui queue`") -> None:
-    """Refuse an id that the tracker does not hold."""
+    """Refuse an id that is not in the tracker."""
     if bead_id not in overlay:
         raise OperationRefused(f"there is no bead {called(bead_id)} in the tracker; {why}")
 
 
 def must_live(overlay: Overlay, bead_id: str) -> None:
-    """Refuse a bead that is closed or cancelled: no worker looks at it."""
+    """Refuse a bead that is closed or cancelled: no worker picks it."""
     must_exist(overlay, bead_id)
     status = overlay.status(bead_id)
     if status in TERMINAL:
@@ -328,7 +328,7 @@ def must_live(overlay: Overlay, bead_id: str) -> None:
 
 
 def checked_priority(level: object) -> int:
-    """A priority as ddx takes it."""
+    """A valid priority, 0 to 4."""
     text = str(level).strip().removeprefix("P").removeprefix("p")
     if text not in {"0", "1", "2", "3", "4"}:
         raise OperationRefused(f"a priority is 0 (first) to 4 (last), not “{called(str(level))}”")
@@ -343,7 +343,7 @@ def check_labels(labels: Iterable[str]) -> None:
 
 
 def _assigned(writing: PlanBuilder, name: str, text: str) -> Any:
-    """What a field holds once it is set to a text."""
+    """The value of a field after it is set to a text."""
     _check_writable(name)
     if name == "priority":
         return checked_priority(text)
@@ -383,7 +383,7 @@ def _checked_truth(text: str) -> bool:
 
 
 def plan_drop(writing: PlanBuilder, operation: Operation) -> None:
-    """Note whose kept change is given up, and where ddx would land it by itself, tell ddx too."""
+    """Record that a kept change is dropped and, if ddx would land it by itself, reject it in ddx too."""
     bead_id, rev = operation.bead_id, operation.values["rev"]
     must_exist(writing.overlay, bead_id)
     rejected = option("--reject-preserved", rev) if rev and writing.dialect.lands_kept else ()
@@ -391,7 +391,7 @@ def plan_drop(writing: PlanBuilder, operation: Operation) -> None:
 
 
 def _chain(start: str, above: Callable[[str], Any]) -> list[str]:
-    """``start`` and everything above it; a circle is walked once."""
+    """``start`` and its ancestors; a cycle is followed once."""
     chain = [start]
     while True:
         upper = above(chain[-1])
@@ -401,7 +401,7 @@ def _chain(start: str, above: Callable[[str], Any]) -> list[str]:
 
 
 def _path(overlay: Overlay, start: str, goal: str) -> list[str]:
-    """Ids from ``start`` to ``goal`` along what each waits for; empty where there is no way."""
+    """Ids from ``start`` to ``goal`` along dependencies; empty if there is no path."""
     came: dict[str, str] = {start: ""}
     stack = [start]
     while stack:
@@ -430,4 +430,4 @@ PLANNERS: dict[str, Callable[[PlanBuilder, Operation], None]] = {
     "unset": plan_unset,
     "drop": plan_drop,
 }
-"""How each kind of operation becomes commands."""
+"""The planning function of each kind of operation."""

@@ -1,13 +1,12 @@
-"""Planning of what changes a bead's status, and of new beads, with the lifecycle of each era.
+"""Plan status changes and new beads, by the lifecycle of each era.
 
 Rules: docs/formats/ddx.md §1 (lifecycle, auto-close cascade) and §2. April lets any of its three statuses follow any
-other; later releases check each step, and close further beads by themselves. Two rules for the latter: open beads that
-the closed one supersedes fall with it, unless somebody has worked on them or holds them; and upwards, an epic or a bead
-that no worker may pick closes once all of its children are finished. Which of it a release does stands in its
-`Dialect`.
+other; later releases check each step, and close further beads by themselves. For the latter there are two rules: open
+beads that the closed one supersedes close too, unless they are held or were worked on; and an epic, or a bead that no
+worker may pick, closes once all its children are finished. Each release's `Dialect` says which of these it does.
 
-A new bead is always given its ``--priority``, for without it ddx makes a bead P0; notes and, where ``--depends-on`` is
-not known, dependencies follow as commands of their own.
+A new bead always gets a ``--priority``, as ddx defaults to P0; notes and, without ``--depends-on``, dependencies follow
+as separate commands.
 """
 
 from __future__ import annotations
@@ -45,7 +44,7 @@ from helix_tui.core.editing.steps import (
 from helix_tui.core.ground.time import format_instant
 
 HOLDING_LABELS = frozenset({"manual-hold", "no-auto-close", "container"})
-"""Labels that keep a superseded bead from falling."""
+"""Labels that keep a superseded bead open."""
 
 
 def cascade(overlay: Overlay, closed: str, dialect: Dialect) -> dict[str, str]:
@@ -54,7 +53,7 @@ def cascade(overlay: Overlay, closed: str, dialect: Dialect) -> dict[str, str]:
     if dialect.closes_superseded:
         below = (bead_id for bead_id in _superseded(overlay, closed) if _may_fall(overlay, bead_id, closed))
         falls = dict.fromkeys(below, "closed")
-    # DDx counts the children as they stood before the superseded ones fell.
+    # DDx counts the children as they were before the superseded ones closed.
     done = {closed: "closed"}
     upper = overlay.parent(closed)
     while upper and upper in overlay and upper not in done and upper not in falls:
@@ -68,14 +67,14 @@ def cascade(overlay: Overlay, closed: str, dialect: Dialect) -> dict[str, str]:
 
 
 def _closes(overlay: Overlay, upper: str, dialect: Dialect) -> bool:
-    """Whether this release closes such a bead once all under it is finished."""
+    """Whether this release closes such a bead once all its children are finished."""
     if dialect.closes_ineligible and overlay.value(upper, "execution-eligible") is False:
         return True
     return dialect.closes_epics and looks_like_epic(overlay.bead(upper))
 
 
 def near_cascade(overlay: Overlay, closed: str) -> set[str]:
-    """Every bead that some release may close after ``closed``, whatever its exact rule."""
+    """Every bead that any release might close after ``closed``."""
     near = set(_superseded(overlay, closed))
     upper = overlay.parent(closed)
     while upper and upper in overlay and upper not in near and upper != closed:
@@ -94,7 +93,7 @@ def _superseded(overlay: Overlay, closed: str) -> Iterator[str]:
 
 
 def _may_fall(overlay: Overlay, bead_id: str, closed: str) -> bool:
-    # from here on, what keeps a bead from falling: somebody waits for it, has begun, noted or holds it
+    # the rest are reasons to keep a bead open: dependents, work begun, notes, a claim
     waiting = (
         other
         for other in overlay.queue.graph.dependents.get(bead_id, ())
@@ -122,17 +121,17 @@ def _of_work(event: object) -> bool:
 
 
 def _finished(overlay: Overlay, upper: str, done: dict[str, str], dialect: Dialect) -> bool:
-    """Whether every child is finished, and there is one at all."""
+    """Whether there are children and all are finished."""
     children = overlay.children(upper)
     ends = TERMINAL if dialect.cancelled_counts else {"closed"}
     return bool(children) and all(child in done or overlay.status(child) in ends for child in children)
 
 
 BLOCKER_FIELDS = ("lifecycle-external-blocker-reason", "lifecycle-cross-repo-blocker-ref")
-"""What a blocked bead carries and loses when it is blocked no longer."""
+"""Fields of a blocked bead, removed when it is unblocked."""
 
 STATUSES = ("open", "in_progress", "blocked", "proposed", "closed", "cancelled")
-"""Every status that head knows."""
+"""Every status in head."""
 
 _MOVES = {
     "open": {"in_progress", "blocked", "cancelled"},
@@ -140,7 +139,7 @@ _MOVES = {
     "blocked": {"open", "cancelled"},
     "proposed": {"open", "cancelled"},
 }
-"""What ``update --status`` can do at head, beside closing and reopening."""
+"""Status changes by ``update --status`` in head, besides closing and reopening."""
 
 
 def plan_claim(writing: PlanBuilder, operation: Operation) -> None:
@@ -168,7 +167,7 @@ def plan_claim(writing: PlanBuilder, operation: Operation) -> None:
     writing.add(
         words,
         {bead_id: edits},
-        # who, where and since when is for ddx to write: it is read from the row afterwards
+        # ddx writes the owner, host and time: they are read from the row afterwards
         watched=[(bead_id, field) for field in ("owner", *CLAIM_FIELDS)],
         ripple={bead_id: beat} if writing.dialect.claim_in_row else None,
         leases={bead_id: True} if writing.dialect.leases else None,
@@ -193,7 +192,7 @@ def plan_unclaim(writing: PlanBuilder, operation: Operation) -> None:
 
 
 def add_unclaim(writing: PlanBuilder, bead_id: str) -> None:
-    """Append the command that lets go of a bead."""
+    """Append the command that releases a claim."""
     overlay = writing.overlay
     kept = writing.dialect.kept_heartbeat
     edits: dict[str, Any] = {
@@ -205,7 +204,7 @@ def add_unclaim(writing: PlanBuilder, bead_id: str) -> None:
 
 
 CLOSING_COMMIT = "closing_commit_sha"
-"""Where ddx keeps the commit that closed a bead."""
+"""Field with the commit that closed a bead."""
 
 
 def plan_close(writing: PlanBuilder, operation: Operation) -> None:
@@ -237,7 +236,7 @@ def add_close(writing: PlanBuilder, bead_id: str) -> None:
         writing.notes.append(f"ddx will make {called(other)} {status} too")
     watched = [(other, field) for other in (bead_id, *falls) for field in BLOCKER_FIELDS]
     watched.append((bead_id, CLOSING_COMMIT))
-    # the first of several takes all that is staged
+    # the first of several commits everything staged
     if writing.dialect.commits_staged and not any(step.args[:2] == ("bead", "close") for step in writing.steps):
         writing.notes.append("ddx commits what is staged with it: git.auto_commit is always")
     if writing.dialect.lifecycle:
@@ -281,7 +280,7 @@ def add_reopen(writing: PlanBuilder, bead_id: str, reason: str, notes: str = "")
 
 
 def plan_cancel(writing: PlanBuilder, operation: Operation) -> None:
-    """``update --status cancelled``: for good."""
+    """``update --status cancelled``, which is final."""
     overlay, bead_id = writing.overlay, operation.bead_id
     must_exist(overlay, bead_id)
     status = overlay.status(bead_id)
@@ -308,7 +307,7 @@ def plan_cancel(writing: PlanBuilder, operation: Operation) -> None:
 
 
 def plan_set(writing: PlanBuilder, operation: Operation) -> None:
-    """Fields by name, then the status by the command that leads to it."""
+    """Set fields by name, then the status with its own command."""
     given = given_fields(operation)
     reason = ""
     if given.get("status") == "blocked":
@@ -320,7 +319,7 @@ def plan_set(writing: PlanBuilder, operation: Operation) -> None:
 
 
 def plan_status(writing: PlanBuilder, bead_id: str, status: str, reason: str = "") -> None:
-    """The command that leads to a status: ``--set status=`` is lost."""
+    """Set a status with its own command, as ``--set status=`` is lost."""
     overlay = writing.overlay
     have = overlay.status(bead_id)
     if status == have:
@@ -359,18 +358,18 @@ def add_status(writing: PlanBuilder, bead_id: str, status: str, reason: str = ""
             else option("--set", f"{name}={reason}")
         )
     else:
-        # a bead that is blocked no longer loses its reasons
+        # an unblocked bead loses its reasons
         edits |= {name: None for name in BLOCKER_FIELDS if overlay.value(bead_id, name) is not None}
     writing.add(words, {bead_id: edits}, watched=[(bead_id, "work-consecutive-wedges")])
 
 
 def unclosed(overlay: Overlay, bead_id: str) -> tuple[str, ...]:
-    """Ids it waits for that are not closed; one that is missing is not closed."""
+    """Unclosed ids that a bead waits for, including missing ones."""
     return tuple(target for target in overlay.depends_on(bead_id) if overlay.status(target) != "closed")
 
 
 def _held(overlay: Overlay, bead_id: str) -> bool:
-    """Whether somebody's fresh claim stands on it."""
+    """Whether a bead has a fresh claim."""
     if bead_id in overlay.leases:
         return overlay.leases[bead_id]
     if bead_id not in overlay.queue.beads:
@@ -386,11 +385,11 @@ PLANNERS: dict[str, Callable[[PlanBuilder, Operation], None]] = {
     "cancel": plan_cancel,
     "set": plan_set,
 }
-"""How each kind of operation becomes commands."""
+"""The planning function of each kind of operation."""
 
 
 def plan_create(writing: PlanBuilder, operation: Operation) -> None:
-    """``bead create``, then what it has no flag for."""
+    """``bead create``, then commands for what it has no flag for."""
     overlay, wanted = writing.overlay, operation.values
     title = str(wanted["title"])
     if not title.strip():
@@ -406,10 +405,10 @@ def plan_create(writing: PlanBuilder, operation: Operation) -> None:
             raise OperationRefused(
                 f"{called(target)} is above the new bead in the tree, and ddx lets no bead wait on one above it"
             )
-    # one plan may make several beads, each with a stand-in of its own
+    # one plan may create several beads, each with its own placeholder
     place = NEW if NEW not in overlay else f"(new {len(overlay.added) + 1})"
     extra = _extra(writing, wanted)
-    # the row that ddx will write, then the words that have it write that
+    # the row that ddx will write, then the arguments for it
     row: dict[str, Any] = {
         "title": title,
         "status": "open",
@@ -442,7 +441,7 @@ def plan_create(writing: PlanBuilder, operation: Operation) -> None:
 
 
 def _afterwards(writing: PlanBuilder, place: str, targets: tuple[str, ...], notes: str) -> None:
-    """What ``bead create`` has no flag for."""
+    """Add the commands for what ``bead create`` has no flag for."""
     if targets and not writing.dialect.depends_on:
         for target in targets:
             edges = [*(writing.overlay.value(place, "dependencies") or ()), edge(place, target)]
@@ -459,7 +458,7 @@ def _extra(writing: PlanBuilder, wanted: Any) -> dict[str, Any]:
             raise OperationRefused(f"“{called(name)}” is not set with --set at creation; it has its own option or none")
         if text:
             value = stored(name, text, writing.dialect)
-            # At creation a rank stays the text that was given.
+            # At creation a rank stays text.
             extra[name] = text if name == "queue-rank" else value
     return extra
 

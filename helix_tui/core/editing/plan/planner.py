@@ -1,11 +1,11 @@
-"""From operations to commands: what runs, what it rests on, what it leads to, and the way back.
+"""Plan operations as commands with their preconditions, effects and undo.
 
-A plan is made on one state of the tracker and changes nothing. Many operations are planned one on top of the
-other, so that the third knows what the first two will have done.
+A plan is made on one state of the tracker and changes nothing. Operations are planned one on top of the other, so that
+the third sees the effects of the first two.
 
-The way back is commands that give rows the values they had, and a list of what no command brings back. It is built
-from the values before, never from the operation, so that it is right whatever the operation did. Rules of the
-commands: docs/formats/ddx.md §2; ``--unset`` refuses the claim fields, which only letting go of the bead takes away.
+The way back consists of commands that restore the rows' values, and a list of what no command restores. It is built
+from the earlier values, never from the operation, so that it is right whatever the operation did. Rules of the
+commands: docs/formats/ddx.md §2; ``--unset`` refuses the claim fields, which only releasing the bead removes.
 """
 
 from __future__ import annotations
@@ -48,26 +48,27 @@ from helix_tui.core.editing.steps import (
 )
 
 REASON = "undo in helix-tui"
-"""What a reopen event says that an undo left."""
+"""Reason in the reopen event of an undo."""
 
 TRACES = frozenset({"events", "events_attachment", "updated_at"})
-"""Fields that keep a trace of what was done; nothing takes that away, and nothing should."""
+"""Fields that keep a trace of changes; nothing removes it, and nothing should."""
 
 FOCUS_ON = "helix-focus"
-"""Says in an epic's row that the focus is on it. It changes before any row that is held back for it, so that
-a process that dies half-way leaves rows that tell what to do."""
+"""Field that marks an epic as focused. It changes before any row held back for it, so that the rows show what to do if
+the process dies half-way.
+"""
 
 _NOT_SETTABLE = frozenset({"id", "created_at", "created_by", "schema_version", "session_id"})
 
 
 class WayBack(Struct, frozen=True):
-    """How rows get their values back."""
+    """The commands that restore rows."""
 
     steps: tuple[CommandStep, ...] = ()
     lost: tuple[str, ...] = ()
-    """Sentences: what no command brings back. With any of these there is no undo."""
+    """What no command restores, as sentences; any of these prevents an undo."""
     traces: tuple[str, ...] = ()
-    """Sentences: what stays behind though the values come back."""
+    """What stays behind although the values are restored, as sentences."""
 
 
 class _Findings(Struct):
@@ -76,15 +77,15 @@ class _Findings(Struct):
 
 
 def way_back(writing: PlanBuilder, goal: Mapping[str, Fields | None], *, reason: str = REASON) -> WayBack:
-    """Plan the commands that lead every bead of ``goal`` to its values there.
+    """Plan the commands that set every bead of ``goal`` to its values there.
 
     Args:
-        writing: planned on the rows as they are (or as a plan will leave them).
+        writing: a builder on the rows as they are, or as a plan will leave them.
         goal: bead -> field -> value; None in place of the fields: the bead did not exist.
     """
     findings = _Findings()
     latest_first = list(goal.items())[::-1]
-    # a focus mark first, as `FOCUS_ON` says; of the others the latest change goes first
+    # a focus mark first (see `FOCUS_ON`); of the others the latest change first
     latest_first.sort(key=lambda pair: FOCUS_ON not in (pair[1] or ()))
     for bead_id, fields in latest_first:
         try:
@@ -99,7 +100,7 @@ def way_back(writing: PlanBuilder, goal: Mapping[str, Fields | None], *, reason:
 
 
 def leases_lost(steps: Iterable[CommandStep]) -> tuple[str, ...]:
-    """What no command brings back of claims that stood in no row: ddx wrote such a lease for its worker."""
+    """The leases that no command restores, because ddx wrote them for its worker."""
     steps = tuple(steps)
     changed = {bead_id for step in steps for edits in (step.edits, step.ripple) for bead_id in edits if edits[bead_id]}
     freed = {bead_id: None for step in steps for bead_id, held in step.leases.items() if not held}
@@ -111,7 +112,7 @@ def leases_lost(steps: Iterable[CommandStep]) -> tuple[str, ...]:
 
 
 def _uncreate(writing: PlanBuilder, bead_id: str, findings: _Findings) -> None:
-    """A bead cannot be deleted; where there is a status cancelled, it can be cancelled."""
+    """Cancel a created bead, as it cannot be deleted, if this ddx has that status."""
     if not writing.dialect.lifecycle:
         findings.lost.append(f"{called(bead_id)} was created, and this ddx can neither delete nor cancel a bead")
         return
@@ -137,12 +138,12 @@ def _restore(writing: PlanBuilder, bead_id: str, goal: Fields, findings: _Findin
     held = overlay.values(bead_id, ("owner", *CLAIM_FIELDS))
     _leave_status(writing, bead_id, status, wanted, findings, reason)
     for name, value in held.items():
-        wanted.setdefault(name, value)  # reopening and letting go take more away than they should here
+        wanted.setdefault(name, value)  # reopening and releasing remove more than they should here
     fields = _settable(writing, bead_id, wanted, findings)
     _edges(writing, bead_id, wanted, findings)
     _reach_status(writing, bead_id, status, fields, findings)
     writing.update(bead_id, fields)
-    # last, once its edges are as they were: ddx refuses to close over an open dependency
+    # last, once its edges are restored: ddx refuses to close a bead with an open dependency
     if status == "closed" and overlay.status(bead_id) != "closed" and writing.dialect.lifecycle:
         _close_again(writing, bead_id, findings)
 
@@ -150,7 +151,7 @@ def _restore(writing: PlanBuilder, bead_id: str, goal: Fields, findings: _Findin
 def _leave_status(
     writing: PlanBuilder, bead_id: str, status: str, wanted: Fields, findings: _Findings, reason: str
 ) -> None:
-    """Commands that must come before fields are set: reopening, letting go."""
+    """Add the commands that must come before fields are set: reopening, releasing."""
     overlay, checked = writing.overlay, writing.dialect.lifecycle
     have = overlay.status(bead_id)
     if have == "cancelled" and status != "cancelled":
@@ -167,7 +168,7 @@ def _leave_status(
         for name in CLAIM_FIELDS
         if name in wanted and wanted[name] is None and overlay.value(bead_id, name) is not None
     ]
-    # --unset refuses the fields of a claim: only letting go takes them away
+    # --unset refuses the fields of a claim: only releasing removes them
     if released or any(name.startswith("claimed-") for name in gone):
         add_unclaim(writing, bead_id)
     if writing.dialect.leases and status == "in_progress" and have != "in_progress":
@@ -175,7 +176,7 @@ def _leave_status(
 
 
 def _settable(writing: PlanBuilder, bead_id: str, wanted: Fields, findings: _Findings) -> dict[str, Any]:
-    """The fields that differ and that ``bead update`` can set back."""
+    """The differing fields that ``bead update`` can restore."""
     fields: dict[str, Any] = {}
     for name, value in wanted.items():
         if name == "dependencies" or same(name, writing.overlay.value(bead_id, name), value):
@@ -212,7 +213,7 @@ def _can_set(writing: PlanBuilder, name: str, value: Any) -> bool:
 
 
 def _edges(writing: PlanBuilder, bead_id: str, wanted: Fields, findings: _Findings) -> None:
-    """Dependencies by ``dep remove`` and ``dep add``: those that must go first, lest there be a circle."""
+    """Restore dependencies with ``dep remove`` and ``dep add``, removing first to avoid a cycle."""
     if "dependencies" not in wanted:
         return
     overlay = writing.overlay
@@ -243,7 +244,7 @@ def _edges(writing: PlanBuilder, bead_id: str, wanted: Fields, findings: _Findin
 
 
 def _reach_status(writing: PlanBuilder, bead_id: str, status: str, fields: dict[str, Any], findings: _Findings) -> None:
-    """The status itself, in the same command as the fields where ddx allows it."""
+    """Restore the status, in the same command as the fields if ddx allows it."""
     overlay = writing.overlay
     have = overlay.status(bead_id)
     if have in (status, "cancelled"):
@@ -270,7 +271,7 @@ def _reach_status(writing: PlanBuilder, bead_id: str, status: str, fields: dict[
 
 
 def _close_again(writing: PlanBuilder, bead_id: str, findings: _Findings) -> None:
-    """Undo of a reopening where closing is a command, which must not close anything else on the way."""
+    """Undo a reopening with ``bead close``, which must not close other beads."""
     waits = unclosed(writing.overlay, bead_id)
     if waits:
         findings.lost.append(f"{called(bead_id)} was closed, but waits on {named(waits)} now")
@@ -286,30 +287,30 @@ PLANNERS = {**field_planners.PLANNERS, **lifecycle.PLANNERS, "create": plan_crea
 
 
 class Refusal(Struct, frozen=True):
-    """An operation that does not hold now, and why."""
+    """An operation that is not possible now, and why."""
 
     operation: Operation
     why: str
 
 
 class Plan(Struct, frozen=True):
-    """Everything known of some operations before they run."""
+    """Everything known about some operations before they run."""
 
     kind: str
     title: str
-    """What is done, in one sentence for people."""
+    """The change, in one sentence for people."""
     steps: tuple[CommandStep, ...] = ()
     refusals: tuple[Refusal, ...] = ()
     notes: tuple[str, ...] = ()
-    """What somebody should know before it runs."""
+    """Warnings to show before it runs."""
     back: WayBack = field(default_factory=WayBack)
-    """The way back as far as it is known beforehand."""
+    """The way back, as far as known beforehand."""
     of: str = ""
-    """The journal entry that it undoes or does again; empty where it is neither."""
+    """The journal entry that it undoes or redoes; else empty."""
 
     @property
     def commands(self) -> tuple[tuple[str, ...], ...]:
-        """The commands, each as its words."""
+        """The commands, each as its arguments."""
         return tuple(("ddx", *step.args) for step in self.steps)
 
     @property
@@ -319,12 +320,12 @@ class Plan(Struct, frozen=True):
 
     @property
     def way_back(self) -> tuple[str, ...]:
-        """The commands that would undo it, as one would type them; known as far as the plan is."""
+        """The commands that would undo it, as one would type them, as far as known."""
         return tuple(shlex.join(("ddx", *step.args)) for step in self.back.steps)
 
     @property
     def touched(self) -> dict[str, tuple[str, ...]]:
-        """Per bead the fields that are, or may be, changed."""
+        """Bead to the fields that are, or may be, changed."""
         return touched_by(self.steps)
 
     @property
@@ -336,7 +337,7 @@ class Plan(Struct, frozen=True):
 def plan(
     operations: Iterable[Operation], queue: Queue, dialect: Dialect, *, busy: Collection[str] = (), title: str = ""
 ) -> Plan:
-    """Plan operations on a queue; those that do not hold are left out and told."""
+    """Plan operations on a queue; invalid ones are left out and reported."""
     wanted = list(operations)
     writing = PlanBuilder(Overlay(queue), dialect, busy, refused=shut(queue.beads, dialect))
     refusals = []
@@ -363,16 +364,16 @@ def plan(
 
 
 def plan_back(steps: Sequence[CommandStep], queue: Queue, dialect: Dialect) -> WayBack:
-    """The way back from where steps will lead, as far as that is known beforehand."""
+    """The way back from the state after some steps, as far as known beforehand."""
     after = Overlay(queue)
     for step in steps:
         after.apply(step.edits, step.leases)
         after.apply(step.ripple)
     commits = [bead_id for step in steps for bead_id, name in step.watched if name == CLOSING_COMMIT]
     if dialect.commits_staged and commits:
-        # which commit it will be is known afterwards only
+        # the commit is known only afterwards
         after.apply({commits[0]: {CLOSING_COMMIT: "a commit to come"}})
-    # what is only watched may not change, and then there is nothing to give back
+    # a watched field may not change, and then there is nothing to restore
     goal = {bead_id: fields for bead_id, fields in values_before(steps, queue).items() if bead_id in after.edits}
     back = way_back(PlanBuilder(after, dialect), goal)
     lost = leases_lost(steps)
@@ -380,8 +381,9 @@ def plan_back(steps: Sequence[CommandStep], queue: Queue, dialect: Dialect) -> W
 
 
 def same_commands(made: Plan, shown: Plan) -> bool:
-    """Whether a plan is what somebody agreed to: the same commands, resting on the same values, closing the
-    same beads. Instants that each plan takes from its own clock do not count."""
+    """Whether a plan equals the confirmed one: the same commands, preconditions and further closed beads. Instants that
+    each plan takes from the clock are ignored.
+    """
     return _promise(made) == _promise(shown)
 
 
@@ -393,7 +395,7 @@ def _promise(made: Plan) -> list[tuple[Any, ...]]:
 
 
 def values_before(steps: Sequence[CommandStep], queue: Queue) -> dict[str, Fields | None]:
-    """Per bead what it holds in the fields that steps touch; None for a bead that they make."""
+    """Bead to its values of the fields that steps touch; None for a bead that they create."""
     overlay = Overlay(queue)
     return {
         bead_id: overlay.values(bead_id, fields) if bead_id in overlay else None
@@ -402,7 +404,7 @@ def values_before(steps: Sequence[CommandStep], queue: Queue) -> dict[str, Field
 
 
 def touched_by(steps: Iterable[CommandStep]) -> dict[str, tuple[str, ...]]:
-    """Per bead the fields that steps change, or may change."""
+    """Bead to the fields that steps change, or may change."""
     found: dict[str, dict[str, None]] = {}
     for step in steps:
         for edits in (step.edits, step.ripple):
@@ -460,7 +462,7 @@ def _label_saying(values: Mapping[str, Any]) -> str:
 
 
 def describe(operations: Sequence[Operation]) -> str:
-    """One sentence for what is done."""
+    """Describe a change in one sentence."""
     if not operations:
         return "nothing"
     sayings = {_SAYINGS[operation.kind](operation.values) for operation in operations}
