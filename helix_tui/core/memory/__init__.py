@@ -1,7 +1,7 @@
 """Memory that learns from verified outcomes: store, recall, inject, feedback (docs/formats/memory.md;
 docs/decisions/0013, 0014, 0015, 0016).
 
-What other rooms use (names and record types are final; they are only ever added to)::
+The interface for other rooms (names and record types are stable; new ones may be added)::
 
     open_memory(path, encoder=None, *, read_only=False, clock=now_ns, busy_seconds=10) -> MemoryStore
     look_into(path, encoder=None, ...) -> MemoryStore, for reading only where the file may not be written
@@ -9,7 +9,7 @@ What other rooms use (names and record types are final; they are only ever added
 
     store(trigger, resolution, type="failure", source="", attempt="") -> Stored
         status: added, merged, revised (another resolution for a known trigger), rejected
-    revisions(name_or_id) -> list[Revision]   what it said before, each with its own counts
+    revisions(name_or_id) -> list[Revision]   earlier wordings, each with its counts
     edit(name_or_id, MemoryEdit(trigger, resolution, type, source, revision), apply=True) -> Correction
     supersede(name_or_id, by, apply=True) -> Correction       take_back(way_back) undoes either
     store_many(iterable of (trigger, resolution, type, source)) -> list[Stored], in one transaction
@@ -19,7 +19,7 @@ What other rooms use (names and record types are final; they are only ever added
     inject(objective, files=(), attempt="", bead="", agent="", kind="", limit=8, ranker="seed",
            screen=None, record=True) -> Injection(text, shown, mode, signal, …)
         screen(memory) returns why a memory must not be shown, or "" (a scanner for secrets)
-    claim(attempt, names)                     what an agent says it used, kept until the outcome is known
+    claim(attempt, names)                     what an agent reports as used, kept until the outcome is known
     feedback(injected=None, utilized=(), verified=None, attempt="", kind="", revise=False) -> FeedbackReport
     injections(name="", attempt="", bead="") -> list[Injection]
     outcomes(name="", attempt="") -> list[MemoryOutcome]
@@ -37,7 +37,7 @@ What other rooms use (names and record types are final; they are only ever added
     remove(names) -> list of rows             put_back(rows): the way back, for undo
     seq                                       grows with every change by any process
     write() is one BEGIN IMMEDIATE transaction, db the sqlite-utils Database: exploration, plan and
-    workspace (helix v1) stand in the same file
+    workspace (helix v1) are in the same file
 
 Every record has ``document()``, the JSON shape of the command line. A store may be used from any thread, one
 call at a time (it has a lock); close it, or use it as a context manager.

@@ -1,8 +1,8 @@
-"""Changes that a person makes to the memory, each with its way back.
+"""Changes that a person makes to the memory, each with its undo data.
 
 Edit, supersede, remove, prune, fade, accept, decline.
 
-What an outcome counted is not among them: evidence is not taken back by hand (docs/formats/memory.md §4).
+Counts from outcomes are not among them: evidence is not undone by hand (docs/formats/memory.md §4).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from helix_tui.core.memory.write import upkeep as recurring
 
 
 class MemoryChange(Struct, frozen=True):
-    """One change, as it is kept."""
+    """One change, as stored."""
 
     id: int
     at: int | None
@@ -46,25 +46,25 @@ class MemoryChange(Struct, frozen=True):
 
 
 class MemoryChanges:
-    """Changes one memory, and takes changes back."""
+    """Makes and undoes changes of one memory database."""
 
     def __init__(self, memory: MemoryStore) -> None:
         self._memory = memory
         self._proposals = Proposals(memory)
 
     def remove(self, names: Sequence[str], *, kind: str = "remove") -> MemoryChange | None:
-        """Remove memories with their edges; None where none of them is there."""
+        """Remove memories with their edges; None if none of them exists."""
         with self._memory.write():
             gone = self._memory.remove(names)
             removed = gone.get("memory", ())
             if not removed:
                 return None
-            # by the name it has: it may have been asked for by its number, among others that are not there
+            # by its name: it may have been given by its number, among others that do not exist
             what = f"“{shown_name(removed[0]['name'])[:60]}”" if len(removed) == 1 else f"{len(removed)} memories"
             return self._note(kind, f"{kind} {what}", {"removed": gone})
 
     def edit(self, name: str, change: MemoryEdit) -> tuple[MemoryChange | None, Correction]:
-        """Correct a memory; (the change, None where nothing changes; what it did).
+        """Correct a memory; return (the change or None, the correction).
 
         Raises:
             MemoryFault: there is no such memory, or the correction is refused.
@@ -77,10 +77,10 @@ class MemoryChanges:
             return self._note("edit", title, {"corrected": done.way_back}), done
 
     def supersede(self, name: str, by: str) -> tuple[MemoryChange, Correction]:
-        """Let one memory stand in place of another; (the change, what it did).
+        """Supersede one memory by another; return (the change, the correction).
 
         Raises:
-            MemoryFault: one of them is not there, or they are one.
+            MemoryFault: one of them does not exist, or they are the same.
         """
         with self._memory.write():
             done = self._memory.supersede(name, by)
@@ -88,19 +88,19 @@ class MemoryChanges:
             return self._note("supersede", title, {"corrected": done.way_back}), done
 
     def prune(self, threshold: float = 0.25, min_uses: float = 3) -> tuple[MemoryChange | None, Pruned]:
-        """Remove what has been used enough and helped too rarely; (the change, what went)."""
+        """Remove memories used enough that helped too rarely; return (the change, what was removed)."""
         with self._memory.write():
-            # only listed here: pruning by itself gives no rows back, and undo needs them
+            # only listed here: pruning itself returns no rows, and undo needs them
             found = self._memory.prune(threshold, min_uses, apply=False)
             change = self.remove([memory.name for memory in found.removed], kind="prune")
             left = found.remaining - len(found.removed)
         return change, replace(found, remaining=left, applied=True)
 
     def fade(self, days: float = 30, min_uses: float = 2) -> tuple[MemoryChange | None, Decayed]:
-        """Fade dormant memories to neutral; (the change, None where nothing faded; who is dormant)."""
+        """Fade dormant memories to neutral; return (the change or None, the dormant memories)."""
         with self._memory.write():
             found = self._memory.decay(days, min_uses, apply=True)
-            # candidates are as they were before; what harmed does not fade, so that not all of them have changed
+            # candidates have their earlier counts; harmful ones do not fade, so not all of them changed
             now = {memory.name: self._memory.get(memory.name) for memory in found.candidates}
             faded = [
                 _counts(memory, after)
@@ -111,10 +111,10 @@ class MemoryChanges:
             return (self._note("fade", title, {"counts": faded}) if faded else None), found
 
     def accept(self, proposals: Iterable[Proposal]) -> tuple[MemoryChange | None, list[str]]:
-        """Remember lessons; (the change, why some were not taken)."""
+        """Store lessons as memories; return (the change, why some were refused)."""
         accepted, refused = [], []
         with self._memory.write():
-            # of every memory: into which one a lesson merges is known only when it is stored
+            # of every memory: only storing a lesson shows which one it merges into
             before = {
                 row[0]: row[1:]
                 for row in self._memory.read(
@@ -135,7 +135,7 @@ class MemoryChanges:
             return self._note("accept", title, {"accepted": accepted}), refused
 
     def decline(self, proposals: Sequence[Proposal]) -> MemoryChange | None:
-        """Say that lessons are not worth remembering."""
+        """Decline lessons."""
         if not proposals:
             return None
         with self._memory.write():
@@ -149,13 +149,13 @@ class MemoryChanges:
         return [_change(row) for row in rows]
 
     def undo(self) -> MemoryChange | None:
-        """Take back the newest change that stands; None where there is none.
+        """Undo the newest change not yet undone; None if there is none.
 
         Raises:
             MemoryFault: what it changed has been changed since.
         """
         with self._memory.write() as db:
-            # read in the transaction that marks it: another process may be taking it back, too
+            # read in the transaction that marks it: another process may be undoing it too
             rows = self._memory.read(f"{_SELECT} WHERE undone = 0 ORDER BY id DESC LIMIT 1")
             if not rows:
                 return None
@@ -167,7 +167,7 @@ class MemoryChanges:
     def _take_back(self, way: dict[str, Any]) -> None:
         if "removed" in way:
             count = self._memory.put_back(way["removed"])
-            # the fault rolls the transaction back: all of them return or none
+            # the error rolls the transaction back: all of them are restored or none
             if count < len(way["removed"].get("memory", ())):
                 raise MemoryFault("a memory of the same name was stored since", "Rename or remove that one first.")
         if "corrected" in way:
@@ -183,7 +183,7 @@ class MemoryChanges:
         self._proposals.reopen(found for number in numbers if (found := self._proposals.get(number)))
 
     def _unlearn(self, gain: dict[str, Any]) -> None:
-        """Take from a memory what a lesson added to it; what outcomes have counted since stays."""
+        """Remove what a lesson added to a memory; counts from later outcomes stay."""
         number = gain["id"]
         with self._memory.write() as db:
             # `chunk` adds one helped to the pattern and nothing else
@@ -208,12 +208,12 @@ class MemoryChanges:
             db.execute("UPDATE memory SET helped = ?, failed = ? WHERE id = ?", [*each["before"], memory.id])
 
     def _gain(self, stored: Stored, proposal: Proposal, before: dict[int, tuple[str | None, int]]) -> dict[str, Any]:
-        """What a lesson added to a memory that was there, for the way back; nothing for a new memory."""
+        """What a lesson added to an existing memory, for undo; None for a new memory."""
         if stored.status == "added" or stored.id is None:
             return {}
         last_used, seen = before.get(stored.id, (None, 1))
         now = self._memory.get(stored.id)
-        # 0 where this bead or attempt had been counted before: its mark must stay, too
+        # 0 if this bead or attempt was counted before: its mark must stay too
         seen = now.seen - seen if now is not None else 0
         met = Draft(proposal.trigger, proposal.resolution, attempt=proposal.attempt, bead=proposal.bead)
         gain: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Feedback: which memories an outcome speaks for or against (docs/decisions/0014, docs/formats/memory.md §4).
+"""Feedback: count an outcome for or against memories (docs/decisions/0014, docs/formats/memory.md §4).
 
 ====================  =========  ==========  ========================
 verification          claimed    injected    what changes
@@ -6,7 +6,7 @@ verification          claimed    injected    what changes
 passed                yes        yes         helped + 1
 failed                yes        yes         failed + 1
 passed                no         yes         failed + 1 (did not help)
-passed                no         for a path  nothing: a file was changed, no task was told
+passed                no         for a path  nothing: shown for a file, not for a task
 failed                no         yes         nothing
 partial               yes        yes         helped + 0.3, failed + 0.7
 partial               no         yes         nothing
@@ -14,9 +14,8 @@ any                   yes        no          nothing, and reported
 none given            yes / no   yes         helix v1: helped + 1 / failed + 1, kept apart as unverified
 ====================  =========  ==========  ========================
 
-Where the ledger knows what an attempt was shown, that is what was injected, whatever the caller says. An
-attempt counts once; feedback without a verified outcome is taken back when the verified one arrives. What is
-counted is counted to the revision that was shown.
+If the ledger records what an attempt was shown, that counts as injected, whatever the caller says. An attempt counts
+once; unverified feedback is undone when a verified outcome arrives. Counts go to the revision that was shown.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ from helix_tui.core.memory.store import revisions, rows
 from helix_tui.core.memory.store.database import Base, add_evidence, credit
 
 PARTIAL = 0.3
-"""How much of a success a partial outcome is (the plugin's latest release)."""
+"""The share of a success that a partial outcome counts as (the plugin's latest release)."""
 
 _WORTH: dict[Verdict, float] = {"passed": 1.0, "failed": 0.0, "partial": PARTIAL}
 _MOST_LISTED = 1_000
@@ -48,12 +47,13 @@ class Round(Struct, frozen=True):
     bead: str = ""
     kind: str = ""
     revise: bool = False
-    """Let this verified outcome replace an earlier one of the same attempt; the same verdict too, where more
-    was shown or claimed since."""
+    """Whether this verified outcome replaces an earlier one of the same attempt, even with the same verdict if more was
+    shown or claimed since.
+    """
 
 
 class _Sides(Struct, frozen=True):
-    """Who was shown, who was claimed, and whose word was not taken."""
+    """Which memories were shown, which claimed, and which reports were rejected."""
 
     injected: dict[int, Memory]
     claimed: frozenset[int]
@@ -61,11 +61,11 @@ class _Sides(Struct, frozen=True):
     ignored: tuple[str, ...]
     outside: tuple[str, ...]
     aside: frozenset[int]
-    """Shown for a path alone."""
+    """Shown only for a path."""
 
 
 def change(verdict: Verdict | None, claimed: bool) -> tuple[float, float]:
-    """(helped, failed) that an injected memory gains: the table above."""
+    """The (helped, failed) added to an injected memory: the table above."""
     if verdict is None or verdict == "passed":
         return (1.0, 0.0) if claimed else (0.0, 1.0)
     worth = _WORTH[verdict]
@@ -73,7 +73,7 @@ def change(verdict: Verdict | None, claimed: bool) -> tuple[float, float]:
 
 
 def claim(base: Base, attempt: str, names: Iterable[str]) -> None:
-    """Keep what an agent says it has used, until the outcome of its attempt is known."""
+    """Keep what an agent reports as used, until the outcome of its attempt is known."""
     with base.writing():
         base.database.conn.executemany(
             "INSERT OR IGNORE INTO claim (attempt, name, at) VALUES (?, ?, ?)",
@@ -82,13 +82,13 @@ def claim(base: Base, attempt: str, names: Iterable[str]) -> None:
 
 
 def feedback(base: Base, said: Round) -> FeedbackReport:
-    """Count one round of feedback, all of it or nothing."""
+    """Count one round of feedback in one transaction."""
     with base.writing():
         sides = _sides(base, said)
         settled = _settled(base, said.attempt)
         replaced = False
         if settled:
-            # an attempt counts once: only what is verified replaces what is not, or a revised outcome another one
+            # an attempt counts once: a verified outcome replaces an unverified one, a revised outcome another
             weaker = settled[0] is None and said.verdict is not None
             corrected = (
                 said.revise
@@ -130,7 +130,7 @@ def feedback(base: Base, said: Round) -> FeedbackReport:
 
 
 def outcomes(base: Base, *, name: str, attempt: str) -> list[MemoryOutcome]:
-    """What attempts did to a memory's counts, or to those of all memories of an attempt, newest first."""
+    """The effects of outcomes on a memory's counts, or on those of all memories of an attempt, newest first."""
     conditions: list[str] = []
     values: list[object] = []
     if name:
@@ -166,15 +166,15 @@ def outcomes(base: Base, *, name: str, attempt: str) -> list[MemoryOutcome]:
 def _sides(base: Base, said: Round) -> _Sides:
     listed, missing = _resolve(base, said.injected)
     recorded = base.database.execute("SELECT name FROM claim WHERE attempt = ?", [said.attempt])
-    # what the agent said while it worked counts beside what the caller says now
+    # the agent's claims during its work count in addition to the caller's
     claims = [*said.utilized, *(row[0] for row in recorded if said.attempt)]
     claimed, unknown = _resolve(base, claims)
     shown, possible, for_task = _ledger(base, said)
-    # `possible`: what the bead's block carried, so that any attempt at it may have seen it
+    # `possible`: what the bead's block contained, which any attempt at it may have seen
     known = shown | possible
-    # the ledger outranks the caller, who is believed only where it has no line
+    # the ledger outranks the caller, who counts only if the ledger has no line
     believed = {each: memory for each, memory in listed.items() if not known or each in known}
-    # what a bead carries counts only where neither the attempt's own lines nor the caller say more
+    # the bead's block counts only if neither the attempt's own lines nor the caller say more
     injected = shown | (believed or ({} if shown else possible))
     return _Sides(
         injected=injected,
@@ -187,11 +187,11 @@ def _sides(base: Base, said: Round) -> _Sides:
 
 
 def _ledger(base: Base, said: Round) -> tuple[dict[int, Memory], dict[int, Memory], frozenset[int]]:
-    """What the ledger says this attempt was shown, what it may have been shown by way of its bead, and which
-    of them for its task.
+    """What this attempt was shown by the ledger, what it may have seen in its bead, and which of them were for its
+    task.
 
-    A bead's own lines name no attempt, or the one that has seen them; the newest is what the bead carries. A
-    caller who knows when the attempt ran may name what an older one carried.
+    A bead's own lines name no attempt, or the one that saw them; the newest line is the bead's current block. A caller
+    who knows when the attempt ran may name those of an older one.
     """
     if not (said.attempt or said.bead):
         return {}, {}, frozenset()
@@ -211,7 +211,7 @@ def _ledger(base: Base, said: Round) -> tuple[dict[int, Memory], dict[int, Memor
 
 
 def _as_shown(base: Base, shown: Mapping[int, int]) -> dict[int, Memory]:
-    """Memories by id in the revision that was shown, the newest or one of the history."""
+    """Memories by id, in the revision that was shown."""
     found = rows.fetch(base.database, shown)
     for memory_id, number in shown.items():
         memory = found.get(memory_id)
@@ -244,7 +244,7 @@ def _settled(base: Base, attempt: str) -> tuple[Verdict | None] | None:
 
 
 def _counted(base: Base, attempt: str) -> set[tuple[int, bool]]:
-    """Which memories an attempt's earlier feedback has counted, and whether each was claimed."""
+    """The memories counted by an attempt's earlier feedback, and whether each was claimed."""
     found = base.database.execute("SELECT memory_id, claimed FROM outcome WHERE attempt = ?", [attempt])
     return {(row[0], bool(row[1])) for row in found}
 
@@ -271,7 +271,7 @@ def _apply(base: Base, said: Round, sides: _Sides, changes: dict[int, tuple[floa
         trial = ranking.exposure(claimed) if verified else 0.0
         surprise = surprises.get(each, 0.0)
         memory = sides.injected[each]
-        # only help is a use: a memory claimed before a failed check must not look fresh
+        # only helping counts as use: a memory claimed before a failed check must not look fresh
         used_at = now if helped > 0 else None
         credit(base, memory, helped=helped, failed=failed, used_at=used_at)
         connection.execute(
@@ -310,7 +310,7 @@ def _apply(base: Base, said: Round, sides: _Sides, changes: dict[int, tuple[floa
 
 
 def _attributed(base: Base, said: Round, injected: dict[int, Memory]) -> tuple[dict[int, float], float]:
-    """What this outcome says of each memory, and what the task came to without them (`ranking.attribute`)."""
+    """Attribute this outcome to each memory and to the task without them (`ranking.attribute`)."""
     row = base.database.execute("SELECT tried, passed FROM task_kind WHERE kind = ?", [said.kind]).fetchone()
     marks = ", ".join("?" * len(injected))
     found = base.database.execute(
@@ -325,7 +325,7 @@ def _attributed(base: Base, said: Round, injected: dict[int, Memory]) -> tuple[d
 
 
 def _count_task(base: Base, kind: str, tried: int, passed: float) -> None:
-    """Count a task to its kind and to all tasks together, the base rate where the kind is unknown."""
+    """Count a task for its kind and for all tasks, the base rate of unknown kinds."""
     base.database.conn.executemany(
         "INSERT INTO task_kind (kind, tried, passed) VALUES (?1, ?2, ?3) ON CONFLICT(kind) DO UPDATE SET"
         " tried = tried + ?2, passed = passed + ?3",
@@ -334,7 +334,7 @@ def _count_task(base: Base, kind: str, tried: int, passed: float) -> None:
 
 
 def _take_back(base: Base, attempt: str) -> None:
-    """Undo what an attempt's earlier feedback has counted."""
+    """Undo the counts of an attempt's earlier feedback."""
     connection = base.database.conn
     former = connection.execute(
         "SELECT memory_id, revision, helped, failed, claimed, trial, residual, verdict, passed FROM outcome"
@@ -357,7 +357,7 @@ def _take_back(base: Base, attempt: str) -> None:
                 residual=-residual,
                 injected=-1,
                 used=-claimed,
-                # NULL in a row of a release that summed up the plain verdict (`_PASSED` in store/schema)
+                # NULL in a row of a release that summed the plain verdict (`_PASSED` in store/schema)
                 passed=-(_WORTH[verdict] if passed is None else passed),
             )
     row = connection.execute("SELECT verdict, kind FROM settlement WHERE attempt = ?", (attempt,)).fetchone()

@@ -17,14 +17,14 @@ WEAKEST = 0.5
 """Edges of less weight are not followed (helix v1's code)."""
 
 SUGGESTED = 0.6
-"""Cosine of two whole memories from which on an edge is suggested (helix v2's code)."""
+"""Cosine of two whole memories at which an edge is suggested (helix v2's code)."""
 
 MAX_HOPS = 10
 _MOST = 10_000
 
 
 def relate(base: Base, from_name: str, to_name: str, rel_type: str, weight: float) -> Related:
-    """Make an edge, or add to the weight of the one that there is."""
+    """Add an edge, or add to the weight of the existing one."""
     if rel_type not in RELATIONS + MORE_RELATIONS:
         return Related("rejected", reason=f"type must be one of {', '.join(RELATIONS + MORE_RELATIONS)}")
     if not math.isfinite(weight) or weight <= 0:
@@ -48,7 +48,7 @@ def relate(base: Base, from_name: str, to_name: str, rel_type: str, weight: floa
 
 
 def edges(base: Base, name: str, rel_type: str, to_name: str = "") -> list[Edge]:
-    """Edges at a memory, of a kind, or from one memory to another, oldest first."""
+    """Edges of a memory, of a kind, or from one memory to another, oldest first."""
     conditions, values = ["1 = 1"], []
     if name and to_name:
         conditions.append("from_name = ? AND to_name = ?")
@@ -72,7 +72,7 @@ def edges(base: Base, name: str, rel_type: str, to_name: str = "") -> list[Edge]
 
 
 def connected(base: Base, name: str, max_hops: int) -> list[Connected]:
-    """What edges lead to in both directions, nearest first; each memory once (docs/formats/memory.md §3)."""
+    """Memories reachable along edges in both directions, nearest first, each once (docs/formats/memory.md §3)."""
     start = rows.find(base.database, name)
     if start is None:
         return []
@@ -96,7 +96,7 @@ def connected(base: Base, name: str, max_hops: int) -> list[Connected]:
 
 
 def suggest(base: Base, name: str, limit: int) -> list[Suggestion]:
-    """Edges that the likeness of two memories suggests, likeliest first (helix v2's code)."""
+    """Edges suggested by the similarity of memories, likeliest first (helix v2's code)."""
     with base.reading() as index:
         source = rows.find(base.database, name)
         vectors = index.vectors(base.database, WHOLE)
@@ -104,7 +104,7 @@ def suggest(base: Base, name: str, limit: int) -> list[Suggestion]:
             return []
         alike = vectors.similarities(vectors.row(index.place[source.id]), index.size)
         alike[~(index.alive[: index.size] & vectors.present[: index.size])] = -1.0
-        # a memory is its own nearest
+        # a memory is nearest to itself
         alike[index.place[source.id]] = -1.0
         places = np.flatnonzero(alike >= SUGGESTED)
         order = places[np.argsort(-alike[places], kind="stable")]
@@ -116,7 +116,7 @@ def suggest(base: Base, name: str, limit: int) -> list[Suggestion]:
         each
         for each in found
         if (each.from_name, each.to_name, each.rel_type) not in known
-        # an edge the other way round says it already
+        # an edge in the other direction exists already
         and (each.to_name, each.from_name, each.rel_type) not in known
     ][: max(0, limit)]
 

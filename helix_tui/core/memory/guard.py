@@ -1,8 +1,8 @@
-"""The one door through which anything leaves the memory: secrets are blotted out, text that gives orders is kept back.
+"""Screen everything that leaves the memory: secrets are redacted, text that gives orders is withheld.
 
-`outward` marks the methods whose answers are screened; `shown` knows of each record what in it is a text, a name or a
-record itself. A scan reads a text as it stands and as it could be read otherwise (`guard_rules`), side by side with
-the texts that it is shown with. Verdicts on stored texts are kept under the rules that gave them.
+`outward` marks the methods whose results are screened; `shown` knows which fields of each record are texts, names or
+records. A scan reads a text as written and in other readings (`guard_rules`), together with the texts shown beside it.
+Verdicts on stored texts are cached with the version of the rules.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from helix_tui.core.memory.ranking import slug
 from helix_tui.core.memory.records import Memory
 
 RULES = 5
-"""Raised whenever the scanner's rules change: verdicts of other rules are not believed."""
+"""Version of the scanner's rules: verdicts of other versions are ignored."""
 
 ORDER, SECRET = "order: ", "secret: "
-"""What a rule is about, before its name."""
+"""Prefixes of rule names."""
 
 
 def digest(*texts: str) -> str:
-    """What a verdict is kept under: the rules and the texts that they read."""
+    """The key of a cached verdict: a hash of the rules and the texts."""
     return f"{RULES}:{zlib.crc32(chr(0).join(texts).encode('utf-8', 'replace')):08x}"
 
 
 def verdict_of(texts: tuple[str, str, str], known: object, rules: object) -> str | None:
-    """The rules that were met when these very texts were read, or None where they have not been read."""
+    """The rules met by exactly these texts, from the cache, or None."""
     return str(rules or "") if known == digest(*texts) else None
 
 
 def verdict(*texts: str) -> str:
-    """The rules that texts meet, each by itself and all together; nothing where they are clean."""
-    # also as one text: half a key or half an order in each shows in neither
+    """The rules that texts meet, each by itself and all together; empty if clean."""
+    # also as one text: half a key or half an order in each is visible in neither
     found = [rule for text in (*texts, " ".join(texts[:2])) for rule in screen(text)[0]]
     return "; ".join(dict.fromkeys(found))
 
 
 @lru_cache(maxsize=4_096)
 def screen(text: str) -> tuple[tuple[str, ...], str]:
-    """(rules that a text meets, the text as it may be shown)."""
+    """(the rules that a text meets, the screened text)."""
 
     found = scan(text)
     if found.clean:
@@ -59,7 +59,7 @@ def screen(text: str) -> tuple[tuple[str, ...], str]:
 
 
 def withheld(rules: tuple[str, ...]) -> str:
-    """What stands in place of a text that gives orders."""
+    """The replacement for a text that gives orders."""
     told = [rule.removeprefix(ORDER) for rule in rules if rule.startswith(ORDER)]
     return f"[withheld: {', '.join(told)}]"
 
@@ -69,14 +69,14 @@ R = TypeVar("R")
 
 
 _SHORT = 8
-"""Characters below which a name can say nothing."""
+"""Characters below which a name cannot be harmful."""
 
 _MAX_TOGETHER = 16 << 10
-"""Characters up to which texts that stand together are read as one."""
+"""Characters up to which texts shown together are read as one."""
 
 
 def outward(method: Callable[P, R]) -> Callable[P, R]:
-    """A method whose answer leaves the memory: it passes `shown`."""
+    """Decorate a method whose result leaves the memory and passes `shown`."""
 
     @wraps(method)
     def guarded(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -87,7 +87,7 @@ def outward(method: Callable[P, R]) -> Callable[P, R]:
 
 
 def shown_text(text: str) -> str:
-    """A text as it may be shown: secrets blotted out, orders replaced by a mark."""
+    """A screened text: secrets redacted, orders replaced by a mark."""
     if not text:
         return text
     rules, safe = screen(text)
@@ -95,7 +95,7 @@ def shown_text(text: str) -> str:
 
 
 def shown_texts(texts: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
-    """Texts that stand together as they may be shown, and the rules that they meet, also read as one."""
+    """Screened texts that are shown together, and the rules that they meet, also read as one."""
     read = [screen(text) for text in texts]
     rules = tuple(rule for met, _ in read for rule in met)
     whole, _ = screen(" ".join(texts)) if len(texts) > 1 and sum(map(len, texts)) < _MAX_TOGETHER else ((), "")
@@ -109,7 +109,7 @@ def shown_texts(texts: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
 
 
 def _apart_from(texts: Sequence[str], place: int) -> str:
-    """One of some texts without the secrets that show where all are read as one."""
+    """One of some texts without the secrets found when all are read as one."""
     text = texts[place]
     begin = sum(len(each) + 1 for each in texts[:place])
     for found in reversed(scan(" ".join(texts)).findings):
@@ -120,12 +120,12 @@ def _apart_from(texts: Sequence[str], place: int) -> str:
 
 
 def shown_name(name: str) -> str:
-    """A name as it may be shown; one that gives orders or holds a secret is a mark."""
+    """A screened name; a mark if it gives orders or contains a secret."""
     return name if _clean_name(name) else "withheld"
 
 
 def shown(value: Any) -> Any:
-    """A record as it may be shown; what holds nothing of a memory's text is itself."""
+    """A screened record; unchanged if it contains no text of a memory."""
     whole = _RECORDS.get(type(value))
     if whole is not None:
         return whole(value)
@@ -142,7 +142,7 @@ def shown(value: Any) -> Any:
 
 
 def _memory(value: Memory) -> Memory:
-    # found clean by these very rules when it was stored (`verdict_of`)
+    # found clean by the same rules when it was stored (`verdict_of`)
     if value.verdict == "":
         return value
     (trigger, resolution), met = shown_texts((value.trigger, value.resolution))
@@ -150,7 +150,7 @@ def _memory(value: Memory) -> Memory:
     rules = tuple(dict.fromkeys((*met, *more)))
     if not rules:
         return value if _clean_name(value.name) else replace(value, name=str(value.id))
-    # another program may have made the name of the text that is kept back; then the number stands for it
+    # another program may have made the name from the withheld text; then use the number
     hidden = (trigger, resolution) != (value.trigger, value.resolution) and not (
         slug(trigger).startswith(value.name.rstrip("-0123456789")) or value.name.startswith(f"{value.type}-marked")
     )
@@ -159,7 +159,7 @@ def _memory(value: Memory) -> Memory:
 
 
 def _numbered(value: Any) -> Any:
-    """A record of a memory's name and number."""
+    """A screened record with a memory's name and number."""
     return value if _clean_name(value.name) else replace(value, name=str(value.memory_id))
 
 
@@ -175,7 +175,7 @@ def _proposal(value: reports.Proposal) -> reports.Proposal:
 
 
 def _plan(value: plan_records.MemoryPlan) -> plan_records.MemoryPlan:
-    """A plan as it may be shown; where that is not all of it, no beads are made of it."""
+    """A screened plan; if parts are withheld, no beads are made from it."""
     idioms = (*value.required, *value.forbidden)
     (objective, framework, *rest), met = shown_texts((value.objective, value.framework, *idioms))
     read = [_task(task, value.objective) for task in value.tasks]
@@ -206,7 +206,7 @@ def _task(value: plan_records.PlanTask, above: str) -> tuple[plan_records.PlanTa
 
 
 def _tree(value: Any, above: str = "") -> Any:
-    """A JSON document as it may be shown; texts side by side, or below a key, are read as one, too."""
+    """A screened JSON document; adjacent texts, or those below a key, are read as one too."""
     if isinstance(value, str):
         return shown_texts((above, value))[0][1]
     if isinstance(value, list):
@@ -237,7 +237,7 @@ _RECORDS: Mapping[type, _Way] = {
     reports.Proposal: _proposal,
     plan_records.MemoryPlan: _plan,
 }
-"""Records that are more than the sum of their fields."""
+"""Records with a special screening function."""
 
 _FIELDS: Mapping[type, Mapping[str, _Way]] = {
     records.Recalled: {"memory": shown, "via": _names},
@@ -271,12 +271,12 @@ _FIELDS: Mapping[type, Mapping[str, _Way]] = {
         "utilized": lambda names: _names(shown_texts(names)[0]),
     },
 }
-"""What of a record is a text, a name or a record itself, and how each is shown."""
+"""For each record type the fields to screen, and how."""
 
 
 @lru_cache(maxsize=4_096)
 def _clean_name(name: str) -> bool:
-    """Whether nothing speaks out of a name: read as words, and in capitals as keys are written."""
+    """Whether a name is harmless: read as words, and in capitals as keys are written."""
     if len(name) < _SHORT:
         return True
     return not any(screen(text)[0] for text in (name, name.replace("-", " "), name.upper()))
@@ -286,54 +286,54 @@ Kind = Literal["secret", "instruction"]
 Action = Literal["redact", "withhold"]
 
 ACTION: dict[Kind, Action] = {"secret": "redact", "instruction": "withhold"}
-"""A secret is replaced by a mark and the rest is shown; text that gives orders is not shown at all."""
+"""What is done with a finding: secrets are redacted; text that gives orders is withheld."""
 
 MAX_TEXT = 64 << 10
-"""Longer text than this is no memory: it is kept back unread. In characters."""
+"""Maximum characters of a memory; longer text is withheld unread."""
 
 
 class ScanFinding(Struct, frozen=True):
-    """One place that must not reach a prompt as it stands."""
+    """One passage that must not reach a prompt unchanged."""
 
     kind: Kind
     rule: str
-    """Which rule spoke, e.g. ``github token``."""
+    """The rule that matched, e.g. ``github token``."""
     start: int
     """Span in the scanned text, in characters; ``end`` is exclusive."""
     end: int
 
     @property
     def action(self) -> Action:
-        """What is done about it."""
+        """What is done with it."""
         return ACTION[self.kind]
 
 
 class Scan(Struct, frozen=True):
-    """What was found in a text, and what of it may be shown."""
+    """The findings in a text, and the screened text."""
 
     text: str
-    """The text with secrets replaced by ``[redacted: rule]``; empty when it is kept back."""
+    """The text with secrets replaced by ``[redacted: rule]``; empty if withheld."""
     findings: tuple[ScanFinding, ...]
 
     @property
     def withheld(self) -> bool:
-        """Nothing of the text may be shown."""
+        """Whether nothing of the text may be shown."""
         return any(finding.action == "withhold" for finding in self.findings)
 
     @property
     def clean(self) -> bool:
-        """The text may be shown as it is."""
+        """Whether the text may be shown unchanged."""
         return not self.findings
 
 
 def scan(text: str) -> Scan:
-    """Look through a text that is about to be injected.
+    """Scan a text that is about to be injected.
 
     Spans are of ``text`` itself, in order, and do not overlap.
     """
     if len(text) > MAX_TEXT:
         return Scan("", (ScanFinding("instruction", "oversized", 0, len(text)),))
-    # places in the plain text can be blotted out alone, those of another reading cannot
+    # passages in the plain text can be redacted alone, those of another reading cannot
     found = _found(text) or _hidden(text)
     findings = _apart(sorted(found, key=lambda finding: (finding.start, -finding.end)))
     if any(finding.action == "withhold" for finding in findings):
@@ -350,7 +350,7 @@ def _found(text: str) -> list[ScanFinding]:
 
 
 def _hidden(text: str) -> list[ScanFinding]:
-    """What shows only in another reading of the text: it has no place in this one, so all of it is meant."""
+    """Findings only in another reading of the text; they have no position here, so they span all of it."""
     bare = undisguised(text)
     found = _found(bare) if bare != text else []
     if not found:
@@ -369,7 +369,7 @@ def _blotted(text: str, findings: tuple[ScanFinding, ...]) -> str:
 
 
 def _apart(findings: list[ScanFinding]) -> tuple[ScanFinding, ...]:
-    """Of findings that overlap, the one that begins first, reaching as far as any of them."""
+    """Merge overlapping findings into the first, extended to the end of the last."""
     kept: list[ScanFinding] = []
     for finding in findings:
         last = kept[-1] if kept else None

@@ -1,6 +1,6 @@
-"""Which places of a text give an agent orders, or ask it in plain words to do harm (defeat a check, carry work or keys
-away), and as what else a text could be read. What is an order by its meaning stands in `guard_words.toml`: classes of
-words, and which of them make an order together.
+"""Find passages that give an agent orders or ask it to do harm (defeat a check, exfiltrate work or keys), and the other
+readings of a text. Orders by meaning are defined in `guard_words.toml`: classes of words, and which of them together
+make an order.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ _IN_SIGHT = (
     r"|comments?|commits?|commit messages?|reports?|summar(?:y|ies)|transcripts?|readme|evidence)\b"
 )
 
-# gaps are bounded, and most end with the sentence: words far apart belong to two statements
+# gaps are bounded, and most end with the sentence: distant words belong to two statements
 _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     (
         "defeats the checks",
@@ -295,7 +295,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
 )
 
-# words before a match that make advice or a report of it
+# words before a match that make it advice or a report
 _FORBIDDEN = re.compile(
     r"\b(?:never|not|avoid|without|cannot|no longer|nobody|refuse\w*|prevent\w*|forbid\w*|detect\w*"
     r"|reject\w*|block\w*"
@@ -308,7 +308,7 @@ _BEFORE = 60
 
 
 def harm(text: str) -> Iterator[tuple[str, int, int]]:
-    """(rule, start, end) of what asks for harm; not what forbids or reports it."""
+    """(rule, start, end) of passages that ask for harm, not those that forbid or report it."""
     for rule, pattern in _HARM_RULES:
         for match in pattern.finditer(text):
             start = match.start()
@@ -324,7 +324,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
         "overrides instructions",
         re.compile(
             rf"\b(?:(?:ignore|disregard|forget)\b[^.\n]{{0,30}}?\b(?:all|any|every|everything|the|{_EARLIER})"
-            # "override the prompt", "drop the constraints" is what engineers write
+            # "override the prompt", "drop the constraints" is ordinary engineering text
             rf"|(?:override|bypass|discard|drop)\b[^.\n]{{0,30}}?\b(?:all|any|every|everything|{_EARLIER}))\b"
             rf"[^.\n]{{0,30}}?\b{_EARLIER}?\s*{_ORDER_RULES}\b",
             re.I,
@@ -485,7 +485,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("image that reports back", re.compile(r"!\[[^\]\n]*\]\(https?://[^)\s]*[?&][^)\s]*=")),
     ("hidden text", re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]+")),
 )
-"""Shapes of text that addresses the agent instead of telling it something."""
+"""Patterns of text that addresses the agent."""
 
 
 # ── orders by their meaning ──
@@ -508,7 +508,7 @@ _PROGRAM = r"(?:sudo\s+)?(?:(?:ba|z|da)?sh|python3?|perl|node|ruby)\b"
 
 
 class _Meaning(Struct, frozen=True):
-    """One rule of `guard_words.toml`: classes of words that make an order where one sentence holds them all."""
+    """One rule of `guard_words.toml`: classes of words that together in one sentence make an order."""
 
     says: str
     act: str
@@ -519,14 +519,14 @@ class _Meaning(Struct, frozen=True):
 
 @cache
 def _class(shape: str) -> re.Pattern[str]:
-    """A class of words, compiled when a text first asks for it: all of them at once are a tenth of a hook."""
+    """A class of words, compiled on first use: compiling all takes a tenth of a hook's time."""
     return re.compile(shape, re.I)
 
 
 @lru_cache(maxsize=1)
 def _meanings() -> tuple[tuple[_Meaning, ...], dict[str, str]]:
-    """The rules, and every class of words as it is written; read when a text is first looked at."""
-    import tomllib  # here, because most commands screen nothing
+    """The rules and the word classes, read on first use."""
+    import tomllib  # imported here, because most commands screen nothing
 
     said = tomllib.loads(Path(__file__).with_name("guard_words.toml").read_text("utf-8"))
     stranger = _STRANGER_URL.format(known="|".join(said["known"]["hosts"]))
@@ -548,20 +548,20 @@ def _meanings() -> tuple[tuple[_Meaning, ...], dict[str, str]]:
 
 
 def meant(text: str) -> Iterator[tuple[str, int, int]]:
-    """(rule, start, end) of sentences that order the agent to do harm, by what they say and not in which words."""
+    """(rule, start, end) of sentences that order the agent to do harm, by meaning and not by wording."""
     rules, classes = _meanings()
     sentences = [(each.start(), each[0]) for each in _SENTENCE.finditer(text)]
     for place, (start, sentence) in enumerate(sentences):
         after = sentences[place + 1][1] if place + 1 < len(sentences) else ""
         for rule in rules:
-            at = _ordered(rule, sentence, classes)  # first: without an act, the large classes are not compiled
+            at = _ordered(rule, sentence, classes)  # first: the large classes are compiled only if there is an act
             around = f"{sentence} {after}" if rule.wide else sentence
             if at is not None and all(_class(classes[name]).search(around) for name in rule.needs):
                 yield rule.says, start + at[0], start + at[1]
 
 
 def _ordered(rule: _Meaning, sentence: str, classes: dict[str, str]) -> tuple[int, int] | None:
-    """Where a sentence orders what a rule is about, if nothing there makes it careful."""
+    """The span in which a sentence meets a rule, unless it contains words of caution."""
     if not rule.act:
         return found.span() if (found := _class(classes[rule.needs[0]]).search(sentence)) else None
     for found in _class(classes[rule.act]).finditer(sentence):
@@ -587,7 +587,7 @@ _ENCODED = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{24,4000}={0,2}(?![\w+/=])")
 
 
 def orders(text: str) -> Iterator[tuple[str, int, int]]:
-    """(rule, start, end) of what speaks to the agent."""
+    """(rule, start, end) of passages that address the agent."""
     for rule, pattern in _SAYS_TO_AGENT:
         for match in pattern.finditer(text):
             yield rule, match.start(), match.end()
@@ -595,8 +595,8 @@ def orders(text: str) -> Iterator[tuple[str, int, int]]:
 
 
 def undisguised(text: str) -> str:
-    """The text without invisible characters, with letters of other shapes and entities as plain ones."""
-    # entities first: what they stand for may be invisible or of another script
+    """The text without invisible characters, with lookalike letters and entities replaced by plain ones."""
+    # entities first: they may stand for invisible or foreign characters
     plain = html.unescape(text) if "&" in text else text
     if not plain.isascii():
         plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", plain)).translate(_LOOK_ALIKES)
@@ -604,7 +604,7 @@ def undisguised(text: str) -> str:
 
 
 def rereadings(text: str) -> Iterator[str]:
-    """What else a text says: its lines joined, spaced letters closed up, digits as letters, base64."""
+    """Other readings of a text: lines joined, spaced letters closed up, digits as letters, base64."""
     if "\n" in text:
         yield _JOINED.sub(" ", text)
     if _SPACED.search(text):

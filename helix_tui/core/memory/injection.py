@@ -1,8 +1,7 @@
-"""What is put before an agent, the ledger of it, and whether an approach is worth another try.
+"""Inject memories for an agent, keep the ledger, and assess whether an approach is worth another try.
 
-The block is written as helix v2 shows it. The ledger says who was shown what, in which revision: feedback is held
-against it, and Insights counts attempts by it. `assess` judges an approach by what was tried before
-(docs/formats/memory.md §3).
+The block is written as helix v2 shows it. The ledger records who was shown what, in which revision, for feedback and
+Insights. `assess` judges an approach by earlier tries (docs/formats/memory.md §3).
 """
 
 from __future__ import annotations
@@ -31,17 +30,17 @@ _GIVEN = (
 
 
 def memories_given(project: Project) -> dict[str, int]:
-    """Attempt -> different memories that it was shown; none where there is no ledger or it cannot be read."""
+    """Attempt -> number of distinct memories it was shown; empty if there is no readable ledger."""
     path = database_path(project)
     try:
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True, timeout=1.0)) as database:
             return {str(attempt): int(count) for attempt, count in database.execute(_GIVEN)}
-    except sqlite3.Error:  # no file, no such tables yet, in use or damaged: Memory and doctor say which
+    except sqlite3.Error:  # no file, no such tables yet, in use or damaged: Memory and doctor report it
         return {}
 
 
 Screen = Callable[[Memory], str]
-"""Why a memory must not be shown to an agent, or nothing."""
+"""Why a memory must not be shown to an agent, or ""."""
 
 FAILURES, PATTERNS = "FAILURES TO AVOID:", "PATTERNS TO APPLY:"
 
@@ -52,7 +51,7 @@ _MOST_LISTED = 1_000
 
 
 class RecallTask(Struct, frozen=True):
-    """What memories are wanted for, and who will see them."""
+    """The task for which memories are wanted, and who will see them."""
 
     objective: str
     files: tuple[str, ...] = ()
@@ -63,16 +62,16 @@ class RecallTask(Struct, frozen=True):
     limit: int = 8
     ranker: str = "seed"
     scope: Scope = "task"
-    """``path``: show only what names one of the files or its module."""
+    """``path``: show only memories that name one of the files or its module."""
 
 
 def inject(base: Base, task: RecallTask, *, screen: Screen | None, record: bool) -> Injection:
-    """Choose, write and enter into the ledger what an agent is to see."""
+    """Select memories for an agent, format them, and record them in the ledger."""
     query = recalling.RecallQuery(
         task.objective,
         limit=task.limit,
         files=task.files,
-        # a neighbour along an edge need not speak of the file
+        # a neighbour along an edge need not mention the file
         expand=task.scope != "path",
         gate=recalling.GATE,
         ranker=task.ranker,
@@ -96,7 +95,7 @@ def inject(base: Base, task: RecallTask, *, screen: Screen | None, record: bool)
 
 
 def _why_not(memory: Memory) -> str:
-    """Why no agent is shown a memory, as the guard has left it."""
+    """Why a memory, as screened by the guard, is not shown to agents; else ""."""
     orders = [mark.removeprefix(ORDER) for mark in memory.marks if mark.startswith(ORDER)]
     return f"it gives the agent orders: {orders[0]}" if orders else ""
 
@@ -108,7 +107,7 @@ def in_order(hits: Iterable[Recalled]) -> list[Recalled]:
 
 
 def block(memories: Iterable[Memory]) -> str:
-    """The text that an agent reads, exactly as helix v2 shows it; nothing for no memories."""
+    """The text for an agent, exactly as in helix v2; empty without memories."""
     chosen = list(memories)
     parts = []
     for head, is_failure in ((FAILURES, True), (PATTERNS, False)):
@@ -119,7 +118,7 @@ def block(memories: Iterable[Memory]) -> str:
 
 
 def with_block(description: str, text: str) -> str:
-    """A bead's description with this block at its end, in place of a former one; without one for no text."""
+    """A bead's description with this block at its end, replacing any former one; none for an empty text."""
     bare = without_block(description)
     return f"{bare}\n\n{BEGIN}\n{text}\n{END}".lstrip("\n") if text else bare
 
@@ -137,7 +136,7 @@ def line(memory: Memory) -> str:
 
 
 def injections(base: Base, *, name: str, attempt: str, bead: str) -> list[Injection]:
-    """Lines of the ledger, newest first, of a memory, an attempt or a bead; all where nothing is named."""
+    """Lines of the ledger, newest first, of a memory, an attempt or a bead; all if none is given."""
     conditions: list[str] = []
     values: list[object] = []
     if name:
@@ -175,7 +174,7 @@ def injections(base: Base, *, name: str, attempt: str, bead: str) -> list[Inject
 def _injection(
     base: Base, task: RecallTask, answer: Recall, hits: Sequence[Recalled], seen: Sequence[Memory]
 ) -> Injection:
-    """A line of the ledger for hits, under the names and in the words in which an agent sees them."""
+    """A ledger line for hits, with the names and texts shown to the agent."""
     return Injection(
         id=0,
         at=base.now(),
@@ -198,7 +197,7 @@ def _injection(
 
 
 def enter(base: Base, injection: Injection) -> Injection:
-    """Write into the ledger what has been shown."""
+    """Record in the ledger what was shown."""
     with base.writing():
         connection = base.database.conn
         cursor = connection.execute(
@@ -238,7 +237,7 @@ def enter(base: Base, injection: Injection) -> Injection:
 
 
 def enter_attempt(base: Base, number: int, attempt: str) -> None:
-    """Enter an attempt that saw what a bead's block shows: under the line of that block, or a copy of it."""
+    """Record an attempt that saw a bead's block, in the line of that block or a copy of it."""
     with base.writing():
         connection = base.database.conn
         took = connection.execute(
@@ -246,7 +245,7 @@ def enter_attempt(base: Base, number: int, attempt: str) -> None:
         )
         if took.rowcount:
             return
-        # the line has its attempt: a later one at the same bead gets a copy, so that each is settled by itself
+        # the line has an attempt already: a later one at the same bead gets a copy, so that each is settled separately
         cursor = connection.execute(
             "INSERT INTO injection (at, attempt, bead, agent, objective, kind, mode, ranker, scope)"
             " SELECT at, ?, bead, agent, objective, kind, mode, ranker, 'bead' FROM injection WHERE id = ?",
@@ -267,12 +266,11 @@ def enter_attempt(base: Base, number: int, attempt: str) -> None:
 
 
 def take_task(base: Base, session: str, calls: Sequence[str], agent: str) -> str:
-    """The first of these tasks that no other agent of the session has; an agent keeps the one it has.
-
-    Nothing where all are taken.
+    """The first of these tasks not taken by another agent of the session; an agent keeps the one it has. Empty if all
+    are taken.
     """
     with base.writing():
-        # looked up and taken in one transaction, for sub-agents start side by side
+        # found and taken in one transaction, as sub-agents start in parallel
         rows_ = base.database.execute("SELECT call, agent FROM agent_task WHERE session = ?", [session])
         taken = dict(rows_.fetchall())
         mine = next((call for call in calls if taken.get(call) == agent), "")
@@ -286,9 +284,9 @@ def take_task(base: Base, session: str, calls: Sequence[str], agent: str) -> str
 
 
 def rebook(base: Base, attempt: str, objective: str) -> None:
-    """Say what an agent really did, where it was told of another one's task.
+    """Correct the task of an agent that was recorded with another one's task.
 
-    What was shown for that is not held against it: it was not its own.
+    What was shown for the other task does not count against its memories.
     """
     with base.writing():
         base.database.execute(
@@ -309,10 +307,10 @@ def _shown(base: Base, number: int) -> tuple[ShownMemory, ...]:
 
 PIVOT_AT, ESCALATE_AT = 3, 5
 SAME = 0.85
-"""From here on two approaches are one: cosine, or share of common words."""
+"""Similarity at which two approaches count as one: cosine, or share of common words."""
 
 BLAMED = 0.5
-"""Relevance of a known failure to an approach from which on it speaks against it."""
+"""Relevance at which a known failure counts against an approach."""
 
 _TASK = 100
 _PIVOT = 200
@@ -320,9 +318,9 @@ _ELSE = "Try a fundamentally different approach"
 
 
 def assess(base: Base, task: str, approach: str, history: Sequence[str] | None) -> Assessment:
-    """Judge an approach by what was tried before; each call is one more attempt at the task.
+    """Judge an approach by earlier tries; each call counts as one more attempt at the task.
 
-    ``history`` is what was tried, oldest first; None takes what earlier calls have recorded.
+    ``history`` is what was tried, oldest first; None uses what earlier calls recorded.
     """
     name = key(task)[:_TASK]
     tried = [*(_recorded(base, name) if history is None else history), approach]
@@ -358,19 +356,19 @@ def _same(base: Base, one: str, other: str) -> bool:
 
 
 def _way_out(base: Base, task: str) -> str:
-    """The pattern for this task that has helped most, else what a known failure says to do instead."""
+    """The pattern that has helped most with this task, else the alternative named by a known failure."""
     answer = recalling.recall(base, recalling.RecallQuery(task, limit=10, gate=recalling.GATE))
     found = _open(answer)
     patterns = [memory for memory in found if memory.type == "pattern"]
     if patterns:
         return max(patterns, key=lambda memory: memory.effectiveness).resolution[:_PIVOT]
     for memory in found:
-        # helix v1's rule: such a resolution names another way
+        # helix v1's rule: such a resolution names an alternative
         if {"instead", "try"} & set(memory.resolution.lower().split()):
             return memory.resolution[:_PIVOT]
     return _ELSE
 
 
 def _open(answer: Recall) -> list[Memory]:
-    """What was found, as it may be shown; nothing of what gives orders."""
+    """The found memories, screened, without those that give orders."""
     return [memory for hit in answer.found if not (memory := shown(hit.memory)).withheld]

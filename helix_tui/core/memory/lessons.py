@@ -1,7 +1,7 @@
-"""Lessons that wait for a person, and the verdict on a session by the checks that it ran.
+"""Keep lessons that wait for a person, and judge a session by the checks that it ran.
 
-Lessons are drawn by rule from attempts and stored only when somebody accepts them. A session that DDx does not judge
-is settled by the exit codes of its commands, never by what its agent says (docs/formats/memory.md §4).
+Lessons are derived from attempts by rule and stored only when a person accepts them. A session that DDx does not judge
+is settled by the exit codes of its commands, never by its agent's report (docs/formats/memory.md §4).
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ if TYPE_CHECKING:
 
 
 class Proposals:
-    """The lessons of one memory that wait, were accepted or were declined."""
+    """The pending, accepted and declined lessons of one memory database."""
 
     def __init__(self, memory: MemoryStore) -> None:
         self._memory = memory
 
     @outward
     def add(self, proposal: Proposal) -> Proposal | None:
-        """Keep a lesson; None where this attempt has one of this type already.
+        """Add a lesson; None if this attempt has one of this type already.
 
-        What another attempt of the same bead taught before, whatever came of it, is kept as ``repeated`` and
-        waits for nobody: one bead that fails four times in one way is one occurrence.
+        A lesson that another attempt of the same bead gave before is kept as ``repeated`` and not proposed: one bead
+        that fails four times in one way is one occurrence.
         """
         with self._memory.write() as db:
-            # else four equal failures of one bead, each accepted, make a systemic memory
+            # otherwise four equal failures of one bead, each accepted, would make a systemic memory
             state: State = "repeated" if matter(proposal) in self.taught() else "open"
             made = db.execute(
                 "INSERT OR IGNORE INTO proposal"
@@ -58,30 +58,30 @@ class Proposals:
         return replace(proposal, id=int(made.lastrowid or 0), state=state) if made.rowcount else None
 
     def taught(self) -> frozenset[tuple[str, ...]]:
-        """What attempts of each bead have taught."""
+        """The lessons from attempts of each bead."""
         rows = self._memory.read(f"{_SELECT} WHERE bead <> '' AND state <> 'repeated'")
         return frozenset(matter(Proposal(*row)) for row in rows)
 
     @outward
     def all(self, state: State | None = "open") -> list[Proposal]:
-        """Those in a state, or all of them; newest first."""
+        """The lessons in a state, or all, newest first."""
         query = f"{_SELECT} ORDER BY id DESC" if state is None else f"{_SELECT} WHERE state = ? ORDER BY id DESC"
         return [Proposal(*row) for row in self._memory.read(query, () if state is None else (state,))]
 
     @outward
     def get(self, number: int) -> Proposal | None:
-        """One of them."""
+        """One lesson by its id."""
         rows = self._memory.read(f"{_SELECT} WHERE id = ?", (number,))
         return Proposal(*rows[0]) if rows else None
 
     def attempts(self) -> frozenset[str]:
-        """Attempts from which a lesson was drawn, whatever became of it."""
+        """Attempts that gave a lesson, in any state."""
         return frozenset(row[0] for row in self._memory.read("SELECT DISTINCT attempt FROM proposal"))
 
     def accept(self, proposal: Proposal) -> Stored:
-        """Remember a lesson: a failure is stored, a pattern is chunked; similar ones merge as ever."""
+        """Store a lesson as a memory: a failure is stored, a pattern chunked; similar ones merge as usual."""
         raw = self._memory.read(f"{_SELECT} WHERE id = ?", (proposal.id,))
-        proposal = Proposal(*raw[0]) if raw else proposal  # what is shown is screened
+        proposal = Proposal(*raw[0]) if raw else proposal  # screened, as it is shown
         if proposal.type == "pattern":
             stored = self._memory.chunk(proposal.trigger, "success", proposal.resolution)
         else:
@@ -98,11 +98,11 @@ class Proposals:
         return stored
 
     def decline(self, proposals: Iterable[Proposal]) -> None:
-        """Say that lessons are not worth remembering."""
+        """Decline lessons."""
         self._decide(proposals, "declined", "")
 
     def reopen(self, proposals: Iterable[Proposal]) -> None:
-        """Let lessons wait again."""
+        """Make lessons pending again."""
         self._decide(proposals, "open", "")
 
     def _decide(self, proposals: Iterable[Proposal], state: State, memory: str) -> None:
@@ -112,7 +112,7 @@ class Proposals:
 
 
 def matter(proposal: Proposal) -> tuple[str, ...]:
-    """What two lessons of one bead have in common that say the same."""
+    """A key that is equal for equivalent lessons of one bead."""
     said = (key(text) or text for text in (proposal.trigger, proposal.resolution))
     return (proposal.bead, proposal.type, *said)
 
@@ -136,7 +136,7 @@ _CHECK = re.compile(
     r"|zig\s+(?:build\s+)?test\b|dart\s+(?:test|analyze)\b|flutter\s+(?:test|analyze)\b|bats\b|shellcheck\b"
     r")"
 )
-"""A command whose exit code says whether work holds."""
+"""Commands whose exit code verifies work."""
 
 _NO_RUN = re.compile(r"\s(?:--help|-h|--version|--collect-only|--co|--list|--dry-run|-n)(?=\s|$)")
 _JOINED = re.compile(r"\s*(?:&&|\|\||;|\||(?<!>)&(?![&>])|\n)\s*")
@@ -150,13 +150,13 @@ class SessionCheck(Struct, frozen=True):
 
     command: str
     exit_code: int | None
-    """None where it is not known, e.g. cut off or in the background."""
+    """None if unknown, e.g. cut off or in the background."""
     position: int = 0
     """Where in the session it ran: larger is later, on one scale with the changes of files."""
 
 
 class Judgement(Struct, frozen=True):
-    """What the checks of a session say; no verdict where they say nothing."""
+    """The verdict from the checks of a session, or none."""
 
     verdict: Verdict | None
     why: str
@@ -166,8 +166,8 @@ def judge_session(checks: Sequence[SessionCheck], last_change: int | None = None
     """The verdict on a session by the checks that it ran, each by its last run.
 
     Args:
-        checks: every command that was run, in any order; those that check nothing are passed over.
-        last_change: position of the last change of a file; a check from before it says nothing of the work.
+        checks: every command that was run, in any order; those that are not checks are skipped.
+        last_change: position of the last file change; earlier checks do not count.
     """
     last: dict[str, SessionCheck] = {}
     for check in sorted(checks, key=lambda check: check.position):
@@ -181,7 +181,7 @@ def judge_session(checks: Sequence[SessionCheck], last_change: int | None = None
         return Judgement(None, "files were changed after the last check")
     unknown = [command for command, check in current.items() if check.exit_code is None]
     failed = [command for command, check in current.items() if check.exit_code]
-    # one failure is enough, whatever the checks of unknown end came to
+    # one failure is enough, whatever the result of checks that did not end
     if failed:
         return Judgement("failed", f"`{failed[-1][:120]}` failed")
     if unknown:
@@ -192,10 +192,10 @@ def judge_session(checks: Sequence[SessionCheck], last_change: int | None = None
 
 
 def checking(command: str) -> str:
-    """The check in a command line whose exit code is the line's; nothing where there is none.
+    """The check in a command line whose exit code is the line's; else "".
 
-    ``cd src && pytest -q`` is one; ``pytest | tail``, ``pytest || true`` and ``pytest; echo done`` tell
-    nothing, for their exit code is another command's.
+    ``cd src && pytest -q`` is one; ``pytest | tail``, ``pytest || true`` and ``pytest; echo done`` do not count, as
+    their exit code is another command's.
     """
     line = command.strip()
     # with both, the first failure of any command in the line is the line's
@@ -216,9 +216,9 @@ def checking(command: str) -> str:
 def settle_session(
     memory: MemoryStore, attempt: str, checks: Sequence[SessionCheck], *, last_change: int | None = None, kind: str = ""
 ) -> tuple[Judgement, FeedbackReport | None]:
-    """Settle what a session, or an agent of one, was shown; nothing is counted without a verdict.
+    """Settle the memories shown to a session or one of its agents; without a verdict nothing is counted.
 
-    For work that DDx does not judge only: an attempt of DDx's is settled by its evidence. A later verdict on
+    Only for work that DDx does not judge: a DDx attempt is settled by its evidence. A later verdict on
     the same session replaces the earlier one.
     """
     judged = judge_session(checks, last_change)

@@ -1,7 +1,7 @@
 """The memory of a project as one object: every operation of helix v1 and v2, under both of their names.
 
-Each method is a line to the module that knows how; what they share is the lock, the database and the encoder.
-What a method marked ``outward`` returns has passed the guard: nothing of a memory leaves unscreened.
+Each method delegates to a module; they share the lock, the database and the encoder. Results of methods marked
+``outward`` have passed the guard: nothing of a memory leaves unscreened.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from helix_tui.core.memory.store.index import MemoryIndex
 from helix_tui.core.memory.write import alike, storing, upkeep
 
 CATCH_UP = 16
-"""Memories without a vector that a call gives one on the way; `embed` does all."""
+"""Number of missing vectors that an ordinary call computes; `embed` computes all."""
 
 
 class MemoryStore:
@@ -48,7 +48,7 @@ class MemoryStore:
         return self
 
     def close(self, *error: object) -> None:
-        """Let go of the database."""
+        """Close the database."""
         with self._lock:
             self._base.database.close()
 
@@ -66,17 +66,17 @@ class MemoryStore:
 
     @property
     def db(self) -> Database:
-        """The sqlite-utils database, for tables of the same file that others own; `write` to change it."""
+        """The sqlite-utils database, for tables of the same file owned by others; change it inside `write`."""
         return self._base.database
 
     @property
     def mode(self) -> records.Mode:
-        """``semantic``, or ``keyword`` where there is no encoder."""
+        """``semantic``, or ``keyword`` without an encoder."""
         return self._base.mode
 
     @property
     def detail(self) -> str:
-        """Which encoder this is, or why there is none."""
+        """The encoder in use, or why there is none."""
         return self._base.detail
 
     @property
@@ -87,16 +87,16 @@ class MemoryStore:
 
     @contextmanager
     def write(self) -> Iterator[Database]:
-        """One write transaction; everything inside happens or nothing."""
+        """One write transaction; all of it happens or nothing."""
         with self._changing(), self._base.writing():
             yield self._base.database
 
     def read(self, sql: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """All rows of a query, for tables of the same file that others own."""
+        """All rows of a query, for tables of the same file owned by others."""
         with self._using():
             return list(self._base.database.execute(sql, list(values)).fetchall())
 
-    # What is remembered
+    # Storing
 
     @outward
     def store(
@@ -109,22 +109,22 @@ class MemoryStore:
         attempt: str = "",
         bead: str = "",
     ) -> records.Stored:
-        """Remember one failure or pattern; what says the same is merged, another resolution is a revision.
+        """Store a failure or pattern; duplicates are merged, another resolution is a revision.
 
-        ``bead`` and ``attempt`` name who met it: three distinct occurrences of a kind are systemic.
+        ``bead`` and ``attempt`` name where it occurred: three distinct occurrences of a kind are systemic.
         """
         with self._changing():
             return storing.store(self._base, indexing.Draft(trigger, resolution, type, source, attempt, bead))
 
     @outward
     def store_many(self, memories: Iterable[tuple[str, str, str, str]]) -> list[records.Stored]:
-        """Remember several, (trigger, resolution, type, source) each, in one transaction."""
+        """Store several (trigger, resolution, type, source) in one transaction."""
         with self._changing():
             return storing.store_many(self._base, [indexing.Draft(*memory) for memory in memories])
 
     @outward
     def chunk(self, task: str, outcome: str, approach: str, source: str = "chunked") -> records.Stored:
-        """Remember how a task succeeded, or strengthen the pattern that says so already."""
+        """Store how a task succeeded, or strengthen an equivalent pattern."""
         with self._changing():
             return storing.chunk(self._base, task, outcome, approach, source)
 
@@ -142,7 +142,7 @@ class MemoryStore:
 
     @outward
     def variants(self, name_or_id: str | int) -> Sequence[tuple[str, str, str]]:
-        """(trigger, resolution, source) of what was merged into a memory in other words."""
+        """(trigger, resolution, source) of differently worded duplicates merged into a memory."""
         with self._using():
             memory = rows.find(self._base.database, name_or_id)
             return self._base.database.execute(
@@ -152,7 +152,7 @@ class MemoryStore:
 
     @outward
     def revisions(self, name_or_id: str | int) -> Sequence[records.Revision]:
-        """What a memory said before, newest first, each with its own counts."""
+        """Earlier revisions of a memory, newest first, each with its own counts."""
         with self._using():
             memory = rows.find(self._base.database, name_or_id)
             return revisions.history(self._base, memory.id) if memory is not None else []
@@ -163,36 +163,36 @@ class MemoryStore:
         with self._using():
             return revisions.successor(self._base, name_or_id)
 
-    # What is corrected by a person; `changes` keeps the way back
+    # Corrections by a person; `changes` keeps their undo data
 
     @outward
     def edit(self, name_or_id: str | int, change: MemoryEdit, *, apply: bool = True) -> Correction:
-        """Correct a memory; not applied, only say what that would do."""
+        """Correct a memory; unless applied, only report the effect."""
         with self._maybe_changing(apply):
             return storing.edit(self._base, name_or_id, change, apply=apply)
 
     @outward
     def supersede(self, name_or_id: str | int, by: str | int, *, apply: bool = True) -> Correction:
-        """Let one memory stand in place of another; not applied, only say what that would do."""
+        """Supersede one memory by another; unless applied, only report the effect."""
         with self._maybe_changing(apply):
             return storing.supersede(self._base, name_or_id, by, apply=apply)
 
     def take_back(self, way: dict[str, Any]) -> None:
-        """Undo a correction by its way back."""
+        """Undo a correction from its undo data."""
         with self._changing(), self._base.writing():
             storing.take_back(self._base, way)
 
     def forget_variant(self, memory_id: int, trigger: str, source: str) -> None:
-        """Forget what was merged into a memory in these words: they find it no longer."""
+        """Remove a variant merged into a memory, so that its words no longer find it."""
         with self._changing(), self._base.writing():
             upkeep.forget_variant(self._base, memory_id, trigger, source)
 
     def discredit(self, memory_id: int, revision: int, last_used: str | None) -> None:
-        """Take one helped from a revision, and give it its last use back."""
+        """Subtract one helped from a revision and restore its last use."""
         with self._changing(), self._base.writing():
             discredit(self._base, memory_id, revision, last_used)
 
-    # What is found
+    # Recall
 
     @outward
     def recall(
@@ -219,20 +219,20 @@ class MemoryStore:
     def similar_recent(
         self, trigger: str, threshold: float | None = None, days: float = 7, type: str | None = None
     ) -> Sequence[reports.Similar]:
-        """Memories of the last days whose triggers resemble this one, most alike first."""
+        """Memories of the last days with similar triggers, most similar first."""
         with self._using():
             self._catch_up()
             return alike.similar_recent(self._base, trigger, threshold, days, type)
 
     @outward
     def assess(self, task: str, approach_: str, history: Sequence[str] | None = None) -> reports.Assessment:
-        """Whether to go on with an approach; without ``history``, earlier calls are what was tried."""
+        """Whether to continue an approach; without ``history``, earlier calls count as tried."""
         with self._using():
             return approach.assess(self._base, task, approach_, history)
 
     assess_approach = assess
 
-    # What is shown, and what came of it
+    # Injection and outcomes
 
     @outward
     def inject(
@@ -252,7 +252,7 @@ class MemoryStore:
     ) -> records.Injection:
         """The block for an agent, entered into the ledger under its attempt, bead and agent.
 
-        With the scope ``path`` only what names one of the files, or its module, is shown.
+        With the scope ``path`` only memories that name one of the files, or its module, are shown.
         """
         task = injecting.RecallTask(objective, tuple(files), attempt, bead, agent, kind, limit, ranker, scope)
         with self._using():
@@ -261,27 +261,27 @@ class MemoryStore:
 
     @outward
     def enter(self, injection: records.Injection) -> records.Injection:
-        """Enter into the ledger what `inject` chose with ``record=False``, once it has really been shown."""
+        """Record in the ledger what `inject` selected with ``record=False``, once it was really shown."""
         with self._changing():
             return injecting.enter(self._base, injection)
 
     def enter_attempt(self, line: int, attempt: str) -> None:
-        """Enter under an attempt what the block in its bead showed it, by the block's line of the ledger."""
+        """Record in the ledger that an attempt saw the block in its bead."""
         with self._changing():
             injecting.enter_attempt(self._base, line, attempt)
 
     def take_task(self, session: str, calls: Sequence[str], agent: str) -> str:
-        """Which of a session's open tasks an agent has: the first that no other agent took."""
+        """The task of an agent among a session's open ones: the first not taken by another agent."""
         with self._changing():
             return injecting.take_task(self._base, session, calls, agent)
 
     def rebook(self, attempt: str, objective: str) -> None:
-        """Enter the task that an agent really had, where the ledger holds another."""
+        """Record the actual task of an agent if the ledger has another."""
         with self._changing():
             injecting.rebook(self._base, attempt, objective)
 
     def claim(self, attempt: str, names: Iterable[str]) -> None:
-        """Keep what an agent says it has used, until the outcome of its attempt is known."""
+        """Keep what an agent reports as used, until the outcome of its attempt is known."""
         with self._changing():
             crediting.claim(self._base, attempt, names)
 
@@ -297,10 +297,10 @@ class MemoryStore:
         kind: str = "",
         revise: bool = False,
     ) -> reports.FeedbackReport:
-        """Count what an outcome says about the memories that were shown (the table in `feedback`).
+        """Count an outcome for the memories that were shown (the table in `feedback`).
 
         Raises:
-            MemoryFault: the verdict is none of ``passed``, ``failed``, ``partial``.
+            MemoryFault: the verdict is not one of ``passed``, ``failed``, ``partial``.
         """
         if verified is not None and verified not in records.VERDICTS:
             raise MemoryFault(f"no verdict “{verified}”", f"There are: {', '.join(records.VERDICTS)}.")
@@ -316,19 +316,19 @@ class MemoryStore:
 
     @outward
     def outcomes(self, name: str = "", attempt: str = "") -> Sequence[records.MemoryOutcome]:
-        """What attempts did to a memory's counts, newest first."""
+        """The effects of attempts on a memory's counts, newest first."""
         with self._using():
             return crediting.outcomes(self._base, name=name, attempt=attempt)
 
     def settled(self) -> dict[str, records.Verdict | None]:
-        """Attempts whose outcome has been counted, and by which verdict; None where nobody verified it."""
+        """Attempts whose outcome was counted, with the verdict; None if unverified."""
         return {row[0]: row[1] for row in self.read("SELECT attempt, verdict FROM settlement")}
 
-    # How memories hang together
+    # Edges
 
     @outward
     def relate(self, from_name: str, to_name: str, rel_type: str, weight: float = 1.0) -> records.Related:
-        """Make an edge, or strengthen the one that there is."""
+        """Add an edge, or strengthen the existing one."""
         with self._changing():
             return graph.relate(self._base, from_name, to_name, rel_type, weight)
 
@@ -336,19 +336,19 @@ class MemoryStore:
 
     @outward
     def edges(self, name: str = "", rel_type: str = "") -> Sequence[records.Edge]:
-        """Edges at a memory, of a kind, or all."""
+        """Edges of a memory, of a kind, or all."""
         with self._using():
             return graph.edges(self._base, name, rel_type)
 
     @outward
     def connected(self, name: str, max_hops: int = 2) -> Sequence[records.Connected]:
-        """What edges lead to, nearest first."""
+        """Memories reachable along edges, nearest first."""
         with self._using():
             return graph.connected(self._base, name, max_hops)
 
     @outward
     def suggest_edges(self, name: str, limit: int = 5) -> Sequence[reports.Suggestion]:
-        """Edges that may be worth making."""
+        """Edges that may be worth adding."""
         with self._using():
             self._catch_up()
             return graph.suggest(self._base, name, limit)
@@ -357,32 +357,32 @@ class MemoryStore:
 
     @outward
     def decay(self, days: float = 30, min_uses: float = 2, *, apply: bool = False) -> reports.Decayed:
-        """Dormant memories; applied, what helped fades halfway to neutral."""
+        """Dormant memories; if applied, those that helped fade halfway to neutral."""
         with self._changing() if apply else self._using():
             return upkeep.decay(self._base, days=days, min_uses=min_uses, apply=apply)
 
     @outward
     def prune(self, threshold: float = 0.25, min_uses: float = 3, *, apply: bool = True) -> reports.Pruned:
-        """Remove what has been used enough and helped too rarely; not applied, only say what that is."""
+        """Remove memories used enough that helped too rarely; unless applied, only list them."""
         with self._changing() if apply else self._using():
             return upkeep.prune(self._base, threshold=threshold, min_uses=min_uses, apply=apply)
 
     @outward
     def consolidate(self, threshold: float = 0.9) -> reports.Consolidated:
-        """Merge memories that say nearly the same."""
+        """Merge near-duplicates."""
         with self._changing():
-            # what has no vector is compared with nothing
+            # memories without a vector are not compared
             indexing.embed_missing(self._base, None)
             return upkeep.consolidate(self._base, threshold)
 
     @outward
     def health(self) -> reports.Health:
-        """How the store is doing, and what is wrong with it."""
+        """The health of the store, with its issues."""
         with self._using():
             return upkeep.health(self._base)
 
     def embed(self, limit: int | None = None) -> int:
-        """Index the texts, and with an encoder make the vectors, of memories that lack them; how many."""
+        """Index texts and, with an encoder, compute vectors of memories that lack them; return how many."""
         with self._changing():
             return indexing.embed_missing(self._base, limit)
 
@@ -392,11 +392,11 @@ class MemoryStore:
             return upkeep.take_out(self._base, names)
 
     def put_back(self, gone: dict[str, Any]) -> int:
-        """Put back what `remove` returned; how many memories came back."""
+        """Restore what `remove` returned; return how many memories were restored."""
         with self._changing():
             return upkeep.put_back(self._base, gone)
 
-    # The inside
+    # Internals
 
     @contextmanager
     def _using(self) -> Iterator[None]:
@@ -412,7 +412,7 @@ class MemoryStore:
 
     @contextmanager
     def _maybe_changing(self, apply: bool) -> Iterator[None]:
-        """One write transaction where something is to be changed, else a look."""
+        """A write transaction if something is to be changed, else a read."""
         with self._changing() if apply else self._using(), self._base.writing() if apply else nullcontext():
             yield
 
@@ -420,12 +420,12 @@ class MemoryStore:
         return int(self._base.database.execute("SELECT coalesce(max(seq), 0) FROM memory_change").fetchone()[0])
 
     def _catch_up(self) -> None:
-        """Index what another program has stored since the last time, and encode a few of its texts."""
+        """Index what another program stored since the last call, and encode a few of its texts."""
         if self._base.read_only:
             return
         if self._newest() != self._caught_up:
             done = indexing.embed_missing(self._base, CATCH_UP)
-            # nothing is left; asked again, for indexing moves the number itself
+            # nothing is left; read again, as indexing changes the number itself
             if done < CATCH_UP:
                 self._caught_up = self._newest()
 
@@ -440,14 +440,14 @@ def open_memory(
     busy_seconds: float = BUSY_SECONDS,
     window_days: float | None = None,
 ) -> MemoryStore:
-    """Open the memory at ``path``, making it where there is none.
+    """Open the memory at ``path``, creating it if missing.
 
-    With ``read_only`` the file is not touched; with ``empty`` it is not even looked for. Three occurrences
-    of a failure within ``window_days`` (None: as is set) make it systemic.
-    ``encoder`` is an encoder, or what `load_encoder` returned, so that answers can say why there is none.
+    With ``read_only`` the file is not modified; with ``empty`` it is not even looked for. Three occurrences
+    of a failure within ``window_days`` (None: the setting) make it systemic.
+    ``encoder`` is an encoder, or the result of `load_encoder`, which says why there is none.
 
     Raises:
-        MemoryFault: it is damaged, in use, somebody else's or newer, with what to do about it.
+        MemoryFault: it is damaged, in use, another program's or newer, with advice.
     """
     detail = "no encoder: searched by words"
     if isinstance(encoder, Loaded):
@@ -471,7 +471,7 @@ def look_into(
     clock: Callable[[], int] = now_ns,
     busy_seconds: float = BUSY_SECONDS,
 ) -> MemoryStore:
-    """Open the memory at ``path``, for reading only where it may not be written.
+    """Open the memory at ``path``, read-only if it may not be written.
 
     Raises:
         MemoryFault: as `open_memory`.
@@ -479,7 +479,7 @@ def look_into(
     try:
         return open_memory(path, encoder, clock=clock, busy_seconds=busy_seconds)
     except DatabaseReadOnly:
-        # there is nothing to read: that it cannot be made is the fault
+        # there is nothing to read: the error is that it cannot be created
         if not path.exists():
             raise
         return open_memory(path, encoder, read_only=True, clock=clock, busy_seconds=busy_seconds)

@@ -1,7 +1,7 @@
 """Explorations, plans and workspaces as records, and a plan's tasks as a model writes them.
 
-Shapes: docs/formats/memory.md §1 and §3. A plan comes from a model, so every field is
-checked before it is stored: names that repeat, dependencies that lead nowhere or in a circle, all at once.
+Formats: docs/formats/memory.md §1 and §3. A plan comes from a model, so every field is checked before it is stored,
+with all faults reported at once: repeated names, unknown or circular dependencies.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from msgspec import Struct
 from helix_tui.core.ground.time import format_instant
 
 BUDGET = (5, 9)
-"""Tool calls that a task may take (docs/formats/memory.md §3)."""
+"""Limits for a task's budget of tool calls (docs/formats/memory.md §3)."""
 
 MAX_TASKS = 200
 MAX_TEXT = 4_000
-"""Characters of a field."""
+"""Maximum characters of a field."""
 
 ENDING = ("blocked_reason", "tried", "error")
-"""What a blocked task says of itself, beside its ``helix_outcome``."""
+"""Fields of a blocked task, besides its ``helix_outcome``."""
 
 _LINEAGE = ("seq", "slug", "delivered")
-"""What a workspace holds of each task that it builds on."""
+"""Fields that a workspace has of each parent task."""
 
 
 class PlanTask(Struct, frozen=True):
@@ -37,7 +37,7 @@ class PlanTask(Struct, frozen=True):
     slug: str
     objective: str
     delta: tuple[str, ...] = ()
-    """Files that may be changed; nothing else may."""
+    """The only files that may be changed."""
     verify: str = ""
     depends: tuple[str, ...] = ()
     """Seqs of tasks that must be delivered first."""
@@ -69,18 +69,18 @@ class MemoryPlan(Struct, frozen=True):
     tasks: tuple[PlanTask, ...]
     framework: str = ""
     required: tuple[str, ...] = ()
-    """Idioms to keep to."""
+    """Idioms to follow."""
     forbidden: tuple[str, ...] = ()
     status: str = "active"
     created_at: int | None = None
     problems: tuple[str, ...] = ()
-    """What is wrong with a stored plan: no beads are made of it."""
+    """What is wrong with a stored plan, so that no beads are made from it."""
     digest: str = ""
-    """Of its own words, where the guard has replaced some of them."""
+    """Hash of its own text, if the guard has replaced parts of it."""
 
     @property
     def key(self) -> str:
-        """Its number and a trace of what it says: a number alone comes again in another database."""
+        """Its number and a hash of its text, as a number alone recurs in another database."""
         said = "\0".join([self.objective, *(f"{task.seq} {task.objective}" for task in self.tasks)])
         return f"{self.id}-{self.digest or hashlib.sha256(said.encode()).hexdigest()[:6]}"
 
@@ -99,7 +99,7 @@ class MemoryPlan(Struct, frozen=True):
 
 
 class Exploration(Struct, frozen=True):
-    """What explorers found out for an objective."""
+    """Findings of explorers for an objective."""
 
     id: int
     objective: str
@@ -117,7 +117,7 @@ class Exploration(Struct, frozen=True):
 
 
 class TaskReport(Struct, frozen=True):
-    """What a builder, and whoever verifies its work, say of a task at its end."""
+    """The report of a builder and of the verifier at the end of a task."""
 
     status: str = "delivered"
     """delivered or blocked."""
@@ -128,11 +128,11 @@ class TaskReport(Struct, frozen=True):
     tried: str = ""
     error: str = ""
     violations: tuple[str, ...] = ()
-    """Rules of the plan that a reader of the change found broken."""
+    """Rules of the plan that a reviewer found broken."""
 
 
 class TaskWorkspace(Struct, frozen=True):
-    """One task as it is carried out: what it was given, and what came of it."""
+    """One execution of a task: its inputs and its outcome."""
 
     id: int
     plan_id: int | None
@@ -140,8 +140,7 @@ class TaskWorkspace(Struct, frozen=True):
     slug: str
     objective: str
     data: Mapping[str, Any] = {}
-    """Helix v1's workspace format: delta, verify, budget, failures, patterns, lineage, and what else is
-    there."""
+    """Helix v1's workspace format: delta, verify, budget, failures, patterns, lineage, and any other fields."""
     status: str = "active"
     delivered: str = ""
     utilized: tuple[str, ...] = ()
@@ -149,8 +148,8 @@ class TaskWorkspace(Struct, frozen=True):
 
     @property
     def ending(self) -> dict[str, Any]:
-        """What came of it, as helix v2 keeps it on a task: ``helix_outcome``, and of a blocked one why, what was
-        tried and which error it met.
+        """Its outcome as helix v2 keeps it on a task: ``helix_outcome`` and, if blocked, why, what was tried and the
+        error.
         """
         if self.status not in ("delivered", "blocked"):
             return {}
@@ -160,7 +159,7 @@ class TaskWorkspace(Struct, frozen=True):
 
     @property
     def brief(self) -> str:
-        """The task as its builder gets it: what it may touch, what proves it, what its code keeps to."""
+        """The task as given to its builder: files, verify command, idioms."""
         required, forbidden = read_idioms(self.data.get("idioms"))
         before = self.data.get("previous")
         rows = {
@@ -180,18 +179,18 @@ class TaskWorkspace(Struct, frozen=True):
 
     @property
     def attempt(self) -> str:
-        """The name under which the ledger keeps what was injected into it."""
+        """Its attempt name in the ledger."""
         return f"workspace-{self.id}"
 
     @property
     def injected(self) -> tuple[str, ...]:
-        """Names of the memories that it was given."""
+        """Names of the memories injected into it."""
         shown = [*_listed(self.data.get("failures")), *_listed(self.data.get("patterns"))]
         return tuple(name for each in shown if isinstance(each, dict) and (name := field_text(each.get("name"))))
 
     @property
     def parents(self) -> tuple[str, ...]:
-        """What it builds on: ``seq slug: delivered`` of each parent."""
+        """Its parents as ``seq slug: delivered``."""
         lineage = self.data.get("lineage")
         parents = _listed(lineage.get("parents")) if isinstance(lineage, dict) else []
         said = [[field_text(each.get(name)) for name in _LINEAGE] for each in parents if isinstance(each, dict)]
@@ -224,10 +223,10 @@ class TaskWorkspace(Struct, frozen=True):
 
 
 def read_tasks(document: object, *, budgets: bool = False) -> tuple[tuple[PlanTask, ...], list[str]]:
-    """Tasks of a plan as a model writes them, and everything that is wrong with them.
+    """Read the tasks of a plan written by a model; return them and all faults.
 
     Args:
-        budgets: hold each budget against `BUDGET`, as for a new plan.
+        budgets: check each budget against `BUDGET`, as for a new plan.
     """
     problems: list[str] = []
     rows = document if isinstance(document, list) else []
@@ -242,7 +241,7 @@ def read_tasks(document: object, *, budgets: bool = False) -> tuple[tuple[PlanTa
         problems += [
             f"task {task.seq} depends on {name}, which is not a task" for name in task.depends if name not in seqs
         ]
-    # only among known names: the sorter would take an unknown one for a task
+    # only known names: the sorter would treat an unknown one as a task
     if not problems:
         problems += _circles(tasks)
     low, high = BUDGET
@@ -255,7 +254,7 @@ def read_tasks(document: object, *, budgets: bool = False) -> tuple[tuple[PlanTa
 
 
 def in_order(tasks: Iterable[PlanTask]) -> list[PlanTask]:
-    """The tasks with prerequisites first, else in the order of the plan."""
+    """The tasks with prerequisites first, otherwise in the order of the plan."""
     by_seq = {task.seq: task for task in tasks}
     sorter = TopologicalSorter({seq: task.depends for seq, task in by_seq.items()})
     return [by_seq[seq] for seq in sorter.static_order()]
@@ -282,9 +281,9 @@ def _read_task(row: object, number: int, problems: list[str]) -> PlanTask | None
     if not isinstance(budget, int) or isinstance(budget, bool) or budget < 1:
         problems.append(f"task {named} has no whole number as budget")
         budget = BUDGET[1]
-    # helix v1 writes “none” where nothing has to come first
+    # helix v1 writes “none” for no prerequisites
     depends = tuple(name for name in field_names(row.get("depends")) if name.lower() not in ("none", "-"))
-    # with its faults, too: all that is wrong with a plan is told at once
+    # even with faults: all faults of a plan are reported at once
     return PlanTask(seq, field_text(row.get("slug")) or "task", objective, delta, verify, depends, budget)
 
 
@@ -303,14 +302,14 @@ def field_names(value: object) -> list[str]:
 
 
 def read_idioms(value: object) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The required and the forbidden idioms of a plan: by name, or one list or text of all, which are required."""
+    """The required and the forbidden idioms of a plan: by name; a plain list or text means required."""
     if not isinstance(value, dict):
         return _rules(value), ()
     return _rules(value.get("required")), _rules(value.get("forbidden"))
 
 
 def _rules(value: object) -> tuple[str, ...]:
-    """One rule a line, or an entry of a list."""
+    """One rule per line or list entry."""
     return tuple(field_names(value.split("\n") if isinstance(value, str) else value))
 
 

@@ -1,6 +1,6 @@
-"""Explorations, plans and workspaces: what helix v1's orchestrator keeps beside the memories.
+"""Explorations, plans and workspaces: what helix v1's orchestrator stores besides memories.
 
-Tables: docs/formats/memory.md §1. What comes back has passed the guard, like a memory itself.
+Tables: docs/formats/memory.md §1. Results have passed the guard, like memories.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from helix_tui.core.memory.task_check import (
 
 
 class PlanFault(MemoryFault):
-    """A plan cannot be stored as it is; ``problems`` holds every reason."""
+    """A plan cannot be stored; ``problems`` lists every reason."""
 
     def __init__(self, problems: Sequence[str]) -> None:
         self.problems = tuple(problems)
@@ -54,22 +54,22 @@ class PlanFault(MemoryFault):
 
 
 class TaskWaits(MemoryFault):
-    """A task cannot be begun now."""
+    """A task cannot be started now."""
 
 
 class TaskUnverified(MemoryFault):
-    """A task cannot be called delivered: nothing proves it."""
+    """A task cannot be marked delivered, as nothing proves it."""
 
 
 class ClosedWorkspace(Struct, frozen=True):
-    """How a task ended, and what followed for the memory."""
+    """How a task ended, and its effect on the memory."""
 
     workspace: TaskWorkspace
     verdict: Verdict | None
     feedback: FeedbackReport | None
-    """What was counted; None where nothing was."""
+    """What was counted, or None."""
     proposal: Proposal | None
-    """The failure that waits for a person; None where there is none, or it waits already."""
+    """The new failure proposed to a person; None if there is none or it is pending already."""
 
 
 class Plans:
@@ -80,7 +80,7 @@ class Plans:
 
     @outward
     def add_exploration(self, objective: str, data: object) -> Exploration:
-        """Keep what was found out for an objective."""
+        """Store findings for an objective."""
         at = now_ns()
         with self._memory.write() as db:
             row_id = db.execute(
@@ -100,7 +100,7 @@ class Plans:
         """Store a plan as a planner writes it: ``{objective, framework?, idioms?, tasks[]}``.
 
         Raises:
-            PlanFault: something in it cannot be used; nothing was stored.
+            PlanFault: it is invalid; nothing was stored.
         """
         if not isinstance(document, dict):
             raise PlanFault(["it is not a JSON object"])
@@ -140,9 +140,8 @@ class Plans:
         return _plan(rows[0]) if rows else None
 
     def ready(self, plan: MemoryPlan) -> tuple[str, ...]:
-        """Seqs of the tasks that can start: not delivered, not under way, and all that they wait on delivered.
-
-        None of a plan that cannot be used.
+        """Seqs of the tasks that can start: not delivered, not running, with all dependencies delivered. Empty for an
+        invalid plan.
         """
         if plan.problems:
             return ()
@@ -153,13 +152,13 @@ class Plans:
     def open_workspace(
         self, plan: MemoryPlan, task: PlanTask, *, bead: str = "", agent: str = "", root: Path | None = None
     ) -> TaskWorkspace:
-        """Begin a task: recall what is remembered for it, and tell it what its parents delivered.
+        """Start a task with recalled memories and what its parents delivered.
 
         Args:
-            root: the project, whose state is kept to tell later what the task changed.
+            root: the project, whose state is recorded to find later what the task changed.
 
         Raises:
-            TaskWaits: something that it depends on is not delivered, or it is under way or delivered itself.
+            TaskWaits: a dependency is not delivered, or the task is running or delivered.
         """
         newest = self._newest(plan)
         if why := _why_not(task, newest):
@@ -169,7 +168,7 @@ class Plans:
         before = newest.get(task.seq)
         lineage = [{"seq": seq, "slug": done[seq].slug, "delivered": done[seq].delivered} for seq in task.depends]
         with self._memory.write() as db:
-            # the row comes first: the ledger names the attempt by its number
+            # the row comes first: the ledger's attempt name contains its number
             row_id = db.execute(
                 "INSERT INTO workspace(plan_id, task_seq, task_slug, objective, data, created_at)"
                 " VALUES (?, ?, ?, ?, '{}', ?)",
@@ -197,7 +196,7 @@ class Plans:
             "bead": bead,
             "tree": state_of_tree(root) if root is not None else {},
         }
-        # it was blocked before: its builder learns what was tried
+        # it was blocked before: tell its builder what was tried
         if before is not None:
             data["previous"] = {name: field_text(before.data.get(name)) for name in ENDING}
         with self._memory.write() as db:
@@ -207,10 +206,10 @@ class Plans:
         return workspace
 
     def check(self, workspace: TaskWorkspace, root: Path, timeout: float = VERIFY_TIMEOUT_S) -> TaskCheck:
-        """Run a task's VERIFY, and hold what changed since it was begun against the rules of its plan."""
+        """Run a task's VERIFY, and check its changes against the rules of its plan."""
         tree = workspace.data.get("tree")
         tree = tree if isinstance(tree, dict) else {}
-        changed = changed_since(root, tree)  # before VERIFY: what that leaves behind is no work of the builder's
+        changed = changed_since(root, tree)  # before VERIFY: files that VERIFY creates are not the builder's work
         found = run_verify(field_text(workspace.data.get("verify")), root, timeout)
         if changed is None:
             return found
@@ -218,7 +217,7 @@ class Plans:
         beside = [
             name
             for each in self.workspaces(workspace.plan_id)
-            # opened later, it may have ended before this check, and left its files changed
+            # a task opened later may have ended before this check, leaving its files changed
             if each.id != workspace.id and (each.status == "active" or each.id > workspace.id)
             for name in field_names(each.data.get("delta"))
         ]
@@ -238,13 +237,13 @@ class Plans:
     def close_workspace(
         self, workspace_id: int, report: TaskReport, check: TaskCheck | None = None
     ) -> ClosedWorkspace | None:
-        """End a task by what its VERIFY found: settle what it was given, and propose a failure from a blocked one.
+        """End a task by its VERIFY: settle its memories, and propose a failure if it is blocked.
 
-        A task whose VERIFY fails, or that breaks a rule of its plan, is blocked whatever its builder says. What was
-        injected into a bead's work is left to DDx's evidence.
+        A task whose VERIFY fails, or that breaks a rule of its plan, is blocked whatever its builder says. Injections
+        into a bead's work are settled by DDx's evidence.
 
         Raises:
-            TaskUnverified: it is said to be delivered, and nobody ran its VERIFY.
+            TaskUnverified: it is reported as delivered, but its VERIFY was not run.
         """
         workspace = self.workspace(workspace_id)
         if workspace is None:
@@ -282,7 +281,7 @@ class Plans:
         return ClosedWorkspace(ended, verdict, settled, propose(self._memory, ended))
 
     def unlearned(self) -> list[TaskWorkspace]:
-        """Blocked tasks of which nothing was proposed yet: those that another program closed, the newest first."""
+        """Blocked tasks without a proposal yet, which another program closed, newest first."""
         drawn = Proposals(self._memory).attempts()
         return [each for each in self.workspaces() if each.status == "blocked" and each.attempt not in drawn]
 
@@ -297,7 +296,7 @@ class Plans:
         return self._memory.feedback(verified=verdict, attempt=workspace.attempt, kind="plan", revise=True)
 
     def _newest(self, plan: MemoryPlan) -> dict[str, TaskWorkspace]:
-        """Per task the workspace that was opened last."""
+        """Task to the workspace opened last."""
         return {each.seq: each for each in reversed(self.workspaces(plan.id))}
 
     @outward
@@ -316,7 +315,7 @@ class Plans:
 
 
 def propose(memory: MemoryStore, workspace: TaskWorkspace) -> Proposal | None:
-    """The failure that a blocked task teaches, as a proposal; None where it teaches none, or did before."""
+    """The failure of a blocked task as a proposal; None if there is none, or it was proposed before."""
     why = field_text(workspace.data.get("blocked_reason")) or workspace.delivered
     if workspace.status != "blocked" or not why:
         return None
@@ -336,7 +335,7 @@ def propose(memory: MemoryStore, workspace: TaskWorkspace) -> Proposal | None:
 
 
 def _why_not(task: PlanTask, newest: Mapping[str, TaskWorkspace]) -> str:
-    """Why a task cannot be begun; empty where it can. A blocked one can be tried again."""
+    """Why a task cannot be started, or "". A blocked one can be tried again."""
     own = newest.get(task.seq)
     if own is not None and own.status != "blocked":
         return f"workspace {own.id} is {own.status}"
@@ -390,7 +389,7 @@ def _workspace(row: Sequence[Any]) -> TaskWorkspace:
 
 
 def _decoded(text: object) -> Any:
-    """What a JSON column holds; None where it is not JSON."""
+    """The value of a JSON column; None if it is not JSON."""
     try:
         return json.loads(text) if isinstance(text, str | bytes) else None
     except (ValueError, RecursionError):

@@ -1,11 +1,11 @@
-"""How memories are ordered, and what words a text is found by.
+"""Rank memories, and split texts into search words.
 
-The rankers are helix's formula and ``lift`` beside it (docs/formats/memory.md §5): pure functions over arrays, one
-element a memory, so that a store of 50,000 and a simulation (bench/memory_sim.py) are ranked by the same code.
+The rankers are helix's formula and ``lift`` (docs/formats/memory.md §5): pure functions over arrays, one element per
+memory, so that a store of 50,000 and a simulation (bench/memory_sim.py) are ranked by the same code.
 
 Words are the units of the keyword leg: identifiers split, English words reduced to their stems. ``parse_config`` is
 found as ``parse``, as ``config`` and as itself; ``src/auth.py`` as each of its parts, as ``auth.py`` and as the whole.
-SQLite's own tokenizers cannot do that, so the split words are what is indexed.
+SQLite's own tokenizers cannot do that, so the split words are indexed.
 """
 
 from __future__ import annotations
@@ -34,40 +34,41 @@ LIFT_RELEVANCE, LIFT_WORTH = 0.6, 0.4
 """Weights of ``lift`` (docs/formats/memory.md §5); it has no recency term."""
 
 UNREPORTED = 0.8
-"""How much of a trial an injected memory counts for that nobody reports as used.
+"""The share of a trial counted for an injected memory that is not reported as used.
 
-This and `LIFT_SLOPE` are not first guesses but what the simulation came out best
-with where self-reports say nothing, at no cost where they tell (bench/memory_sim.py).
+This and `LIFT_SLOPE` gave the best results in the simulation when self-reports are uninformative, at no cost when they
+are informative (bench/memory_sim.py).
 """
 
 LIFT_SHRINKAGE = 12.0
-"""Imagined trials without any lift: the variance of one outcome over that of what memories are worth. A task
-passes or fails (± 0.5), a memory moves it by some ± 0.14: (0.5 / 0.14)²."""
+"""Imagined trials without any lift: the variance of one outcome over that of the worth of memories. A task
+passes or fails (± 0.5), a memory moves it by some ± 0.14: (0.5 / 0.14)².
+"""
 
 LIFT_SLOPE = 2.0
-"""How much of the worth a lift of 1 is."""
+"""The worth of a lift of 1."""
 
 BASE_SHRINKAGE = 2.0
-"""Imagined trials at the rate of the kind, in what tasks with a memory come to."""
+"""Imagined trials at the rate of the kind, for the outcomes of tasks with a memory."""
 
 USE_SHRINKAGE = 4.0
 """Imagined trials with the store's mean use."""
 
 
 class RankingEvidence(Struct, frozen=True):
-    """What is known of the memories that are to be ranked: arrays of one length."""
+    """The data of the memories to rank: arrays of equal length."""
 
     relevance: Array
     helped: Array
     failed: Array
     age_days: Array
-    """Days since the last use, else since creation; may be negative where clocks disagree."""
+    """Days since the last use, else since creation; may be negative if clocks disagree."""
     trials: Array
     """Weighted verified trials, the ``n`` of docs/formats/memory.md §5."""
     residual: Array
     """Sum of weighted surprises, its ``res``."""
     injected: Array
-    """Verified trials that it was injected in, its ``inj``."""
+    """Verified trials in which it was injected, its ``inj``."""
     used: Array
     """Those of them in which it was reported as used."""
     mean_use: float = 0.5
@@ -75,7 +76,7 @@ class RankingEvidence(Struct, frozen=True):
 
 
 class Ranked(Struct, frozen=True):
-    """A score for each memory, and the terms it is made of."""
+    """A score for each memory, and its terms."""
 
     score: Array
     effectiveness: Array
@@ -120,7 +121,7 @@ RANKERS: dict[str, Ranker] = {"seed": rank_by_seed, "lift": rank_by_lift}
 
 
 def lift(trials: Number, residual: Number) -> Number:
-    """How much more often than expected tasks passed with this memory, shrunk towards 0."""
+    """How much more often than expected tasks with this memory passed, shrunk towards 0."""
     return residual / (trials + LIFT_SHRINKAGE)
 
 
@@ -131,38 +132,38 @@ def use_rate(injected: Array, used: Array, mean_use: float) -> Array:
 
 
 def mean_use(injected: float, used: float) -> float:
-    """The store's share of reported use from its two sums, 0.5 where nothing is known."""
+    """The store's share of reported use from its two sums, 0.5 if nothing is known."""
     return (used + 2.0) / (injected + 4.0)
 
 
 class Tally(Struct, frozen=True):
-    """What is known of one memory before a task: as in `RankingEvidence`, and what tasks with it came to."""
+    """The data of one memory before a task: as in `RankingEvidence`, plus the outcomes of tasks with it."""
 
     trials: float
     residual: float
     injected: float
     passed: float
-    """Sum of what those tasks came to without the lift of what was shown in them."""
+    """Sum of the outcomes of those tasks without the lift of the memories shown."""
 
     @property
     def lift(self) -> float:
-        """How much more often than expected tasks passed with it."""
+        """How much more often than expected tasks with it passed."""
         return lift(self.trials, self.residual)
 
 
 def attribute(rate: float, outcome: float, shown: Mapping[int, Tally]) -> tuple[dict[int, float], float]:
-    """What an outcome says of each memory that was shown, and what the task came to without all of them.
+    """Attribute an outcome to each memory shown, and to the task without them.
 
-    A memory is judged beside the others: the task would have come to the rate of its topic and what they are
-    worth. Without that a harmful memory costs the helpful ones beside it their lift, and a helpful one has
-    none left once all that is shown is good. The rate of the topic is read from the tasks in which the others
-    were shown, for they were found for the same topic, even where all tasks are of one kind: the median of
-    what those tasks came to without any lift, each shrunk towards the rate of the kind.
+    A memory is judged relative to the others: the expected outcome is the rate of the topic plus their worth. Otherwise
+    a harmful memory would cost helpful ones their lift, and a helpful one would have none once all memories shown are
+    good. The rate of the topic is estimated from the tasks in which the others were shown, as they were found for the
+    same topic, even if all tasks are of one kind: the median of those tasks' outcomes without any lift, each shrunk
+    towards the rate of the kind.
 
     Args:
         rate: of the kind, before this task.
         outcome: 1 passed, 0 failed, or between.
-        shown: the memories that were shown, as they were before this task.
+        shown: the memories that were shown, before this task.
     """
     ease = {
         each: (tally.passed + BASE_SHRINKAGE * rate) / (tally.injected + BASE_SHRINKAGE)
@@ -171,7 +172,7 @@ def attribute(rate: float, outcome: float, shown: Mapping[int, Tally]) -> tuple[
     together = sum(tally.lift for tally in shown.values())
     surprises = {}
     for each, tally in shown.items():
-        # not by its own tasks: it would be held against itself
+        # not by its own tasks: it would be compared with itself
         beside = [value for other, value in ease.items() if other != each]
         expected = (statistics.median(beside) if beside else rate) + together - tally.lift
         surprises[each] = outcome - min(1.0, max(0.0, expected))
@@ -184,15 +185,15 @@ def base_rate(tried: float, passes: float) -> float:
 
 
 def exposure(reported: bool) -> float:
-    """How much of a trial this was for an injected memory."""
+    """The share of a trial that this counts as for an injected memory."""
     return 1.0 if reported else UNREPORTED
 
 
 MAX_WORDS = 4_000
-"""Words of one text that are looked at."""
+"""Maximum words read of one text."""
 
 MAX_NAME = 50
-"""Characters of a memory's name."""
+"""Maximum characters of a memory's name."""
 
 _SLUG = re.compile(r"[^a-z0-9]+")
 _TOKEN = re.compile(r"\w+(?:[./:\\-]+\w+)*")
@@ -215,7 +216,7 @@ def stem(word: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """Every word that a text is found by, in order, repeated where the text repeats it."""
+    """The search words of a text in order, with repetitions."""
     found: list[str] = []
     for token in _TOKEN.findall(text):
         found += _forms(token)
@@ -225,7 +226,7 @@ def words(text: str) -> list[str]:
 
 
 def telling(text: str) -> list[str]:
-    """The words of a query that can tell memories apart, each once: no stop words."""
+    """The distinctive words of a query, without stop words and duplicates."""
     return [word for word in dict.fromkeys(words(text)) if word not in _STOP]
 
 
@@ -236,19 +237,19 @@ def identifiers(text: str) -> list[str]:
 
 
 def key(text: str) -> str:
-    """What two texts have in common that differ only in case, punctuation and blanks."""
+    """A key that is equal for texts differing only in case, punctuation and blanks."""
     return " ".join(_PART.findall(text.casefold()))
 
 
 def likeness(left: str, right: str) -> float:
-    """How alike two texts are by their words, 0 to 1 (Dice): the measure where there is no encoder."""
+    """The similarity of two texts by words, 0 to 1 (Dice), used without an encoder."""
     one, other = set(telling(left)), set(telling(right))
     return 2 * len(one & other) / (len(one) + len(other)) if one and other else 0.0
 
 
 def _forms(token: str) -> list[str]:
     pieces = [piece for part in _PART.findall(token) for piece in _CAMEL.findall(part)]
-    # a stop word keeps its form: by its stem `telling` would not know it
+    # a stop word keeps its form: `telling` would not recognise its stem
     simple = [piece if (lower := piece.lower()) in _STOP else stem(lower) for piece in pieces]
     forms = [piece.lower() for piece in simple]
     if len(pieces) > 1:

@@ -1,10 +1,10 @@
-"""Recall: meaning, words and files find memories, a ranker orders them, and every term of a score is reported.
+"""Recall: find memories by meaning, words and files, rank them, and report every term of a score.
 
-With an encoder, relevance is the cosine of whole and trigger; names of code are looked up as words all the same, for
-a model cannot tell ``ImportError`` from ``KeyError`` (docs/formats/memory.md §5).
+With an encoder, relevance is the cosine of whole and trigger; names of code are still searched as words, as a model
+cannot distinguish ``ImportError`` and ``KeyError`` (docs/formats/memory.md §5).
 
-By words alone FTS5 finds candidates by their rarest words, and rarity weighs what they have in common. Words of one
-group (`_GROUPS`), and words whose vectors are near, stand for each other in part (docs/formats/memory.md §9).
+Without an encoder FTS5 finds candidates by the rarest words, and common words are weighted by rarity. Words of one
+group (`_GROUPS`), and words with similar vectors, match in part (docs/formats/memory.md §9).
 """
 
 from __future__ import annotations
@@ -111,12 +111,12 @@ bytes stream streaming chunk chunks
 """
 
 RELATED = 0.65
-"""How much of a word another one of its group is."""
+"""Weight of another word of the same group."""
 
 
 @cache
 def _groups() -> dict[str, frozenset[str]]:
-    """Stem -> all stems that stand in a group with it."""
+    """Stem -> all stems in a group with it."""
     found: dict[str, set[str]] = {}
     for line in _GROUPS.split("\n"):
         stems = {stem(word.replace("-", "")) for word in line.split()}
@@ -127,13 +127,13 @@ def _groups() -> dict[str, frozenset[str]]:
 
 @lru_cache(maxsize=4_096)
 def related(term: str) -> frozenset[str]:
-    """Stems that may stand for this one; none for a name of code."""
+    """Stems that may match this one; none for a name of code."""
     return _groups().get(term, frozenset())
 
 
 @lru_cache(maxsize=4_096)
 def kin_of(term: str) -> Mapping[str, float]:
-    """Stems close in meaning to this one, and how close, below 1; none for a name of code."""
+    """Stems with a similar meaning, with a similarity below 1; none for a name of code."""
     return {**word_vectors.near(term), **dict.fromkeys(related(term), RELATED)}
 
 
@@ -142,14 +142,15 @@ MOST_POSTINGS = 6_000
 MOST_CANDIDATES = 300
 
 IN_RESOLUTION = 0.7
-"""What a word of the resolution is worth against one of the trigger: a question tells of a situation, as
-triggers do. Chosen over .6, .8, .9 and 1 in seven of eight rounds that leave one set of questions out."""
+"""Weight of a word in the resolution relative to the trigger: a question describes a situation, like a trigger. Best
+among .6, .8, .9 and 1 in seven of eight rounds of leave-one-out over question sets.
+"""
 
 WORDS_BESIDE = 0.6
-"""What the share of words is worth beside the cosine of the sums of words."""
+"""Weight of the share of words relative to the cosine of the word sums."""
 
 UNRELATED = 0.1
-"""What both come to in texts of other matters: nothing."""
+"""The values of both for unrelated texts, which count as 0."""
 
 
 def coverage(database: Database, terms: Sequence[str], total: int) -> dict[int, float]:
@@ -157,19 +158,19 @@ def coverage(database: Database, terms: Sequence[str], total: int) -> dict[int, 
 
     Args:
         database: An open memory.
-        terms: Words as `ranking.telling` or `ranking.identifiers` gives them.
-        total: How many memories there are.
+        terms: Words from `ranking.telling` or `ranking.identifiers`.
+        total: The number of memories.
     """
     asked = _asked(database, terms[:MOST_WORDS], total, {term: {term: 1.0} for term in terms})
     return {} if asked is None else {each: share for each, has in asked.texts.items() if (share := asked.share({*has}))}
 
 
 def nearness(database: Database, terms: Sequence[str], total: int) -> dict[int, float]:
-    """Memory id -> how near it is to a question in meaning, told by words alone; 0 < nearness <= 1.
+    """Memory id -> its similarity in meaning to a question, by words alone; 0 < nearness <= 1.
 
-    The sum of the question's words is held against that of the memory's and that of its trigger's, as recall does
-    with an encoder's vectors. Beside it counts the share of words that a memory has, or others used for them, a word
-    of the trigger more than one of the resolution: vectors know no names.
+    The sum of the question's word vectors is compared with the memory's and its trigger's, as recall does with an
+    encoder's vectors. The share of words that a memory has, exactly or as a synonym, counts too, with trigger words
+    weighted above resolution words: vectors know no names.
     """
     terms = terms[:MOST_WORDS]
     asked = _asked(database, terms, total, {term: {**kin_of(term), term: 1.0} for term in terms})
@@ -193,16 +194,16 @@ def nearness(database: Database, terms: Sequence[str], total: int) -> dict[int, 
 
 
 class _Asked(Struct, frozen=True):
-    """Terms, what each is worth, and the memories that may have them."""
+    """Search terms, their weights, and the candidate memories."""
 
     weight: Mapping[str, float]
     close: Mapping[str, Mapping[str, float]]
-    """Term -> words that stand for it, and how well."""
+    """Term -> words that match it, and how well."""
     texts: Mapping[int, Sequence[str]]
     """Memory id -> its words."""
 
     def share(self, has: Set[str]) -> float:
-        """The weight of the terms that a text has, each as far as the closest of its words goes, of that of all."""
+        """The weighted share of terms that a text has, each as well as its closest word matches."""
         return sum(
             each * max((near for word, near in self.close[term].items() if word in has), default=0.0)
             for term, each in self.weight.items()
@@ -212,14 +213,14 @@ class _Asked(Struct, frozen=True):
 def _asked(
     database: Database, terms: Sequence[str], total: int, close: Mapping[str, Mapping[str, float]]
 ) -> _Asked | None:
-    """Terms and the memories that may have them: those with the rarest words, all where there are few."""
+    """The terms and their candidate memories: those with the rarest words, or all in a small store."""
     if not terms or not total:
         return None
     frequency = _frequencies(database, list(dict.fromkeys(word for term in terms for word in close[term])))
     weight = {term: _rarity(frequency.get(term, 0), total) for term in terms}
     if not sum(weight.values()):
         return None
-    # a small store is looked through whole, for a memory may share no word and yet be near
+    # a small store is searched whole, as a memory may be similar without sharing a word
     if total > MOST_CANDIDATES:
         sought = _rarest(frequency, set(terms))
         where, values = "WHERE memory_words MATCH ? ORDER BY rank", [" OR ".join(f'"{term}"' for term in sought)]
@@ -243,7 +244,7 @@ def _rarity(frequency: int, total: int) -> float:
 
 
 def _rarest(frequency: dict[str, int], own: Set[str]) -> list[str]:
-    """Words from the rarest on, as many as stay within the bound, the query's own first; one at least."""
+    """The rarest words within the limit, the query's own first; at least one."""
     found: list[str] = []
     postings = 0
     for term in sorted(frequency, key=lambda term: (term not in own, frequency[term], term)):
@@ -255,17 +256,18 @@ def _rarest(frequency: dict[str, int], own: Set[str]) -> list[str]:
 
 
 GATE = 0.25
-"""Relevance from which on a memory is a direct hit: with MiniLM unrelated texts stay below 0.1, paraphrases
-lie between 0.15 and 0.74 (docs/formats/memory.md §5, §9)."""
+"""Relevance at which a memory is a direct hit: with MiniLM unrelated texts score below 0.1, paraphrases between 0.15
+and 0.74 (docs/formats/memory.md §5, §9).
+"""
 
 NAMED = 0.6
 """Relevance of a memory that has every name of code in the query: as much as a close paraphrase."""
 
 ALMOST = 0.99
-"""Most that other words than a trigger's own can say, where some memory's are its own."""
+"""Maximum relevance of other matches when some memory has exactly the query's words as trigger."""
 
 MOST_RECONSIDERED = 64
-"""The nearest memories, whose triggers are held against the query as well."""
+"""Number of nearest memories whose triggers are also compared with the query."""
 
 BONUS_PER_WEIGHT = 0.1
 MOST_BONUS = 0.2
@@ -276,7 +278,7 @@ MAX_QUERY = 20_000
 
 
 class RecallQuery(Struct, frozen=True):
-    """What is asked for."""
+    """A query for memories."""
 
     text: str
     type: str | None = None
@@ -285,12 +287,12 @@ class RecallQuery(Struct, frozen=True):
     files: tuple[str, ...] = ()
     expand: bool = False
     gate: float = 0.0
-    """Relevance below which nothing is returned that does not speak of one of the files."""
+    """Relevance below which only memories that mention one of the files are returned."""
     ranker: str = "seed"
 
 
 class _Field(Struct, frozen=True):
-    """All memories against one query: an element for each place of the index."""
+    """All memories against one query: one element per place of the index."""
 
     index: MemoryIndex
     relevance: Array
@@ -301,7 +303,7 @@ class _Field(Struct, frozen=True):
     files: Mapping[int, tuple[str, ...]]
     ranked: Ranked
     open: NDArray[np.bool_]
-    """Places that the query's conditions let through."""
+    """Places that meet the query's conditions."""
     direct: NDArray[np.bool_]
 
 
@@ -309,7 +311,7 @@ def recall(base: Base, query: RecallQuery) -> Recall:
     """Answer a query.
 
     Raises:
-        MemoryFault: there is no ranker of this name.
+        MemoryFault: the ranker is unknown.
     """
     if query.ranker not in RANKERS:
         raise MemoryFault(f"no ranker “{query.ranker}”", f"There are: {', '.join(RANKERS)}.")
@@ -355,17 +357,17 @@ def _field(
     allowed = index.alive[:size] & (ranked.effectiveness >= query.min_effectiveness)
     if query.type is not None:
         allowed &= index.types[:size] == query.type
-    # without a gate places are filled with less, as helix does; an injection has one
+    # without a gate, places are filled with weaker hits, as in helix; an injection has one
     if query.gate > 0:
         allowed &= direct
     return _Field(index, relevance, similarity, compared, keyword, files, ranked, allowed, direct)
 
 
 def _reconsider(base: Base, index: MemoryIndex, vector: NDArray[np.float32], relevance: Array) -> None:
-    """Let the trigger speak twice in the nearest memories: the mean of its own cosine and that of the whole.
+    """Rescore the nearest memories by the mean of the trigger's cosine and that of the whole text.
 
-    What is asked or to be done is put as a situation, as triggers are; a resolution tells of something else,
-    and in the vector of both the situation is blurred.
+    A query describes a situation, like a trigger; a resolution describes something else, and blurs the situation in the
+    joint vector.
     """
     size = len(relevance)
     if size > MOST_RECONSIDERED:
@@ -383,7 +385,7 @@ def _reconsider(base: Base, index: MemoryIndex, vector: NDArray[np.float32], rel
         if place is None or not isinstance(blob, bytes) or len(blob) != vector.nbytes:
             continue
         own = float(np.frombuffer(blob, np.float32) @ vector)
-        if np.isfinite(own):  # a vector that somebody has spoilt says nothing
+        if np.isfinite(own):  # a corrupted vector is ignored
             relevance[place] = (relevance[place] + min(1.0, max(0.0, own))) / 2
 
 
@@ -392,8 +394,8 @@ def _keyword_leg(
 ) -> dict[int, float]:
     """Memory id -> relevance by words: all words where there is no vector, names of code everywhere.
 
-    What is asked in the very words of a trigger is about that: to the model the order of words, or one of
-    them, makes little difference.
+    A query in exactly the words of a trigger means that memory: the model hardly distinguishes word order or a single
+    word.
     """
     found = _named_leg(base, index, text, compared, total)
     asked = _asked_for(base, text)
@@ -421,7 +423,7 @@ def _named_leg(base: Base, index: MemoryIndex, text: str, compared: NDArray[np.b
 
 
 def _direct_and_fillers(field: _Field, query: RecallQuery) -> list[int]:
-    """The best places: some are kept for what recurs and for what speaks of the files, the score fills up."""
+    """The best places: some reserved for systemic memories and for those mentioning the files, the rest by score."""
     limit = min(max(0, query.limit), MOST_RECALLED)
     if not limit:
         return []
@@ -429,7 +431,7 @@ def _direct_and_fillers(field: _Field, query: RecallQuery) -> list[int]:
     relevant = np.flatnonzero(field.open & field.direct)
     recurring = relevant[index.types[relevant] == "systemic"]
     mentioned = [index.place[each] for each in field.files if each in index.place]
-    # places are kept: by their score alone, what recurs and what names the files could be crowded out
+    # reserved: by score alone, systemic memories and those naming the files could be crowded out
     kept = [
         *_top(field, _only(field, recurring), max(1, limit // 4)),
         *_top(field, _only(field, mentioned), max(1, limit // 2)),
@@ -439,20 +441,20 @@ def _direct_and_fillers(field: _Field, query: RecallQuery) -> list[int]:
 
 
 def _only(field: _Field, places: Sequence[int] | NDArray[np.intp]) -> NDArray[np.bool_]:
-    """Those of these places that the query's conditions let through."""
+    """Those of these places that meet the query's conditions."""
     chosen = np.zeros(field.index.size, np.bool_)
     chosen[places] = True
     return chosen & field.open
 
 
 def _top(field: _Field, allowed: NDArray[np.bool_], limit: int) -> list[int]:
-    """The places with the highest scores, best first; the older memory first where scores are equal."""
+    """The places with the highest scores, best first; the older memory first for equal scores."""
     places = np.flatnonzero(allowed)
     if limit <= 0 or not places.size:
         return []
     scores = field.ranked.score[places]
     if places.size > limit:
-        # every place as good as the last one that fits is kept until the order is exact
+        # keep every place that ties with the last one until the order is exact
         least = np.partition(scores, places.size - limit)[places.size - limit]
         keep = scores >= least
         places, scores = places[keep], scores[keep]
@@ -468,7 +470,7 @@ def _with_neighbours(
     bonus: dict[int, float],
     via: dict[int, tuple[str, ...]],
 ) -> list[int]:
-    """The choice with neighbours of its direct hits in places that no direct hit wants."""
+    """The selection, with neighbours of its direct hits in places not taken by direct hits."""
     index = field.index
     hits = [place for place in chosen if field.direct[place]]
     known = rows.fetch(base.database, [int(index.ids[place]) for place in hits])
@@ -500,7 +502,7 @@ def _neighbours(base: Base, names: Sequence[str]) -> dict[str, dict[str, float]]
     marks = ", ".join("?" * len(names))
     found: dict[str, dict[str, float]] = {}
     for hit, other, weight in base.database.execute(
-        # an edge leads both ways
+        # edges count in both directions
         f"SELECT from_name, to_name, weight FROM memory_edge WHERE from_name IN ({marks})"
         f" UNION ALL SELECT to_name, from_name, weight FROM memory_edge WHERE to_name IN ({marks})",
         [*names, *names],
@@ -530,7 +532,7 @@ def _records(
     bonus: Mapping[int, float],
     via: Mapping[int, tuple[str, ...]],
 ) -> list[Recalled]:
-    """The choice as records, best first; a systemic memory that is relevant comes before all others."""
+    """The selection as records, best first; relevant systemic memories come before all others."""
     index, ranked = field.index, field.ranked
     places = list(chosen)
     known = rows.fetch(base.database, [int(index.ids[place]) for place in places])
@@ -566,7 +568,7 @@ def _similarity(field: _Field, place: int) -> float | None:
 
 
 def _detail(base: Base, field: _Field) -> str:
-    """Which encoder, and how many memories it cannot compare."""
+    """The encoder, and how many memories it cannot compare."""
     if base.encoder is None:
         return base.detail
     lacking = int((field.index.alive[: field.index.size] & ~field.compared).sum())

@@ -1,6 +1,6 @@
-"""What the memory holds and what its operations return, as frozen records, and its errors.
+"""Frozen records of the memory and its operations, and its errors.
 
-Each error says in words what is wrong with the memory, and what to do about it.
+Each error says what is wrong with the memory, and what to do about it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ from helix_tui.core.ground.shares import Share, share
 from helix_tui.core.ground.time import format_instant
 
 TYPES = ("failure", "pattern", "systemic")
-"""Types of memories (docs/decisions/0013). A database may hold others; they are kept and shown as they
-are."""
+"""Types of memories (docs/decisions/0013). A database may contain others, which are kept and shown unchanged."""
 
 RELATIONS = ("co_occurs", "causes", "solves", "similar")
 """Kinds of edges that helix names; ``led_to`` and ``supersedes`` are accepted too."""
@@ -24,34 +23,34 @@ RELATIONS = ("co_occurs", "causes", "solves", "similar")
 MORE_RELATIONS = ("led_to", "supersedes")
 
 SYSTEMIC_NOTE = "This has occurred 3+ times. Consider architectural changes."
-"""Helix v2's words beside a systemic memory."""
+"""Helix v2's note on a systemic memory."""
 
 PROVEN_AT = 5
-"""Verified outcomes from which on a memory may be called proven."""
+"""Minimum verified outcomes for a memory to be called proven."""
 
 USER_PROVIDED = "user-provided"
-"""A source with this word marks what a person has put in: no rule merges it away or prunes it."""
+"""A source with this word marks a memory entered by a person, which is never merged away or pruned."""
 
 Mode = Literal["semantic", "keyword"]
 
 Scope = Literal["task", "path", "bead"]
-"""What a memory was shown for: the task, or only a file that was about to be changed. What is shown for a
-file may well not be needed: that it was not claimed says nothing against it. ``bead``: for the task, by the
-block in a bead, so that later attempts at that bead see it too."""
+"""Why a memory was shown: for the task, or only for a file about to be changed, where not being claimed does not count
+against it. ``bead``: for the task, in a bead's block, so that later attempts at that bead see it too.
+"""
 
 Verdict = Literal["passed", "failed", "partial"]
-"""What verification said of an attempt."""
+"""The verified outcome of an attempt."""
 
 VERDICTS: tuple[Verdict, ...] = ("passed", "failed", "partial")
 
 
 def count(value: float) -> int | float:
-    """A count as people write it: whole where it is whole."""
+    """A count for display, without decimals if whole."""
     return int(value) if value == int(value) else round(value, 3)
 
 
 class Memory(Struct, frozen=True):
-    """One remembered failure or pattern with what is known of its use."""
+    """One remembered failure or pattern, with its usage data."""
 
     id: int
     name: str
@@ -61,11 +60,11 @@ class Memory(Struct, frozen=True):
     helped: float = 0.0
     failed: float = 0.0
     created_at: int | None = None
-    """None where the stored time cannot be read."""
+    """None if the stored time cannot be read."""
     last_used: int | None = None
     source: str = ""
     verified_helped: float = 0.0
-    """The part of ``helped`` that a verified outcome stands behind (docs/decisions/0014)."""
+    """The part of ``helped`` from verified outcomes (docs/decisions/0014)."""
     verified_failed: float = 0.0
     seen: int = 1
     """How often it was stored: 1, and one more for each duplicate merged into it."""
@@ -76,22 +75,23 @@ class Memory(Struct, frozen=True):
     trials: float = 0.0
     """Weighted verified trials behind ``lift``."""
     revision: int = 1
-    """Which wording this is: 1, and one more for each resolution that replaced another
-    (docs/decisions/0016)."""
+    """Number of this wording: 1, plus one for each resolution that replaced another
+    (docs/decisions/0016).
+    """
 
     marks: tuple[str, ...] = ()
-    """Rules of the scanner that its text meets; what stands in the other fields is screened then."""
+    """Scanner rules that its text meets; the other fields are then screened."""
     verdict: str | None = None
-    """What the scanner said when it was stored: nothing for a clean text; None where it has not been read."""
+    """The scanner's verdict when stored: empty for a clean text; None if not scanned."""
 
     @property
     def withheld(self) -> bool:
-        """Whether its text gives orders: no agent is shown it."""
+        """Whether its text gives orders, so that it is not shown to agents."""
         return any(mark.startswith("order") for mark in self.marks)
 
     @property
     def protected(self) -> bool:
-        """Whether a person has put it in as their own: never merged away, never pruned."""
+        """Whether a person entered it, so that it is never merged away or pruned."""
         return USER_PROVIDED in self.source
 
     @property
@@ -127,7 +127,7 @@ class Memory(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """``[75%]`` or ``[unproven]``, as helix v2 shows it; what nobody verified is said to be that."""
+        """``[75%]`` or ``[unproven]``, as in helix v2, with a note if unverified."""
         if not self.tried:
             return "[unproven]"
         verified = self.verified_helped + self.verified_failed
@@ -136,11 +136,11 @@ class Memory(Struct, frozen=True):
 
     @property
     def note(self) -> str:
-        """What has to be said beside it: the note of a systemic memory."""
+        """Its note: that of a systemic memory."""
         return SYSTEMIC_NOTE if self.type == "systemic" else ""
 
     def document(self) -> dict[str, Any]:
-        """The keys of helix v1's row, and ours after them."""
+        """The keys of helix v1's row, followed by new ones."""
         found = {
             "id": self.id,
             "name": self.name,
@@ -173,7 +173,7 @@ class Memory(Struct, frozen=True):
 
 
 class Recalled(Struct, frozen=True):
-    """A memory that answers a query, with every term of its score.
+    """A memory found by a query, with every term of its score.
 
     By the ranker ``seed``: ``score = 0.5·relevance + 0.3·effectiveness + 0.2·recency (+ bonus)``.
     """
@@ -186,23 +186,23 @@ class Recalled(Struct, frozen=True):
     recency: float
     """``2^(-days since last use, else creation / 7)``, within 0 to 1."""
     bonus: float = 0.0
-    """What edges to direct hits add, at most 0.2; 0 unless neighbours were asked for."""
+    """Bonus for edges to direct hits, at most 0.2; 0 unless neighbours were requested."""
     similarity: float | None = None
-    """Cosine of query and memory; None where one of them has no vector of this model."""
+    """Cosine of query and memory; None if one of them has no vector of this model."""
     keyword: float = 0.0
     """Share of the query's words, weighted by rarity, that the memory has."""
     files: tuple[str, ...] = ()
-    """Asked-for files that the memory speaks of."""
+    """Requested files that the memory mentions."""
     via: tuple[str, ...] = ()
-    """Names of the direct hits that it is a neighbour of, where that is why it is here."""
+    """Names of the direct hits whose neighbour it is, if it was included for that."""
     direct: bool = True
-    """Relevant by itself, not only filling a place."""
+    """Whether it is relevant by itself, not only filling a place."""
     ranker: str = "seed"
     terms: Mapping[str, float] = {}
-    """Further terms of the ranker: of ``lift`` its ``lift``, ``use`` and ``worth``."""
+    """Further terms of the ranker: for ``lift`` its ``lift``, ``use`` and ``worth``."""
 
     def document(self) -> dict[str, Any]:
-        """The memory's keys with the terms, under our names and under helix v1's with an underscore."""
+        """The memory's keys with the terms, under our names and helix v1's with an underscore."""
         found = self.memory.document()
         found |= {
             "score": round(self.score, 4),
@@ -226,12 +226,12 @@ class Recalled(Struct, frozen=True):
 
 
 class Recall(Struct, frozen=True):
-    """The answer to a query: what was found, and how it was searched."""
+    """The result of a query, and how it was searched."""
 
     found: tuple[Recalled, ...]
     mode: Mode
     detail: str
-    """One sentence: which encoder, or why by keywords only; also what could not be compared."""
+    """One sentence: the encoder, or why by keywords only; and what could not be compared."""
     signal: Literal["", "NO_PRIOR_MEMORY", "NO_MATCHING"] = ""
     """Why nothing was found: the store is empty, or nothing in it matches."""
 
@@ -246,7 +246,7 @@ class Recall(Struct, frozen=True):
 
 
 class Stored(Struct, frozen=True):
-    """What became of a memory that was to be stored."""
+    """The result of storing a memory."""
 
     status: Literal["added", "merged", "revised", "rejected", "strengthened", "skipped"]
     name: str = ""
@@ -254,21 +254,21 @@ class Stored(Struct, frozen=True):
     id: int | None = None
     type: str = ""
     promoted: bool = False
-    """It is the third similar failure and is systemic from now on."""
+    """Whether it is the third similar failure, and now systemic."""
     similar: tuple[str, ...] = ()
     """Names of the similar failures that were counted."""
     similarity: float | None = None
-    """Of a merged one to what it was merged into."""
+    """Similarity of a merged memory to its target."""
     mode: Mode = "keyword"
     revision: int = 1
-    """The revision that says so."""
+    """The revision with that text."""
     marks: tuple[str, ...] = ()
-    """Rules of the scanner that its text meets: it is kept, and shown to nobody as it stands."""
+    """Scanner rules that its text meets: it is stored, but shown only screened."""
     replaced: int = 0
-    """The revision that held before a revised one; 0 where none was replaced."""
+    """The revision that was replaced; 0 if none."""
 
     def document(self) -> dict[str, Any]:
-        """Helix v1's ``status, name, reason``, and ours after them."""
+        """Helix v1's ``status, name, reason``, followed by new keys."""
         return {
             "status": self.status,
             "name": self.name,
@@ -286,11 +286,11 @@ class Stored(Struct, frozen=True):
 
 
 class Revision(Struct, frozen=True):
-    """An earlier wording of a memory, with what it did while it was shown."""
+    """An earlier wording of a memory, with its own counts."""
 
     number: int
     memory: Memory
-    """As it was; its id and name are those it had then."""
+    """The memory as it was, with its id and name then."""
     replaced_at: int | None
     reason: Literal["revised", "edited", "superseded"]
 
@@ -329,7 +329,7 @@ class Edge(Struct, frozen=True):
 
 
 class Related(Struct, frozen=True):
-    """What came of relating two memories."""
+    """The result of relating two memories."""
 
     status: Literal["added", "strengthened", "rejected"]
     edge: Edge | None = None
@@ -371,7 +371,7 @@ class ShownMemory(Struct, frozen=True):
     label: str
     """``[75%]`` or ``[unproven]`` at that time."""
     revision: int = 1
-    """Which wording of it was shown."""
+    """The revision that was shown."""
 
 
 class Injection(Struct, frozen=True):
@@ -380,7 +380,7 @@ class Injection(Struct, frozen=True):
     id: int
     at: int | None
     attempt: str
-    """The attempt, task or agent run that feedback will name; empty for a look without one."""
+    """The attempt, task or agent run that feedback will name; else empty."""
     bead: str
     agent: str
     objective: str
@@ -394,12 +394,12 @@ class Injection(Struct, frozen=True):
     signal: str = ""
     detail: str = ""
     withheld: Mapping[str, str] = {}
-    """Name -> why a memory that matched was not shown."""
+    """Name -> why a matching memory was not shown."""
     scope: Scope = "task"
 
     @property
     def in_bead(self) -> bool:
-        """Whether the bead's own block showed it: to an attempt that is known by now, or to none yet."""
+        """Whether it was shown in a bead's block, to a known attempt or to none yet."""
         return bool(self.bead) and (not self.attempt or self.scope == "bead")
 
     def document(self) -> dict[str, Any]:
@@ -436,24 +436,24 @@ class Injection(Struct, frozen=True):
 
 
 class MemoryOutcome(Struct, frozen=True):
-    """What one attempt did to one memory's counts."""
+    """The effect of one attempt on one memory's counts."""
 
     attempt: str
     memory_id: int
     name: str
     at: int | None
     verdict: Verdict | None
-    """None: nobody verified (helix v1's rule was used)."""
+    """None: unverified (counted by helix v1's rule)."""
     claimed: bool
     helped: float
     failed: float
     bead: str = ""
     revision: int = 1
-    """Which wording of the memory it speaks of."""
+    """The revision of the memory."""
 
     @property
     def verified(self) -> bool:
-        """Whether a verified outcome stands behind it."""
+        """Whether the outcome was verified."""
         return self.verdict is not None
 
     def document(self) -> dict[str, Any]:
@@ -480,28 +480,28 @@ CorrectionKind = Literal["unchanged", "relabelled", "reworded", "revised", "supe
 
 
 class MemoryEdit(Struct, frozen=True):
-    """What is to be written in place of what stands there; None leaves it."""
+    """New values for a memory; None leaves a field unchanged."""
 
     trigger: str | None = None
     resolution: str | None = None
     type: str | None = None
     source: str | None = None
     revision: int | None = None
-    """Bring this older revision back instead."""
+    """Restore this older revision instead."""
 
 
 class Correction(Struct, frozen=True):
-    """What a correction does, or has done."""
+    """The effect of a correction, planned or done."""
 
     kind: CorrectionKind
     before: Memory
     after: Memory
-    """As it is afterwards; of one that is superseded, what holds in its place."""
+    """The memory afterwards; for a superseded one, its successor."""
     way_back: dict[str, Any]
 
     @property
     def sentence(self) -> str:
-        """What becomes of the counts."""
+        """The effect on the counts, in one sentence."""
         counts = f"{self.before.helped:g} helped / {self.before.failed:g} failed"
         if self.kind == "revised":
             return (
@@ -528,35 +528,35 @@ class Correction(Struct, frozen=True):
 
 
 class MemoryFault(HelixError):
-    """The memory cannot do what was asked; nothing was lost."""
+    """A memory operation failed; nothing was lost."""
 
 
 class DatabaseMissing(MemoryFault):
-    """There is no database, and it was opened for reading only."""
+    """The database does not exist, and was opened read-only."""
 
 
 class DatabaseBusy(MemoryFault):
-    """Another process held the database for longer than we waited."""
+    """Another process held the database too long."""
 
 
 class DatabaseCorrupt(MemoryFault):
-    """The file is no SQLite database, or a damaged one."""
+    """The file is not an SQLite database, or is damaged."""
 
 
 class DatabaseForeign(MemoryFault):
-    """The file is a database of some other program."""
+    """The file is another program's database."""
 
 
 class DatabaseNewer(MemoryFault):
-    """A later release of helix-tui has written it."""
+    """The database was written by a later release of helix-tui."""
 
 
 class DatabaseReadOnly(MemoryFault):
-    """It was opened for reading, or the disk does not let us write."""
+    """The database was opened read-only, or its disk is not writable."""
 
 
 class DatabaseFull(DatabaseReadOnly):
-    """The disk has no room left: what is there can be read."""
+    """The disk is full; reading still works."""
 
 
 class UnknownMemory(MemoryFault):

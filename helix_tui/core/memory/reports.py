@@ -1,4 +1,4 @@
-"""What the memory's operations report beside memories themselves, as frozen records."""
+"""Frozen records of what memory operations report besides memories."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from helix_tui.core.ground.text import counted
 from helix_tui.core.memory.records import Memory, Mode, Verdict, count
 
 State = Literal["open", "accepted", "declined", "repeated"]
-"""What became of a lesson; repeated: the same of the same bead had been proposed before."""
+"""The state of a lesson; ``repeated``: the bead's same lesson had been proposed before."""
 
 
 class Similar(Struct, frozen=True):
@@ -30,7 +30,7 @@ class Similar(Struct, frozen=True):
 
 
 class Suggestion(Struct, frozen=True):
-    """An edge that may be worth making."""
+    """An edge that may be worth adding."""
 
     from_name: str
     to_name: str
@@ -50,32 +50,32 @@ class Suggestion(Struct, frozen=True):
 
 
 class FeedbackReport(Struct, frozen=True):
-    """What a round of feedback changed, and what it refused to believe."""
+    """What a round of feedback changed, and what it rejected."""
 
     helped: tuple[str, ...] = ()
     unhelpful: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
-    """Injected, but this outcome says nothing about them (failed and not claimed)."""
+    """Injected, but not affected by this outcome (failed and not claimed)."""
     missing: tuple[str, ...] = ()
-    """Names that no memory has."""
+    """Unknown names."""
     ignored: tuple[str, ...] = ()
     """Claimed, but never injected."""
     outside_ledger: tuple[str, ...] = ()
-    """Said to be injected, but the ledger of this attempt does not have them."""
+    """Reported as injected, but not in the ledger of this attempt."""
     verdict: Verdict | None = None
     attempt: str = ""
     duplicate: bool = False
-    """This attempt had been settled before: nothing was changed."""
+    """Whether this attempt was settled before, so that nothing changed."""
     replaced: bool = False
-    """Earlier, weaker feedback on this attempt was taken back first."""
+    """Whether earlier, weaker feedback on this attempt was undone first."""
 
     @property
     def verified(self) -> bool:
-        """Whether a verified outcome stands behind it."""
+        """Whether the outcome was verified."""
         return self.verdict is not None
 
     def document(self) -> dict[str, Any]:
-        """Helix v1's ``helped, unhelpful, missing`` (two counts and names), and ours after them."""
+        """Helix v1's ``helped, unhelpful, missing`` (two counts and names), followed by new keys."""
         return {
             "helped": len(self.helped),
             "unhelpful": len(self.unhelpful),
@@ -136,10 +136,10 @@ class Consolidated(Struct, frozen=True):
     """Near-duplicates that were merged."""
 
     merged: tuple[tuple[str, str], ...]
-    """(gone, kept)."""
+    """Pairs of (removed, kept)."""
     remaining: int
     skipped: str = ""
-    """Why nothing could be compared."""
+    """Why nothing could be compared, or ""."""
 
     def document(self) -> dict[str, Any]:
         """Helix v1's ``merged, remaining``, or its ``status, reason``."""
@@ -153,7 +153,7 @@ class Consolidated(Struct, frozen=True):
 
 
 class TypeCount(Struct, frozen=True):
-    """How many memories a type has, and their counts together."""
+    """The number of memories of a type, and their total counts."""
 
     count: int
     helped: float
@@ -161,7 +161,7 @@ class TypeCount(Struct, frozen=True):
 
 
 class Health(Struct, frozen=True):
-    """How the store is doing."""
+    """The health of the store."""
 
     total: int
     by_type: Mapping[str, TypeCount]
@@ -173,7 +173,7 @@ class Health(Struct, frozen=True):
     settled: int
     """Attempts with feedback."""
     without_vector: int
-    """Memories that the present encoder has no vector of."""
+    """Memories without a vector of the current encoder."""
     mode: Mode
     detail: str
     systemic: tuple[str, ...]
@@ -186,14 +186,14 @@ class Health(Struct, frozen=True):
 
     @property
     def effectiveness(self) -> float:
-        """Over all memories together, 0.5 without feedback."""
+        """Effectiveness over all memories, 0.5 without feedback."""
         helped = sum(each.helped for each in self.by_type.values())
         uses = helped + sum(each.failed for each in self.by_type.values())
         return helped / uses if uses > 0 else 0.5
 
     @property
     def words(self) -> str:
-        """How the memory is doing, in half a line: how effective it is only where an outcome says so."""
+        """The health in half a line, with the effectiveness only if there are outcomes."""
         if not self.total:
             return ""
         effective = [f"{round(100 * self.effectiveness)}% effective"] if self.with_feedback else []
@@ -227,7 +227,7 @@ class Health(Struct, frozen=True):
 
 
 class Assessment(Struct, frozen=True):
-    """Whether to go on with an approach (docs/formats/memory.md §3)."""
+    """Whether to continue an approach (docs/formats/memory.md §3)."""
 
     recommendation: Literal["continue", "pivot", "escalate"]
     reason: str
@@ -245,7 +245,7 @@ class Assessment(Struct, frozen=True):
 
 
 class Proposal(Struct, frozen=True):
-    """A lesson and what became of it."""
+    """A lesson and its state."""
 
     id: int
     attempt: str
@@ -255,16 +255,16 @@ class Proposal(Struct, frozen=True):
     trigger: str
     resolution: str
     reason: str
-    """What it rests on."""
+    """Its evidence."""
     state: State = "open"
     at: str = ""
-    """When it was drawn, as DDx writes instants."""
+    """When it was derived, in DDx's time format."""
     memory: str = ""
-    """The memory that it became."""
+    """The memory made from it."""
 
     @property
     def source(self) -> str:
-        """What stands as the source of a memory that is made of it."""
+        """The source of a memory made from it."""
         return f"attempt {self.attempt}"
 
     def document(self) -> dict[str, Any]:

@@ -1,13 +1,13 @@
-"""Checking a task of a plan: its VERIFY is run, and the files that changed are held against the plan's rules.
+"""Check a task of a plan: run its VERIFY, and compare the changed files with the plan's rules.
 
 VERIFY comes from a plan, which a model wrote: it is run as a program with its arguments, never by a shell. A violation
-of the plan (a file outside DELTA, a forbidden idiom) blocks a task whose VERIFY passes all the same
+of the plan (a file outside DELTA, a forbidden idiom) blocks a task even if its VERIFY passes
 (docs/formats/memory.md §3).
 
-Idioms are read as far as a program can: the code that a change must show, and the code that it must not add. Code is
-what stands between backticks, else what no prose writes: a call, a decorator, an option, a dotted or joined name, a
-quotation. A rule with a condition (unless, outside tests) is looked for only where its author put the code between
-backticks; everything else is for whoever reads the change.
+Idioms are checked as far as a program can: the code that a change must contain, and the code that it must not add. Code
+is text in backticks, else text unlike prose: a call, a decorator, an option, a dotted or joined name, a quotation. A
+rule with a condition (unless, outside tests) is checked only for code in backticks; everything else is left to the
+reviewer.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _BARE = re.compile(
     r"|(?<![\w./])\w+_\w+(?![\w./])|(?<![\w./])[a-z]{2,}[A-Z][a-z]\w*(?![\w./]))"  # a joined name
 )
 _PROSE = re.compile(r"(?i)\.(?:js|ts|py|rs|go|md|net|io|com|org|json|toml|ya?ml|css|html|txt|cfg|ini|sql|sh|db)$")
-"""Endings of products and files, which are no dotted names."""
+"""Endings of products and files, which are not dotted names."""
 
 _CUE = re.compile(
     r"(?i)\b(?P<instead>instead of|rather than|in place of)\b"
@@ -58,20 +58,20 @@ class Idiom(Struct, frozen=True):
 
     text: str
     wanted: tuple[str, ...] = ()
-    """Code of which a changed file must have one."""
+    """Code snippets, one of which must be in a changed file."""
     banned: tuple[str, ...] = ()
-    """Code that no added line may have."""
+    """Code that no added line may contain."""
     purpose: tuple[str, ...] = ()
-    """What it is for, as beginnings of words; empty: for everything."""
+    """Prefixes of words for its scope; empty: everything."""
 
     def concerns(self, task: str) -> bool:
-        """Whether a task, by its own words, does what the rule is for; always where no words are given."""
+        """Whether a task's words match the rule's scope; always true without a scope."""
         said = task.lower()
         return not self.purpose or not said.strip() or any(word in said for word in self.purpose)
 
 
 def parse_idiom(text: str, *, forbidden: bool) -> Idiom:
-    """The code that a rule names, and whether it wants or bans it: as its list says, and the words before it."""
+    """Parse the code that a rule names, and whether it is required or forbidden, by its list and words."""
     ticked = [(found.start(), found[1]) for found in _TICKED.finditer(text)]
     named = ticked or ([] if _CONDITION.search(text) else list(_bare(text)))
     cues = list(_CUE.finditer(_TICKED.sub(lambda each: " " * len(each[0]), text)))
@@ -81,7 +81,7 @@ def parse_idiom(text: str, *, forbidden: bool) -> Idiom:
         before = [cue for cue in cues if cue.end() <= place]
         cue = before[-1].lastgroup if before else ""
         if forbidden:
-            other = bool(banned) and cue in ("instead", "yes")  # what to do in place of it
+            other = bool(banned) and cue in ("instead", "yes")  # what to do instead
             banned += [] if other else [code]
         else:
             (banned if cue in ("instead", "no") else wanted).append(code)
@@ -90,7 +90,7 @@ def parse_idiom(text: str, *, forbidden: bool) -> Idiom:
 
 
 def shows(text: str, code: str) -> bool:
-    """Whether a text has a piece of code, as a whole name; ``name()`` is any call of it."""
+    """Whether a text contains some code, as a whole name; ``name()`` is any call of it."""
     sought = code[:-1] if code.endswith("()") else code
     begin = r"(?<!\w)" if sought[:1].isalnum() or sought[:1] == "_" else ""
     end = r"(?!\w)" if sought[-1:].isalnum() or sought[-1:] == "_" else ""
@@ -112,32 +112,32 @@ def _purpose(text: str, place: int) -> tuple[str, ...]:
 
 VERIFY_TIMEOUT_S = 600.0
 OUTPUT_LINES = 20
-"""Last lines of what VERIFY prints that are kept."""
+"""Number of last output lines of VERIFY that are kept."""
 
 _CAP = 4 << 20
 MAX_CHANGED = 2_000
-"""Changed files that are looked at; a task changes a few."""
+"""Maximum changed files checked; a task changes a few."""
 
 _SHELL = frozenset("|;<>`$&*?(){}~")
 _OURS = (":(exclude).ddx", ":(exclude).helix", ":(exclude).helix-logs", ":(exclude,glob)**/__pycache__/**")
-"""Files that nobody writes by hand: DDx's, ours, and the bytecode that any run of Python leaves."""
+"""Files not written by hand: DDx's, HELIX's, and Python bytecode."""
 
 Found = Literal["passed", "failed", "not run"]
 
 
 class TaskCheck(Struct, frozen=True):
-    """What came of a task's VERIFY, and which rules of its plan its change breaks."""
+    """The result of a task's VERIFY, and the rules of its plan that its change breaks."""
 
     result: Found
     why: str
     output: str = ""
-    """The last lines that it printed."""
+    """The last lines of its output."""
     seconds: float = 0.0
     violations: tuple[str, ...] = ()
 
     @property
     def holds(self) -> bool:
-        """Whether the task may be called delivered."""
+        """Whether the task may be marked delivered."""
         return self.result == "passed" and not self.violations
 
     def document(self) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def words_of(command: str) -> list[list[str]]:
         raise ValueError("there is no command")
     found = []
     for part in re.split(r"\s&&\s", command):
-        # quoted, these characters are plain; but $ and ` speak to a shell within double quotes, too
+        # quoted, these characters are plain; but in double quotes a shell still interprets $ and `
         bare = re.sub(r"'[^']*'|\"[^\"$`]*\"", "", part)
         needs = sorted(_SHELL & set(bare))
         if needs or "\n" in part:
@@ -178,7 +178,7 @@ def words_of(command: str) -> list[list[str]]:
 
 
 def run_verify(command: str, root: Path, timeout: float = VERIFY_TIMEOUT_S) -> TaskCheck:
-    """Run a task's VERIFY in the project: bounded, without a shell, its last lines kept."""
+    """Run a task's VERIFY in the project, with limits and without a shell; keep its last lines."""
     shown = clean_line(command, 200)
     try:
         parts = words_of(command)
@@ -186,7 +186,7 @@ def run_verify(command: str, root: Path, timeout: float = VERIFY_TIMEOUT_S) -> T
         return TaskCheck("not run", f"`{shown}` is not run: {error}")
     spent, done, folder = 0.0, None, root
     for words in parts:
-        if words[0] == "cd" and len(words) == 2:  # what a shell does by itself
+        if words[0] == "cd" and len(words) == 2:  # `cd`, which a shell does itself
             folder = (folder / words[1]).resolve()
             if not folder.is_dir() or not folder.is_relative_to(root.resolve()):
                 return TaskCheck("not run", f"`{shown}` is not run: no folder {clean_line(words[1], 60)} in it")
@@ -206,7 +206,7 @@ def run_verify(command: str, root: Path, timeout: float = VERIFY_TIMEOUT_S) -> T
 
 
 def state_of_tree(root: Path) -> dict[str, Any]:
-    """What a later look is held against: the commit, and what is changed beside it; empty outside git."""
+    """A reference for later comparison: the commit, and the uncommitted changes; empty outside git."""
     head = ask_git(root, "rev-parse", "--verify", "--quiet", "HEAD")
     if head is None:
         return {}
@@ -214,7 +214,7 @@ def state_of_tree(root: Path) -> dict[str, Any]:
 
 
 def changed_since(root: Path, before: Mapping[str, Any]) -> tuple[str, ...] | None:
-    """The files that differ from `state_of_tree`; None where nothing can be said."""
+    """The files that differ from `state_of_tree`; None if unknown."""
     rev, files = before.get("rev"), before.get("files")
     if not isinstance(rev, str) or not re.fullmatch(r"[0-9a-f]{7,64}", rev) or not isinstance(files, dict):
         return None
@@ -222,7 +222,7 @@ def changed_since(root: Path, before: Mapping[str, Any]) -> tuple[str, ...] | No
         now = _changed(root, rev)
     except LookupError:
         return None
-    # changed before the task and as in the commit now: the task has undone somebody's change
+    # changed before the task and now as in the commit: the task undid another change
     back = (name for name in files if name not in now and _digest(root / name) != files[name])
     return tuple(sorted({name for name, digest in now.items() if files.get(name) != digest} | set(back)))
 
@@ -241,12 +241,12 @@ def violations_in(
     """The rules of a plan that a change breaks.
 
     Args:
-        rev: the commit that the change is held against.
+        rev: the commit to compare with.
         changed: the files that changed.
         delta: the files that may; empty: any.
-        required, forbidden: idioms; the code that they name is looked for.
+        required, forbidden: idioms; the code that they name is searched for.
         others: files that other tasks may change at the same time.
-        task: what the task is, in its words: an idiom for something else does not bind it.
+        task: the task in its words: an idiom for something else does not apply.
     """
     names, allowed = tuple(changed), set(delta) | set(others)
     found = []
@@ -255,12 +255,12 @@ def violations_in(
         found += [f"{clean_line(name, 200)} is outside DELTA" for name in outside[:10]]
         if len(outside) > 10:
             found.append(f"{len(outside) - 10} more files are outside DELTA")
-    # idioms bind the task's own files: what stands beside them is another task's
+    # idioms apply to the task's own files: other changes are another task's
     inside = [name for name in names if not delta or name in delta or _below(name, set(delta))]
     added = "\n".join(_added(root, rev, name) for name in inside)
     texts = [_text(root / name) for name in inside]
     idioms = [("forbidden", parse_idiom(each, forbidden=True)) for each in forbidden]
-    # where nothing of the task's own has changed, no file could show one
+    # if none of the task's own files changed, none could contain one
     idioms += [("required", parse_idiom(each, forbidden=False)) for each in required if inside]
     for kind, idiom in idioms:
         broken = next((code for code in idiom.banned if shows(added, code)), "")
@@ -274,15 +274,15 @@ def violations_in(
 
 
 def _below(name: str, allowed: Iterable[str]) -> bool:
-    """Whether a file lies in a folder that is allowed as a whole: ``src/``."""
+    """Whether a file is in a folder that is allowed as a whole: ``src/``."""
     return any(each.endswith("/") and name.startswith(each) for each in allowed)
 
 
 def _changed(root: Path, rev: str) -> dict[str, str]:
-    """File -> digest of its content, for every file that differs from a commit or that git does not know.
+    """File -> digest of its content, for every file that differs from a commit or is untracked.
 
     Raises:
-        LookupError: git has no such commit any more.
+        LookupError: git no longer has the commit.
     """
     diff = ask_git(
         root, "diff", "--name-only", "-z", "--no-renames", "--end-of-options", rev, "--", ".", *_OURS, cap=_CAP
@@ -295,11 +295,11 @@ def _changed(root: Path, rev: str) -> dict[str, str]:
 
 
 def _added(root: Path, rev: str, name: str) -> str:
-    """The lines that a change adds to a file; the whole of a file that git does not know."""
+    """The lines that a change adds to a file; all lines of an untracked file."""
     known = ask_git(root, "ls-files", "--error-unmatch", "--", name)
     if known is None:
         return _text(root / name)
-    # no program that the repository's own configuration names is run for it
+    # without running programs named in the repository's configuration
     words = ("diff", "-U0", "--no-color", "--no-ext-diff", "--no-textconv", "--end-of-options", rev, "--", name)
     done = ask_git(root, *words, cap=_CAP)
     if done is None:
@@ -313,7 +313,7 @@ def _text(path: Path) -> str:
 
 
 def _digest(path: Path) -> str:
-    """What tells one content from another; empty where there is no file."""
+    """A digest of a file's content; empty if there is no file."""
     raw = _bytes(path)
     return "" if raw is None else hashlib.sha256(raw).hexdigest()[:16]
 
@@ -327,7 +327,7 @@ def _bytes(path: Path) -> bytes | None:
 
 
 def _last(done: Finished | None) -> str:
-    """The last lines of what a program printed, both streams."""
+    """The last lines of a program's output, both streams."""
     if done is None:
         return ""
     lines = clean_block(f"{done.out}\n{done.err}".strip()).split("\n")

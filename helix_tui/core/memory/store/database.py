@@ -1,8 +1,8 @@
-"""The database ``.helix/helix.db``: opened, of whatever generation, and what every operation works on.
+"""The database ``.helix/helix.db``: open any generation of it; the base of every operation.
 
-Opening refuses what is somebody else's, newer or damaged, and brings an older one up to date without losing a row;
-where it may not be written, it is read. `Base` is one open database with an encoder or none, a clock and the index.
-Counts are kept in the plugin's row for the newest revision, in the history for an older one.
+Opening refuses a file that is another program's, newer or damaged, and migrates an older one without losing a row; a
+file that may not be written is opened read-only. `Base` is one open database with an encoder or none, a clock and the
+index. Counts are kept in the plugin's row for the newest revision, in the history for an older one.
 """
 
 from __future__ import annotations
@@ -54,27 +54,27 @@ _NEEDS = {
     "plan": {"id", "objective", "tasks", "created_at"},
     "workspace": {"id", "task_seq", "task_slug", "objective", "data", "created_at"},
 }
-"""What a table of the plugin cannot be without; anything else is added."""
+"""Columns required in a table of the plugin; others are added."""
 _CACHE_KIB = 4_096
 _COPY_SECONDS = 60.0
 _NO_ROOM = ("full", "disk I/O")
-"""What SQLite says where the disk has no room, for the database or for the files beside it."""
+"""SQLite's messages for a full disk."""
 
 
 def database_path(project: Project, env: Mapping[str, str] | None = None) -> Path:
-    """Where a project's memory lies: ``HELIX_DB_PATH`` as the plugin reads it, else ``.helix/helix.db``."""
+    """The path of a project's memory: ``HELIX_DB_PATH`` as the plugin reads it, else ``.helix/helix.db``."""
     env = os.environ if env is None else env
     named = env.get("HELIX_DB_PATH", "")
     return Path(os.path.abspath(named)) if named else project.helix_dir / "helix.db"
 
 
 def open_database(path: Path, *, read_only: bool = False, busy_seconds: float = BUSY_SECONDS) -> Database:
-    """The database at ``path``, made where there is none, brought up to date where it is older.
+    """Open the database at ``path``, creating or migrating it if needed.
 
-    With ``read_only`` the file is not touched: an older one is brought up to date in a copy in memory.
+    With ``read_only`` the file is not modified: an older one is migrated in an in-memory copy.
 
     Raises:
-        MemoryFault: one of its kinds says what stands in the way.
+        MemoryFault: a subclass names the problem.
     """
     with guarded(path):
         _refuse_strange_file(path, read_only=read_only)
@@ -92,7 +92,7 @@ def open_database(path: Path, *, read_only: bool = False, busy_seconds: float = 
 
 
 def empty_database() -> Database:
-    """A database without a file: what a memory that was never made would answer from."""
+    """An in-memory database, for a memory that does not exist."""
     database = _database(_connect(":memory:", BUSY_SECONDS))
     with writing(database):
         migration.bring_up_to_date(database.conn, now_ns())
@@ -101,7 +101,7 @@ def empty_database() -> Database:
 
 @contextmanager
 def guarded(path: Path) -> Iterator[None]:
-    """Turn what SQLite and the file system say into a :class:`MemoryFault` that says what to do."""
+    """Turn errors of SQLite and the file system into a :class:`MemoryFault` with advice."""
     try:
         yield
     except sqlite3.DatabaseError as error:
@@ -116,9 +116,9 @@ def guarded(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(database: Database) -> Iterator[Database]:
-    """One write transaction, taken at once: what is read in it is still so when it is written."""
+    """An immediate write transaction: values read in it are still valid when written."""
     connection = database.conn
-    # inside another one: what began it ends it, so that all is written or nothing
+    # inside another one: the outer one ends it, so that all is written or nothing
     if connection.in_transaction:
         yield database
         return
@@ -170,7 +170,7 @@ def _refuse_strange_file(path: Path, *, read_only: bool) -> None:
 
 
 def _refuse_read_only(path: Path) -> None:
-    """Say at once what SQLite would only say at the first change."""
+    """Raise at once what SQLite would only report at the first change."""
     for each in (path, path.parent):
         if each.exists() and not os.access(each, os.W_OK):
             if os.statvfs(each).f_flag & os.ST_RDONLY:
@@ -184,7 +184,7 @@ def _refuse_read_only(path: Path) -> None:
 
 
 def _connect(target: str, busy_seconds: float, *, uri: bool = False) -> sqlite3.Connection:
-    # no isolation level: `writing` begins its own; any thread: the store's lock lets in one at a time
+    # no isolation level: `writing` begins transactions; any thread: the store's lock admits one at a time
     connection = sqlite3.connect(target, timeout=busy_seconds, isolation_level=None, check_same_thread=False, uri=uri)
     try:
         connection.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")  # opens the file
@@ -195,7 +195,7 @@ def _connect(target: str, busy_seconds: float, *, uri: bool = False) -> sqlite3.
 
 
 def _database(connection: sqlite3.Connection) -> Database:
-    # else every plugin of sqlite-utils that somebody has installed prepares the connection
+    # otherwise every installed plugin of sqlite-utils would prepare the connection
     return Database(connection, execute_plugins=False)
 
 
@@ -218,9 +218,10 @@ def _open_for_reading(path: Path, busy_seconds: float) -> Database:
 
 
 def _readable(path: Path, busy_seconds: float) -> sqlite3.Connection:
-    """A connection that cannot write. In WAL mode SQLite wants files beside the database even to read: where
-    it cannot make them (no permission, no room), the database is read as it lies, or with its log from a
-    copy; where there is no room for that either, with nobody else in it."""
+    """A connection that cannot write. In WAL mode SQLite needs files beside the database even to read: if it cannot
+    create them (no permission, disk full), the database is read unchanged, or with its log from a copy; if there is no
+    room for that either, in exclusive mode.
+    """
     uri = path.absolute().as_uri()
     try:
         return _probed(_connect(f"{uri}?mode=ro", busy_seconds, uri=True))
@@ -237,7 +238,7 @@ def _readable(path: Path, busy_seconds: float) -> sqlite3.Connection:
 
 
 def _probed(connection: sqlite3.Connection) -> sqlite3.Connection:
-    """The connection, if something can be read through it: only that opens the files beside the database."""
+    """The connection, if a test read succeeds: only reading opens the files beside the database."""
     try:
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:  # ctrl+c too must not leave the file open; it is raised again
@@ -256,7 +257,7 @@ def _copied(path: Path, log: Path, busy_seconds: float) -> sqlite3.Connection:
 
 
 def _exclusive(uri: str, busy_seconds: float) -> sqlite3.Connection:
-    """A connection that keeps the index of the log in memory instead of in a file: for nobody else."""
+    """An exclusive connection, which keeps the index of the log in memory instead of a file."""
     connection = _connect(uri, busy_seconds, uri=True)
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     return _probed(connection)
@@ -265,9 +266,8 @@ def _exclusive(uri: str, busy_seconds: float) -> sqlite3.Connection:
 def _copy_from_outside(files: Iterable[Path], folder: Path) -> None:
     """Copy files of a database by another process.
 
-    Closing any descriptor of a file gives up every POSIX lock that this process holds on it, and with them
-    the locks of all its connections (sqlite.org/howtocorrupt.html, 2.2): nothing in this program opens a
-    database but SQLite.
+    Closing any descriptor of a file releases every POSIX lock of this process on it, including those of all its
+    connections (sqlite.org/howtocorrupt.html, 2.2): nothing in this program opens a database but SQLite.
 
     Raises:
         OSError: they cannot be copied.
@@ -284,14 +284,14 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> None:
     _refuse_strangers(connection, path)
     if connection.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
         connection.execute("PRAGMA journal_mode = WAL")
-    # with WAL a power cut may cost the last transactions, but damages nothing
+    # with WAL a power cut may lose the last transactions, but damages nothing
     connection.execute("PRAGMA synchronous = NORMAL")
     if not migration.needed(connection):
         return
     with writing(_database(connection)):
         if migration.needed(connection):  # another process may have been faster
             _refuse_strangers(connection, path)
-            # insights that are only taken over change no row that was there
+            # importing insights changes no existing row
             if migration.tables(connection) and migration.reshaping(connection):
                 _back_up(path)
             migration.bring_up_to_date(connection, now_ns())
@@ -321,18 +321,18 @@ def _refuse_strangers(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _back_up(path: Path) -> None:
-    """A copy beside the file, under a name that is still free, before anything is migrated."""
+    """Copy the file to an unused name beside it, before anything is migrated."""
     stamp = format_instant(now_ns()).replace(":", "").replace("-", "")
     number = 0
     while True:
-        # never over an older copy, and for the owner alone: memories may hold secrets
+        # never overwrite an older copy; for the owner only: memories may contain secrets
         copy = path.with_name(f"{path.name}.{stamp}{f'-{number}' if number else ''}.bak")
         try:
             os.close(os.open(copy, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
             break
         except FileExistsError:
             number += 1
-    # a connection of its own sees the state before the transaction that is open here
+    # a separate connection sees the state before the open transaction
     with closing(sqlite3.connect(path)) as source, closing(sqlite3.connect(copy)) as target:
         source.backup(target)
 
@@ -340,11 +340,11 @@ def _back_up(path: Path) -> None:
 _MOST_KEPT = 512
 
 WINDOW_DAYS = 7.0
-"""The window of promotion by default (docs/formats/memory.md §6)."""
+"""The default window for becoming systemic (docs/formats/memory.md §6)."""
 
 
 def window_days(env: Mapping[str, str] | None = None) -> float:
-    """The window as HELIX_SYSTEMIC_DAYS sets it; the default where it is no number of days."""
+    """The window from HELIX_SYSTEMIC_DAYS, or the default if that is not a number of days."""
     text = (os.environ if env is None else env).get("HELIX_SYSTEMIC_DAYS", "")
     try:
         days = float(text) if text else WINDOW_DAYS
@@ -363,7 +363,7 @@ class Base(Struct):
     database: Database
     encoder: Encoder | None
     detail: str
-    """Which encoder this is, or why there is none."""
+    """The encoder in use, or why there is none."""
     clock: Callable[[], int]
     read_only: bool
     index: MemoryIndex
@@ -373,7 +373,7 @@ class Base(Struct):
 
     @property
     def mode(self) -> Mode:
-        """How texts are compared."""
+        """How texts are compared: ``semantic`` or ``keyword``."""
         return "keyword" if self.encoder is None else "semantic"
 
     @property
@@ -390,12 +390,12 @@ class Base(Struct):
         return self.clock() / NS
 
     def encode(self, texts: Sequence[str]) -> list[Vector] | None:
-        """A unit vector for each text, None without an encoder; the latest texts are remembered."""
+        """A unit vector for each text, None without an encoder; the latest texts are cached."""
         if self.encoder is None:
             return None
         new = [text for text in dict.fromkeys(texts) if text not in self._encoded]
         if new:
-            # emptied but for what this call asks for: it is read below
+            # keep only what this call needs: it is read below
             if len(self._encoded) + len(new) > _MOST_KEPT:
                 known = {text: self._encoded[text] for text in texts if text in self._encoded}
                 self._encoded = known
@@ -404,7 +404,7 @@ class Base(Struct):
 
     @contextmanager
     def reading(self) -> Iterator[MemoryIndex]:
-        """The index as of one state of the database, which stays as it is inside."""
+        """The index at one state of the database, fixed inside the block."""
         connection = self.database.conn
         nested = connection.in_transaction
         if not nested:
@@ -424,12 +424,12 @@ class Base(Struct):
                 self.index.refresh(self.database)
                 yield self.index
         except BaseException:  # a ctrl+c rolls the transaction back as well; it is raised again
-            self.index.forget()  # it may have read what is now taken back
+            self.index.forget()  # it may have read what is now rolled back
             raise
 
 
 def is_newest(base: Base, memory_id: int, revision: int) -> bool:
-    """Whether a memory stands in its table, in this revision."""
+    """Whether this is the newest revision of an existing memory."""
     row = base.database.execute(
         "SELECT coalesce(e.revision, 1) FROM memory m LEFT JOIN memory_extra e ON e.memory_id = m.id WHERE m.id = ?",
         [memory_id],
@@ -438,11 +438,11 @@ def is_newest(base: Base, memory_id: int, revision: int) -> bool:
 
 
 def credit(base: Base, memory: Memory, *, helped: float, failed: float, used_at: str | None) -> None:
-    """Add to a revision's two counts, never below nothing; ``used_at`` is when it was of use, if it was."""
+    """Add to a revision's two counts, not below 0; ``used_at`` is the time of use, if any."""
     values = (whole(helped), whole(failed), used_at)
     connection = base.database.conn
     changes = (
-        # a hand or the plugin may have left NULL, or less than is taken back now
+        # manual edits or the plugin may have left NULL, or less than is subtracted now
         " SET helped = max(0, coalesce(helped, 0) + ?), failed = max(0, coalesce(failed, 0) + ?),"
         " last_used = coalesce(?, last_used)"
     )
@@ -455,7 +455,7 @@ def credit(base: Base, memory: Memory, *, helped: float, failed: float, used_at:
 
 
 def discredit(base: Base, memory_id: int, revision: int, last_used: str | None) -> None:
-    """Take one helped from a revision, and give it its last use back."""
+    """Subtract one helped from a revision and restore its last use."""
     changes = " SET helped = max(0, helped - 1), last_used = ?"
     if is_newest(base, memory_id, revision):
         base.database.conn.execute(f"UPDATE memory{changes} WHERE id = ?", (last_used, memory_id))
@@ -477,7 +477,7 @@ def add_evidence(
     used: int,
     passed: float,
 ) -> None:
-    """Add what a verified outcome says to a revision."""
+    """Add a verified outcome to a revision."""
     values = (helped, failed, trial, residual, injected, used, passed)
     changes = (
         " SET verified_helped = verified_helped + ?, verified_failed = verified_failed + ?,"
@@ -496,5 +496,5 @@ def add_evidence(
 
 
 def whole(value: float) -> int | float:
-    """Whole counts stay whole numbers in the plugin's columns."""
+    """Keep whole counts as integers in the plugin's columns."""
     return int(value) if value == int(value) else value

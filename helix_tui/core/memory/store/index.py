@@ -1,8 +1,8 @@
 """The figures and vectors of all memories as arrays, kept in step with the database.
 
-A process loads them once. From then on it asks ``memory_change`` for what any process, the plugin's too, has
-changed since, and reads only that. Vectors lie in one float32 matrix, one row a memory, as many as `MOST_HELD`;
-vectors of another model are not loaded, so they cannot be compared.
+A process loads them once, then reads only what any process, including the plugin, has changed, from ``memory_change``.
+Vectors are in one float32 matrix, one row per memory, as many as `MOST_HELD`; vectors of another model are not loaded,
+so they cannot be compared.
 """
 
 from __future__ import annotations
@@ -25,31 +25,33 @@ WHOLE, TRIGGER = "memory_vector", "memory_trigger_vector"
 
 _COUNTS = """SELECT id, type, coalesce(last_used, created_at), CAST(coalesce(helped, 0) AS REAL),
 CAST(coalesce(failed, 0) AS REAL) FROM memory"""
-"""An index of ours has all of these columns: the rows themselves, with a vector in each, are not read."""
+"""An index of ours has all of these columns: so the rows themselves, each with a vector, are not read."""
 _COLUMNS = """SELECT json_group_array(id), json_group_array(type),
 json_group_array(CAST(coalesce(last_used, created_at) AS TEXT)),
 json_group_array(min(1e12, CAST(coalesce(helped, 0) AS REAL))),
 json_group_array(min(1e12, CAST(coalesce(failed, 0) AS REAL))) FROM memory"""
-"""The same of all memories, a column each: five texts are made and read in a third of the time of rows."""
+"""The same for all memories, one column each: creating and reading five texts takes a third of the time of rows."""
 
 _LIFT = """SELECT memory_id, lift_trials, lift_residual, lift_injected, lift_used FROM memory_extra
 WHERE lift_injected > 0"""
 _FIGURES = 6
 _LOT = 1_000
 _FEW = 400
-"""Changes up to which rows are read one by one; beyond, everything is read anew."""
+"""Maximum changes for which rows are read one by one; beyond, everything is read again."""
 _MOST_GONE = 256
-"""Places of memories that are gone, 3 KB each with both vectors, beyond which everything is read anew: else a
-console that is left open holds every memory that was ever there."""
+"""Places of removed memories, 3 KB each with both vectors, beyond which everything is read again: otherwise an open
+console would keep every removed memory.
+"""
 
 
 MOST_HELD = 50_000
-"""Vectors of a table that are held, 77 MB: so many a recall compares within 15 ms (bench/memory_speed). Those of
-memories beyond are read from the file, a lot at a time, whenever they are compared."""
+"""Maximum vectors of a table in memory, 77 MB: a recall compares that many within 15 ms (bench/memory_speed). Further
+ones are read from the file in batches at each comparison.
+"""
 
 
 class Vectors:
-    """One growing float32 matrix of unit rows; a row of zeros stands for no vector."""
+    """One growing float32 matrix of unit rows; a row of zeros means no vector."""
 
     def __init__(self, table: str, model: str) -> None:
         self.table = table
@@ -57,17 +59,17 @@ class Vectors:
         self._rows: NDArray[np.float32] = np.zeros((0, 0), np.float32)
         self.present: NDArray[np.bool_] = np.zeros(0, np.bool_)
         self._far: dict[int, int] = {}
-        """Rows of memories beyond those that are held, by id."""
+        """Rows of memories that are not held in memory, by id."""
 
     def load(self, database: Database, place: dict[int, int], size: int) -> None:
-        """Read every vector of the model, and hold as many as may be."""
+        """Read every vector of the model, up to the limit."""
         self._database = database
         self._far = {memory_id: row for memory_id, row in place.items() if row >= MOST_HELD}
         self._rows, self.present = np.zeros((0, 0), np.float32), np.zeros(size, np.bool_)
         # in small lots: all blobs at once would cost twice their memory, and the time to get it
         for lot in self._lots(min(place, default=0)):
             if not self._rows.size:
-                # the width of most: one spoilt row must not decide it
+                # the most common width: one corrupted row must not decide it
                 wide = Counter(len(vector) for _, vector in lot).most_common(1)[0][0] // 4
                 self._reserve(size, max(1, wide))
             rows, found = self._fitting(lot, place)
@@ -89,7 +91,7 @@ class Vectors:
             self._rows[row] = found if fits and found is not None else 0.0
 
     def similarities(self, query: NDArray[np.float32], size: int) -> NDArray[np.float32]:
-        """Cosine of the query with each of the first ``size`` rows; 0 where there is no vector."""
+        """Cosine of the query with each of the first ``size`` rows; 0 without a vector."""
         alike = np.zeros(size, np.float32)
         if self._rows.shape[1] != len(query):
             return alike
@@ -97,12 +99,12 @@ class Vectors:
         for lot in self._lots(min(self._far)) if self._far else ():
             rows, found = self._fitting(lot, self._far)
             alike[rows] = found @ query
-        if not np.isfinite(alike.sum()):  # a vector that somebody has spoilt
+        if not np.isfinite(alike.sum()):  # a corrupted vector
             np.nan_to_num(alike, copy=False, nan=0.0, posinf=0.0, neginf=0.0)
         return alike
 
     def row(self, row: int) -> NDArray[np.float32]:
-        """One vector, zeros where there is none."""
+        """One vector; zeros if there is none."""
         vector: NDArray[np.float32] = self.matrix(np.asarray([row]))[0]
         return vector
 
@@ -117,7 +119,7 @@ class Vectors:
         return chosen
 
     def _lots(self, least: int) -> Iterator[list[tuple[int, bytes]]]:
-        """Ids and vectors from an id on, in their order."""
+        """Ids and vectors from an id on, in order."""
         found = self._database.execute(
             f"SELECT memory_id, vector FROM {self.table} WHERE model = ? AND memory_id >= ? ORDER BY memory_id",
             [self.model, least],
@@ -128,7 +130,7 @@ class Vectors:
     def _fitting(
         self, lot: Sequence[tuple[int, bytes]], place: dict[int, int]
     ) -> tuple[list[int], NDArray[np.float32]]:
-        """Rows and vectors of those that have a place and are as wide as the others."""
+        """Rows and vectors that have a place and the common width."""
         width = self._rows.shape[1]
         fits = [pair for pair in lot if pair[0] in place and len(pair[1]) == width * 4]
         flat = np.frombuffer(b"".join(vector for _, vector in fits), np.float32)
@@ -144,7 +146,7 @@ class Vectors:
         have, wide = self._rows.shape
         if size <= len(self.present) and (wide or not width):
             return
-        # some beyond what is asked for: memories come one by one, and growing copies all
+        # with some spare: memories come one by one, and growing copies everything
         room = size + size // 4 + 64
         grown = np.zeros((max(min(room, MOST_HELD), have), wide or width), np.float32)
         grown[:have, :wide] = self._rows
@@ -169,7 +171,7 @@ class MemoryIndex:
         self._loaded: set[str] = set()
 
     def refresh(self, database: Database) -> None:
-        """Read what has changed since the last time, by whatever process."""
+        """Read what any process changed since the last call."""
         newest = database.execute("SELECT coalesce(max(seq), 0) FROM memory_change").fetchone()[0]
         if newest == self.seq:
             return
@@ -187,15 +189,15 @@ class MemoryIndex:
 
     @property
     def _gone(self) -> int:
-        """Places whose memory is gone."""
+        """Number of places whose memory is gone."""
         return self.size - int(self.alive[: self.size].sum())
 
     def forget(self) -> None:
-        """Read everything anew the next time."""
+        """Read everything again next time."""
         self.seq = -1
 
     def vectors(self, database: Database, table: str) -> Vectors | None:
-        """The vectors of one table, loaded when first asked for; None without a model."""
+        """The vectors of one table, loaded on first use; None without a model."""
         found = self._vectors.get(table)
         if found is not None and table not in self._loaded:
             found.load(database, self.place, self.size)
@@ -203,7 +205,7 @@ class MemoryIndex:
         return found
 
     def evidence(self, relevance: Array, now_seconds: float) -> RankingEvidence:
-        """What the rankers work on, for every place."""
+        """The rankers' input, for every place."""
         helped, failed, trials, residual, injected, used = self._figures[:, : self.size]
         alive = self.alive[: self.size]
         return RankingEvidence(
@@ -220,7 +222,7 @@ class MemoryIndex:
 
     def _load(self, database: Database) -> None:
         ids, types, times, *counts = map(msgspec.json.decode, database.execute(_COLUMNS).fetchone())
-        order = np.argsort(np.asarray(ids, np.int64))  # by id, as the vectors lie in the file
+        order = np.argsort(np.asarray(ids, np.int64))  # by id, like the vectors in the file
         self.size = len(order)
         self._reserve(self.size, keep=False)
         self.ids[: self.size] = np.asarray(ids, np.int64)[order]
@@ -276,7 +278,7 @@ class MemoryIndex:
 
 
 def _all_seconds(texts: Sequence[object]) -> list[float]:
-    """Seconds since the epoch of stored times (those without a zone are local); NaN for what is none."""
+    """Seconds since the epoch of stored times (those without a zone are local); NaN for invalid ones."""
     known: dict[object, float] = {}
     found = []
     for text in texts:

@@ -1,6 +1,6 @@
-"""Making memories findable: their words, the vectors of their texts, and the files that they speak of.
+"""Index memories: their words, the vectors of their texts, and the files that they mention.
 
-A file is compared with a mention step by step, as a path, never as a substring.
+Files are compared with mentions as paths, part by part, never as substrings.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _NAMED = re.compile(
     r"`([A-Za-z_]\w{2,})`|\b([a-z]\w{2,}) (?:module|package)\b|\b(?:module|package) ([a-z]\w{2,})\b"
     r"|(?<![\w.@/-])([a-z]+(?:_[a-z0-9]+)+)(?![\w./(-])"
 )
-"""A module by its bare name, written as one: in backticks, beside the word, with an underscore."""
+"""A module by its bare name, marked as one: in backticks, beside the word, with an underscore."""
 _EXTENSION = re.compile(r"\.[A-Za-z]\w{0,9}\Z")
 _ENDINGS = """
 bash c cc cfg cjs conf cpp cs css csv cxx dart env erb ex exs go gradle graphql h hpp hs html ini
@@ -43,7 +43,7 @@ _KNOWN = frozenset(_ENDINGS.split())
 _COMMON = frozenset(
     ("the", "this", "that", "each", "one", "test", "main", "index", "init", "utils", "same", "new", "old", "our")
 )
-"""Words before "module" that name none."""
+"""Words before "module" that are not module names."""
 MODULE = ".*"
 """Ends a mention of a module: a file with any ending, but not everything in a folder of that name."""
 _WHOLE = frozenset(("__init__", "mod", "index"))
@@ -66,8 +66,9 @@ _PLACED = (
 
 
 def mentioned(text: str) -> list[str]:
-    """Paths that a text speaks of, cleaned of their trailing punctuation; folders end in ``/``, and what is a
-    module but no folder ends in ``.*``."""
+    """Paths mentioned in a text, without trailing punctuation; folders end in ``/``, and modules that are not folders
+    in ``.*``.
+    """
     found = _paths(text) + _modules(text)
     places = {match["place"].rstrip("/") for pattern in _PLACED for match in pattern.finditer(text)}
     named = [f"{path.rstrip('/')}{MODULE}" if path.rstrip("/") in places else path for path in found]
@@ -82,7 +83,7 @@ def _paths(text: str) -> list[str]:
         if not steps or ".." in steps:
             continue
         extension = steps[-1].rpartition(".")[2].lower() if _EXTENSION.search(steps[-1]) else ""
-        # "e.g" and "self.name" are no files: without a folder the ending has to be a known one
+        # "e.g" and "self.name" are not files: without a folder the ending must be a known one
         if extension and (extension in _KNOWN or len(steps) > 1):
             found.append("/".join(steps))
         elif path.endswith("/"):
@@ -108,7 +109,7 @@ def _modules(text: str) -> list[str]:
 
 
 def meets(mention: str, file: str) -> bool:
-    """Whether a file is the one, or lies in the folder, that a memory mentions."""
+    """Whether a file is, or is inside, a path that a memory mentions."""
     said, asked = _steps(mention), _steps(file)
     if not said or not asked:
         return False
@@ -117,7 +118,7 @@ def meets(mention: str, file: str) -> bool:
         module = asked[:-1] if stem in _WHOLE else [*asked[:-1], stem]
         return module[-len(said) :] == said
     if _WILD.search(file):
-        # a bare file name says nothing of folders, so only the pattern's last step counts
+        # a bare file name has no folders, so only the pattern's last part counts
         if len(said) == 1 and not mention.endswith("/"):
             return fnmatchcase(said[0], asked[-1])
         return _under(mention, asked[:-1], said) or fnmatchcase("/".join(said), _pattern(file))
@@ -128,13 +129,13 @@ def meets(mention: str, file: str) -> bool:
         return False
     if "." not in said[-1] and meets(mention + MODULE, file):
         return True
-    # either may leave out its first folders
+    # either may omit its first folders
     short, long = (said, asked) if len(said) <= len(asked) else (asked, said)
     return long[-len(short) :] == short
 
 
 def matches(database: Database, files: Iterable[str]) -> dict[int, tuple[str, ...]]:
-    """Memory id -> those of the files that it speaks of."""
+    """Memory id -> the files that it mentions."""
     found: dict[int, list[str]] = {}
     for file in dict.fromkeys(files):
         for memory_id, mention in _candidates(database, file):
@@ -153,7 +154,7 @@ def remember(database: Database, memory_id: int, texts: Iterable[str], listed: I
 
 
 def listed_by_plugin(text: object) -> list[str]:
-    """The plugin's ``file_patterns`` of one row: a JSON list of paths, or nothing that is one."""
+    """The plugin's ``file_patterns`` of one row: a JSON list of paths, or anything else."""
     try:
         found = json.loads(text) if isinstance(text, str) else []
     except ValueError:
@@ -162,7 +163,7 @@ def listed_by_plugin(text: object) -> list[str]:
 
 
 def _candidates(database: Database, file: str) -> list[tuple[int, str]]:
-    """Mentions whose last step is the file's name or one of its folders."""
+    """Mentions whose last part is the file's name or one of its folders."""
     steps = _steps(file)
     if steps and not _WILD.search(file):
         # a module is mentioned without its ending
@@ -190,7 +191,7 @@ def _steps(path: str) -> list[str]:
 
 
 class Draft(Struct, frozen=True):
-    """A memory that somebody wants to store."""
+    """A memory to be stored."""
 
     trigger: str
     resolution: str
@@ -198,23 +199,23 @@ class Draft(Struct, frozen=True):
     source: str = ""
     attempt: str = ""
     bead: str = ""
-    """Whose attempt or which bead met it, where that is known: one bead is one occurrence."""
+    """The attempt or bead in which it occurred, if known: one bead is one occurrence."""
 
     @property
     def protected(self) -> bool:
-        """Whether a person puts it in as their own."""
+        """Whether a person enters it."""
         return USER_PROVIDED in self.source
 
     @property
     def whole(self) -> str:
-        """Trigger and resolution as one text: what recall compares a query with."""
+        """Trigger and resolution as one text, which recall compares with queries."""
         return f"{self.trigger} {self.resolution}"
 
 
 def index_texts(base: Base, memory_id: int, draft: Draft, listed: Iterable[str] = ()) -> None:
-    """Make a memory findable by its words, by its trigger as a whole and by the paths it mentions.
+    """Index a memory by its words, its whole trigger and the paths it mentions.
 
-    Its trigger in other words, as a merged one had it, finds it too.
+    Variants of its trigger from merged memories find it too.
     """
     connection = base.database.conn
     variants = connection.execute("SELECT trigger FROM memory_variant WHERE memory_id = ?", (memory_id,))
@@ -236,9 +237,9 @@ def index_texts(base: Base, memory_id: int, draft: Draft, listed: Iterable[str] 
 
 
 def embed_missing(base: Base, limit: int | None) -> int:
-    """Index the words and paths, and encode the texts, of memories that have none yet; how many were done.
+    """Index the words and paths, and encode the texts, of memories that lack them; return how many.
 
-    Such are what the plugin has stored, and what was stored while there was no encoder or another one.
+    These were stored by the plugin, or while there was no encoder or another one.
     """
     done = _index_words(base)
     if base.encoder is None or base.read_only or not _vectors_lacking(base):
@@ -308,7 +309,7 @@ def _index_words(base: Base) -> int:
 
 
 def _vectors_lacking(base: Base) -> bool:
-    """Whether some memory has no vector of this model: by counting, which touches no vector."""
+    """Whether a memory lacks a vector of this model, by counting, without reading vectors."""
     every = _count(base, "SELECT count(*) FROM memory")
     return any(
         _count(base, f"SELECT count(*) FROM {table} WHERE model = ?", base.model) < every for table in (WHOLE, TRIGGER)

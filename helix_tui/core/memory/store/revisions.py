@@ -1,8 +1,8 @@
-"""Revisions: what a memory said before, kept with its own counts (docs/decisions/0016).
+"""Revisions: earlier wordings of a memory, each with its own counts (docs/decisions/0016).
 
-The row in the plugin's ``memory`` is the newest revision, so whatever reads that table shows what holds now.
-Each older one is a row of ``memory_revision``, under the id it had while it was shown: an outcome that comes
-later finds what was shown then. A memory that was superseded by another stands in that one's history.
+The row in the plugin's ``memory`` is the newest revision, so every reader of that table shows the current text. Each
+older one is a row of ``memory_revision``, under the id it had while it was shown, so that a later outcome finds what
+was shown. A superseded memory is in the history of its successor.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ _SELECT = f"SELECT id, former_id, number, replaced_at, reason, {_TEXTS}, {_EVIDE
 
 
 def history(base: Base, memory_id: int) -> list[Revision]:
-    """What a memory said before, newest first."""
+    """Earlier revisions of a memory, newest first."""
     found = base.database.execute(f"{_SELECT} WHERE memory_id = ? ORDER BY id DESC", [memory_id])
     return [_revision(row) for row in found]
 
 
 def former(base: Base, memory_id: int, number: int) -> Revision | None:
-    """The revision that was shown under this id and number, where it is not the newest any more."""
+    """The revision shown under this id and number, if it is no longer the newest."""
     row = base.database.execute(f"{_SELECT} WHERE former_id = ? AND number = ?", [memory_id, number]).fetchone()
     return None if row is None else _revision(row)
 
@@ -43,7 +43,7 @@ def superseded(base: Base, name_or_id: str | int) -> Memory | None:
 
 
 def successor(base: Base, name_or_id: str | int) -> Memory | None:
-    """The memory in whose history one of this name or id stands, where it was superseded."""
+    """The memory that superseded the one of this name or id, if any."""
     row = _superseded(base, name_or_id)
     return None if row is None else rows.fetch(base.database, [row[0]]).get(row[0])
 
@@ -59,7 +59,7 @@ def _superseded(base: Base, name_or_id: str | int) -> Any:
 
 
 def revise(base: Base, memory: Memory, draft: Draft, vectors: tuple[Vector | None, ...], why: Reason) -> int:
-    """Let a memory say something else from now on; returns the new revision's number."""
+    """Give a memory a new text; return the new revision's number."""
     number = next_number(base, memory.id)
     archive(base, memory.id, memory.id, why)
     connection = base.database.conn
@@ -79,7 +79,7 @@ def revise(base: Base, memory: Memory, draft: Draft, vectors: tuple[Vector | Non
 
 def next_number(base: Base, memory_id: int) -> int:
     """The number of a memory's next revision."""
-    # by the highest ever given, not the one that holds: an older one may have been brought back
+    # from the highest ever given, not the current one: an older one may have been restored
     return 1 + _number(
         base,
         "SELECT max(coalesce((SELECT max(number) FROM memory_revision WHERE former_id = ?1), 0),"
@@ -89,9 +89,9 @@ def next_number(base: Base, memory_id: int) -> int:
 
 
 def reword(base: Base, memory_id: int, draft: Draft, vectors: tuple[Vector | None, ...]) -> None:
-    """Write a memory's texts and whatever they are found by; counts and revision stay as they are."""
+    """Write a memory's texts and their index entries; counts and revision stay unchanged."""
     trigger, whole = vectors
-    # the plugin takes what stands in its column for vectors of this model
+    # the plugin treats the content of its column as vectors of this model
     published = whole.tobytes() if whole is not None and base.model == MODEL_ID else None
     connection = base.database.conn
     connection.execute(
@@ -106,7 +106,7 @@ def reword(base: Base, memory_id: int, draft: Draft, vectors: tuple[Vector | Non
 
 
 def archive(base: Base, memory_id: int, owner: int, why: Reason) -> int:
-    """Copy a memory as it stands into the history of ``owner``; returns the number of that row."""
+    """Copy the current memory into the history of ``owner``; return the number of that row."""
     named = ", ".join(f"m.{name.strip()}" for name in _TEXTS.split(",")[:-2])
     evidence = ", ".join(f"coalesce(e.{name.strip()}, 0)" for name in _EVIDENCE.split(","))
     cursor = base.database.conn.execute(
@@ -119,9 +119,9 @@ def archive(base: Base, memory_id: int, owner: int, why: Reason) -> int:
 
 
 def bring_back(base: Base, memory_id: int, number: int) -> int:
-    """Let an older revision of a memory hold again, with its own counts; what held until now is kept.
+    """Restore an older revision of a memory with its own counts; the current one is kept in the history.
 
-    Returns the number of the revision that held until now.
+    Returns the number of the revision replaced.
     """
     row = base.database.execute(
         "SELECT id, trigger, resolution FROM memory_revision WHERE former_id = ? AND number = ?", [memory_id, number]
@@ -135,7 +135,7 @@ def bring_back(base: Base, memory_id: int, number: int) -> int:
 
 
 def _take_from_history(base: Base, memory_id: int, row_id: int, number: int) -> None:
-    """Give a memory the counts of a row of its history, and take that row out."""
+    """Give a memory the counts of a row of its history, and remove that row."""
     connection = base.database.conn
     connection.execute(
         "UPDATE memory SET (type, source, created_at, last_used, helped, failed) = (SELECT type, source,"
@@ -153,7 +153,7 @@ def _take_from_history(base: Base, memory_id: int, row_id: int, number: int) -> 
 
 
 def discard(base: Base, memory_id: int, number: int) -> None:
-    """Take out of the history a revision that was never shown and never counted."""
+    """Remove a revision from the history that was never shown and never counted."""
     base.database.conn.execute(
         "DELETE FROM memory_revision WHERE former_id = ? AND number = ? AND shown = 0 AND helped = 0 AND failed = 0",
         (memory_id, number),
@@ -161,7 +161,7 @@ def discard(base: Base, memory_id: int, number: int) -> None:
 
 
 def supersede(base: Base, old: Memory, new: Memory) -> dict[str, Any]:
-    """Put one memory, with its history, into the history of another; returns what `separate` needs."""
+    """Move one memory, with its history, into the history of another; return what `separate` needs."""
     connection = base.database.conn
     earlier = [row[0] for row in _all(base, "SELECT id FROM memory_revision WHERE memory_id = ?", old.id)]
     archived = archive(base, old.id, new.id, "superseded")
@@ -176,7 +176,7 @@ def supersede(base: Base, old: Memory, new: Memory) -> dict[str, Any]:
 
 
 def separate(base: Base, way: dict[str, Any]) -> None:
-    """Take a superseded memory, whose row is back, out of the history of what superseded it."""
+    """Remove a superseded memory, whose row was restored, from the history of its successor."""
     connection = base.database.conn
     row = base.database.execute("SELECT number FROM memory_revision WHERE id = ?", [way["archived"]]).fetchone()
     if row is not None:
@@ -191,9 +191,9 @@ def _move(connection: Any, row_ids: Iterable[int], owner: int) -> None:
 
 
 def _inherit_edges(base: Base, old: str, new: str) -> list[int]:
-    """Give a memory the edges of the one that it supersedes; ids of those that it did not have."""
+    """Give a memory the edges of the one that it supersedes; return the ids of new ones."""
     connection = base.database.conn
-    # what is inserted from here on is new to it, and goes when this is undone
+    # rows inserted from here on are new, and are removed on undo
     before = _number(base, "SELECT coalesce(max(id), 0) FROM memory_edge")
     for column, other in (("from_name", "to_name"), ("to_name", "from_name")):
         connection.execute(

@@ -1,4 +1,4 @@
-"""Rows as records, and back. Times are written in UTC; the plugin's bare ones are local."""
+"""Convert rows to records and back. Times are written in UTC; the plugin's, without a zone, are local."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ e.lift_residual, e.revision, k.digest, k.rules"""
 MEMORY_TABLES = "memory m LEFT JOIN memory_extra e ON e.memory_id = m.id LEFT JOIN memory_mark k ON k.memory_id = m.id"
 
 MOST_COUNTED = 1e12
-"""A count that a hand has spoilt may be anything up to infinity; sums and shares must stay numbers."""
+"""Maximum of a count: one corrupted by hand may be infinite, but sums and shares must stay finite."""
 
 # SQLite before 3.32 takes at most 999 variables in a statement
 _MOST_VARIABLES = 500
 
 
 def as_memory(row: Sequence[Any]) -> Memory:
-    """The record of a row of :data:`MEMORY_COLUMNS`; what a hand may have spoilt becomes its default."""
+    """The record of a row of :data:`MEMORY_COLUMNS`; corrupted values become defaults."""
     trials = number(row[14])
     texts = (str(row[3]), str(row[4]), str(row[9] or ""))
     return Memory(
@@ -54,12 +54,12 @@ def as_memory(row: Sequence[Any]) -> Memory:
 
 
 def number(value: object) -> float:
-    """A count as it stands in a row; nothing, text or less than nothing count as 0, too much as the most."""
+    """A count from a row; null, text and negative values become 0, too large ones the maximum."""
     return min(MOST_COUNTED, max(0.0, float(value))) if isinstance(value, int | float) else 0.0
 
 
 def as_instant(text: object) -> int | None:
-    """Nanoseconds for a stored time. Without a zone it is the plugin's, which writes local time."""
+    """Nanoseconds for a stored time. A time without a zone is the plugin's, in local time."""
     if not isinstance(text, str):
         return None
     try:
@@ -70,12 +70,12 @@ def as_instant(text: object) -> int | None:
 
 
 def as_text(instant: int) -> str:
-    """An instant as we store it: RFC 3339 in UTC."""
+    """An instant as stored: RFC 3339 in UTC."""
     return format_instant(instant)
 
 
 def lots(ids: Iterable[int]) -> Iterator[tuple[list[int], str]]:
-    """Each id once, no more at a time than a statement may bind; with the question marks that stand for them."""
+    """Distinct ids in batches that a statement may bind, with their placeholders."""
     wanted = list(dict.fromkeys(ids))
     for start in range(0, len(wanted), _MOST_VARIABLES):
         some = wanted[start : start + _MOST_VARIABLES]
@@ -83,7 +83,7 @@ def lots(ids: Iterable[int]) -> Iterator[tuple[list[int], str]]:
 
 
 def fetch(database: Database, ids: Iterable[int]) -> dict[int, Memory]:
-    """Memories by id; ids that are gone are left out."""
+    """Memories by id; missing ids are left out."""
     found: dict[int, Memory] = {}
     for some, marks in lots(ids):
         rows = database.execute(f"SELECT {MEMORY_COLUMNS} FROM {MEMORY_TABLES} WHERE m.id IN ({marks})", some)
@@ -96,7 +96,7 @@ def find(database: Database, name_or_id: str | int) -> Memory | None:
     row = None
     if isinstance(name_or_id, str):
         row = _one(database, "m.name = ?", name_or_id)
-    # nineteen digits may be more than SQLite's 64 bits hold
+    # nineteen digits may exceed SQLite's 64 bits
     if row is None and str(name_or_id).isascii() and str(name_or_id).isdigit() and len(str(name_or_id)) < 19:
         row = _one(database, "m.id = ?", int(name_or_id))
     return None if row is None else as_memory(row)
@@ -110,7 +110,7 @@ def _one(database: Database, where: str, value: str | int) -> tuple[Any, ...] | 
 
 
 def bump(connection: sqlite3.Connection, ids: Iterable[int]) -> None:
-    """Tell every process that something about these memories has changed outside their own row."""
+    """Signal to every process that data of these memories outside their own row has changed."""
     connection.executemany(
         "UPDATE memory_change SET seq = (SELECT max(seq) + 1 FROM memory_change) WHERE memory_id = ?",
         [(memory_id,) for memory_id in ids],

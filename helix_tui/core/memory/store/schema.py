@@ -1,8 +1,7 @@
-"""The tables of ``.helix/helix.db``, and the way from any generation of the plugin's database to them.
+"""The tables of ``.helix/helix.db``, and the migration from any generation of the plugin's database.
 
-Helix v1's tables are as the plugin makes them; ours hang beside them and are kept in step by triggers, so that they
-stay true when the plugin writes (docs/formats/memory.md §1, §2). The way runs inside one transaction that the caller
-holds.
+Helix v1's tables are as the plugin creates them; ours are beside them and kept in sync by triggers, even when the
+plugin writes (docs/formats/memory.md §1, §2). The migration runs inside the caller's transaction.
 """
 
 from __future__ import annotations
@@ -100,16 +99,15 @@ ADDABLE: dict[str, dict[str, str]] = {
     "injection_memory": {"revision": "revision INTEGER NOT NULL DEFAULT 1"},
     "outcome": {"revision": "revision INTEGER NOT NULL DEFAULT 1", "passed": "passed REAL"},
 }
-"""Columns that a table of the plugin, or of an earlier release of ours, may lack: column -> its definition
-where it is added."""
+"""Columns that a table of the plugin or of an earlier release may lack: column -> its definition."""
 
 PLUGIN_VERSION = 9
-"""What we enter in the plugin's ``schema_version``: from this number on none of its releases runs the
-migrations that drop ``memory``, ``memory_edge``, ``exploration``, ``plan`` and ``workspace``
-(docs/formats/memory.md §2)."""
+"""The value written to the plugin's ``schema_version``: from this number on none of its releases runs the migrations
+that drop ``memory``, ``memory_edge``, ``exploration``, ``plan`` and ``workspace`` (docs/formats/memory.md §2).
+"""
 
 OUR_VERSION = 1
-"""Of the tables below; kept in ``helix_meta``."""
+"""Version of the tables below, kept in ``helix_meta``."""
 
 OUR_TABLES = """
 CREATE TABLE IF NOT EXISTS helix_meta (
@@ -355,35 +353,35 @@ _OBJECTS = frozenset(
 _WORDS = {"memory_words", "memory_path", "memory_key"}
 _PASSED = """UPDATE memory_extra SET lift_passed = coalesce((SELECT sum(CASE verdict WHEN 'passed' THEN 1
 WHEN 'partial' THEN 0.3 ELSE 0 END) FROM outcome WHERE outcome.memory_id = memory_extra.memory_id), 0)"""
-"""What earlier releases did not sum up: how many verified tasks passed in which a memory was shown."""
+"""A sum missing in earlier releases: the passed verified tasks in which a memory was shown."""
 _EDGE = ("from_name", "to_name", "rel_type")
 _ARROW = " -> "
 _MAX_TRIGGER = 200
 
 
 def tables(connection: sqlite3.Connection) -> set[str]:
-    """Names of the tables there are, SQLite's own left out."""
+    """Names of the tables, without SQLite's own."""
     rows = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'")
     return {name for (name,) in rows}
 
 
 def columns(connection: sqlite3.Connection, table: str) -> set[str]:
-    """Names of a table's columns; none where there is no such table."""
+    """Names of a table's columns; empty if there is no such table."""
     return {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
 
 
 def our_version(connection: sqlite3.Connection) -> int:
-    """The version of our tables, 0 where they are not there."""
+    """The version of our tables, 0 if they do not exist."""
     return _noted(connection, "version")
 
 
 def needed(connection: sqlite3.Connection) -> bool:
-    """Whether the database is not as we need it, or the plugin has had insights since the last time."""
+    """Whether the database must be migrated, or the plugin has new insights."""
     return reshaping(connection) or _newest_insight(connection) > _insights_taken(connection)
 
 
 def reshaping(connection: sqlite3.Connection) -> bool:
-    """Whether something has to be added: what an older release, the plugin or a hand has left out."""
+    """Whether tables or columns are missing, because of an older release, the plugin or manual edits."""
     return bool(
         our_version(connection) < OUR_VERSION
         or _OBJECTS - _objects(connection)
@@ -394,10 +392,10 @@ def reshaping(connection: sqlite3.Connection) -> bool:
 
 
 def bring_up_to_date(connection: sqlite3.Connection, now: int) -> None:
-    """Add what is missing and take over what the plugin knew; the caller holds the write transaction."""
+    """Add what is missing and import the plugin's data; the caller holds the write transaction."""
     if _narrow_check(connection):
         _widen_check(connection)
-    # asked before they are made: tables that are new have nothing in them
+    # checked before they are created: new tables are empty
     indexed = _objects(connection) >= _WORDS
     known = columns(connection, "memory_extra")
     # columns first: indexes below name them
@@ -413,7 +411,7 @@ def bring_up_to_date(connection: sqlite3.Connection, now: int) -> None:
     if known and "lift_passed" not in known:
         connection.execute(_PASSED)
     if not indexed:
-        connection.execute("DELETE FROM memory_key")  # what has no key is indexed anew
+        connection.execute("DELETE FROM memory_key")  # index memories without a key again
     connection.execute(
         "INSERT OR IGNORE INTO schema_version (version, applied_at) VALUES (?, ?)",
         (PLUGIN_VERSION, format_instant(now)),
@@ -423,7 +421,7 @@ def bring_up_to_date(connection: sqlite3.Connection, now: int) -> None:
         _take_over_insights(connection, now)
         _note(connection, "insights", newest)
     connection.execute(
-        # what was stored before our triggers were there needs a number too, or no index would ever read it
+        # memories stored before our triggers existed need a number too, or no index would read them
         f"INSERT INTO memory_change (memory_id, seq) SELECT id, {NEXT_SEQ} + row_number() OVER (ORDER BY id) "
         "FROM memory WHERE id NOT IN (SELECT memory_id FROM memory_change WHERE NOT gone) "
         "ON CONFLICT(memory_id) DO UPDATE SET seq = excluded.seq, gone = 0"
@@ -432,7 +430,7 @@ def bring_up_to_date(connection: sqlite3.Connection, now: int) -> None:
 
 
 def _objects(connection: sqlite3.Connection) -> set[str]:
-    """Names of all tables, indexes and triggers there are."""
+    """Names of all tables, indexes and triggers."""
     return {name for (name,) in connection.execute("SELECT name FROM sqlite_master")}
 
 
@@ -443,7 +441,7 @@ def _lacking(connection: sqlite3.Connection, table: str) -> list[str]:
 
 
 def _once(connection: sqlite3.Connection) -> bool:
-    """Whether the table of edges, where there is one, holds each edge once."""
+    """Whether the table of edges, if any, has no duplicates."""
     for index in connection.execute("PRAGMA index_list(memory_edge)").fetchall():
         keys = {row[2] for row in connection.execute(f'PRAGMA index_info("{index[1]}")')}
         if index[2] and keys == set(_EDGE):
@@ -452,7 +450,7 @@ def _once(connection: sqlite3.Connection) -> bool:
 
 
 def _join_edges(connection: sqlite3.Connection) -> None:
-    """Leave one row of each edge, the oldest, with the weights of all: as if it had been related again."""
+    """Keep the oldest row of each edge, with the summed weights, as if related again."""
     by = ", ".join(_EDGE)
     twice = connection.execute(
         f"SELECT sum(coalesce(weight, 1.0)), min(rowid) FROM memory_edge GROUP BY {by} HAVING count(*) > 1"
@@ -482,7 +480,7 @@ def _newest_insight(connection: sqlite3.Connection) -> int:
 
 
 def _insights_taken(connection: sqlite3.Connection) -> int:
-    """The last insight that has become a memory: one that is removed here must not come back."""
+    """The last insight imported as a memory: one removed here must not come back."""
     return _noted(connection, "insights")
 
 
@@ -497,7 +495,7 @@ def _statements(script: str) -> Iterator[str]:
 
 
 def _narrow_check(connection: sqlite3.Connection) -> str:
-    """The table's own statement where its CHECK leaves out one of the types, else nothing."""
+    """The table's statement if its CHECK excludes one of the types, else ""."""
     row = connection.execute("SELECT sql FROM sqlite_master WHERE type = 'table' AND name = 'memory'").fetchone()
     found = _CHECK.search(row[0]) if row and row[0] else None
     return row[0] if found and any(repr(name) not in found[1] for name in TYPES) else ""
@@ -505,22 +503,22 @@ def _narrow_check(connection: sqlite3.Connection) -> str:
 
 def _widen_check(connection: sqlite3.Connection) -> None:
     wide = _CHECK.sub(_WIDE, _narrow_check(connection), count=1)
-    # SQLite cannot alter a CHECK; a copy of the table would not keep what others have hung on it
+    # SQLite cannot alter a CHECK; a copy of the table would lose others' triggers and indexes
     version = connection.execute("PRAGMA schema_version").fetchone()[0]
     connection.execute("PRAGMA writable_schema = ON")
     try:
         connection.execute("UPDATE sqlite_master SET sql = ? WHERE type = 'table' AND name = 'memory'", (wide,))
-        # tells every other connection to read the schema again
+        # makes every other connection read the schema again
         connection.execute(f"PRAGMA schema_version = {version + 1}")
     finally:
         connection.execute("PRAGMA writable_schema = OFF")
 
 
 def _take_over_insights(connection: sqlite3.Connection, now: int) -> None:
-    """Memories for insights that have none yet: ``effectiveness`` and ``use_count`` become the two counts.
+    """Make memories of insights that have none yet: ``effectiveness`` and ``use_count`` become the two counts.
 
-    ``content`` was "trigger -> resolution" when the plugin had made it from a memory; the type is a tag then.
-    The table itself stays as it is.
+    ``content`` was "trigger -> resolution" when the plugin made it from a memory; the type is then a tag. The table
+    itself is not changed.
     """
     have = columns(connection, "insight")
     if not {"id", "name", "content", "effectiveness", "use_count", "created_at"} <= have:
@@ -533,12 +531,12 @@ def _take_over_insights(connection: sqlite3.Connection, now: int) -> None:
     ).fetchall()
     names = {}
     for name, content, effectiveness, uses, created_at, last_used, tags in rows:
-        # a memory of that name is there: taken over before, or stored by itself
+        # a memory of that name exists: imported before, or stored independently
         if name in taken:
             continue
         content = str(content or name)
         trigger, arrow, resolution = content.partition(_ARROW)
-        # the plugin did not make it of a memory: all of it is the resolution, its beginning the trigger
+        # not made from a memory: all of it is the resolution, its beginning the trigger
         if not (arrow and trigger.strip() and resolution.strip()):
             trigger, resolution = content[:_MAX_TRIGGER], content
         share = min(1.0, number(effectiveness)) if isinstance(effectiveness, int | float) else 0.5
@@ -584,5 +582,5 @@ def _type_of(tags: object) -> str:
 
 
 def _whole(value: float) -> float:
-    """A count without the crumbs of floating point: 0.75 · 4 is 3."""
+    """A count without floating-point noise: 0.75 · 4 is 3."""
     return round(value) if abs(value - round(value)) < 1e-9 else value

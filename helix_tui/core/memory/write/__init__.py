@@ -1,1 +1,1 @@
-"""Storing, merging, correcting and keeping memories in order."""
+"""Store, merge, correct and maintain memories."""

@@ -1,12 +1,12 @@
-"""Which memories say what a text says: what is near it, and what must be equal before two are one.
+"""Find memories equivalent to a text: which are near it, and what must be equal for two to merge.
 
-Like is held against like: a trigger against triggers, vectors of one model against vectors of that model, a failure
-against failures and systemic ones; without an encoder words are compared (docs/formats/memory.md §6).
+Only like is compared with like: triggers with triggers, vectors of one model, failures with failures and systemic ones;
+without an encoder words are compared (docs/formats/memory.md §6).
 
-Nearness alone merges nothing (docs/decisions/0016). A model sees nearly one text in "exit code 137" and "exit code
-127", in production and staging, in migration 0042 and 0057. What tells problems apart is read out of the words:
-figures, codes, names of code, names of environments, and words that turn a meaning round. Where those differ, two
-memories stay two, however near their vectors are.
+Similarity alone merges nothing (docs/decisions/0016). To a model "exit code 137" and "exit code 127" are nearly the
+same, as are production and staging, or migrations 0042 and 0057. Problems are distinguished by words: numbers, codes,
+names of code and environments, and words that reverse a meaning. If those differ, two memories stay separate, however
+near their vectors are.
 """
 
 from __future__ import annotations
@@ -29,20 +29,21 @@ from helix_tui.core.memory.store.index import TRIGGER, MemoryIndex
 from helix_tui.core.memory.store.indexing import Draft
 
 DUPLICATE = 0.85
-"""Cosine of two triggers from which on they are one memory (docs/formats/memory.md §6)."""
+"""Cosine at which two triggers are one memory (docs/formats/memory.md §6)."""
 
 SIMILAR = 0.65
-"""Cosine from which on two failures are of a kind; helix v2's own pair of like failures scores 0.68."""
+"""Cosine at which two failures are of a kind; helix v2's own pair of similar failures scores 0.68."""
 
 ALIKE = 0.6
 """The same without an encoder: share of common words (Dice)."""
 
 Similarities = NDArray[np.float32]
-"""Of the trigger at every place of the index."""
+"""Similarity of the trigger at every place of the index."""
 
 INDISTINCT = 0.9999
-"""Cosine from which on the model saw one and the same text. It does not know every script (a Thai text or a
-row of emoji is one unknown word to it) and reads 256 tokens: there the words have to agree as well."""
+"""Cosine at which texts are identical to the model. It does not know every script (a Thai text or a row of emoji is one
+unknown word to it) and reads 256 tokens, so then the words must agree too.
+"""
 
 _MOST_CANDIDATES = 32
 
@@ -50,7 +51,7 @@ _FAMILY = {"failure": ("failure", "systemic"), "systemic": ("failure", "systemic
 
 
 class Kin:
-    """What says the same as one text, and what is of its kind: compared once, when first asked for."""
+    """The equivalents of one text and the failures of its kind, compared once on first use."""
 
     def __init__(self, base: Base, index: MemoryIndex, draft: Draft, vector: Vector | None) -> None:
         """Nothing is compared yet; ``vector`` is that of the draft's trigger."""
@@ -71,14 +72,14 @@ class Kin:
         return alike
 
     def candidates(self, threshold: float = DUPLICATE) -> list[tuple[int, float]]:
-        """(id, similarity) of what may say the same, most alike first: by its words, then by its trigger."""
+        """(id, similarity) of possible equivalents, most similar first: by words, then by trigger."""
         marks = ", ".join("?" * len(self._family))
         same = self._base.database.execute(
             "SELECT m.id FROM memory_key k JOIN memory m ON m.id = k.memory_id WHERE"
             f" k.key = ? AND k.key <> '' AND m.type IN ({marks}) ORDER BY m.id LIMIT {_MOST_CANDIDATES}",
             [key(self._draft.trigger), *self._family],
         ).fetchall()
-        # the same words come first, whatever a model makes of them
+        # the same words come first, whatever their similarity to a model
         found = {row[0]: 1.0 for row in same}
         alike = self._alike
         if alike is not None and alike.size:
@@ -89,7 +90,7 @@ class Kin:
         return list(found.items())
 
     def failures(self, but: int | None = None) -> dict[int, float]:
-        """Failures of the same kind as this one, most alike first."""
+        """Failures of the same kind as this one, most similar first."""
         if self._draft.type not in _FAMILY:
             return {}
         near = _near(self._base, self._index, self._draft.trigger, self._alike, None, self._family)
@@ -97,12 +98,12 @@ class Kin:
 
 
 def worded_alike(one: str, other: str) -> bool:
-    """Whether two texts that the model cannot tell apart say the same by their words."""
+    """Whether two texts that the model cannot distinguish have the same words."""
     return one == other or (key(one) == key(other) != "") or likeness(one, other) >= ALIKE
 
 
 def similar_recent(base: Base, trigger: str, threshold: float | None, days: float, type_: str | None) -> list[Similar]:
-    """Memories of the last days whose triggers resemble a text, most alike first (helix v2's code)."""
+    """Memories of the last days whose triggers resemble a text, most similar first (helix v2's code)."""
     vectors = base.encode([trigger])
     family = (type_,) if type_ else ()
     with base.reading() as index:
@@ -122,7 +123,7 @@ def _near(
     threshold: float | None,
     family: Sequence[str],
 ) -> dict[int, float]:
-    """Memory id -> similarity of its trigger to a text, from the threshold on, most alike first."""
+    """Memory id -> similarity of its trigger to a text, at least the threshold, most similar first."""
     if alike is None:
         return _near_by_words(base, index, text, ALIKE if threshold is None else threshold, family)
     places = np.flatnonzero(alike >= (SIMILAR if threshold is None else threshold))
@@ -148,7 +149,7 @@ def _near_by_words(
 
 
 def _similarities(base: Base, index: MemoryIndex, vector: Vector | None, family: Sequence[str]) -> Similarities | None:
-    """Cosine with the trigger at every place, -1 where it is out of the question; None without vectors."""
+    """Cosine with the trigger at every place, -1 if not comparable; None without vectors."""
     vectors = index.vectors(base.database, TRIGGER)
     if vector is None or vectors is None:
         return None
@@ -179,14 +180,13 @@ def _created(base: Base, memory_id: int) -> float:
 
 
 RESOLVES_ALIKE = 0.85
-"""Cosine of two resolutions from which on they agree: helix v1's threshold."""
+"""Cosine at which two resolutions agree: helix v1's threshold."""
 
 WORDED_ALIKE = 0.8
 """The same without an encoder: share of common words (Dice)."""
 
 _TELL_APART = 2
-"""Words of two texts of one length in which they differ if they speak of two things; more, and it is another
-wording."""
+"""Maximum differing words of two texts of equal length about different things; with more, it is another wording."""
 
 _FIGURE = re.compile(r"(?<![\w.])[+-]?\d[\w.:]*|(?<!\w)\w*\d\w*")
 _CODE = re.compile(r"\b[A-Z][A-Z0-9_]+\b")
@@ -194,7 +194,7 @@ _WORD = re.compile(r"[^\W_]+(?:['’]t)?")
 _PLAIN = frozenset(
     ("a", "an", "and", "are", "as", "be", "been", "being", "is", "it", "its", "of", "the", "this", "that")
 )
-"""Words without which a text says the same."""
+"""Words that do not change the meaning of a text."""
 
 _ALIASES = {
     "prod": "production",
@@ -221,17 +221,17 @@ _TELLING = frozenset(_PLACES.split()) | frozenset(_OPPOSITES.split())
 
 @lru_cache(maxsize=4_096)
 def specifics(text: str) -> frozenset[str]:
-    """What two texts must have in common to speak of one thing.
+    """What two texts must have in common to be about the same thing.
 
-    Figures, codes, names of code, environments, and words that turn a meaning round.
+    Figures, codes, names of code, environments, and words that reverse a meaning.
     """
-    # without the end of a sentence, which is no part of a figure
+    # without the end of a sentence, which is not part of a number
     found = {match[0].rstrip(".:").lower() for match in _FIGURE.finditer(text)}
     found |= {match[0].lower() for match in _CODE.finditer(text)}
     found |= set(identifiers(text))
     for match in _WORD.finditer(text):
         word = match[0].lower().replace("’", "'")
-        # don't and doesn't turn a meaning as "not" does
+        # don't and doesn't reverse a meaning as "not" does
         word = "not" if word.endswith("n't") else _ALIASES.get(word, word)
         if word in _TELLING:
             found.add(word)
@@ -240,14 +240,14 @@ def specifics(text: str) -> frozenset[str]:
 
 @lru_cache(maxsize=4_096)
 def _gist(text: str) -> tuple[str, ...]:
-    """The words of a text in their order, without endings and without what may be left out."""
+    """The words of a text in order, without endings and optional words."""
     return tuple(stem(word) for each in _WORD.findall(text) if (word := each.lower()) not in _PLAIN)
 
 
 def _one_word_apart(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether two texts are the same but for a word or two in the same place, which is what tells them apart.
+    """Whether two texts are the same except for a word or two in the same place that distinguish them.
 
-    Words that stand for one another do not: those are one text in other words.
+    Synonyms do not distinguish them.
     """
     # the same words in another order are the same text
     if len(one) != len(other) or sorted(one) == sorted(other):
@@ -257,9 +257,9 @@ def _one_word_apart(one: Sequence[str], other: Sequence[str]) -> bool:
 
 
 def one_matter(one: str, other: str) -> bool:
-    """Whether two texts have all specifics in common, and no other word in the place of one.
+    """Whether two texts have all specifics in common, and no distinguishing word.
 
-    A name in capitals is the same name without them.
+    Case of names is ignored.
     """
     mine, theirs = specifics(one), specifics(other)
     if _one_word_apart(_gist(one), _gist(other)):
@@ -272,7 +272,7 @@ def _all_words(text: str) -> set[str]:
 
 
 def same_problem(one: str, other: str) -> bool:
-    """Whether two triggers name one problem in the same words; case, articles and endings do not count."""
+    """Whether two triggers name one problem in the same words; case, articles and endings are ignored."""
     if one == other:
         return True
     alike = key(one) == key(other) != "" or (_gist(one) == _gist(other) != ())
@@ -280,8 +280,8 @@ def same_problem(one: str, other: str) -> bool:
 
 
 def resolve_alike(base: Base, one: str, other: str) -> bool:
-    """Whether two resolutions agree: the same specifics, and alike by meaning or, without it, by words."""
-    # the same but for punctuation, and that may be a sign or a decimal point
+    """Whether two resolutions agree: the same specifics, and similar in meaning or, without an encoder, in words."""
+    # the same except for punctuation, but that may be a sign or a decimal point
     if key(one) == key(other) != "" or one == other:
         return one_matter(one, other)
     if not one_matter(one, other):

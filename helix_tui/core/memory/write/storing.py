@@ -1,14 +1,13 @@
-"""Storing a memory: refused, merged into one that says the same, a revision of one, or added; and a person's
-corrections: another wording, another resolution, one memory in place of another.
+"""Store a memory: refuse it, merge it into an equivalent one, make it a revision, or add it; and apply a person's
+corrections: another wording, another resolution, superseding a memory.
 
-What stands behind the rules: helix v1's checks and its threshold of 0.85, held against like texts, trigger against
-trigger (helix compared a trigger with a trigger and resolution: docs/formats/memory.md §6), and only where the
-resolutions agree too; the same trigger with another resolution is a revision (docs/decisions/0016). Looking and writing
-are one write transaction, so any number of processes may store the same at once.
+The rules: helix v1's checks and its threshold of 0.85, but comparing trigger with trigger (helix compared a trigger
+with trigger and resolution: docs/formats/memory.md §6), and only if the resolutions agree too; the same trigger with
+another resolution is a revision (docs/decisions/0016). Reading and writing are one write transaction, so any number of
+processes may store the same memory at once.
 
-A correction that says the same in other words keeps the counts; one that says something else is a revision, whose
-counts begin anew while the older one keeps its own. Each returns its way back, as plain JSON, for the journal of the
-memory.
+A correction that only rewords keeps the counts; any other is a revision, whose counts start at 0 while the older one
+keeps its own. Each returns its undo data, as plain JSON, for the journal of the memory.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from helix_tui.core.memory.write import upkeep as recurring
 from helix_tui.core.memory.write.alike import one_matter, resolve_alike, same_problem
 
 CHUNK_SIMILARITY = 0.85
-"""From here on a landed approach strengthens the pattern it resembles (docs/formats/memory.md §6)."""
+"""Similarity at which a landed approach strengthens a pattern (docs/formats/memory.md §6)."""
 
 MIN_TRIGGER = 10
 MAX_TEXT = 20_000
@@ -59,7 +58,7 @@ def store(base: Base, draft: Draft) -> Stored:
 
 
 def store_many(base: Base, drafts: Iterable[Draft]) -> list[Stored]:
-    """Store several memories in one transaction, each judged with those before it."""
+    """Store several memories in one transaction, each compared with those before it."""
     cleaned = [clean(base, draft) for draft in drafts]
     good = [draft for draft in cleaned if isinstance(draft, Draft)]
     # encoded before the transaction, which keeps other processes from writing
@@ -80,8 +79,9 @@ def store_many(base: Base, drafts: Iterable[Draft]) -> list[Stored]:
 
 
 def chunk(base: Base, task: str, outcome: str, approach: str, source: str) -> Stored:
-    """A pattern from a landed task; one that resembles a known pattern strengthens that
-    (docs/formats/memory.md §6)."""
+    """Store a pattern from a landed task, or strengthen a similar known pattern
+    (docs/formats/memory.md §6).
+    """
     if not outcome.strip().lower().startswith("success"):
         return Stored("skipped", reason="only chunk successful outcomes", mode=base.mode)
     draft = clean(base, Draft(f"Task: {task.strip()}", f"{APPROACH}{approach.strip()}", "pattern", source))
@@ -128,7 +128,7 @@ def clean(base: Base, draft: Draft) -> Draft | Stored:
 
 
 def _text(text: str) -> str:
-    """A text that SQLite takes and gives back: no NUL, no lone surrogates, no blanks around it."""
+    """A text that SQLite stores unchanged: no NUL, no lone surrogates, no surrounding blanks."""
     return text.replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()
 
 
@@ -139,7 +139,7 @@ def _store(base: Base, index: MemoryIndex, draft: Draft, trigger: Vector | None,
         if known.differs:
             return _revise(base, index, draft, (trigger, whole), known)
         return _merge(base, index, draft, known)
-    # asked before it is added, or it would be near itself
+    # compared before it is added, or it would match itself
     near = kin.failures()
     promoted = draft.type == "failure" and recurring.recurs(base, index, draft, near)
     draft = replace(draft, type="systemic" if promoted else draft.type)
@@ -160,7 +160,7 @@ def _store(base: Base, index: MemoryIndex, draft: Draft, trigger: Vector | None,
 
 
 class KnownMemory(Struct, frozen=True):
-    """What is remembered already of a text that is to be stored."""
+    """What is already known of a text that is to be stored."""
 
     memory: Memory
     """The newest revision."""
@@ -168,13 +168,13 @@ class KnownMemory(Struct, frozen=True):
     says_so: Memory
     """The revision that agrees: the newest or an older one."""
     differs: bool = False
-    """None agrees: the text is a newer revision."""
+    """Whether none agrees, so that the text is a newer revision."""
 
 
 def find_known(base: Base, draft: Draft, kin: alike.Kin, threshold: float = alike.DUPLICATE) -> KnownMemory | None:
-    """What says the same as a draft, or names the same problem and resolves it in another way.
+    """Find a memory equivalent to a draft, or with the same problem and another resolution.
 
-    What a person has put in as their own is merged with nothing but itself, and no rule replaces it.
+    A memory entered by a person is merged only with the same text, and never replaced.
     """
     candidates = kin.candidates(threshold)
     memories = rows.fetch(base.database, [memory_id for memory_id, _ in candidates])
@@ -185,7 +185,7 @@ def find_known(base: Base, draft: Draft, kin: alike.Kin, threshold: float = alik
             continue
         same = same_problem(memory.trigger, draft.trigger)
         if memory.protected or draft.protected:
-            # a person's own is met only by its very words
+            # a person's memory matches only its exact words
             if same and key(memory.resolution) == key(draft.resolution) and memory.protected:
                 return KnownMemory(memory, similarity, memory)
             if draft.protected and same and revised is None:
@@ -202,7 +202,7 @@ def find_known(base: Base, draft: Draft, kin: alike.Kin, threshold: float = alik
 
 
 def _older_that_agrees(base: Base, memory: Memory, draft: Draft) -> Memory | None:
-    """The revision that said what is stored again, though another has replaced it since."""
+    """The replaced revision that agrees with the text being stored again."""
     for revision in revisions.history(base, memory.id)[:_MOST_OLDER]:
         if resolve_alike(base, _bare(revision.memory.resolution), _bare(draft.resolution)):
             return revision.memory
@@ -210,7 +210,7 @@ def _older_that_agrees(base: Base, memory: Memory, draft: Draft) -> Memory | Non
 
 
 def _bare(resolution: str) -> str:
-    """A resolution without the words that `chunk` puts before each: they would make all of them alike."""
+    """A resolution without the prefix added by `chunk`, which would make all of them similar."""
     return resolution.removeprefix(APPROACH)
 
 
@@ -221,9 +221,9 @@ def _older(known: KnownMemory) -> str:
 def _revise(
     base: Base, index: MemoryIndex, draft: Draft, vectors: tuple[Vector | None, Vector | None], known: KnownMemory
 ) -> Stored:
-    """Let what is known say something else from now on."""
+    """Give a known memory a new revision."""
     memory = known.memory
-    # another way out makes it no less recurrent
+    # another resolution makes it no less recurrent
     type_ = "systemic" if "systemic" in (memory.type, draft.type) else draft.type
     number = revisions.revise(base, memory, replace(draft, type=type_), vectors, "revised")
     promoted, near = _counted(base, index, memory, draft)
@@ -243,7 +243,7 @@ def _revise(
 
 
 def _merge(base: Base, index: MemoryIndex, draft: Draft, known: KnownMemory) -> Stored:
-    """Count what was stored again; its words are kept as a variant where they differ, and find it."""
+    """Count a duplicate; if its words differ, they are kept as a searchable variant."""
     memory = known.memory
     if known.says_so is memory and (draft.trigger, draft.resolution) != (memory.trigger, memory.resolution):
         _keep_variant(base, memory, draft)
@@ -274,7 +274,7 @@ def _keep_variant(base: Base, memory: Memory, draft: Draft) -> None:
 
 
 def _counted(base: Base, index: MemoryIndex, memory: Memory, draft: Draft) -> tuple[bool, tuple[str, ...]]:
-    """Count one more occurrence of what is known: whether it is systemic from now on, and what is like it."""
+    """Count one more occurrence; return whether it is now systemic, and similar failures."""
     connection = base.database.conn
     if recurring.note(base, memory.id, draft):
         connection.execute(
@@ -320,13 +320,13 @@ def _add(base: Base, draft: Draft, trigger: Vector | None, whole: Vector | None)
 
 
 def _free_name(base: Base, draft: Draft) -> str:
-    """A name that no memory has: the slug, or the slug with the first free number."""
+    """An unused name: the slug, or the slug with the first free number."""
     stamp = re.sub(r"\D", "", format_instant(base.now() // NS * NS))
     stem = slug(draft.trigger) or f"{draft.type}-{stamp}"
     if marks.screen(draft.trigger)[0] or marks.screen(stem.replace("-", " "))[0]:
-        stem = f"{draft.type}-marked"  # a name would carry on what the text must not say
+        stem = f"{draft.type}-marked"  # a name would repeat what the text must not show
     if stem.isdigit() and len(stem) < MIN_TRIGGER:
-        stem = f"{draft.type}-{stem}"  # a number alone would stand before the memory of that number
+        stem = f"{draft.type}-{stem}"  # a bare number would shadow the memory with that number
     number = 1
     while True:
         name = stem if number == 1 else f"{stem}-{number}"
@@ -336,7 +336,7 @@ def _free_name(base: Base, draft: Draft) -> str:
 
 
 def _link(base: Base, name: str, near: Iterable[tuple[str, float]]) -> None:
-    """Edges from a new failure to those of its kind, weighted by how alike they are."""
+    """Add edges from a new failure to those of its kind, weighted by similarity."""
     base.database.conn.executemany(
         "INSERT OR IGNORE INTO memory_edge (from_name, to_name, rel_type, weight, created_at)"
         " VALUES (?, ?, 'similar', ?, ?)",
@@ -360,7 +360,7 @@ def found(base: Base, name_or_id: str | int) -> Memory:
 
 
 def edit(base: Base, name_or_id: str | int, change: MemoryEdit, *, apply: bool) -> Correction:
-    """Correct a memory; without ``apply``, say only what that would do.
+    """Correct a memory; without ``apply``, only report the effect.
 
     Raises:
         UnknownMemory: there is no such memory.
@@ -381,7 +381,7 @@ def edit(base: Base, name_or_id: str | int, change: MemoryEdit, *, apply: bool) 
         else:
             way = {"reworded": {"id": memory.id, "before": _texts(memory), "after": _texts(draft)}}
             _write(base, memory.id, draft)
-    # only looked at: the number that it would get
+    # not applied: the number that it would get
     elif kind == "revised":
         number = revisions.next_number(base, memory.id)
     after = replace(
@@ -398,10 +398,10 @@ def edit(base: Base, name_or_id: str | int, change: MemoryEdit, *, apply: bool) 
 
 
 def supersede(base: Base, old_name: str | int, new_name: str | int, *, apply: bool) -> Correction:
-    """Let one memory stand in place of another, which goes into its history.
+    """Supersede one memory by another, which gets it in its history.
 
     Raises:
-        UnknownMemory: one of them is not there.
+        UnknownMemory: one of them does not exist.
         MemoryFault: they are one memory.
     """
     old, new = found(base, old_name), found(base, new_name)
@@ -409,7 +409,7 @@ def supersede(base: Base, old_name: str | int, new_name: str | int, *, apply: bo
         raise MemoryFault("a memory does not supersede itself", "Correct it with `helix-tui memory edit` instead.")
     if not apply:
         return Correction("superseded", old, new, {})
-    # into the other's history first: it is copied from the row that goes below
+    # into the other's history first: it is copied from the row that is removed below
     way = revisions.supersede(base, old, new)
     removed = upkeep.take_out(base, [old.name], without=("memory_revision",))
     rows.bump(base.database.conn, [new.id])
@@ -427,14 +427,14 @@ def take_back(base: Base, way: dict[str, Any]) -> None:
     if "revised" in way:
         unrevise(base, way["revised"])
     if "superseded" in way:
-        # its row first: `separate` gives the counts of the history back into it
+        # its row first: `separate` restores the counts of the history into it
         if not upkeep.put_back(base, way["superseded"]["removed"]):
             raise MemoryFault("a memory of the same name was stored since", "Rename or remove that one first.")
         revisions.separate(base, way["superseded"])
 
 
 def unrevise(base: Base, change: dict[str, Any]) -> None:
-    """Let the revision before hold again; the later one stays in the history where it has done anything."""
+    """Restore the previous revision; the later one stays in the history if it was shown or counted."""
     memory = rows.fetch(base.database, [change["id"]]).get(change["id"])
     if memory is None or memory.revision != change["to"]:
         raise MemoryFault(

@@ -1,10 +1,9 @@
-"""Keeping the memory in order: what is dormant, does not help, says the same or recurs, and how the store is doing.
+"""Maintain the memory: dormant, unhelpful, duplicate and recurring memories, and the health of the store.
 
-Removing returns every row that went, so that it can be undone. Consolidating merges what says the same.
-
-A failure is systemic after three distinct occurrences of its kind within a window (docs/decisions/0013). The same text
-stored again is no occurrence, nor is what one bead met in several attempts. Helix v2's code looks back seven days; how
-many is a setting.
+Removing returns every removed row, so that it can be undone. Consolidating merges near-duplicates. A failure is
+systemic after three distinct occurrences of its kind within a window (docs/decisions/0013). Storing the same text again
+is not an occurrence, nor is a repeat in another attempt at the same bead. Helix v2's code looks back seven days; here
+that is a setting.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ def listed(base: Base, type_: str | None = None, uses: str = "", *values: float)
 def decay(base: Base, *, days: float, min_uses: float, apply: bool) -> Decayed:
     """Memories unused for ``days`` with fewer than ``min_uses`` uses; a new one is not dormant.
 
-    Applied, what helped fades: the counts move halfway to even, their sum stays. What harmed does not fade.
+    If applied, those that helped fade: the counts move halfway to even, with the same sum. Harmful ones do not fade.
     """
     if not math.isfinite(days):
         raise MemoryFault(f"{days} days is not a valid age", "Give a number of days, such as 30.")
@@ -74,7 +73,7 @@ def decay(base: Base, *, days: float, min_uses: float, apply: bool) -> Decayed:
 
 
 def prune(base: Base, *, threshold: float, min_uses: float, apply: bool) -> Pruned:
-    """Remove memories that have been used enough and helped too rarely: effectiveness strictly below."""
+    """Remove memories used enough whose effectiveness is strictly below the threshold."""
     with base.writing() if apply else base.reading():
         used = listed(base, None, ">= ?", min_uses)
         bad = tuple(
@@ -87,9 +86,9 @@ def prune(base: Base, *, threshold: float, min_uses: float, apply: bool) -> Prun
 
 
 def take_out(base: Base, names: Iterable[str], *, without: tuple[str, ...] = ()) -> dict[str, list[dict[str, Any]]]:
-    """Remove memories with their edges; returns every row that went, as plain JSON, for `put_back`.
+    """Remove memories with their edges; return every removed row, as plain JSON, for `put_back`.
 
-    Rows of the tables in ``without`` are somebody else's already.
+    Rows of the tables in ``without`` already belong to others.
     """
     gone: dict[str, list[dict[str, Any]]] = {}
     with base.writing():
@@ -102,7 +101,7 @@ def take_out(base: Base, names: Iterable[str], *, without: tuple[str, ...] = ())
                     continue
                 some = [dict(row) for row in base.database[table].rows_where(f"{column} = ?", [value])]
                 known = gone.setdefault(table, [])
-                # an edge between two of them is met at either end
+                # an edge between two of them is found at either end
                 known += [row for row in map(_plain, some) if row not in known]
             base.database.execute(
                 "DELETE FROM memory_edge WHERE from_name = ? OR to_name = ?", [memory.name, memory.name]
@@ -112,7 +111,7 @@ def take_out(base: Base, names: Iterable[str], *, without: tuple[str, ...] = ())
 
 
 def put_back(base: Base, gone: dict[str, list[dict[str, Any]]]) -> int:
-    """Put back what `take_out` returned, and how many came back; a name taken since keeps its new memory."""
+    """Restore what `take_out` returned; return how many. A name in use again keeps its new memory."""
     with base.writing():
         returned = []
         for row in gone.get("memory", []):
@@ -127,7 +126,7 @@ def put_back(base: Base, gone: dict[str, list[dict[str, Any]]]) -> int:
         for row in gone.get("memory_edge", []):
             base.database.conn.execute(*_insert("memory_edge", row))
         for row in returned:
-            # words, paths and key went by the trigger of the table, and are not among the rows
+            # words, paths and key were removed by the table's trigger, and are not among the rows
             draft = indexing.Draft(row["trigger"], row["resolution"], source=row["source"] or "")
             indexing.index_texts(base, row["id"], draft)
         rows.bump(base.database.conn, ids)
@@ -160,7 +159,7 @@ def consolidate(base: Base, threshold: float) -> Consolidated:
 
 
 def _says_the_same(base: Base, gone: Memory, kept: Memory) -> bool:
-    """Whether one may be merged into the other: the same specifics, an agreeing resolution, nobody's own."""
+    """Whether one may be merged into the other: same specifics, agreeing resolutions, not entered by a person."""
     return (
         not (gone.protected or kept.protected)
         and one_matter(gone.trigger, kept.trigger)
@@ -169,7 +168,7 @@ def _says_the_same(base: Base, gone: Memory, kept: Memory) -> bool:
 
 
 def forget_variant(base: Base, memory_id: int, trigger: str, source: str) -> None:
-    """Forget what was merged into a memory in these words: they find it no longer."""
+    """Remove a variant merged into a memory, so that its words no longer find it."""
     with base.writing():
         base.database.conn.execute(
             "DELETE FROM memory_variant WHERE memory_id = ? AND trigger = ? AND source = ?",
@@ -182,7 +181,7 @@ def forget_variant(base: Base, memory_id: int, trigger: str, source: str) -> Non
 
 
 def health(base: Base) -> Health:
-    """How the store is doing, and what is wrong with it in words."""
+    """The health of the store, with its issues in words."""
     with base.reading():
         by_type = {
             str(name): TypeCount(number, rows.number(helped), rows.number(failed))
@@ -260,21 +259,21 @@ def _insert(table: str, row: dict[str, Any]) -> tuple[str, list[Any]]:
 
 
 def _standing(memory: Memory) -> tuple[float, int]:
-    """Order in which memories may stay: most feedback first, then the oldest."""
+    """Sort key for which memories are kept: most feedback first, then the oldest."""
     return -memory.uses, memory.id
 
 
 def _pairs(
     matrix: np.ndarray[tuple[int, int], np.dtype[np.float32]], ids: Sequence[int], threshold: float
 ) -> list[tuple[int, int]]:
-    """(gone, kept) for rows in the order in which they may stay; who is gone keeps nobody."""
+    """(removed, kept) pairs for rows in the order of precedence; a removed one keeps no other."""
     found: dict[int, int] = {}
     for start in range(0, len(ids), _BLOCK):
         # in blocks: of 50,000 memories all cosines at once would be 10 GB
         alike = matrix[start : start + _BLOCK] @ matrix.T
         near_rows, near_columns = np.nonzero(alike >= threshold)
         for row, column in zip((near_rows + start).tolist(), near_columns.tolist(), strict=True):
-            # rows stand in the order in which they may stay: the earlier one is kept
+            # rows are in order of precedence: the earlier one is kept
             if column > row and ids[row] not in found and ids[column] not in found:
                 found[ids[column]] = ids[row]
     return list(found.items())
@@ -287,7 +286,7 @@ def _absorb(base: Base, gone: Memory, kept: Memory) -> None:
         "UPDATE memory SET helped = helped + ?, failed = failed + ? WHERE id = ?",
         (_count(gone.helped), _count(gone.failed), kept.id),
     )
-    # as instants: the plugin's times are local and name no zone; read again, it may have absorbed others before
+    # as instants: the plugin's times are local without a zone; read again, as it may have absorbed others before
     (used,) = connection.execute("SELECT last_used FROM memory WHERE id = ?", (kept.id,)).fetchone()
     if gone.last_used is not None and gone.last_used > (rows.as_instant(used) or 0):
         connection.execute("UPDATE memory SET last_used = ? WHERE id = ?", (rows.as_text(gone.last_used), kept.id))
@@ -319,7 +318,7 @@ def _absorb(base: Base, gone: Memory, kept: Memory) -> None:
             (kept.name, gone.name, kept.name, gone.name),
         )
     connection.execute("DELETE FROM memory_edge WHERE ? IN (from_name, to_name)", (gone.name,))
-    # the ledger follows: later feedback must find what was shown, and what has been counted
+    # the ledger follows: later feedback must find what was shown and counted
     for table in ("injection_memory", "outcome"):
         connection.execute(
             f"UPDATE {table} SET memory_id = ?, revision = ? WHERE memory_id = ? AND revision = ?",
@@ -345,11 +344,11 @@ SYSTEMIC_AT = 3
 """Occurrences that make a failure systemic (helix v2)."""
 
 _NEAREST = 3
-"""Near failures whose own kin is looked at."""
+"""Near failures whose own neighbours are searched."""
 
 
 def note(base: Base, memory_id: int, draft: Draft) -> bool:
-    """Enter an occurrence of a memory; False where it was counted before."""
+    """Record an occurrence of a memory; False if it was counted before."""
     cursor = base.database.conn.execute(
         "INSERT OR IGNORE INTO memory_occurrence (memory_id, mark, at) VALUES (?, ?, ?)",
         (memory_id, mark(draft), rows.as_text(base.now())),
@@ -358,7 +357,7 @@ def note(base: Base, memory_id: int, draft: Draft) -> bool:
 
 
 def mark(draft: Draft) -> str:
-    """What makes an occurrence one: its bead, else its attempt, else its trigger: another resolution corrects."""
+    """The key of an occurrence: its bead, else its attempt, else its trigger, as another resolution is a correction."""
     if draft.bead or draft.attempt:
         return f"attempt {draft.bead or draft.attempt}"
     said = key(draft.trigger) or draft.trigger
@@ -366,10 +365,10 @@ def mark(draft: Draft) -> str:
 
 
 def recurs(base: Base, index: MemoryIndex, draft: Draft, near: Mapping[int, float], own_id: int | None = None) -> bool:
-    """Whether a failure, with those near it, has occurred often enough, and none of them is systemic yet.
+    """Whether a failure, with those near it, has occurred often enough and none is systemic yet.
 
-    What hangs together is of a kind: those near the nearest ones belong to it too. ``own_id`` is the failure
-    itself where it is remembered already; else the draft is one occurrence more.
+    Failures near the nearest ones are of the same kind too. ``own_id`` is the failure itself if already stored; else
+    the draft counts as one more occurrence.
     """
     known = rows.fetch(base.database, near)
     if any(memory.type == "systemic" for memory in known.values()):
@@ -387,7 +386,7 @@ def recurs(base: Base, index: MemoryIndex, draft: Draft, near: Mapping[int, floa
 
 
 def _occurrences(base: Base, memory_ids: Iterable[int]) -> set[str]:
-    """Marks of what occurred within the window. What the plugin has stored occurred when it was stored."""
+    """Keys of the occurrences within the window. The plugin's memories occurred when stored."""
     since = base.now() - int(base.window_days * 86_400 * NS)
     met: set[str] = set()
     for some, marks in rows.lots(memory_ids):
