@@ -1,1 +1,1 @@
-"""HELIX over DDx: what should happen next, and why. Knows ddx, beads, memory and the journal."""
+"""HELIX over DDx: what should happen next, and why. Uses ddx, beads, memory and the journal."""

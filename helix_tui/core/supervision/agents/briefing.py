@@ -1,8 +1,7 @@
-"""What Claude Code's agents are told from memory, and what they say back: the answers of our hooks.
+"""Answer Claude Code's hooks: brief agents from memory, and record their claims.
 
-Protocol: docs/formats/memory.md §7. What is added is told as fact, in helix v2's form; the ledger keeps what
-was shown to whom. What an agent claims is kept as a claim: only a verified outcome settles it
-(docs/decisions/0014).
+Protocol: docs/formats/memory.md §7. Additions are stated as facts, in helix v2's form; the ledger records what was
+shown to whom. An agent's claims are kept as claims: only a verified outcome settles them (docs/decisions/0014).
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from helix_tui.core.supervision.agents.report_parser import (
 
 _SYSTEMIC_SHOWN = 3
 _ASKED = 12
-"""Characters from which what a person types is a question and no "yes"."""
+"""Minimum characters of a person's question, as opposed to a "yes"."""
 _DAY = 86_400 * NS
 _ALREADY = "FAILURES TO AVOID:"
 
@@ -53,18 +52,18 @@ class AgentPlace(Struct, frozen=True):
     """Where an agent works: whose memory it reads, and for which attempt."""
 
     project: Project
-    """The main work tree's: an attempt's own work tree is thrown away."""
+    """The main work tree's project: an attempt's own work tree is deleted."""
     here: Path
     bead: str = ""
     attempt: str = ""
 
 
 def place_of(hook_message: HookMessage, directory: Path, env: Mapping[str, str]) -> AgentPlace:
-    """Where an agent works, by what the hook was told, else by where it runs."""
+    """Where an agent works, by the hook's message, else by the current folder."""
     folder = Path(hook_message.cwd) if hook_message.cwd else directory
     start = folder if folder.is_absolute() and folder.is_dir() else directory
     project = find_project(start, env=env)
-    # of the folder that the agent is in: the project becomes the main work tree's below
+    # from the agent's folder: the project becomes the main work tree's below
     attempt = project.attempt
     main = Path(env.get("DDX_PROJECT_ROOT") or project.main_root)
     if main != project.root and main.is_dir():
@@ -75,8 +74,8 @@ def place_of(hook_message: HookMessage, directory: Path, env: Mapping[str, str])
 
 
 def _whose(folder: AttemptFolder, project: Project, env: Mapping[str, str]) -> tuple[str, str]:
-    """Bead and attempt of a folder: by its name; of one that serves many, by what ddx tells its agent, or by
-    the run record that names the folder.
+    """Bead and attempt of a folder: by its name or, for a reused folder, by ddx's environment or the run record that
+    names the folder.
     """
     if folder.attempt:
         return folder.bead, folder.attempt
@@ -96,12 +95,12 @@ def _whose(folder: AttemptFolder, project: Project, env: Mapping[str, str]) -> t
 
 
 def answer(event: str, hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
-    """What a hook prints; an empty object where there is nothing to tell."""
+    """What a hook prints; an empty object if there is nothing to say."""
     return _ANSWERS[event](hook_message, place, memory)
 
 
 def _session_start(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
-    """How the memory stands, what keeps coming back, and what is remembered for the bead of this attempt."""
+    """The state of the memory, recurring problems, and memories for the bead of this attempt."""
     health = memory.health()
     mode = "searched by meaning" if health.mode == "semantic" else "searched by keywords only"
     kinds = ", ".join(f"{each.count} {kind}" for kind, each in health.by_type.items() if each.count)
@@ -124,7 +123,7 @@ def _session_start(hook_message: HookMessage, place: AgentPlace, memory: MemoryS
             agent=hook_message.agent_type,
             record=False,
         )
-        # entered only where it tells this attempt anything that it was not told before
+        # recorded only if it shows this attempt anything new
         if {each.name for each in injection.shown} - _known(place.attempt, place, memory) and not memory.read_only:
             memory.enter(injection)  # a repair or a review of the same attempt is another session in its folder
         lines += _memory_lines(injection)
@@ -132,16 +131,16 @@ def _session_start(hook_message: HookMessage, place: AgentPlace, memory: MemoryS
 
 
 def _enter_attempt(place: AgentPlace, memory: MemoryStore) -> None:
-    """Enter under this attempt what its bead's block shows it; once, however often a session begins."""
+    """Record once that this attempt saw its bead's block, however often a session begins."""
     lines = [each for each in memory.injections(bead=place.bead) if each.in_bead]
-    # the block shows what was written into the bead last
+    # the block shows what was last written into the bead
     newest = max(lines, key=lambda each: (each.at or 0, each.attempt == place.attempt), default=None)
     if newest is not None and newest.attempt != place.attempt:
         memory.enter_attempt(newest.id, place.attempt)
 
 
 def _known(who: str, place: AgentPlace, memory: MemoryStore) -> set[str]:
-    """Names of what an agent was told already: by a hook, or by the block in its bead."""
+    """Names of memories already shown to an agent, by a hook or by its bead's block."""
     ledger = [*(memory.injections(attempt=who) if who else ())]
     if place.bead and _has_block(place, memory):
         ledger += [each for each in memory.injections(bead=place.bead) if each.in_bead]
@@ -149,16 +148,16 @@ def _known(who: str, place: AgentPlace, memory: MemoryStore) -> set[str]:
 
 
 def _has_block(place: AgentPlace, memory: MemoryStore) -> bool:
-    """Whether the bead itself brings its memories into the prompt; the ledger has them under the bead."""
+    """Whether the bead's own block puts memories into the prompt; the ledger has them under the bead."""
     bead = read_tracker(place.project.beads_file).beads.get(place.bead)
     description = str(bead.document().get("description") or "") if bead is not None else ""
     return without_block(description) != description and bool(memory.injections(bead=place.bead))
 
 
 def _user_prompt_submit(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
-    """What is remembered of what a person asks; nothing that the session was told already.
+    """Memories for a person's prompt, without those already shown in the session.
 
-    The reviews and checks that ddx has an agent make run in the project itself, and are nobody's question.
+    Reviews and checks that ddx runs in the project itself are not a person's prompts.
     """
     asked = hook_message.prompt.strip()
     # an attempt's prompt is ddx's; "/", "!" and "#" begin a command, a shell line and a note of Claude Code
@@ -174,7 +173,7 @@ def _user_prompt_submit(hook_message: HookMessage, place: AgentPlace, memory: Me
 
 
 def _pre_tool_use(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
-    """What is remembered of a file, before it is changed; once a file and agent."""
+    """Memories about a file before it is changed, once per file and agent."""
     if hook_message.tool not in EDITING or not hook_message.file:
         return {}
     path = Path(hook_message.file)
@@ -182,7 +181,7 @@ def _pre_tool_use(hook_message: HookMessage, place: AgentPlace, memory: MemorySt
         path = path.relative_to(place.here)
     name = path.as_posix()
     attempt = _who(hook_message, place)
-    # the ledger has a file's name as the objective of what was told before its first change
+    # in the ledger the file's name is the objective of what was shown before its first change
     if attempt and any(injection.objective == name for injection in memory.injections(attempt=attempt)):
         return {}
     injection = memory.inject(
@@ -203,9 +202,9 @@ def _pre_tool_use(hook_message: HookMessage, place: AgentPlace, memory: MemorySt
 
 
 def _subagent_start(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
-    """What is remembered of the task that a sub-agent was just given."""
+    """Memories for the task just given to a sub-agent."""
     task = own_task(hook_message) or _task_of(hook_message, memory)
-    # whoever wrote the task has put memories into it already
+    # the task already contains memories
     if task is None or _ALREADY in task.objective:
         return {}
     injection = memory.inject(
@@ -226,7 +225,7 @@ def _subagent_start(hook_message: HookMessage, place: AgentPlace, memory: Memory
 
 
 def _task_of(hook_message: HookMessage, memory: MemoryStore) -> AgentTask | None:
-    """The task of this agent among those that its session has handed out: each has one that no other has."""
+    """The task of this agent among those its session handed out, one agent per task."""
     tasks = open_tasks(spawned(hook_message.transcript), hook_message.agent_type)
     if len(tasks) < 2 or not hook_message.agent_id:
         return tasks[-1].task if tasks else None
@@ -236,14 +235,14 @@ def _task_of(hook_message: HookMessage, memory: MemoryStore) -> AgentTask | None
 
 
 def _stop(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
-    """Keep what the agent says it used until somebody has verified its work; what blocked it is a lesson."""
+    """Keep what the agent reports as used until its work is verified; a blocker becomes a lesson."""
     claim = claim_of(hook_message)
     attempt = _who(hook_message, place)
     shown = memory.injections(attempt=attempt) if attempt else ()
     if shown and claim.utilized:
         memory.claim(attempt, claim.utilized)
     task = own_task(hook_message) if hook_message.agent_id else None
-    # at its start its own transcript may have been missing: it may have been told of a sibling's task
+    # at its start its transcript may have been missing, and it may have been shown a sibling's task
     if task is not None and shown:
         memory.rebook(attempt, task.objective)
     if task is None and hook_message.agent_id:
@@ -259,7 +258,7 @@ def _stop(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> 
 
 
 def _settle(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> None:
-    """Count what the agent was shown by the checks that it ran; DDx judges its own attempts."""
+    """Settle what the agent was shown by the checks that it ran; DDx judges its own attempts."""
     who = _who(hook_message, place)
     if place.attempt or not who or not memory.injections(attempt=who):
         return
@@ -272,7 +271,7 @@ def _settle(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -
 
 
 def _session_end(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
-    """Take in what the session's checks say, and DDx's evidence of attempts that have ended."""
+    """Settle the session by its checks, and ended attempts by DDx's evidence."""
     _settle(hook_message, place, memory)
     tracker = read_tracker(place.project.beads_file)
     if not tracker.missing and not tracker.problem:
@@ -297,7 +296,7 @@ HOOKS = tuple(_ANSWERS)
 
 
 def _who(hook_message: HookMessage, place: AgentPlace) -> str:
-    """Under which name the ledger keeps what this agent is shown: the attempt, the sub-agent, the session."""
+    """The ledger's name for this agent: the attempt, the sub-agent or the session."""
     return place.attempt or hook_message.agent_id or hook_message.session
 
 
@@ -326,9 +325,9 @@ def _context(event: str, text: str) -> dict[str, Any]:
 
 
 def environment(project: Project, env: Mapping[str, str]) -> None:
-    """Tell the session's shell where the memory and the plugin lie, in the file that Claude Code reads for that.
+    """Export the paths of the memory and the plugin to the session's shell, in Claude Code's environment file.
 
-    Agents of older plugins find the plugin by ``HELIX_PLUGIN_ROOT`` or, where a sub-agent has no variables, by
+    Agents of older plugins find the plugin by ``HELIX_PLUGIN_ROOT`` or, if a sub-agent has no variables, by
     ``.helix/plugin_root``.
     """
     from shlex import quote
@@ -336,7 +335,7 @@ def environment(project: Project, env: Mapping[str, str]) -> None:
     root = env.get("CLAUDE_PLUGIN_ROOT") or str(PLUGIN_FOLDER)
     known = project.helix_dir / "plugin_root"
     if project.helix_dir.is_dir() and text_of(known).strip() != root:
-        with suppress(OSError):  # a full disk keeps no agent from its memories
+        with suppress(OSError):  # a full disk must not keep an agent from its memories
             replace_file(known, f"{root}\n".encode())
     name = env.get("CLAUDE_ENV_FILE", "")
     if not name:

@@ -1,6 +1,6 @@
-"""Our hooks where other programs ask them, put in and taken out again with everything else left alone.
+"""Install and remove HELIX's hooks in other programs, leaving everything else unchanged.
 
-`install` is for the hook that ddx asks before it takes a new bead (`judge_stdin` answers it), `merge` for those in
+`install` is for the hook that ddx runs before it accepts a new bead (answered by `judge_stdin`), `merge` for those in
 Claude Code's settings.
 """
 
@@ -28,38 +28,38 @@ from helix_tui.core.ground.project import Project, open_nonblocking
 NAME = "validate-bead-create"
 
 MARK = "# made by helix-tui install-hooks"
-"""The line by which our own hook is known."""
+"""The line that marks our own hook."""
 
 SKIP = "HELIX_SKIP_TRIAGE"
-"""Set to 1 in the environment, it lets every bead pass."""
+"""If set to 1 in the environment, every bead passes."""
 
 MAX_BEAD = 4 << 20
 
 BY_NAME = ("helix-tui",)
-"""How a file that is committed calls this program: no path of one machine is in it."""
+"""How a committed file calls this program, without a machine's path."""
 
 MAX_HOOK = 1 << 20
-"""Bytes of a hook that are looked through for our mark."""
+"""Bytes of a hook searched for our mark."""
 
 
 class ForeignHook(HelixError):
-    """There is a hook that is not ours; it is left as it is."""
+    """Another hook exists, which is left unchanged."""
 
 
 class Installed(Struct, frozen=True):
-    """What came of an installation."""
+    """The result of an installation."""
 
     path: Path
     changed: bool
 
 
 def hook_path(project: Project) -> Path:
-    """Where ddx looks for the hook."""
+    """The path at which ddx looks for the hook."""
     return project.ddx_dir / "hooks" / NAME
 
 
 def hook_text(command: Collection[str] = BY_NAME) -> str:
-    """The hook: it runs this program where it is found, and lets the bead pass where it is not."""
+    """The hook: runs this program if it is installed, else lets the bead pass."""
     words = shlex.join(command)
     first = shlex.quote(next(iter(command)))
     return f"""#!/bin/sh
@@ -72,10 +72,10 @@ exec {words} install-hooks --judge -C "$(dirname "$0")/../.."
 
 
 def install(project: Project, gate: WriteGate, command: Collection[str] = BY_NAME) -> Installed:
-    """Put our hook in its place.
+    """Install our hook.
 
     Raises:
-        ForeignHook: one that is not ours stands there.
+        ForeignHook: another hook is there.
         WritesForbidden: --read-only.
     """
     gate.check()
@@ -90,10 +90,10 @@ def install(project: Project, gate: WriteGate, command: Collection[str] = BY_NAM
 
 
 def remove(project: Project, gate: WriteGate) -> Installed:
-    """Take our hook away.
+    """Remove our hook.
 
     Raises:
-        ForeignHook: one that is not ours stands there.
+        ForeignHook: another hook is there.
         WritesForbidden: --read-only.
     """
     gate.check()
@@ -109,7 +109,7 @@ def would_change(project: Project, *, remove: bool, command: Collection[str] = B
     """Whether `install`, or `remove`, would change anything.
 
     Raises:
-        ForeignHook: one that is not ours stands there.
+        ForeignHook: another hook is there.
     """
     path = hook_path(project)
     have = _ours(path)
@@ -119,10 +119,10 @@ def would_change(project: Project, *, remove: bool, command: Collection[str] = B
 
 
 def _ours(path: Path) -> str | None:
-    """The hook that stands there, if it is ours; None where there is none.
+    """Our installed hook; None if there is no hook.
 
     Raises:
-        ForeignHook: there is another one, be it a link that leads nowhere.
+        ForeignHook: another hook is there, even a broken link.
     """
     try:
         with open(path, "rb", opener=open_nonblocking) as file:
@@ -140,7 +140,7 @@ def _ours(path: Path) -> str | None:
 
 
 def judge_stdin(raw: bytes, project: Project, env: Mapping[str, str]) -> AuthoringVerdict:
-    """What the hook says of the bead that ddx hands it."""
+    """Judge the bead that ddx passes to the hook."""
     if env.get(SKIP) == "1":
         return AuthoringVerdict()
     if len(raw) > MAX_BEAD:
@@ -157,7 +157,7 @@ def judge_stdin(raw: bytes, project: Project, env: Mapping[str, str]) -> Authori
 
 
 EDITS = "Edit|Write|MultiEdit|NotebookEdit"
-"""Tools that change a file: before each of them what is remembered of that file is told."""
+"""Tools that change a file: memories about the file are shown before each."""
 
 EVENTS: dict[str, tuple[str, str | None, int]] = {
     "SessionStart": ("session-start", None, 20),
@@ -173,29 +173,29 @@ EVENTS: dict[str, tuple[str, str | None, int]] = {
 MAX_SETTINGS = 4 << 20
 
 MAX_SESSIONS = 50
-"""Records of sessions that are read of one attempt."""
+"""Maximum session records read per attempt."""
 
 _OURS = re.compile(r"\bhelix[-_]tui\S*\s+hook\s+(?:" + "|".join(event for event, *_ in EVENTS.values()) + r")\b")
 
 
 class UnreadableSettings(HelixError, ValueError):
-    """The settings are there, but not in a form that can be merged into without loss."""
+    """The settings exist, but cannot be merged into without loss."""
 
 
 class MergedSettings(Struct, frozen=True):
-    """What came of a merge."""
+    """The result of a merge."""
 
     path: Path
     text: str
-    """The settings as they are now, or would be; empty where the file is gone."""
+    """The settings as they are now, or would be; empty if the file is removed."""
     changed: bool
 
 
 PLUGIN_FOLDER = Path(__file__).resolve().parents[3] / "plugin"
-"""The plugin as it lies in the package."""
+"""The plugin's folder in the package."""
 
 PLUGIN = "helix-tui@helix-tui"
-"""Our plugin as Claude Code's settings name it: plugin@marketplace."""
+"""Our plugin's name in Claude Code's settings: plugin@marketplace."""
 
 
 def config_folder(env: Mapping[str, str]) -> Path:
@@ -207,7 +207,7 @@ def config_folder(env: Mapping[str, str]) -> Path:
 def session_records(attempt_id: str, env: Mapping[str, str]) -> list[Path]:
     """Claude Code's own records of the sessions in an attempt's folder, which is named by the attempt.
 
-    They stay when the folder, and what ddx wrote in it, is gone.
+    They remain when the folder and its files are deleted.
     """
     if not ATTEMPT_ID.fullmatch(attempt_id):
         return []
@@ -218,11 +218,11 @@ def session_records(attempt_id: str, env: Mapping[str, str]) -> list[Path]:
 
 
 def plugin_enabled(project: Project, env: Mapping[str, str]) -> bool:
-    """Whether Claude Code runs the hooks of our plugin here, whoever switched it on: person or project."""
+    """Whether Claude Code runs the hooks of our plugin here, enabled by the person or the project."""
     home = config_folder(env)
     folder = project.root / ".claude"
     enabled = False
-    # the later one goes before the earlier: a person's, the project's, and a person's for this project
+    # later ones take precedence: the person's, the project's, the person's for this project
     for path in (home / "settings.json", folder / "settings.json", folder / "settings.local.json"):
         try:
             switches = _parse(_read(path), path).get("enabledPlugins")
@@ -234,7 +234,7 @@ def plugin_enabled(project: Project, env: Mapping[str, str]) -> bool:
 
 
 def settings_path(project: Project) -> Path:
-    """The project's settings; a link is followed, so that it stays one."""
+    """The project's settings; a link is followed, so that it remains one."""
     path = project.root / ".claude" / "settings.json"
     return path.resolve() if path.is_symlink() else path
 
@@ -242,15 +242,15 @@ def settings_path(project: Project) -> Path:
 def merge(
     project: Project, gate: WriteGate, command: Sequence[str], *, remove: bool = False, dry: bool = False
 ) -> MergedSettings:
-    """Write our hooks into the project's settings, or take them out.
+    """Write our hooks into the project's settings, or remove them.
 
     Args:
-        command: the words that start this program.
-        remove: take our hooks out instead.
-        dry: only tell what would stand there.
+        command: the command line of this program.
+        remove: remove our hooks instead.
+        dry: only return the new content.
 
     Raises:
-        UnreadableSettings: the file is not a JSON object, or not of the documented form; it is left as it is.
+        UnreadableSettings: the file is not a JSON object, or not in the documented form; it is left unchanged.
         WritesForbidden: --read-only.
     """
     path = settings_path(project)
@@ -287,14 +287,14 @@ def hooks_of(command: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
 
 
 def _read(path: Path) -> bytes | None:
-    """The file's bytes; None where there is none.
+    """The file's bytes; None if it is missing.
 
     Raises:
-        UnreadableSettings: it is no file, or far too large for one.
+        UnreadableSettings: it is not a file, or far too large.
     """
     try:
         with open(path, "rb", opener=open_nonblocking) as file:
-            # one byte more than is taken tells that there is more
+            # one byte beyond the limit shows that there is more
             raw = file.read(MAX_SETTINGS + 1)
     except FileNotFoundError:
         return None
@@ -330,7 +330,7 @@ def _parse(raw: bytes | None, path: Path) -> dict[str, Any]:
 
 
 def _groups(document: dict[str, Any], path: Path) -> dict[str, list[Any]]:
-    """The hooks by event, checked for the documented form."""
+    """The hooks by event, checked against the documented form."""
     hooks = document.get("hooks", {})
     if not isinstance(hooks, dict) or not all(isinstance(groups, list) for groups in hooks.values()):
         raise UnreadableSettings(f"“hooks” in {path} is not a table of lists; correct it first")
@@ -338,7 +338,7 @@ def _groups(document: dict[str, Any], path: Path) -> dict[str, list[Any]]:
 
 
 def _without_ours(document: dict[str, Any], path: Path) -> dict[str, Any]:
-    """The settings without our hooks; what is empty only because of that goes too."""
+    """The settings without our hooks and without parts that become empty."""
     hooks = _groups(document, path)
     left: dict[str, list[Any]] = {}
     for event, groups in hooks.items():
@@ -352,7 +352,7 @@ def _without_ours(document: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _group_without_ours(group: Any) -> list[Any]:
-    """The group as it may stay: none where only our hooks were in it."""
+    """The group without our hooks; None if nothing else was in it."""
     entries = group.get("hooks") if isinstance(group, dict) else None
     if not isinstance(entries, list):
         return [group]

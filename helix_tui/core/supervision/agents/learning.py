@@ -1,9 +1,9 @@
-"""Learning from attempts: what DDx's evidence says of one settles the memories that were injected into it.
+"""Learn from attempts: DDx's evidence on an attempt settles the memories injected into it.
 
-docs/decisions/0014: the outcome is read from the attempt's status, its checks and its
-review, never from what the agent says. An attempt is settled once; one of which the evidence says nothing
-about the work (no provider, a swept work tree, a lost push) settles nothing. Blocked and failed attempts
-propose a failure to remember, landed ones a pattern; a person or a policy accepts.
+docs/decisions/0014: the outcome is read from the attempt's status, its checks and its review, never from the agent's
+report. An attempt is settled once; one whose evidence says nothing about the work (no provider, a swept work tree, a
+lost push) settles nothing. Blocked and failed attempts propose a failure as a lesson, landed ones a pattern; a person
+or a policy accepts.
 """
 
 from __future__ import annotations
@@ -40,28 +40,27 @@ _NOT_THE_WORK = frozenset(
         "attempt_integrity",
     }
 )
-"""Failure modes of the surroundings: the agent never got to the work, or lost it through no fault of it."""
+"""Failure modes of the environment: the agent never got to the work, or lost it through no fault of its own."""
 
 _REFUSED = re.compile(r"^\W*(BLOCK|REQUEST[_ ]CHANGES|REJECT)", re.I)
 _APPROVED = re.compile(r"^\W*APPROVE", re.I)
 
 _SLACK = 5 * NS
-"""How much later than an attempt's beginning its injection may be dated: ids of attempts count whole
-seconds."""
+"""How much later than an attempt's start its injection may be dated: attempt ids have whole seconds."""
 
 _LONGEST = 600
 
 
 class Judged(Struct, frozen=True):
-    """What the evidence says of an attempt's work."""
+    """The verdict of the evidence on an attempt's work."""
 
     verdict: Verdict | None
     why: str
-    """In words, with what it rests on."""
+    """In words, with the evidence."""
 
 
 class Lesson(Struct, frozen=True):
-    """Something worth remembering, drawn by rule from one attempt."""
+    """A lesson derived by rule from one attempt."""
 
     type: str
     trigger: str
@@ -70,26 +69,26 @@ class Lesson(Struct, frozen=True):
 
 
 class Learned(Struct, frozen=True):
-    """One ended attempt, and what was or would be learned from it."""
+    """One ended attempt, and the lesson learned or to be learned from it."""
 
     attempt: Attempt
     title: str
     judged: Judged
     injected: tuple[str, ...]
-    """Names of the memories that it was given."""
+    """Names of the memories it was shown."""
     claimed: tuple[str, ...]
-    """What its agent says it used."""
+    """Names of the memories its agent reports as used."""
     settled: Verdict | None
-    """The verified outcome by which it was settled before."""
+    """The verified outcome with which it was settled before."""
     report: FeedbackReport | None = None
-    """What was changed; None where nothing was, and in a preview."""
+    """The changes; None if there were none, or in a preview."""
     proposal: Proposal | None = None
-    """The lesson, as it stands among the proposals or would stand there."""
+    """The lesson, proposed or to be proposed."""
     by_bead: tuple[int, ...] = ()
-    """Lines of the ledger that the bead's block showed it, and that do not name it yet."""
+    """Ledger lines of the bead's block that it saw and that do not name it yet."""
 
     def document(self) -> dict[str, Any]:
-        """What ``memory learn`` prints of it."""
+        """Its JSON for ``memory learn``."""
         return {
             "attempt": self.attempt.attempt_id,
             "bead": self.attempt.bead_id,
@@ -106,21 +105,21 @@ class Learned(Struct, frozen=True):
 
 
 def judge(attempt: Attempt, evidence: AttemptEvidence) -> Judged:
-    """The verified outcome of an attempt: passed, failed, or None where the evidence does not tell."""
+    """The verified outcome of an attempt: passed, failed, or None if the evidence does not say."""
     if not attempt.finished or attempt.verdict.outcome == "unfinished":
         return Judged(None, "it has not ended")
     if attempt.verdict.outcome == "interrupted":
         return Judged(None, "it was interrupted, which says nothing about the work")
     if attempt.verdict.outcome == "satisfied":
         return Judged(None, "there was nothing to do")
-    # an agent's own word is a claim and no outcome (decision 0014)
+    # an agent's report is a claim, not an outcome (decision 0014)
     if attempt.only_its_worker_says and attempt.verdict.outcome in ("landed", "unknown"):
         return Judged(None, "only its worker's own result says how it ended")
-    # the review before the checks, both before the landing: what has landed may have been refused all the same
+    # review before checks, both before landing: a landed change may still have been refused
     review = attempt.review.verdict if attempt.review is not None else ""
     if _REFUSED.match(review):
         return Judged("failed", f"review: {clean_line(review, 60)}")
-    # a check that says it is not required fails nothing; one that does not say is required
+    # a check marked as not required is ignored; an unmarked one is required
     broken = [check.name for check in evidence.checks if not check.passed and check.required is not False]
     if broken:
         return Judged("failed", f"checks failed: {clean_line(', '.join(broken), 200)}")
@@ -144,9 +143,9 @@ def judge(attempt: Attempt, evidence: AttemptEvidence) -> Judged:
 def draw_lesson(
     attempt: Attempt, bead: Bead | None, evidence: AttemptEvidence, judged: Judged, failed_before: int
 ) -> Lesson | None:
-    """What an attempt teaches: a failure with its cause, or a way that landed; None where nobody said why."""
+    """The lesson of an attempt: a failure with its cause, or an approach that landed; None without a reason."""
     title = clean_line(bead.title if bead is not None else "", 200)
-    # the trigger of a lesson is the bead's title: without one nobody could tell when it applies
+    # the trigger of a lesson is the bead's title: without one there is no telling when it applies
     if not title:
         return None
     if judged.verdict == "passed":
@@ -169,7 +168,7 @@ _BARE = re.compile(r"\s*exit (?:status|code) \d+\s*")
 
 
 def _cause(attempt: Attempt, evidence: AttemptEvidence) -> str:
-    """Why it failed, by whoever said most: a check, the reviewer, the agent, the harness."""
+    """Why it failed, from the most informative source: a check, the reviewer, the agent, the harness."""
     broken = [check for check in evidence.checks if not check.passed]
     said = [
         "; ".join(f"{check.name}: {check.message}" for check in broken if check.message),
@@ -188,7 +187,7 @@ def _approach(attempt: Attempt, evidence: AttemptEvidence) -> str:
 
 
 def summed(learned: Sequence[Learned]) -> str:
-    """What was learned, in one line; empty where nothing was."""
+    """What was learned, in one line; else ""."""
     reports = [each.report for each in learned if each.report is not None]
     parts = [
         (sum(len(report.helped) for report in reports), "credited"),
@@ -199,7 +198,7 @@ def summed(learned: Sequence[Learned]) -> str:
 
 
 class Learner:
-    """Closes the loop for one project's memory."""
+    """Settles attempts and proposes lessons for one project's memory."""
 
     def __init__(self, project: Project, memory: MemoryStore) -> None:
         self._project = project
@@ -216,14 +215,14 @@ class Learner:
     def learn(
         self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], *, since: int | None = None
     ) -> list[Learned]:
-        """Settle every ended attempt that was given memories, and propose lessons; once for each attempt.
+        """Settle every ended attempt that was shown memories, and propose lessons; once per attempt.
 
         Args:
-            since: draw lessons only from attempts that ended after this instant; what was injected is settled
-                however old.
+            since: draw lessons only from attempts that ended after this instant; injected memories are settled
+                regardless.
 
         Returns:
-            What changed: attempts settled now, and new proposals. Empty when called a second time.
+            What changed: attempts settled now, and new proposals. Empty on a second call.
         """
         done = []
         for each in self._look(beads, attempts, since):
@@ -243,8 +242,8 @@ class Learner:
             self._memory.enter_attempt(line, attempt.attempt_id)
         if each.claimed:
             self._memory.claim(attempt.attempt_id, each.claimed)
-        # The store takes every line of a bead as shown to each of its attempts: it may know the bead only
-        # where this attempt saw them all.
+        # The store treats every line of a bead as shown to each of its attempts: name the bead only if this attempt saw
+        # them all.
         lines = self._memory.injections(bead=attempt.bead_id) if attempt.bead_id else ()
         all_seen = {shown.name for line in lines for shown in line.shown} <= set(each.injected)
         return self._memory.feedback(
@@ -257,7 +256,7 @@ class Learner:
         )
 
     def _look(self, beads: Mapping[str, Bead], attempts: Sequence[Attempt], since: int | None) -> Iterator[Learned]:
-        """Ended attempts that have anything to teach that was not taken in yet."""
+        """Ended attempts with anything new to learn."""
         settled = self._memory.settled()
         drawn = self.proposals.attempts()
         taught = set(self.proposals.taught())
@@ -269,7 +268,7 @@ class Learner:
             given_here = given.get(attempt.attempt_id, ())
             ended = attempt.at
             known = attempt.attempt_id in drawn or (since is not None and (ended or 0) < since)
-            # evidence is files to be read: nothing is read of an attempt that can teach nothing new
+            # evidence must be read from files: skip attempts that can teach nothing new
             if not attempt.finished or (known and not given_here):
                 continue
             evidence = read_evidence(attempt)
@@ -286,7 +285,7 @@ class Learner:
             if proposal is not None:
                 again = matter(proposal) in taught
                 proposal = replace(proposal, state="repeated" if again else "open")
-                # of a bead's attempts that teach the same only the first one proposes it
+                # of a bead's attempts with the same lesson only the first proposes it
                 taught.add(matter(proposal))
             yield Learned(
                 attempt,
@@ -301,7 +300,7 @@ class Learner:
             )
 
     def _explained(self, attempt: Attempt) -> Attempt:
-        """The attempt with what its agent said last, where its result has an exit code and no reason."""
+        """The attempt with its agent's last message, if its result has an exit code but no reason."""
         if not _BARE.fullmatch(attempt.error or attempt.detail):
             return attempt
         said = [event.detail for event in self._transcript(attempt) if event.kind in ("text", "error") and event.detail]
@@ -311,7 +310,7 @@ class Learner:
         return TranscriptTail(transcript_folders(self._project.ddx_dir, attempt.attempt_id, None)).poll()
 
     def _claims(self, attempt: Attempt) -> tuple[str, ...]:
-        """What the attempt's agent says it used: from ddx's transcript, else from the agent's own record."""
+        """The memories its agent reports as used: from ddx's transcript, else from the agent's own record."""
         said = [event.detail or event.summary for event in self._transcript(attempt) if event.kind == "text"]
         if said:
             return claim_of(HookMessage(message="\n".join(said))).utilized
@@ -321,10 +320,10 @@ class Learner:
 
 
 def _given(injections: Iterable[Injection], attempts: Sequence[Attempt]) -> dict[str, tuple[Injection, ...]]:
-    """Which lines of the ledger each attempt was shown.
+    """The ledger lines shown to each attempt.
 
-    A line that names an attempt is that one's. What a bead's block showed was shown to attempts that ran
-    when it was written, and to those that began later, until a newer line of the bead took its place.
+    A line that names an attempt belongs to it. A bead's block was seen by attempts that were running when it was
+    written and by those that began later, until a newer line of the bead replaced it.
     """
     by_attempt: dict[str, list[Injection]] = {}
     by_bead: dict[str, list[Injection]] = {}
@@ -354,7 +353,7 @@ def _older(one: Attempt, other: Attempt) -> bool:
 
 
 def _without_repeated(each: Learned) -> Learned:
-    """What is to be taken in of an attempt, without a lesson that its bead has taught before."""
+    """What to learn from an attempt, without a lesson that its bead gave before."""
     repeated = each.proposal is not None and each.proposal.state == "repeated"
     return replace(each, proposal=None) if repeated else each
 

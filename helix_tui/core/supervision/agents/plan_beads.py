@@ -1,5 +1,5 @@
-"""A stored plan carried out elsewhere: as beads, by one reviewed change that can be taken back as one, or as tasks of
-Claude Code, by the calls that make them and a task list on disk.
+"""Export a stored plan: as beads, in one reviewed change that can be undone as a whole, or as Claude Code tasks, as
+tool calls or a task list on disk.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ def bead_operations(
     priority: int = 2,
     spec_id: str = "",
 ) -> list[Operation]:
-    """What makes beads of a plan's tasks, prerequisites first.
+    """The operations that create beads for a plan's tasks, prerequisites first.
 
     Args:
-        beads: the tracker's, for the kind of label that this repository uses and for what is made already.
+        beads: the tracker's, for this repository's kind of label and for existing beads.
         parent: put them under this bead.
         epic: make one epic of the plan's objective and put them under it.
-        spec_id: the document they are built against; ``plan-N`` where there is none.
+        spec_id: the document that governs them; default ``plan-N``.
 
     Returns:
-        Operations for one change; a task that has a bead already is left out, and others wait on that bead.
+        Operations for one change, without tasks that already have a bead; others wait on that bead.
     """
     made = beads_of(plan, beads)
-    if epic and made and not parent:  # no second epic for one plan: what is left joins the first
+    if epic and made and not parent:  # no second epic for one plan: the rest joins the first
         parent = next(
             (i for i, bead in beads.items() if bead.issue_type == "epic" and _plan_label(plan) in bead.labels), ""
         )
@@ -88,7 +88,7 @@ def bead_operations(
 
 
 def beads_of(plan: MemoryPlan, beads: Mapping[str, Bead]) -> dict[str, str]:
-    """The seqs of a plan's tasks that have a bead already, and which."""
+    """The seqs of a plan's tasks that already have a bead, with its id."""
     return {
         label.removeprefix(_SEQ): bead_id
         for bead_id, bead in beads.items()
@@ -103,7 +103,7 @@ def _plan_label(plan: MemoryPlan) -> str:
 
 
 def _stand_in(number: int) -> str:
-    """What a bead that is to be made is called in the same change."""
+    """The placeholder for a bead to be created in the same change."""
     return NEW if number == 0 else f"(new {number + 1})"
 
 
@@ -146,27 +146,27 @@ PENDING, IN_PROGRESS, COMPLETED = "pending", "in_progress", "completed"
 
 
 class TaskListTaken(HelixError):
-    """There is a task list of this name, and it is not this plan's."""
+    """The task list of this name belongs to another plan."""
 
 
 def list_name(plan: MemoryPlan) -> str:
-    """What a plan's task list is called."""
+    """The name of a plan's task list."""
     return re.sub(r"[^a-zA-Z0-9_-]", "-", f"helix-plan-{plan.key}")
 
 
 def task_list(env: Mapping[str, str], name: str) -> Path:
-    """Where Claude Code keeps a task list."""
+    """The folder of a Claude Code task list."""
     own = env.get("CLAUDE_CONFIG_DIR") or os.path.join(env.get("HOME", ""), ".claude")
     return Path(own, "tasks", re.sub(r"[^a-zA-Z0-9_-]", "-", name))
 
 
 def numbered(plan: MemoryPlan) -> dict[str, str]:
-    """Task's seq -> the id that it has in a list of its own, prerequisites first."""
+    """Task seq -> its id in a separate list, prerequisites first."""
     return {task.seq: str(number) for number, task in enumerate(in_order(plan.tasks), 1)}
 
 
 def calls(plan: MemoryPlan) -> list[dict[str, Any]]:
-    """The calls of Claude Code's own tools that register a plan in an empty task list, in order."""
+    """The tool calls of Claude Code that register a plan in an empty task list, in order."""
     ids = numbered(plan)
     made: list[dict[str, Any]] = []
     waits: list[dict[str, Any]] = []
@@ -176,12 +176,12 @@ def calls(plan: MemoryPlan) -> list[dict[str, Any]]:
         if task.depends:
             blocked = {"taskId": ids[task.seq], "addBlockedBy": [ids[seq] for seq in task.depends]}
             waits.append({"tool": "TaskUpdate", "input": blocked})
-    # every task first: one can only be made to wait on a task that exists
+    # every task first: a task can wait only on an existing one
     return [*made, *waits]
 
 
 def metadata(plan: MemoryPlan, task: PlanTask, workspace: TaskWorkspace | None = None) -> dict[str, Any]:
-    """What a task carries: its limits, and of a workspace that has ended what came of it."""
+    """A task's metadata: its limits, and the outcome of an ended workspace."""
     found: dict[str, Any] = {
         "helix_plan": plan.id,
         "seq": task.seq,
@@ -197,13 +197,13 @@ def metadata(plan: MemoryPlan, task: PlanTask, workspace: TaskWorkspace | None =
 
 
 def register(folder: Path, plan: MemoryPlan, workspaces: Iterable[TaskWorkspace]) -> list[Path]:
-    """Write a plan's tasks as Claude Code's, or bring those of an earlier call up to date.
+    """Write a plan's tasks as Claude Code's, or update those of an earlier call.
 
     Raises:
-        TaskListTaken: the list holds tasks that are not this plan's; nothing was written.
+        TaskListTaken: the list has tasks of another plan; nothing was written.
         OSError: it cannot be written.
     """
-    # a task may have been begun more than once: the last workspace says how it stands
+    # a task may have been started more than once: the last workspace counts
     newest = {each.seq: each for each in sorted(workspaces, key=lambda each: each.id)}
     ids = numbered(plan)
     blocks: dict[str, list[str]] = {seq: [] for seq in ids}
@@ -222,7 +222,7 @@ def register(folder: Path, plan: MemoryPlan, workspaces: Iterable[TaskWorkspace]
         }
         for task in plan.tasks
     }
-    # looked at before anything is written, so that a foreign list stays whole
+    # checked before anything is written, so that a foreign list stays intact
     _must_be_ours(folder, plan)
     written = []
     for number, document in documents.items():
@@ -248,7 +248,7 @@ def _must_be_ours(folder: Path, plan: MemoryPlan) -> None:
 
 
 def _status(workspace: TaskWorkspace | None) -> str:
-    """A blocked task stays pending, with the reason in its metadata: what waits on it waits on."""
+    """A blocked task stays pending, with the reason in its metadata, so that dependents keep waiting."""
     if workspace is None or workspace.status == "blocked":
         return PENDING
     return COMPLETED if workspace.status == "delivered" else IN_PROGRESS

@@ -1,8 +1,8 @@
-"""What Claude Code tells a hook, and what an agent says in its transcript: read as hostile text.
+"""Parse Claude Code's hook messages and agents' transcripts, as untrusted text.
 
-Shapes: docs/formats/memory.md §7. Every field may be missing or of another type; a transcript may be huge,
-cut off or no transcript at all. Only the end of one is read. A command's result: ``is_error``, and a text
-that begins with ``Exit code N`` where it failed (Claude Code 2.1).
+Shapes: docs/formats/memory.md §7. Every field may be missing or of another type; a transcript may be huge, cut off or
+not a transcript at all. Only its end is read. A command's result: ``is_error``, and a text that begins with ``Exit code
+N`` if it failed (Claude Code 2.1).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ EDITING = {"Edit", "Write", "MultiEdit", "NotebookEdit"}
 
 _TAIL = 256 << 10
 _WORK = 32 << 20
-"""Bytes at the end of a transcript in which the commands of a session are looked for."""
+"""Bytes at the end of a transcript searched for the commands of a session."""
 _HEAD = 128 << 10
 _FIRST_LINES = 8
 _LONGEST = 4_000
@@ -39,7 +39,7 @@ Report = Literal["delivered", "blocked", "partial", ""]
 
 
 class HookMessage(Struct, frozen=True):
-    """The fields of a hook's message that matter here; empty where they are missing or of another type."""
+    """The relevant fields of a hook message; empty if missing or of another type."""
 
     session: str = ""
     cwd: str = ""
@@ -51,31 +51,31 @@ class HookMessage(Struct, frozen=True):
     """The session's transcript."""
     agent_transcript: str = ""
     message: str = ""
-    """What the agent said last."""
+    """The agent's last message."""
     prompt: str = ""
-    """What a person asks."""
+    """The person's prompt."""
 
 
 class AgentTask(Struct, frozen=True):
-    """What an agent was asked to do."""
+    """The task given to an agent."""
 
     objective: str
     files: tuple[str, ...] = ()
 
 
 class Spawned(Struct, frozen=True):
-    """A task that a session has handed to a sub-agent."""
+    """A task handed by a session to a sub-agent."""
 
     call: str
-    """Id of the tool call, or the task itself where the transcript names none."""
+    """Id of the tool call, or the task itself if the transcript has none."""
     agent_type: str
     task: AgentTask
     ended: bool
-    """Whether its result has come back."""
+    """Whether its result has arrived."""
 
 
 class AgentClaim(Struct, frozen=True):
-    """What an agent says of its own work: a claim, never an outcome."""
+    """An agent's report on its own work: a claim, never an outcome."""
 
     report: Report = ""
     summary: str = ""
@@ -93,7 +93,7 @@ _Form = TypeVar("_Form")
 
 
 class _Message(Struct):
-    """Values stay unread until somebody asks: a host may send any type, of any size, under any name."""
+    """Values are decoded on use: a host may send any type, of any size, under any name."""
 
     session_id: msgspec.Raw = msgspec.Raw()
     cwd: msgspec.Raw = msgspec.Raw()
@@ -113,7 +113,7 @@ class _ToolInput(Struct):
 
 
 def read_hook_message(raw: bytes) -> HookMessage | None:
-    """The message on stdin; None where it is not a JSON object."""
+    """The message on stdin; None if it is not a JSON object."""
     decoded = _decoded(raw.removeprefix(codecs.BOM_UTF8), _Message)
     if decoded is None:
         return None
@@ -140,12 +140,12 @@ def _decoded(raw: bytes, form: type[_Form]) -> _Form | None:
 
 
 def _said(raw: msgspec.Raw, limit: int = _LONGEST) -> str:
-    """A string of a message, as `_text` gives it; nothing where it is of another type."""
+    """A string of a message, as in `_text`; "" for another type."""
     return _text(_decoded(bytes(raw), str), limit)
 
 
 def spawned(transcript: str) -> list[Spawned]:
-    """The tasks that were handed to sub-agents, oldest first, from the end of the session's transcript."""
+    """The tasks handed to sub-agents, oldest first, from the end of the session's transcript."""
     found: list[Spawned] = []
     ended: set[str] = set()
     for entry in _newest_first(transcript):
@@ -165,9 +165,9 @@ def spawned(transcript: str) -> list[Spawned]:
 
 
 def open_tasks(every: Sequence[Spawned], agent_type: str) -> list[Spawned]:
-    """Those that an agent of this type may just have been given: its own type's, still running, oldest first.
+    """The tasks that an agent of this type may just have been given: still running, oldest first.
 
-    A call that names no type is anybody's. Plugins write their name before the type: ``helix:builder``.
+    A call without a type matches any agent. Plugins write their name before the type: ``helix:builder``.
     """
     running = [each for each in every if not each.ended]
     plain = agent_type.rpartition(":")[2]
@@ -176,7 +176,7 @@ def open_tasks(every: Sequence[Spawned], agent_type: str) -> list[Spawned]:
 
 
 def own_task(hook_message: HookMessage) -> AgentTask | None:
-    """What an agent was asked, by the first message of its own transcript, where that is there yet."""
+    """The task of an agent from the first message of its own transcript, if that exists yet."""
     for path in _own_transcripts(hook_message):
         for line in _read(path, 0, _HEAD).split(b"\n")[:_FIRST_LINES]:
             entry = _object(line)
@@ -186,7 +186,7 @@ def own_task(hook_message: HookMessage) -> AgentTask | None:
 
 
 def _own_transcripts(hook_message: HookMessage) -> list[str]:
-    """Where a sub-agent's own transcript may lie, the likeliest first."""
+    """Possible paths of a sub-agent's own transcript, the likeliest first."""
     paths = [hook_message.agent_transcript] if hook_message.agent_transcript else []
     # the id comes from the host and becomes part of a path
     if hook_message.transcript.endswith(".jsonl") and re.fullmatch(r"[\w-]{1,200}", hook_message.agent_id):
@@ -195,7 +195,7 @@ def _own_transcripts(hook_message: HookMessage) -> list[str]:
 
 
 def commands_run(hook_message: HookMessage) -> Ran:
-    """What the agent of this message ran and changed: a sub-agent's own work, else the session's."""
+    """What the agent of this message ran and changed: the sub-agent's work, else the session's."""
     if not hook_message.agent_id:
         return _work(hook_message.transcript, sidechains=False)
     every = (_work(path, sidechains=True) for path in _own_transcripts(hook_message))
@@ -203,10 +203,10 @@ def commands_run(hook_message: HookMessage) -> Ran:
 
 
 def _work(transcript: str, *, sidechains: bool) -> Ran:
-    """Commands and changes of a transcript; a change counts from when its result has come back.
+    """Commands and changes in a transcript; a change counts from the arrival of its result.
 
-    What another agent does is a change of that moment: its commands stand in a transcript of its own. One in
-    the background goes on changing after its call is back, and nothing here says until when.
+    Another agent's work counts as a change at that moment, as its commands are in its own transcript. One in the
+    background continues after its call returns, with no recorded end.
     """
     from helix_tui.core.memory.lessons import SessionCheck
 
@@ -225,18 +225,18 @@ def _work(transcript: str, *, sidechains: bool) -> Ran:
         if command:
             checks.append(SessionCheck(command, _exit_code(part, entry, asked), position))
         if _changes(use, command) and (command or part.get("is_error") is not True):
-            change = position - 1 if command else position  # a check behind a change in one line is of it
+            change = position - 1 if command else position  # a check after a change in the same line covers it
             unending = unending or asked.get("run_in_background") is True
-    if unending or any(_changes(use, "") for use in uses.values()):  # the latter begun, and not back yet
+    if unending or any(_changes(use, "") for use in uses.values()):  # the latter started, without a result yet
         change = sys.maxsize
     return Ran(tuple(checks), change)
 
 
 def _tool_parts(transcript: str, sidechains: bool) -> Iterator[tuple[int, dict[str, Any], dict[str, Any]]]:
-    """Calls of tools and their results, oldest first, with places that leave room between."""
+    """Tool calls and their results, oldest first, with spaced positions."""
     lines = _read(transcript, -_WORK, _WORK).split(b"\n")
     for number, line in enumerate(lines):
-        # up to 32 MB are looked through: only lines that may hold a call or its result are decoded
+        # up to 32 MB are scanned: only lines that may contain a call or its result are decoded
         entry = _object(line) if b"tool_use" in line or b"tool_result" in line else {}
         if not sidechains and entry.get("isSidechain") is True:
             continue
@@ -246,7 +246,7 @@ def _tool_parts(transcript: str, sidechains: bool) -> Iterator[tuple[int, dict[s
 
 
 def _changes(use: dict[str, Any], command: str) -> bool:
-    """Whether a call of a tool may have changed files."""
+    """Whether a tool call may have changed files."""
     return use.get("name") in {*EDITING, "Task", "Agent"} or bool(_CHANGING.search(command))
 
 
@@ -256,14 +256,14 @@ _CHANGING = re.compile(
     r"|\bgit\s+(?:-\S+\s+)*(?:apply|am|checkout|switch|restore|reset|revert|stash|merge|rebase|pull|cherry-pick)\b"
     r"|\b(?:patch|mv|cp|rm)\s|\b(?:ruff\s+format|black|prettier|gofmt|rustfmt|cargo\s+fmt)\b|--fix\b|--write\b"
 )
-"""Commands that change files. One too many costs a verdict, one too few could make a wrong one."""
+"""Commands that change files. A false match loses a verdict, a missed one could make it wrong."""
 
 _CUT_OFF = {130, 137, 143}
-"""Exit codes of a command that somebody, or a timeout, has ended: they tell nothing of the work."""
+"""Exit codes of a command ended by a person or a timeout, which say nothing about the work."""
 
 
 def _exit_code(result: dict[str, Any], entry: dict[str, Any], asked: dict[str, Any]) -> int | None:
-    """The exit code of a command; None where its result does not tell it."""
+    """The exit code of a command; None if its result does not contain it."""
     content = result.get("content")
     said = _text(content, 100_000) if isinstance(content, str) else _joined(content)
     tool_result = entry.get("toolUseResult")
@@ -290,7 +290,7 @@ def _joined(content: object) -> str:
 
 
 def _asked(entry: dict[str, Any]) -> str:
-    """The words of a message of a user: a text, or parts of one."""
+    """The text of a user message: a string, or parts."""
     message = entry.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     if isinstance(content, str):
@@ -299,7 +299,7 @@ def _asked(entry: dict[str, Any]) -> str:
 
 
 def read_task(prompt: str) -> AgentTask | None:
-    """The objective and files of a prompt: its ``OBJECTIVE:`` and ``DELTA:`` lines, else its beginning."""
+    """The objective and files of a prompt, from its ``OBJECTIVE:`` and ``DELTA:`` lines, else its beginning."""
     if not prompt.strip():
         return None
     found = re.search(r"^\W{0,4}OBJECTIVE\b[*_]*:[*_ \t]*(.+)$", prompt, re.M)
@@ -309,7 +309,7 @@ def read_task(prompt: str) -> AgentTask | None:
 
 
 def claim_of(hook_message: HookMessage) -> AgentClaim:
-    """What the agent reports: from its last message, else from the end of its transcript."""
+    """The agent's report, from its last message, else from the end of its transcript."""
     text = hook_message.message or _last_said(hook_message.agent_transcript or hook_message.transcript)
     ends = list(re.finditer(r"^\W{0,4}(DELIVERED|BLOCKED|PARTIAL)\b[*_]*:[*_ \t]*(.*)$", text, re.M))
     used = list(_UTILIZED.finditer(text))
@@ -324,7 +324,7 @@ def claim_of(hook_message: HookMessage) -> AgentClaim:
 _UTILIZED = re.compile(
     r"^\W{0,4}UTILIZED\b[*_]*:[*_ \t]*(.*)$|(?<=[\s.:;*_(])UTILIZED\b[*_]*:[*_ \t]*(\[[^\]\n]*\])", re.M
 )
-"""A line of its own, or a list in brackets behind other words: ``Done: x works. UTILIZED: ["a"]``."""
+"""A separate line, or a bracketed list after other words: ``Done: x works. UTILIZED: ["a"]``."""
 
 
 _REPORTS: dict[str, Report] = {"DELIVERED": "delivered", "BLOCKED": "blocked", "PARTIAL": "partial"}
@@ -361,14 +361,14 @@ def _content(entry: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def _newest_first(transcript: str) -> Iterator[dict[str, Any]]:
-    """The entries at the end of a JSONL transcript, the newest first; what is no object is passed over."""
+    """The objects at the end of a JSONL transcript, newest first; other lines are skipped."""
     for line in reversed(_read(transcript, -_TAIL, _TAIL).split(b"\n")):
         if entry := _object(line):
             yield entry
 
 
 def _object(line: bytes) -> dict[str, Any]:
-    """The object on a line; an empty one where there is none."""
+    """The object on a line; an empty one if there is none."""
     try:
         entry = json.loads(line) if line.strip() else None
     except (ValueError, RecursionError):
@@ -377,7 +377,7 @@ def _object(line: bytes) -> dict[str, Any]:
 
 
 def _read(path: str, start: int, size: int) -> bytes:
-    """Bytes of a file from its beginning, or from its end where ``start`` is below 0; none of no file."""
+    """Bytes of a file from its start, or from its end if ``start`` is negative; empty without a file."""
     if not path or "\0" in path:
         return b""
     try:
@@ -388,12 +388,12 @@ def _read(path: str, start: int, size: int) -> bytes:
                 return b""
             file.seek(start if start >= 0 else max(0, status.st_size + start))
             return file.read(size)
-    except (OSError, RuntimeError, UnicodeError):  # RuntimeError: no home folder to expand ~ to
+    except (OSError, RuntimeError, UnicodeError):  # RuntimeError: no home folder for ~
         return b""
 
 
 def _text(value: object, limit: int = _LONGEST) -> str:
-    """A string that can be written as UTF-8 and holds no NUL, at most ``limit`` characters; else nothing."""
+    """A string of at most ``limit`` characters, encodable as UTF-8 and without NUL; else ""."""
     if not isinstance(value, str):
         return ""
     return value[:limit].replace("\0", "").encode("utf-8", "replace").decode("utf-8")

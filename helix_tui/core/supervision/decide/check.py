@@ -1,9 +1,8 @@
-"""The check of what comes next: facts first; where they leave it open, an agent looks at the documents.
+"""Determine NEXT_ACTION: facts first; if they do not decide, an agent reads the documents.
 
-Rules: docs/formats/helix.md §2. The answer always says which of the two decided.
-
-`Checker` may ask an agent, for ``check`` and the loop. `take_status_summary` is what the console shows: it asks
-nobody, and where the facts decide nothing its answer says what was not looked at.
+Rules: docs/formats/helix.md §2. The answer always says which of the two decided. `Checker` may ask an agent, for
+``check`` and the loop. `take_status_summary` is for the console: it asks no agent, and if the facts do not decide, its
+answer says what was not checked.
 """
 
 from __future__ import annotations
@@ -52,21 +51,21 @@ if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.book import AttemptBook
 
 Asking = Literal["auto", "never", "always"]
-"""Whether an agent is asked: where the facts do not decide, never, or whatever they decide."""
+"""When an agent is asked: if the facts do not decide, never, or always."""
 
 DOCUMENTS_AGE_S = 5.0
-"""How long documents that were read stand for the present: one check asks for them twice."""
+"""How long a reading of the documents is valid: one check needs them twice."""
 
 UNREADABLE = "unable to determine NEXT_ACTION from check output"
 
 
 class CheckFailed(HelixError):
-    """The agent that was asked failed, or did not name a code.
+    """The agent failed, or did not name a code.
 
     Attributes:
-        facts: what the facts alone gave.
+        facts: the answer of the facts alone.
         kind: ``check_failed`` or ``check_unreadable``.
-        tokens, cost_usd: what its answer cost; 0 where it does not say.
+        tokens, cost_usd: the cost of its answer; 0 if unknown.
     """
 
     def __init__(self, message: str, facts: NextVerdict, kind: str, answer: AgentAnswer) -> None:
@@ -78,10 +77,10 @@ class CheckFailed(HelixError):
 
 
 class DocumentFacts(Struct):
-    """What the documents say to the next action, kept between looks.
+    """What the documents contribute to the next action, cached between looks.
 
     Attributes:
-        patience_s: how long what changed among them stands, where they are the same: git is asked for it.
+        patience_s: how long the list of changed documents is valid while they stay the same, as it needs git.
     """
 
     governing: GoverningDocuments
@@ -90,7 +89,7 @@ class DocumentFacts(Struct):
     _changes: tuple[Documents, tuple[DocumentChange, ...], float] | None = None
 
     def look(self, project: Project, beads: Mapping[str, Bead]) -> DocumentLook:
-        """What the documents say now; conflicts are looked for once a reading."""
+        """The current documents; conflicts are searched for once per reading."""
         known = self.governing.get()
         if self._conflicts is None or self._conflicts[0] is not known:
             self._conflicts = (known, find_conflicts(known))
@@ -101,7 +100,7 @@ class DocumentFacts(Struct):
 
 
 class DocumentLook(Struct, frozen=True):
-    """The documents, what they disagree about, and which of them changed."""
+    """The documents, their conflicts, and which of them changed."""
 
     governing: GoverningDocuments
     documents: Documents
@@ -110,10 +109,10 @@ class DocumentLook(Struct, frozen=True):
 
 
 class Checker(Struct):
-    """Looks at one project's queue and says what comes next.
+    """Determines the next action of one project.
 
     Attributes:
-        delegate: what asks the agent; None: the facts alone decide.
+        delegate: asks the agent; None: only the facts decide.
     """
 
     curator: Curator
@@ -125,10 +124,10 @@ class Checker(Struct):
     def facts(
         self, scope: Scope = EVERYTHING, *, queue_state: QueueState | None = None, documents: bool = True
     ) -> Facts:
-        """What is known now. New beads and our own changes are taken into the drift snapshot on the way.
+        """Gather the facts. New beads and our own changes are added to the drift snapshot.
 
         Args:
-            documents: whether to look at the documents: by ddx where there is one.
+            documents: whether to read the documents, through ddx if installed.
 
         Raises:
             Unreadable: there is no queue, or it cannot be read.
@@ -145,13 +144,13 @@ class Checker(Struct):
             drift=self.drift(queue_state),
             orphans=find_orphans(queue_state, project),
             dead=find_dead_claims(queue_state, project),
-            # answered ones too: they tell which conflicts between documents are decided
+            # answered ones too: they show which conflicts between documents are decided
             questions=self.questions.all(),
             stoppage=find_stoppage(project, queue_state.runs),
         )
 
     def _documents(self, queue: Queue) -> DocumentFacts:
-        """The documents, read once for what is asked at one time."""
+        """The documents, read once for related calls."""
         if self.found is None:
             ddx = self.curator.reader(queue)
             self.found = DocumentFacts(
@@ -160,7 +159,7 @@ class Checker(Struct):
         return self.found
 
     def drift(self, queue_state: QueueState) -> tuple[Drift, ...]:
-        """What others changed since it was last seen."""
+        """The drift: what others changed since it was last seen."""
         watch = DriftWatch(self.curator.project, self.curator.gate)
         history = self.curator.history()
         if self.curator.gate.read_only:
@@ -168,11 +167,11 @@ class Checker(Struct):
         return watch.settle(queue_state.queue.beads, history)
 
     def check(self, scope: Scope = EVERYTHING, *, asking: Asking = "auto", stamp: str = "check") -> NextVerdict:
-        """What comes next.
+        """Determine the next action.
 
         Raises:
             CheckFailed: the agent failed, or its answer names no code.
-            DdxError: there is no ddx to ask, where the facts do not decide (127, 69).
+            DdxError: the facts do not decide and there is no ddx to ask (127, 69).
             Unreadable: there is no queue, or it cannot be read.
         """
         facts = self.facts(scope)
@@ -197,7 +196,7 @@ class Checker(Struct):
         code = done.trailers.get("NEXT_ACTION")
         if not code:
             raise CheckFailed(UNREADABLE, facts, "check_unreadable", done.answer)
-        # STOP is not said while something is ready (decision 0006): where facts have an answer, it goes before this one
+        # no STOP while something is ready (decision 0006): the facts' answer, if any, takes precedence
         if code == "STOP" and facts.decided:
             said = clean_line(done.answer.text, 300)
             denied = VerdictReason("agent", f"the agent answered STOP, which the queue contradicts: {said}")
@@ -223,7 +222,7 @@ class Checker(Struct):
 
 
 def undecided(verdict: NextVerdict) -> NextVerdict:
-    """The answer where facts leave it open and nobody is asked: stop, and say what was not looked at."""
+    """The answer if the facts do not decide and no agent is asked: stop, and say what was not checked."""
     reason = VerdictReason("not_looked", "undecided: nothing is ready, and no agent has checked the documents")
     return replace(
         verdict,
@@ -235,10 +234,10 @@ def undecided(verdict: NextVerdict) -> NextVerdict:
 
 
 def facts_text(facts: Facts, verdict: NextVerdict, about: str = "") -> str:
-    """The facts as lines for a prompt; whatever comes from beads is cleaned.
+    """The facts as lines for a prompt; text from beads is cleaned.
 
     Args:
-        about: the document that it is about, where the scope does not name it.
+        about: the document in question, if the scope does not name it.
     """
     health = facts.health
     numbers = ("total", "open", "in_progress", "closed", "ready", "ready_execution", "blocked", "cooling")
@@ -257,7 +256,7 @@ def facts_text(facts: Facts, verdict: NextVerdict, about: str = "") -> str:
 
 
 def documents_text(documents: Documents, about: str, queue: Queue) -> list[str]:
-    """What the document graph says: how much is in order, and what the document in question rests on."""
+    """The document graph for a prompt: counts, and the dependencies of the document in question."""
     counts = f"{len(documents.all)} documents, {len(documents.stale)} stale, {len(documents.graph.issues)} issues"
     who = "ddx" if documents.source == "ddx" else "their own frontmatter"
     verbs = "`helix-tui doc graph|show|deps|dependents|stale|audit|changed|search`"
@@ -265,9 +264,9 @@ def documents_text(documents: Documents, about: str, queue: Queue) -> list[str]:
 
 
 def _section(text: str, names: tuple[str, ...]) -> str:
-    """What an answer says under one of some headings, on the heading's line or the next."""
+    """The text of an answer under one of some headings, on the heading's line or the next."""
     for name in names:
-        # agents write a heading as one, in bold, as an item of a list, or as plain words before a colon
+        # agents write headings with #, in bold, as list items, or as plain words before a colon
         found = re.search(rf"(?mi)^[ \t#*\-\d.]*{re.escape(name)}[*:\s]*[ \t]*\n?[ \t]*([^\n#][^\n]*)", text)
         if found:
             return clean_line(found.group(1).strip("* "), 400)
@@ -276,7 +275,7 @@ def _section(text: str, names: tuple[str, ...]) -> str:
 
 def _named_scope(text: str, code: str) -> str:
     """The scope of the command that an answer recommends."""
-    # agents may call the program `helix`, as FEAT-002 does, and design by its old name
+    # agents may call the program `helix`, as FEAT-002 does, and use the old name of design
     verb = {"BACKFILL": "backfill", "DESIGN": "(?:design|plan)", "POLISH": "polish", "ALIGN": "align"}.get(code)
     found = re.search(rf"\bhelix(?:-tui)? {verb} +([^\s`*<>]+)", text) if verb else None
     return clean_line(found.group(1), 120) if found and not found.group(1).startswith("-") else ""
@@ -287,21 +286,21 @@ NEVER = RunStatus("never", NO_STATE, RunState(), None, ())
 
 
 class StatusSummary(Struct, frozen=True):
-    """One look."""
+    """The state of a project at one look."""
 
     verdict: NextVerdict = UNKNOWN
     """NEXT_ACTION with its reasons; its code is empty before anything was read."""
     run: RunStatus = field(default=NEVER)
-    """How HELIX's own loop stands."""
+    """The state of HELIX's own loop."""
     requested: LoopRequest = ""
-    """What somebody asked the loop for, and it has not done yet."""
+    """A pending request to the loop."""
     stoppage: Stoppage | None = None
-    """What stopped the last worker of ddx, where somebody must mend it."""
+    """What stopped the last worker of ddx, if it must be fixed."""
     budget: Budget = NO_BUDGET
-    """What a run and a day may cost: what holds for the run that is under way, else for the next."""
+    """The budget of a run and a day: that of the active run, else of the next."""
 
     def budget_uses(self, book: AttemptBook, now: int, *, of_new_run: bool = False) -> tuple[BudgetUse, ...]:
-        """Each part of the budget with what is spent of it, what is nearest to its end first.
+        """Each part of the budget with the amount spent, the most exhausted first.
 
         Args:
             of_new_run: as a run that starts now would find it, where none is under way.
@@ -333,7 +332,7 @@ def _facts_of(
     stoppage: Stoppage | None,
     scope: Scope = EVERYTHING,
 ) -> Facts:
-    """What the next action rests on, for `check` and for every screen; None leaves the documents out."""
+    """The facts behind the next action, for `check` and every screen; None leaves the documents out."""
     read = documents.look(project, queue_state.queue.beads) if documents is not None else None
     return gather_facts(
         queue_state,
@@ -362,7 +361,7 @@ def take_status_summary(
     documents: DocumentFacts | None = None,
     default_budget: Budget = NO_BUDGET,
 ) -> StatusSummary:
-    """Where the work stands now. Reads a few small files and the documents; changes nothing and asks nobody."""
+    """The current state of the work. Reads a few small files and the documents; changes nothing and asks no agent."""
     status = run_status(project)
     status = replace(status, questions=still_asked(status.questions, queue_state.queue.beads))
     stoppage = find_stoppage(project, queue_state.runs)
@@ -380,7 +379,7 @@ def take_status_summary(
         )
     )
     found = verdict if verdict.decided else undecided(verdict)
-    # a run's state has what its call said too (--budget), which stands in no file of settings
+    # a run's state includes its command line (--budget), which is in no settings file
     held = budget_of(status.state.budget) if status.condition == "active" else NO_BUDGET
     budget = held or budget_in_force(project, default=default_budget)
     return StatusSummary(found, status, read_request(project), stoppage, budget)

@@ -1,11 +1,11 @@
-"""Queue health: everything that a look at the tracker and the files around it can tell, without asking anybody.
+"""Queue health: all facts from the tracker and the files around it, without asking an agent.
 
 Numbers: docs/formats/helix.md §2. ``ready`` is ddx's plain notion (open and nothing unclosed before it);
-``ready_execution`` is what a worker would pick, and both are told.
+``ready_execution`` is what a worker would pick; both are reported.
 
 `siblings` names work that belongs together (docs/formats/helix.md §3.5): the same parent or specification first; only
-where that finds nothing, a shared ``area:`` label; three at most, the bead itself included. It is shown beside the
-next bead, never dispatched in one go (ddx takes one bead a turn).
+if that finds nothing, a shared ``area:`` label; at most three, including the bead itself. They are shown beside the
+next bead, never dispatched together (ddx takes one bead per turn).
 """
 
 from __future__ import annotations
@@ -35,89 +35,89 @@ from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, be
 from helix_tui.core.supervision.signals.stoppage import Stoppage
 
 MOST_JUDGED = 200
-"""Ready beads whose acceptance and authority are looked at: more than a worker does in a day."""
+"""Maximum ready beads whose acceptance and authority are checked: more than a worker does in a day."""
 
 
 class Facts(Struct, frozen=True):
-    """What is known of a scope at one instant."""
+    """The facts of a scope at one instant."""
 
     scope: Scope
     queue: Queue
     left: tuple[str, ...]
-    """Unfinished beads of the scope, in tracker order; not those by which HELIX governs an alignment, unless
-    somebody works on one.
+    """Unfinished beads of the scope, in tracker order; without beads that govern an alignment, unless one is being
+    worked on.
     """
     ready: tuple[str, ...]
-    """Those that a worker would pick, in its order."""
+    """Beads that a worker would pick, in its order."""
     cooling: tuple[tuple[str, int], ...] = ()
-    """Beads on cooldown and when each ends, soonest first."""
+    """Beads on cooldown with the end of each, soonest first."""
     moving: tuple[str, ...] = ()
-    """Beads that somebody works on or holds."""
+    """Beads that are being worked on or held."""
     stalls: tuple[Run, ...] = ()
-    """Work whose worker is dead or has fallen silent."""
+    """Work whose worker is dead or silent."""
     orphans: tuple[Orphan, ...] = ()
     dead: tuple[Orphan, ...] = ()
     """Claims of dead processes that ddx still honours."""
     drift: tuple[Drift, ...] = ()
     never_met: tuple[tuple[str, str], ...] = ()
-    """(bead, what it waits for and the tracker lacks or has cancelled)."""
+    """(bead, its dependency that is missing or cancelled)."""
     cycles: tuple[tuple[str, ...], ...] = ()
     vague: tuple[str, ...] = ()
     """Ready beads whose acceptance no machine can check."""
     unaccepted: tuple[str, ...] = ()
     """Ready beads without any acceptance."""
     ungoverned: tuple[str, ...] = ()
-    """Ready beads that name a document which the repository lacks."""
+    """Ready beads that name a missing document."""
     hollow: tuple[str, ...] = ()
-    """Open epics that nothing was broken out of."""
+    """Open epics without children."""
     finished_epics: tuple[str, ...] = ()
-    """Open epics under which everything is closed."""
+    """Open epics whose children are all closed."""
     superseded: tuple[str, ...] = ()
-    """Open beads that another one replaces."""
+    """Open beads that are superseded."""
     questions: tuple[OpenQuestion, ...] = ()
-    """Unanswered ones."""
+    """Unanswered questions."""
     conflicts: tuple[DocumentFinding, ...] = ()
-    """Conflicts and gaps between governing documents, but for those that somebody has decided."""
+    """Conflicts and gaps between governing documents, except decided ones."""
     documents: Documents | None = None
-    """The document graph; None where nobody looked."""
+    """The document graph; None if not read."""
     changes: tuple[DocumentChange, ...] = ()
     """Documents that changed since beads under them were written, or others were reviewed against them."""
     tried: tuple[Tried, ...] = ()
-    """What the last run attempted and left open."""
+    """Beads that the last run attempted and left open."""
     archived: Mapping[str, Archived] = {}
     """Beads of the archive that others wait on."""
     stoppage: Stoppage | None = None
-    """What stopped the last worker, where somebody must mend it."""
+    """What stopped the last worker, if it must be fixed."""
     health: Mapping[str, Any] = {}
     shut: Shut | None = None
-    """Why the installed ddx refuses every command on this tracker."""
+    """Why the installed ddx refuses every command on this tracker, or None."""
     drain: str = "ddx work"
     """How the installed ddx drains the queue."""
     unnamed: bool = False
-    """The scope names no bead, label or specification of the tracker, so that all of it was looked at."""
+    """Whether the scope matches no bead, label or specification, so that the whole tracker was checked."""
     outside: tuple[str, ...] = ()
     """Beads outside the scope that a worker would pick."""
     counts: QueueCounts = field(default=QueueCounts())
-    """The numbers of the scope, as every place prints them."""
+    """The counts of the scope, as printed everywhere."""
     unread: str = ""
-    """Which lines of the tracker are no beads, in one sentence; empty where all are."""
+    """Which lines of the tracker are not beads, in one sentence; else ""."""
 
     @property
     def missing(self) -> tuple[tuple[str, str], ...]:
-        """(bead, what it names as a dependency and the tracker lacks), whatever else holds it."""
+        """(bead, its missing dependency), whatever else holds the bead."""
         chosen = frozenset(self.left)
         return tuple((edge.bead_id, edge.missing) for edge in self.queue.graph.dangling if edge.bead_id in chosen)
 
     @property
     def waits_on_cancelled(self) -> tuple[tuple[str, str], ...]:
-        """(bead, what it names as a dependency and is cancelled, which never closes), whatever else holds it."""
+        """(bead, its cancelled dependency, which never closes), whatever else holds the bead."""
         beads = self.queue.beads
         edges = ((bead_id, target) for bead_id in self.left for target in beads[bead_id].depends_on)
         return tuple(edge for edge in edges if edge[1] in beads and beads[edge[1]].status == "cancelled")
 
     @property
     def next_eligible(self) -> str:
-        """When the first cooldown ends; empty where none is."""
+        """When the first cooldown ends; else ""."""
         return format_instant(self.cooling[0][1]) if self.cooling else ""
 
 
@@ -137,7 +137,7 @@ def gather_facts(
     stoppage: Stoppage | None = None,
     archive: Path | None = None,
 ) -> Facts:
-    """What is known of a scope: everything, an epic and all under it, a label, or a specification."""
+    """Gather the facts of a scope: everything, an epic and all under it, a label, or a specification."""
     queue = queue_state.queue
     named = named_beads(queue, scope)
     inside = tuple(queue.beads) if named is None else named
@@ -159,7 +159,7 @@ def gather_facts(
     asked = still_asked(every, queue.beads)
     away = only_archived(read_archive(archive), queue.beads) if archive else {}
     counts = count_queue(queue, beads_in_question(asked), among=None if named is None else chosen, archive=away)
-    # not `answered`, which also holds where the cause went away: such a conflict is found anew if it comes back
+    # not `answered`, which is also true if the cause went away: such a conflict may come back
     decided = {question.key for question in every if question.answered_at}
     return Facts(
         scope=scope,
@@ -176,7 +176,7 @@ def gather_facts(
         dead=tuple(each for each in dying.values() if each.bead_id in chosen),
         stalls=tuple(run for run in queue_state.runs if run.verdict != "alive" and concerns(run.bead_id)),
         orphans=tuple(orphan for orphan in orphans if concerns(orphan.bead_id)),
-        # without a field the bead is gone, so that no scope can name it
+        # without a field the bead is gone, so no scope can include it
         drift=tuple(each for each in drift if each.bead_id in chosen or not each.field),
         never_met=tuple(_never_met(queue, left)),
         cycles=tuple(cycle for cycle in queue.graph.cycles if chosen.intersection(cycle)),
@@ -202,7 +202,7 @@ def gather_facts(
 
 
 def _cooling(queue: Queue, left: Iterable[Bead]) -> list[tuple[str, int]]:
-    """(bead, instant in ns until which ddx does not try it again), the first to end first."""
+    """(bead, end of its cooldown in ns), the first to end first."""
     found = [
         (bead.id, until)
         for bead in left
@@ -228,7 +228,7 @@ def _health(
 
 
 def _inside(changes: Iterable[DocumentChange], chosen: frozenset[str], *, whole: bool) -> Iterable[DocumentChange]:
-    """Changes as far as they concern the beads of a scope; those that concern reviews alone belong to everything."""
+    """The changes that concern the beads of a scope; those concerning only reviews belong to the whole queue."""
     for change in changes:
         beads = tuple(bead_id for bead_id in change.beads if bead_id in chosen)
         if beads or whole:
@@ -254,7 +254,7 @@ MOST = 3
 
 
 def siblings(queue: Queue, bead_id: str) -> tuple[str, ...]:
-    """The bead and the ready ones that belong to it, in the order in which ddx would pick them."""
+    """The bead and its ready siblings, in ddx's pick order."""
     bead = queue.beads[bead_id]
     others = [queue.beads[each] for each in queue.ready if each != bead_id]
     others = [each for each in others if not looks_like_epic(each)]

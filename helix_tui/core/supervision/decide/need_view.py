@@ -1,11 +1,9 @@
-"""Needs as somebody looks at them: grouped by kind, the old ones folded, filtered, put off; and what can be done about
-each kind: one table for the keys beside a row, the menu, the palette and JSON.
+"""Needs for display: grouped by kind, old ones folded, filtered, put off; and the actions for each kind: one table for
+the keys beside a row, the menu, the palette and JSON.
 
-What is put off is kept in ``.helix/snoozed.json`` (`needs.read_snoozes`); here it is written.
-
-An action that changes the queue is a few `Operation`s, planned, shown, journalled and undone like every other
-change. What else there is (a lesson, an answer, landing a kept change, another attempt, putting off) is done by
-whoever asks, by the action's id.
+Snoozes are in ``.helix/snoozed.json``, written here and read by `needs.read_snoozes`. An action that changes the queue
+is a few `Operation`s, planned, shown, journalled and undone like every other change. Other actions (a lesson, an
+answer, landing a kept change, another attempt, putting off) are done by the caller, by the action's id.
 """
 
 from __future__ import annotations
@@ -54,21 +52,21 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "broken dependencies": ("cycle", "archived_dependency", "missing_dependency", "cancelled_dependency"),
     "unreadable": ("unknown_status", "unread_lines"),
 }
-"""Heading of each group and its kinds, the most urgent group first."""
+"""Each group's heading and kinds, the most urgent group first."""
 
 _GROUP_OF = {kind: name for name, kinds in GROUPS.items() for kind in kinds}
 
 OLD_AFTER_S = 7 * 86_400
-"""Age from which a need is folded away in its group, where younger or heavier ones stand before it."""
+"""Age at which a need is folded in its group, if newer or weightier ones come before it."""
 
 SHOWN_AT_LEAST = 3
-"""Needs of a group that are shown whatever their age."""
+"""Number of needs of a group shown whatever their age."""
 
 HOUR_S, MORNING = 3600, 8
 
 
 def group_of(need: Need) -> str:
-    """The heading under which a need stands."""
+    """The heading of a need."""
     return _GROUP_OF.get(need.kind, "unreadable")
 
 
@@ -80,7 +78,7 @@ def one_of(name: str) -> str:
 
 
 class NeedGroup(Struct, frozen=True):
-    """Needs of one heading: what is shown, and what is folded away for its age."""
+    """The needs under one heading: those shown, and those folded because of their age."""
 
     name: str
     shown: tuple[Need, ...]
@@ -88,12 +86,12 @@ class NeedGroup(Struct, frozen=True):
 
     @property
     def needs(self) -> tuple[Need, ...]:
-        """All of them."""
+        """All needs of the group."""
         return (*self.shown, *self.folded)
 
 
 def grouped(needs: Iterable[Need], now: int) -> tuple[NeedGroup, ...]:
-    """Needs by heading, in the order in which they came; in each, what blocks most and costs most first."""
+    """Needs by heading, in the given order; in each, what blocks most and costs most first."""
     by_group: dict[str, list[Need]] = {}
     for need in needs:
         by_group.setdefault(group_of(need), []).append(need)
@@ -103,13 +101,13 @@ def grouped(needs: Iterable[Need], now: int) -> tuple[NeedGroup, ...]:
 
 
 def _weight(need: Need) -> tuple[int, float]:
-    """What blocks most, then what has cost most, first; else as they came."""
+    """Sort key: what blocks most, then what has cost most; else the given order."""
     return -need.waiting, -(need.usd or 0.0)
 
 
 def _fold(name: str, needs: Sequence[Need], now: int) -> NeedGroup:
     shown = [need for place, need in enumerate(needs) if place < SHOWN_AT_LEAST or not is_old(need, now)]
-    # the line that says how many are folded takes the place of one
+    # the line with the number of folded ones takes the space of one
     if len(needs) - len(shown) < 2:
         return NeedGroup(name, tuple(needs), ())
     kept = {need.key for need in shown}
@@ -117,12 +115,12 @@ def _fold(name: str, needs: Sequence[Need], now: int) -> NeedGroup:
 
 
 def is_old(need: Need, now: int) -> bool:
-    """Whether it has waited so long that it is folded away."""
+    """Whether it has waited long enough to be folded."""
     return need.since is not None and (now - need.since) / NS > OLD_AFTER_S
 
 
 def stake(need: Need) -> str:
-    """Why it stands where it stands: what it holds up."""
+    """What determines its rank: what it holds up and what it has cost."""
     return f"blocks {need.waiting:,}" if need.waiting else ""
 
 
@@ -147,7 +145,7 @@ _COMPARE: dict[str, Callable[[float, float], bool]] = {
 
 
 class NeedFilter:
-    """A filter on needs: five fields of their own, words in title or reason, and every field of a bead's filter."""
+    """A filter on needs: five own fields, words in title or reason, and every field of a bead's filter."""
 
     def __init__(self, text: str, *, me: str = "") -> None:
         self.text = text
@@ -164,7 +162,7 @@ class NeedFilter:
         return all(test(need, queue, now) for test in self._tests)
 
     def passing(self, needs: Iterable[Need], queue: Queue, now: int) -> tuple[Need, ...]:
-        """Those that pass."""
+        """The needs that match."""
         return tuple(need for need in needs if self.matches(need, queue, now))
 
     def _term(self, term: str) -> Callable[[Need, Queue, int], bool] | None:
@@ -202,7 +200,7 @@ class NeedFilter:
 
 
 def _terms(text: str) -> list[str]:
-    """The terms of a filter: separated by spaces, those in quotes kept together."""
+    """The terms of a filter: separated by spaces, except in quotes."""
     terms, open_ = [""], False
     for sign in text:
         open_ = open_ != (sign == '"')
@@ -214,7 +212,7 @@ def _terms(text: str) -> list[str]:
 
 
 def _parted(term: str) -> tuple[str, str, str]:
-    """Field, operator and value of a term; the field is empty where it is a plain word."""
+    """Field, operator and value of a term; the field is empty for a plain word."""
     for at, sign in enumerate(term):
         if sign in "<>=:":
             operator = term[at : at + 2] if term[at : at + 2] in ("<=", ">=") else sign
@@ -225,7 +223,7 @@ def _parted(term: str) -> tuple[str, str, str]:
 
 
 def _with_own(query: Query) -> str:
-    """What is wrong with a term, with the fields that only needs have among those that there are."""
+    """The problem with a term, listing also the fields that only needs have."""
     return query.problem.replace("there are ", f"there are {', '.join(_OWN)}, ")
 
 
@@ -254,13 +252,13 @@ def span_seconds(value: str) -> float:
     """The seconds of a span like ``90m`` or ``3d``; a bare number is seconds.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a span.
     """
     return float(value[:-1]) * _SPANS[value[-1]] if value[-1:] in _SPANS else float(value)
 
 
 def filter_ways(text: str, cursor: int, needs: Iterable[Need], queue: Queue) -> list[Completion]:
-    """Ways to go on typing a filter."""
+    """Completions of a filter."""
     start = max(text.rfind(" ", 0, cursor), -1) + 1
     term = text[start:cursor].removeprefix("-")
     name, colon, typed = term.partition(":")
@@ -279,27 +277,27 @@ def filter_ways(text: str, cursor: int, needs: Iterable[Need], queue: Queue) -> 
     return [*own, *complete(text, cursor, queue)]
 
 
-# --- put off ----------------------------------------------------------------------------------------------
+# --- snoozes ----------------------------------------------------------------------------------------------
 
 
 def next_morning(now: int) -> int:
-    """The instant at which the next local day's morning begins."""
+    """The start of the next local morning."""
     day = datetime.fromtimestamp(now // NS) + timedelta(days=1)
     return int(day.replace(hour=MORNING, minute=0, second=0, microsecond=0).timestamp()) * NS
 
 
 Snoozes = Mapping[str, Snooze | None]
-"""Key of a need -> how it is put off; None: it is not."""
+"""Key of a need -> its snooze, or None."""
 
 
 def put_off(
     project: Project, gate: WriteGate, needs: Iterable[Need], *, until: int | None, by: str, now: int
 ) -> Snoozes:
-    """Put some needs off until an instant, or with None until they change; how each stood before.
+    """Put some needs off until an instant, or with None until they change; return the previous snoozes.
 
     Raises:
         WritesForbidden: --read-only.
-        OSError: it cannot be written down.
+        OSError: it cannot be saved.
     """
     end = format_instant(until) if until is not None else ""
     made = {need.key: Snooze(need.key, end, need.mark, by, format_instant(now)) for need in needs}
@@ -307,21 +305,21 @@ def put_off(
 
 
 def bring_back(project: Project, gate: WriteGate, keys: Collection[str]) -> Snoozes:
-    """Put some needs off no longer; how each stood before.
+    """Bring back some needs that were put off; return the previous snoozes.
 
     Raises:
         WritesForbidden: --read-only.
-        OSError: it cannot be written down.
+        OSError: it cannot be saved.
     """
     return set_snoozes(project, gate, dict.fromkeys(keys))
 
 
 def set_snoozes(project: Project, gate: WriteGate, wanted: Snoozes) -> Snoozes:
-    """Have some needs put off as is wanted; how each stood before.
+    """Set the snoozes of some needs; return the previous ones.
 
     Raises:
         WritesForbidden: --read-only.
-        OSError: it cannot be written down.
+        OSError: it cannot be saved.
     """
     with gate.open():
         # read under the gate: another console may have put something off meanwhile
@@ -345,10 +343,10 @@ class NeedAction(Struct, frozen=True):
     effect: str
     """What it does, in one sentence."""
     command: str = ""
-    """The same on the command line; ``ID``, ``REF`` and ``QUESTION`` stand for those of the need."""
+    """The command line for it; ``ID``, ``REF`` and ``QUESTION`` are replaced by those of the need."""
 
     def command_for(self, need: Need) -> str:
-        """The command line for one need; empty where there is none."""
+        """The command line for one need; "" if there is none."""
         words = {"ID": need.bead_id, "REF": need.ref, "QUESTION": need.question_id}
         return " ".join(words.get(word, word) for word in self.command.split())
 
@@ -377,7 +375,7 @@ _INTERRUPT = NeedAction("loop", "stop worker", "opens the loop controls, with wh
 _LOOP = NeedAction("loop", "start worker", "opens the loop controls: what would run, and what it may cost")
 
 ASK_OF_ATTEMPT = ("conflict", "ambiguous")
-"""Questions what to do with an attempt."""
+"""Kinds of questions about an attempt."""
 
 ACTIONS: dict[str, tuple[NeedAction, ...]] = {
     **dict.fromkeys(("physics-level", "guidance", "clarification"), (_ANSWER,)),
@@ -432,41 +430,41 @@ ACTIONS: dict[str, tuple[NeedAction, ...]] = {
         NeedAction("lines", "list lines", "shows each line that cannot be read, and why", "helix-tui doctor"),
     ),
 }
-"""Per kind what can be done, the likeliest first; a kind that is new is dealt with on its bead."""
+"""Kind to its actions, the likeliest first; an unknown kind is handled on its bead."""
 
 
 def actions_of(need: Need, without: Collection[ActionId] = ()) -> tuple[NeedAction, ...]:
-    """What can be done about a need, but for what makes no sense as it is now."""
+    """The actions for a need, without those that make no sense now."""
     return tuple(each for each in ACTIONS.get(need.kind, ()) if each.id not in without)
 
 
 LANDING: frozenset[ActionId] = frozenset({"land", "resolve"})
-"""What needs a change that an attempt has left beside the branch."""
+"""Actions that need a kept change."""
 
 _NO_CONFLICT: frozenset[ActionId] = frozenset({"resolve"})
 
 
 def senseless(need: Need, attempt: Attempt | None) -> frozenset[ActionId]:
-    """What cannot be done about a need whose attempt is this one: land what was not kept, resolve no conflict."""
+    """Actions that make no sense for an attempt: landing without a kept change, resolving without a conflict."""
     if attempt is None or not attempt.preserved or not kept_ref(attempt):
         return LANDING | {"reject"} if need.kind in ASK_OF_ATTEMPT else LANDING
     return frozenset() if status_of(attempt.status).about == "conflict" else _NO_CONFLICT
 
 
 def shared_actions(needs: Sequence[Need]) -> tuple[NeedAction, ...]:
-    """What can be done about all of some needs together, in the order of the first."""
+    """The actions common to some needs, in the order of the first."""
     ids = [{each.id for each in ACTIONS.get(need.kind, ())} for need in needs]
     common = set.intersection(*ids) if ids else set()
     if len(needs) > 1:
         # each of these opens something for one need: a text, an editor, a list
         common -= {"answer", "resolve", "lines", "loop"}
         if any(need.kind in ASK_OF_ATTEMPT for need in needs):
-            common -= {"reject"}  # each is answered by itself
+            common -= {"reject"}  # each is answered separately
     return tuple(each for each in ACTIONS.get(needs[0].kind, ()) if each.id in common) if needs else ()
 
 
 def operations_for(action: ActionId, needs: Iterable[Need], queue: Queue) -> list[Operation]:
-    """The operations by which an action changes the queue; none for one that is done in another way."""
+    """The operations with which an action changes the queue; empty for other actions."""
     found: list[Operation] = []
     for need in needs:
         if need.bead_id in queue.beads:
@@ -496,14 +494,14 @@ def _operations(action: ActionId, need: Need, queue: Queue) -> list[Operation]:
 
 
 def _unblocked(need: Need, queue: Queue) -> Operation:
-    """What ddx itself writes when a review that held work back is resolved."""
+    """The fields that ddx itself writes when a blocking review is resolved."""
     at, attempt = format_instant(queue.as_of), queue.beads[need.bead_id].review_blocked_attempt
     name = "preserved-review-unblocked-"
     return operations.assign(need.bead_id, {f"{name}at": at, f"{name}attempt": attempt})
 
 
 def unmet_edges(need: Need, queue: Queue) -> list[tuple[str, str]]:
-    """(waiter, prerequisite) of the edges that make a bead wait forever; of a circle the one that frees most."""
+    """(waiting bead, prerequisite) of edges that make a bead wait forever; of a cycle, the one that frees most."""
     if need.kind == "cycle":
         circle = circle_of(queue, need.bead_id)
         return [(cut.waiter, cut.needed) for cut in circle.cuts[:1]] if circle is not None else []
@@ -513,7 +511,7 @@ def unmet_edges(need: Need, queue: Queue) -> list[tuple[str, str]]:
 
 
 def assign_to(needs: Iterable[Need], queue: Queue, who: str) -> list[Operation]:
-    """Name who is to deal with what waits on some beads; an empty name takes that away."""
+    """Assign the needs of some beads to a person; an empty name removes the assignment."""
     beads = dict.fromkeys(need.bead_id for need in needs if need.bead_id in queue.beads)
     if not who:
         return [operations.clear(bead_id, [ASSIGNED]) for bead_id in beads]

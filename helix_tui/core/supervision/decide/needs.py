@@ -1,10 +1,9 @@
-"""*Needs me*: everything that waits on a person, ranked, each with its reason and what waits on it.
+"""*Needs me*: everything that waits for a person, ranked, each with its reason and what it holds up.
 
-Only what nobody but a person can move is in here: beads parked for an operator, reviews that hold work back,
-workers that died or fell silent, work that was kept aside or refused, claims and changes that somebody must
-look at, prerequisites that no longer exist, beads in a circle, unreadable lines, lessons to review, budgets
-reached, and whatever HELIX itself asks (`questions`). How needs are grouped, filtered and put off, and
-what can be done about each, is `need_view`'s.
+Only what a person alone can resolve: beads parked for an operator, reviews that hold work back, workers that died or
+fell silent, work that was kept aside or refused, claims and changes to look at, prerequisites that no longer exist,
+dependency cycles, unreadable lines, lessons to review, budgets reached, and HELIX's own questions (`questions`).
+`need_view` groups, filters and snoozes needs, and lists the actions for each.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from helix_tui.core.supervision.signals.orphans import governs_alignment
 from helix_tui.core.supervision.signals.questions import escalated, still_asked
 from helix_tui.core.supervision.signals.responses import response_to
 
-if TYPE_CHECKING:  # who shows no drift need not load what finds it
+if TYPE_CHECKING:  # imported for types only: callers without drift need not load it
     from helix_tui.core.ddx.attempts.attempt import Attempt
     from helix_tui.core.memory.reports import Proposal
     from helix_tui.core.supervision.run_state.budget import BudgetUse
@@ -76,20 +75,20 @@ KINDS = (
     "unknown_status",
     "unread_lines",
 )
-"""What a need can be, the most urgent first."""
+"""The kinds of needs, the most urgent first."""
 
 
 OF_ITS_ATTEMPT = ("merge_conflict", "failing_check", "refused", "landed_faulted", "kept_aside")
-"""What a bead's own latest attempt left for a person: said once a bead, and not beside what asks about it."""
+"""Kinds that a bead's latest attempt leaves for a person: listed once per bead, unless a question covers it."""
 
 _ASK_ABOUT_IT = ("physics-level", "approval", "conflict", "ambiguous", "proposed", "preserved_review_blocked")
-"""Needs in which somebody already asks what to make of a bead's attempt."""
+"""Kinds that already ask what to do with a bead's attempt."""
 
 ASSIGNED = "helix-assigned"
-"""Field of a bead that names the person who is to deal with what waits on one."""
+"""Field naming the person assigned to a bead's needs."""
 
 _KEPT_FOR: Mapping[About, str] = {"conflict": "merge_conflict", "check": "failing_check"}
-"""What an attempt's status tells of -> the kind of need that its kept change is."""
+"""Subject of an attempt's status -> the kind of need for its kept change."""
 
 _Found = tuple[str, str, str]
 
@@ -98,34 +97,34 @@ NONE_ARCHIVED: Mapping[str, Archived] = {}
 
 
 class Need(Struct, frozen=True):
-    """One thing that waits on a person."""
+    """One thing that waits for a person."""
 
     kind: str
     bead_id: str
-    """The bead it is about; empty for unread lines."""
+    """Its bead; empty for unreadable lines."""
     reason: str
     waiting: int
     """Unfinished beads that wait on it, directly or through others."""
     question_id: str = ""
-    """The question that HELIX asks; `answering.answer_question` takes the answer."""
+    """The id of HELIX's question; `results.answer_question` takes the answer."""
     options: tuple[str, ...] = ()
-    """Answers that the question offers; empty: any text."""
+    """The offered answers; empty for any text."""
     since: int | None = None
-    """Instant since which it waits, nanoseconds; None where nobody wrote that down."""
+    """Instant since which it waits, in nanoseconds; None if not recorded."""
     attempt_id: str = ""
-    """The attempt that left it."""
+    """The attempt that caused it."""
     kept_rev: str = ""
-    """The commit that this attempt left."""
+    """The commit of this attempt."""
     usd: float | None = None
-    """What the attempts on its bead have cost, as far as that is known."""
+    """The known cost of the attempts on its bead."""
     usd_complete: bool = True
-    """Whether that is known of all of them; else ``usd`` is the least."""
+    """Whether the cost of all of them is known; else ``usd`` is a lower bound."""
     assigned: str = ""
-    """Who is to deal with it."""
+    """The person it is assigned to."""
     ref: str = ""
-    """What it is about beside the bead: the number of a lesson, a budget's name."""
+    """Its subject besides the bead: the number of a lesson, a budget's name."""
     mark: str = ""
-    """Differs as soon as what it rests on has changed; ages do not count."""
+    """Changes with the underlying facts, but not with age."""
 
     @property
     def key(self) -> str:
@@ -170,25 +169,25 @@ def needs_of(
     budgets: Iterable[BudgetUse] = (),
     lands_kept: bool = False,
 ) -> tuple[Need, ...]:
-    """Everything that waits on a person: by urgency, then by how much waits on it, what it has cost, priority.
+    """Everything that waits for a person, by urgency, then by how much it holds up, cost and priority.
 
     Args:
-        drift: what others changed since somebody looked.
-        orphans: claims that nobody works on any more.
-        unminded: beads on which the focus on ``epic`` is not as it should be.
-        questions: what HELIX asks.
+        drift: what others changed since it was last seen.
+        orphans: claims that nobody works on.
+        unminded: beads on which the focus on ``epic`` is out of date.
+        questions: HELIX's questions.
         stoppage: what stopped the last worker.
         dead: claims of dead processes that ddx still honours.
         archived: beads of the archive that others wait on.
-        attempts: what was attempted; of each bead the latest counts.
-        tried: what the last run attempted and left open.
-        lessons: what attempts have taught and nobody has accepted or declined.
-        budgets: what a run, or a day, is not to exceed; those that are reached count.
-        lands_kept: whether this ddx lands what is kept of a bead before it attempts it anew.
+        attempts: the attempts; the latest of each bead counts.
+        tried: beads that the last run attempted and left open.
+        lessons: pending lessons from attempts.
+        budgets: the limits of a run and a day; those reached count.
+        lands_kept: whether this ddx lands a kept change before a new attempt.
     """
     dying = {orphan.bead_id: str(orphan) for orphan in dead}
     left = {orphan.bead_id: orphan for orphan in orphans}
-    # an orphaned claim says the same of its worker, and how old the claim is
+    # an orphaned claim says the same about its worker, with the claim's age
     found = [need for need in _run_needs(queue, runs) if need[1] not in left or need[0] != "dead_run"]
     found = [(kind, bead_id, dying.get(bead_id, why)) for kind, bead_id, why in found]
     found += [*_parked(queue), *_cycles(queue), *_starving(queue, archived)]
@@ -203,11 +202,11 @@ def needs_of(
         for each in still_asked(questions, queue.beads)
         if each.kind in KINDS
     ]
-    # None: the cause cannot be seen from here, and may be there
+    # None: the cause cannot be checked from here, and may persist
     if stoppage is not None and stoppage.present is not False:
         reason = stoppage.words + (f". Fix: {stoppage.fix}" if stoppage.fix else "")
         needs.append(Need("worker_stopped", stoppage.ending.bead_id, reason, len(queue.ready)))
-    # after all others: what a bead needs for another reason is said once
+    # after all others: a bead that is listed for another reason is listed once
     needs += _left_open(queue, tried, {need.bead_id for need in needs})
     needs += [_of_lesson(queue, each) for each in lessons]
     needs += [
@@ -223,7 +222,7 @@ def needs_of(
 
 
 def _of_lesson(queue: Queue, lesson: Proposal) -> Need:
-    """A lesson to review; it is about an attempt, and holds nothing back."""
+    """The need for a lesson to review; it concerns an attempt and holds nothing back."""
     bead_id = lesson.bead if lesson.bead in queue.beads else ""
     reason = f"{lesson.type}: {lesson.trigger} → {lesson.resolution}"
     since, about = parse_instant(lesson.at), lesson.attempt
@@ -238,7 +237,7 @@ def _beginnings(
     stoppage: Stoppage | None,
     tracker: Tracker,
 ) -> dict[str, int | None]:
-    """By the key of a need: since when it waits, where no field of a bead says so."""
+    """Key of a need to its start, if no field of a bead has it."""
     begun: dict[str, int | None] = {}
     for run in runs:
         for kind in ("dead_run", "silent_run"):
@@ -254,7 +253,7 @@ def _beginnings(
 
 
 def _cancelled_at(queue: Queue, needs: Iterable[Need]) -> dict[str, int | None]:
-    """When the last of what a bead waits on for ever was cancelled, by the key of its need."""
+    """Key of a need to the time when the last cancelled prerequisite of its bead was cancelled."""
     begun: dict[str, int | None] = {}
     for need in needs:
         if need.kind == "cancelled_dependency":
@@ -265,19 +264,19 @@ def _cancelled_at(queue: Queue, needs: Iterable[Need]) -> dict[str, int | None]:
 
 
 _BY_ATTEMPT = frozenset({*OF_ITS_ATTEMPT, "preserved_review_blocked", "conflict", "ambiguous", "tried", "proposed"})
-"""Kinds about which the last attempt on the bead is the evidence."""
+"""Kinds for which the last attempt on the bead is the evidence."""
 
 _NO_AGE = re.compile(r"\d+")
 
 
 def _completed(queue: Queue, attempts: AttemptBook, need: Need, begun: Mapping[str, int | None]) -> Need:
-    """A need with its age, its attempt, what its bead has cost and who is to deal with it."""
+    """A need with its age, attempt, cost and assignee added."""
     bead = queue.beads.get(need.bead_id)
     made = attempts.of_bead(need.bead_id) if need.bead_id else ()
     attempt = made[0] if made and need.kind in _BY_ATTEMPT else None
     if need.kind in OF_ITS_ATTEMPT:
         attempt = attempts.deciding(need.bead_id)
-    # since when, by the surest that is known: the need's own date, its attempt's end, what its row says
+    # its start by the most reliable source: the need's own date, its attempt's end, its row
     since = need.since if need.since is not None else begun.get(need.key)
     if since is None and attempt is not None and need.kind in OF_ITS_ATTEMPT:
         since = attempt.at
@@ -299,12 +298,12 @@ def _completed(queue: Queue, attempts: AttemptBook, need: Need, begun: Mapping[s
 
 
 def _names(bead: Bead) -> bool:
-    # most rows name nobody: the raw bytes tell without decoding them
+    # most rows have no assignee: check the raw bytes without decoding
     return ASSIGNED.encode() in bead.raw
 
 
 def _parked_since(bead: Bead) -> int | None:
-    """When ddx says that it began to wait for a person."""
+    """When it began to wait for a person, according to ddx."""
     if bead.review_blocked_at:
         return parse_instant(bead.review_blocked_at)
     if b'"needs-human-since"' not in bead.raw:
@@ -313,13 +312,13 @@ def _parked_since(bead: Bead) -> int | None:
 
 
 def _spent(made: Iterable[Attempt]) -> float | None:
-    """Dollars that are known to have gone into attempts; None where none are."""
+    """Dollars known to have been spent on attempts, or None."""
     known = [usd for attempt in made if (usd := attempt.sums.usd) is not None]
     return round(sum(known), 4) if known else None
 
 
 def waiting_lessons(project: Project) -> tuple[Proposal, ...]:
-    """Lessons that nobody has accepted or declined, newest first; none where there is no memory to be read."""
+    """Pending lessons, newest first; empty without a readable memory."""
     path = project.helix_dir / "helix.db"
     if not path.exists():
         return ()
@@ -334,7 +333,7 @@ def waiting_lessons(project: Project) -> tuple[Proposal, ...]:
 
 
 def asked_of(project: Project) -> tuple[OpenQuestion, ...]:
-    """What HELIX asks and nobody has answered; reads one small file, where there is one."""
+    """HELIX's unanswered questions; reads one small file, if any."""
     path = project.helix_dir / "questions.json"
     if not path.exists():
         return ()
@@ -351,24 +350,25 @@ def _rank(queue: Queue, need: Need) -> tuple[int, int, float, int, str]:
 def _run_needs(queue: Queue, runs: Iterable[Run]) -> Iterable[_Found]:
     runs = tuple(runs)
     _, again, lost = gone(runs, queue)
-    free = {run.bead_id for run in (*again, *lost)}  # ddx gives these out again, or has nothing to give out
+    free = {run.bead_id for run in (*again, *lost)}  # ddx hands these out again, or has nothing to hand out
     for run in runs:
         if run.verdict == "alive" or run.bead_id is None or run.bead_id in free:
             continue
         bead = queue.beads.get(run.bead_id)
         if bead is not None and governs_alignment(bead):
             continue
-        if bead is None or bead.status not in TERMINAL:  # a silent one may still work on what the tracker lacks
+        # a silent one may still work on a bead that is not in the tracker
+        if bead is None or bead.status not in TERMINAL:
             yield ("dead_run" if run.verdict == "dead" else "silent_run"), run.bead_id, run.why
 
 
 def _unlanded(queue: Queue, attempts: AttemptBook, *, lands: bool) -> Iterable[_Found]:
-    """Beads that are still open after work that was kept aside or refused, before or after it landed, and which no
-    later attempt decided; of what has landed nobody need decide once the bead is kept from workers.
+    """Open beads whose work was kept aside or refused, before or after landing, and not superseded by a later attempt;
+    landed work needs no decision once the bead is kept from workers.
     """
     for bead_id, bead in queue.beads.items():
         latest = attempts.deciding(bead_id)
-        # "again": ddx makes the next attempt by itself, with the feedback that it got
+        # "again": ddx retries by itself, with the feedback it got
         if latest is None or not (latest.preserved or latest.faulted) or response_to(latest) == "again":
             continue
         state = queue.state(bead_id)
@@ -376,7 +376,7 @@ def _unlanded(queue: Queue, attempts: AttemptBook, *, lands: bool) -> Iterable[_
             continue
         if latest.faulted and state == "not_eligible":
             continue
-        # a person dropped this very change; what a later attempt leaves waits anew
+        # a person dropped exactly this change; a later attempt's change waits again
         if DROPPED.encode() in bead.raw and text(bead.document(), DROPPED) == latest.attempt_id:
             continue
         if not governs_alignment(bead):
@@ -384,7 +384,7 @@ def _unlanded(queue: Queue, attempts: AttemptBook, *, lands: bool) -> Iterable[_
 
 
 def _kept_kind(attempt: Attempt) -> str:
-    """What a change waits for, where its status says so; else its outcome."""
+    """What a change waits for, if its status says so; else its outcome."""
     if attempt.verdict.outcome == "refused":
         return "refused"
     if attempt.faulted:
@@ -393,9 +393,9 @@ def _kept_kind(attempt: Attempt) -> str:
 
 
 def _where_kept(attempt: Attempt, bead: Bead, *, lands: bool) -> str:
-    """What came of it, and where it is not on the branch, what the next worker may do with it and its ref.
+    """The outcome and, if not on the branch, what the next worker may do with the change, and its ref.
 
-    What a person can judge by comes first and the ids last: a row of the list is cut at its end.
+    Useful facts come first and ids last, as list rows are cut at the end.
     """
     why, meaning = attempt.verdict.why, status_of(attempt.status).meaning
     ref = "" if attempt.landed else attempt.preserve_ref or attempt.candidate_ref
@@ -412,7 +412,7 @@ def _where_kept(attempt: Attempt, bead: Bead, *, lands: bool) -> str:
 
 
 def _once(queue: Queue, needs: list[Need]) -> Iterable[Need]:
-    """Needs without those of an attempt about which the bead, or an escalation of it, already asks."""
+    """Needs without those for an attempt about which the bead or its escalation already asks."""
     asked = {need.bead_id for need in needs if need.kind in _ASK_ABOUT_IT}
     asked |= {
         text(queue.beads[need.bead_id].document(), "helix-trigger-bead")
@@ -420,7 +420,7 @@ def _once(queue: Queue, needs: list[Need]) -> Iterable[Need]:
         if need.kind == "escalation" and need.bead_id in queue.beads
     }
     seen: set[str] = set()
-    # the most urgent kind first: of several that one bead's attempts left, that one stays
+    # the most urgent kind first: of several from one bead's attempts it is kept
     for need in sorted(needs, key=lambda need: KINDS.index(need.kind)):
         if need.kind in OF_ITS_ATTEMPT:
             if need.bead_id in asked or need.bead_id in seen:
@@ -430,7 +430,7 @@ def _once(queue: Queue, needs: list[Need]) -> Iterable[Need]:
 
 
 def _drifted(drift: Iterable[Drift]) -> Iterable[_Found]:
-    """One need a bead, whatever number of its fields differ."""
+    """One need per bead, however many of its fields differ."""
     by_bead: dict[str, list[Drift]] = {}
     for each in drift:
         by_bead.setdefault(each.bead_id, []).append(each)
@@ -447,7 +447,7 @@ def _parked(queue: Queue) -> Iterable[_Found]:
 
 
 def _left_open(queue: Queue, tried: Iterable[Tried], named: Collection[str]) -> Iterable[Need]:
-    """Beads that a run passed over, but for one at work again and one that is there for another reason."""
+    """Beads that a run skipped, except those being worked on again or listed for another reason."""
     for each in tried:
         if each.bead_id not in named and queue.state(each.bead_id) not in ("running", "claimed"):
             reason = f"the last run tried it once and skipped it: {each.why}"
@@ -479,12 +479,12 @@ def _starving(queue: Queue, archived: Mapping[str, Archived]) -> Iterable[_Found
 
 
 def _waiting(queue: Queue, bead_id: str) -> int:
-    """Unfinished beads downstream of a bead."""
+    """Number of unfinished beads downstream of a bead."""
     seen: set[str] = set()
     stack = [bead_id]
     while stack:
         for other in queue.graph.dependents.get(stack.pop(), ()):
-            # a circle of dependencies leads back to the bead
+            # a dependency cycle leads back to the bead
             if other not in seen and other != bead_id and queue.beads[other].status not in TERMINAL:
                 seen.add(other)
                 stack.append(other)
@@ -492,13 +492,13 @@ def _waiting(queue: Queue, bead_id: str) -> int:
 
 
 class Snooze(Struct, frozen=True):
-    """One need that somebody has put off."""
+    """One need that was put off."""
 
     key: str
     until: str = ""
-    """The instant at which it comes back; empty: when what it rests on has changed."""
+    """The instant at which it comes back; empty: when its facts change."""
     mark: str = ""
-    """What it rested on then."""
+    """The fingerprint of its facts when put off."""
     by: str = ""
     at: str = ""
 
@@ -512,12 +512,12 @@ class Snooze(Struct, frozen=True):
 
 
 def snooze_file(project: Project) -> Path:
-    """Where it is kept what is put off."""
+    """The file of snoozes."""
     return project.helix_dir / "snoozed.json"
 
 
 def read_snoozes(project: Project) -> dict[str, Snooze]:
-    """What is put off, by the key of the need; what cannot be read counts as nothing."""
+    """The snoozes by key of the need; unreadable ones are ignored."""
     raw = read_bytes(snooze_file(project), MAX_FILE)
     try:
         document = msgspec.json.decode(raw) if raw else None
@@ -536,16 +536,16 @@ def _snooze(row: Any) -> Snooze | None:
 
 
 class SplitNeeds(Struct, frozen=True):
-    """What waits on a person now, and what is put off."""
+    """Needs waiting now, and those put off."""
 
     active: tuple[Need, ...] = ()
     snoozed: tuple[Need, ...] = ()
     wakes_at: int = 0
-    """The instant at which the first of what is put off comes back by itself; 0 where none does."""
+    """The instant at which the first snooze ends by itself; 0 if none does."""
 
 
 def split_snoozed(needs: Iterable[Need], snoozes: Mapping[str, Snooze], now: int) -> SplitNeeds:
-    """Take out what is put off."""
+    """Separate the needs that are put off."""
     active: list[Need] = []
     away: list[Need] = []
     ends: list[int] = []

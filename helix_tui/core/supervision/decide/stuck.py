@@ -1,7 +1,7 @@
-"""What does not move and why: a view of ddx's own facts, kept nowhere.
+"""Find what is stuck and why: a view of ddx's own facts, not stored.
 
-`find_stuck` names each bead that does not move. `since_landing` and `explain_landings` say why nothing has landed
-since the last landing: what was attempted since, how it ended, what runs, what waits.
+`find_stuck` names each bead that does not move. `since_landing` and `explain_landings` explain why nothing has landed
+since the last landing: later attempts and their ends, what is running, what waits.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _BY_STATE = {
     "unknown_status": ("unknown-status", "escalate"),
     "superseded": ("superseded", "close"),
 }
-"""State -> (reason, what one could do)."""
+"""State -> (reason, remedy)."""
 
 
 class Stuck(Struct, frozen=True):
@@ -61,15 +61,15 @@ class Stuck(Struct, frozen=True):
     claim_age_seconds: int | None = None
     claimed_pid_alive: bool | None = None
     question_id: str = ""
-    """The question whose answer moves it on."""
+    """The question whose answer unblocks it."""
 
     @property
     def name(self) -> str:
-        """What the row is about: the bead, or the question where that is about no bead."""
+        """The subject of the row: the bead, or a question without a bead."""
         return self.bead_id or self.question_id
 
     def record(self) -> dict[str, Any]:
-        """As JSON; null where nobody knows."""
+        """As JSON; null if unknown."""
         return {
             "bead_id": self.bead_id,
             "title": self.title,
@@ -98,11 +98,11 @@ def find_stuck(
     """Every bead that does not move, claims left behind first.
 
     Args:
-        epic: the focused epic, which is stuck where nothing under it is ready.
-        questions: what HELIX asks and nobody has answered.
-        tried: what the last run attempted and left open.
+        epic: the focused epic, which is stuck if nothing under it is ready.
+        questions: HELIX's unanswered questions.
+        tried: beads that the last run attempted and left open.
         stoppage: what stopped the last worker.
-        archive: ddx's archive; what waits on a bead in it says so.
+        archive: ddx's archive, to explain beads that wait on an archived one.
     """
     left = {
         orphan.bead_id: orphan
@@ -119,7 +119,7 @@ def find_stuck(
     found += [_drifted(queue, bead_id, many) for bead_id, many in drifted.items() if bead_id in queue.beads]
     found += [_waiting(queue, question) for question in asked]
     found += _stalled_epics(queue, epic)
-    # a bead whose claim was left behind, or that waits for an answer, is named for that alone
+    # a bead with an orphaned claim or an open question is listed only for that
     failed = {each.bead_id: each for each in tried if each.bead_id not in waiting and each.bead_id not in left}
     found += [_tried(queue.beads[bead_id], each) for bead_id, each in failed.items() if bead_id in queue.beads]
     found += [
@@ -127,7 +127,7 @@ def find_stuck(
         for bead in queue.beads.values()
         if bead.id not in left and bead.id not in waiting and bead.id not in failed
         if bead.status not in TERMINAL
-        # HELIX keeps such a bead for itself: it holds up nobody
+        # HELIX keeps such a bead for itself: it holds nothing up
         if not governs_alignment(bead)
         if (stuck := _by_state(queue, bead)) is not None
     ]
@@ -136,7 +136,7 @@ def find_stuck(
 
 
 def _explained(stuck: Stuck, away: Mapping[str, Archived]) -> Stuck:
-    """What waits on an archived bead says that, and how to mend it."""
+    """Explain a bead that waits on an archived one, with the remedy."""
     gone = [away[target] for target in stuck.blocking_deps if target in away]
     if not gone:
         return stuck
@@ -158,7 +158,7 @@ _MENDS = {
 
 
 def mend_words(stuck: Stuck, dialect: Dialect | None) -> str:
-    """What one could do about it, as a person can type it; HELIX's own word for it where there is no command."""
+    """The remedy as a command to type; HELIX's own word for it if there is no command."""
     words = _MENDS.get(stuck.suggested_action, stuck.suggested_action) if stuck.bead_id else stuck.suggested_action
     if stuck.reason == "retry-parked" and dialect is not None and "cooldown" in dialect.verbs:
         words += ", or to have it tried now: `helix-tui tracker cooldown clear {0}`"
@@ -166,7 +166,7 @@ def mend_words(stuck: Stuck, dialect: Dialect | None) -> str:
 
 
 def report_lines(stuck: Iterable[Stuck]) -> list[str]:
-    """The blocker report as lines; a bead that is stuck for two reasons is one issue."""
+    """The blocker report as lines; a bead stuck for two reasons counts as one issue."""
     rows = list(stuck)
     issues = len({each.name for each in rows})
     lines = [f"BLOCKERS ({issues} issue{'' if issues == 1 else 's'}):"] if rows else []
@@ -189,7 +189,7 @@ def _by_state(queue: Queue, bead: Bead) -> Stuck | None:
     if any(target not in queue.beads or queue.beads[target].status == "cancelled" for target in deps):
         action = "escalate"
     why = causes(bead)
-    # the state says only that it is not eligible; the marks in its row say who keeps it so, and until when
+    # the state says only that it is not eligible; marks in its row show why, and until when
     if why and state == "not_eligible":
         return Stuck(bead.id, bead.title, reason, "; ".join(why), action)
     age, alive = _claim(queue, bead)
@@ -260,7 +260,7 @@ def _stalled_epics(queue: Queue, focused: str) -> list[Stuck]:
         if bead.status in TERMINAL or not children or not looks_like_epic(bead) or queue.state(bead.id) in _MOVING:
             continue
         left = [child for child in children if queue.beads[child].status not in TERMINAL]
-        # an epic below is judged by its own children
+        # a nested epic is judged by its own children
         moving = [child for child in left if queue.state(child) in (*_MOVING, "epic_container")]
         if left and not moving:
             why = "in focus, and nothing under it" if bead.id == focused else "nothing under it"
@@ -272,9 +272,9 @@ class SinceLanding(Struct, frozen=True, dict=True):
     """The last attempt that landed, and those that ended after it."""
 
     landed: Attempt | None = None
-    """None where nothing has landed yet."""
+    """None if nothing has landed yet."""
     attempts: tuple[Attempt, ...] = ()
-    """Newest first; all of them where nothing has landed."""
+    """Later attempts, newest first; all if nothing has landed."""
 
     @property
     def at(self) -> int | None:
@@ -283,18 +283,18 @@ class SinceLanding(Struct, frozen=True, dict=True):
 
     @cached_property
     def sums(self) -> Sums:
-        """What those after it cost."""
+        """The cost of the later attempts."""
         return sum_calls(spent for attempt in self.attempts for spent in attempt.spent)
 
     def describe_landed(self, title: str, now: int) -> str:
-        """How long ago, and what."""
+        """The last landing: how long ago, and its bead."""
         if self.landed is None or self.at is None:
             return "nothing yet"
         what = f"“{clean_line(title, 120)}”" if title else clean_line(self.landed.bead_id, 60)
         return f"{format_age((now - self.at) / NS)} ago: {what}"
 
     def describe_attempts(self) -> str:
-        """How those after it ended, in the words of the one verdict, and which ending was the most frequent."""
+        """How the later attempts ended, in the verdict's words, and the most frequent ending."""
         if not self.attempts:
             return "nothing was attempted" + ("" if self.landed is None else " since")
         counts = count_outcomes(self.attempts).items()
@@ -303,7 +303,7 @@ class SinceLanding(Struct, frozen=True, dict=True):
         return f"{number}, {format_sum(self.sums)}: {ends}{self._most_often()}"
 
     def _most_often(self) -> str:
-        """The ending that most of them had, with the newest reason given for it."""
+        """The most frequent ending, with its newest reason."""
         endings = Counter(attempt.status for attempt in self.attempts if attempt.status)
         status, count = next(iter(endings.most_common(1)), ("", 0))
         if not status:
@@ -342,12 +342,12 @@ def since_landing(newest_first: Iterable[Attempt]) -> SinceLanding:
 def explain_landings(
     found: SinceLanding, *, title: str, summary: StatusSummary, running: int, needs: Sequence[Need], now: int
 ) -> Iterator[tuple[str, str]]:
-    """The whole answer, in captions with their lines: the last landing, the attempts since, what runs or why nothing
-    does, what waits for a person.
+    """The whole answer as captions with lines: the last landing, the attempts since, what is running or why nothing is,
+    what waits for a person.
 
     Args:
-        title: of the bead that landed last.
-        running: workers that live.
+        title: title of the bead that landed last.
+        running: live workers.
         needs: everything that waits for a person.
     """
     yield "landed", found.describe_landed(title, now)
@@ -357,7 +357,7 @@ def explain_landings(
 
 
 def _running(summary: StatusSummary, running: int) -> Iterator[str]:
-    """What runs; where nothing does, how the loop and the last worker ended."""
+    """What is running; if nothing, how the loop and the last worker ended."""
     if running:
         yield counted(running, "worker")
         return

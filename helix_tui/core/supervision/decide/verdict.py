@@ -1,7 +1,7 @@
-"""NEXT_ACTION from facts alone, where they decide it.
+"""Decide NEXT_ACTION from facts alone, if they suffice.
 
 Order of the rules: docs/formats/helix.md §2. A rule that needs judgement about documents is not decided here:
-the answer then says so, and the prompt decides.
+the answer then says so, and the agent decides.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from helix_tui.core.supervision.signals.focus_and_hold import EVERYTHING, Scope,
 from helix_tui.core.supervision.signals.questions import OpenQuestion
 
 MAX_CHANGES = 5
-"""Changed documents that are named one by one."""
+"""Maximum changed documents named one by one."""
 
 
 class VerdictReason(Struct, frozen=True):
-    """One fact that speaks for the answer, or that somebody should know beside it."""
+    """One fact that supports the answer, or is worth knowing besides."""
 
     code: str
     detail: str
@@ -42,22 +42,22 @@ class NextVerdict(Struct, frozen=True):
     """What should happen next and why."""
 
     next_action: str
-    """Empty where the facts do not decide."""
+    """Empty if the facts do not decide."""
     reasons: tuple[VerdictReason, ...] = ()
     recommended_command: str = ""
     would_change_if: str = ""
     next_eligible: str = ""
     decided_by: str = "facts"
-    """``facts`` or ``prompt``; ``none`` where nobody could decide."""
+    """``facts`` or ``prompt``; ``none`` if undecided."""
     scope: Scope = EVERYTHING
     drain: str = "ddx work"
     """How the installed ddx drains the queue."""
     text: str = ""
-    """What the agent said, where one was asked."""
+    """The agent's answer, if one was asked."""
     tokens: int = 0
     cost_usd: float = 0.0
     counts: QueueCounts = field(default=QueueCounts())
-    """The numbers of the scope, as every place prints them."""
+    """The counts of the scope, as printed everywhere."""
     notes: tuple[VerdictReason, ...] = field(default=())
     """Further facts that do not decide."""
 
@@ -80,8 +80,8 @@ class NextVerdict(Struct, frozen=True):
 
 
 def decide(facts: Facts) -> NextVerdict:
-    """The answer that the facts give; its ``next_action`` is empty where they give none."""
-    # the order of docs/formats/helix.md §2: what makes every later answer void comes first
+    """The answer from the facts; ``next_action`` is empty if they do not decide."""
+    # the order of docs/formats/helix.md §2: what overrides every later answer comes first
     rules = (_refused, _unread, _blocked_by_a_person, _stale, _stopped, _ready)
     found = next((verdict for rule in rules if (verdict := rule(facts))), None) or _unready(facts)
     return NextVerdict(
@@ -99,7 +99,7 @@ def decide(facts: Facts) -> NextVerdict:
 
 
 def _further(facts: Facts, reasons: tuple[VerdictReason, ...]) -> tuple[VerdictReason, ...]:
-    """What else there is to know, each thing once."""
+    """Further facts, each once."""
     codes = {each.code for each in reasons}
     said = {each.detail for each in reasons}
     kept: list[VerdictReason] = []
@@ -111,7 +111,7 @@ def _further(facts: Facts, reasons: tuple[VerdictReason, ...]) -> tuple[VerdictR
 
 
 def command_for(code: str, scope: Scope, drain: str = "ddx work") -> str:
-    """The exact command that carries an answer out; ``drain`` is how this ddx drains the queue."""
+    """The exact command for an answer; ``drain`` is this ddx's command that drains the queue."""
     about = "" if scope is EVERYTHING else f" {scope}"
     return {
         "BUILD": drain,
@@ -125,7 +125,7 @@ def command_for(code: str, scope: Scope, drain: str = "ddx work") -> str:
 
 
 def _unread(facts: Facts) -> NextVerdict | None:
-    """What is in a line that is no bead nobody can judge, and ddx fails on it or drops it."""
+    """Unreadable lines, which cannot be judged, and which ddx drops or fails on."""
     if not facts.unread:
         return None
     reason = VerdictReason("unreadable_line", f"{facts.unread}; ddx fails on it, or drops it when it next writes")
@@ -133,7 +133,7 @@ def _unread(facts: Facts) -> NextVerdict | None:
 
 
 def _refused(facts: Facts) -> NextVerdict | None:
-    """ddx itself refuses the tracker: nothing else can be done before."""
+    """ddx refuses the tracker, which must be fixed first."""
     if facts.shut is None:
         return None
     reason = VerdictReason(facts.shut.gate.code, str(facts.shut), facts.shut.ids)
@@ -168,9 +168,9 @@ def _stale(facts: Facts) -> NextVerdict | None:
 
 
 def _stopped(facts: Facts) -> NextVerdict | None:
-    """Something is ready, and what stopped the last worker would stop the next one too."""
+    """Something is ready, but the cause that stopped the last worker would stop the next one too."""
     stoppage = facts.stoppage
-    # a cause that cannot be seen from here (None) is told beside the answer and keeps nobody
+    # a cause that cannot be checked from here (None) is only reported
     if stoppage is None or not stoppage.present or not facts.ready:
         return None
     reason = VerdictReason("worker_stopped", stoppage.words, stoppage.paths[:20])
@@ -185,7 +185,7 @@ def _ready(facts: Facts) -> NextVerdict | None:
     if not work:
         reason = VerdictReason("only_epics", f"only epics are ready: {named(facts.ready)}", facts.ready)
         return NextVerdict("POLISH", (reason,), would_change_if="they are broken down into beads")
-    # one bead that a worker can take as it is makes the answer BUILD; what others lack is told beside it
+    # one bead that is fit for a worker makes the answer BUILD; what others lack is reported beside it
     unsafe = {*facts.vague, *facts.ungoverned, *_missing_acceptance(facts)}
     waits = {each.bead_id: each for each in facts.questions if each.kind != "approval"}
     safe = [bead_id for bead_id in work if bead_id not in unsafe and bead_id not in waits]
@@ -208,7 +208,7 @@ def _ready(facts: Facts) -> NextVerdict | None:
 
 
 def _missing_acceptance(facts: Facts) -> list[str]:
-    """Beads under HELIX's rules that lack what these ask for; others are not judged by them."""
+    """Beads under HELIX's rules without acceptance; other beads are not judged by them."""
     return [bead_id for bead_id in facts.unaccepted if "helix" in facts.queue.beads[bead_id].labels]
 
 
@@ -217,8 +217,8 @@ def _specs(facts: Facts) -> list[str]:
 
 
 def _unready(facts: Facts) -> NextVerdict:
-    """Nothing is ready: what the beads that hold the rest up are held up by."""
-    # before what waits: no time that passes repairs a dependency
+    """Nothing is ready: what blocks the beads that hold up the rest."""
+    # before waiting: time does not repair a dependency
     mend = list(_mendable(facts))
     if mend:
         return NextVerdict("POLISH", tuple(mend), would_change_if="the dependencies or epics named here are repaired")
@@ -259,7 +259,7 @@ def _for_answers(asked: Iterable[OpenQuestion]) -> NextVerdict:
 
 
 def _gone(facts: Facts, target: str) -> str:
-    """Why a dependency is never met as it stands."""
+    """Why a dependency is never met."""
     if target in facts.queue.beads:
         return "cancelled"
     return (
@@ -312,7 +312,7 @@ def _in_states(facts: Facts, states: tuple[str, ...]) -> list[VerdictReason]:
 
 
 def _notes(facts: Facts) -> Iterable[VerdictReason]:
-    """What does not decide but somebody should know."""
+    """Notes that do not decide but are worth knowing."""
     if facts.unnamed:
         name = called(scope_word(facts.scope))
         detail = f"no bead, label or specification here is called {name}: all beads were checked"
@@ -352,7 +352,7 @@ def _notes(facts: Facts) -> Iterable[VerdictReason]:
 
 
 def _changed_documents(changes: Sequence[DocumentChange]) -> Iterable[VerdictReason]:
-    """Each changed document with what depends on it and the beads under them; of many, the first and how many."""
+    """Each changed document with its dependents and their beads; of many, the first and the number."""
     for change in changes[:MAX_CHANGES]:
         when = f"changed at {format_instant(change.when)}" if change.when is not None else "changed since a review"
         when = "is changed and not committed" if change.uncommitted else when

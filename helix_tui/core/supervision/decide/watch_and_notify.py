@@ -1,12 +1,12 @@
-"""What a person should know beside the queue itself, found in the background: drift, orphaned claims, the focus; and
-the notifications of what is new since the last look.
+"""Find in the background what a person should know besides the queue itself (drift, orphaned claims, the focus), and
+notify of news since the last look.
 
-`BackgroundMonitor` looks in a thread of its own whenever the queue or the journal is another one, and now and then
-because time passes (a claim becomes an orphan without a word). Nothing waits for it. What it found in a bead is kept
-as long as the bead is the same record, so that a look at ten thousand of them costs a few milliseconds.
+`BackgroundMonitor` runs in its own thread whenever the queue or the journal changes, and periodically (a claim becomes
+an orphan with time alone). Nothing waits for it. Findings about a bead are cached while its record is unchanged, so
+that a look at ten thousand beads takes a few milliseconds.
 
-A thing of which somebody was notified leaves a marker in ``.helix/notified/``, made so that of several consoles one
-alone makes it; when the thing has gone, so does its marker, and the thing is news again should it come back.
+Each notification leaves a marker in ``.helix/notified/``, created so that only one of several consoles notifies; when
+its cause is gone the marker is removed, and a recurrence is news again.
 """
 
 from __future__ import annotations
@@ -79,13 +79,13 @@ EVERY_S = 30.0
 """How often it looks when nothing changes."""
 
 DOCUMENTS_S = 60.0
-"""How long the documents, and what git says of them, stand for the present."""
+"""How long a reading of the documents and of git is valid."""
 
 POLL_S = 1.0
-"""How often it asks whether the loop has written anything."""
+"""How often it checks whether the loop has written anything."""
 
 REST_S = 0.1
-"""Seconds that it lets the screen show what is new before it looks."""
+"""Seconds left for the screen to show news before it looks."""
 
 WATCHED = (
     "run-state.json",
@@ -100,15 +100,15 @@ WATCHED = (
 """Files of HELIX's; a change in one of them is news."""
 
 MIND_AFTER = 3
-"""Failures in a row after which the focus is no longer minded by itself."""
+"""Failures in a row after which the focus is no longer updated automatically."""
 
 
 MIND_MOST = 20
-"""Beads up to which the focus is minded by itself; more than a few newcomers a person looks at first."""
+"""Maximum new beads for which the focus is updated automatically; a person looks at more first."""
 
 
 class Concerns(Struct, frozen=True):
-    """What was found at one look."""
+    """The findings of one look."""
 
     drift: tuple[Drift, ...] = ()
     orphans: tuple[Orphan, ...] = ()
@@ -116,23 +116,23 @@ class Concerns(Struct, frozen=True):
     """Claims of dead processes that ddx still honours."""
     focus: Focus = field(default_factory=Focus)
     unminded: tuple[str, ...] = ()
-    """Beads that the focus should hold back, or give back, and does not."""
+    """Beads that the focus should hold back or release, but does not."""
     minded: tuple[str, ...] = ()
-    """Beads that were just held back, or given back, to keep the focus as it was wanted."""
+    """Beads just held back or released to keep the focus up to date."""
     trouble: str = ""
-    """Why the focus could not be minded, or the drift not be kept, in one sentence."""
+    """Why the focus could not be updated or the drift not saved, in one sentence."""
     archived: Mapping[str, Archived] = {}
     """Beads of the archive that others wait on."""
     status_summary: StatusSummary = field(default_factory=StatusSummary)
-    """Where the work stands and what should come next."""
+    """The state of the work and the next action."""
     lessons: tuple[Proposal, ...] = ()
-    """Lessons that nobody has accepted or declined."""
+    """Pending lessons."""
     snoozes: Mapping[str, Snooze] = {}
-    """What a person has put off."""
+    """Needs that were put off."""
 
 
 def needs_now(project: Project, snapshot: QueueState, attempts: AttemptBook, found: Concerns, now: int) -> SplitNeeds:
-    """Everything that waits on a person, and what of it is put off: the one list of the console and of `needs`."""
+    """Everything that waits for a person, and what is put off: the one list of the console and of `needs`."""
     needs = needs_of(
         snapshot.queue,
         snapshot.runs,
@@ -155,14 +155,14 @@ def needs_now(project: Project, snapshot: QueueState, attempts: AttemptBook, fou
 
 
 class LessonReader:
-    """The lessons that wait, read again where the memory's files have changed."""
+    """The pending lessons, read again when the memory's files change."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
         self._known: tuple[object, tuple[Proposal, ...]] = (None, ())
 
     def read(self) -> tuple[Proposal, ...]:
-        """Lessons that nobody has accepted or declined, newest first."""
+        """Pending lessons, newest first."""
         stamps = tuple(stamp_of(self._project.helix_dir / name) for name in ("helix.db", "helix.db-wal"))
         if stamps != self._known[0]:
             self._known = (stamps, waiting_lessons(self._project))
@@ -170,12 +170,12 @@ class LessonReader:
 
 
 class BackgroundMonitor:
-    """Looks after one project. `see` and `stop` are for any thread, the rest for its own.
+    """Monitors one project. `see` and `stop` may be called from any thread, the rest only from its own.
 
     Args:
-        curator: writes for it what the focus needs; None where it may only look.
-        tell: called in its thread with every finding that differs from the last.
-        default_budget: what the settings allow a run and a day to cost.
+        curator: makes the changes that the focus needs; None if it may only look.
+        tell: called in its thread with every new finding.
+        default_budget: the budget of a run and a day from the settings.
     """
 
     def __init__(
@@ -194,7 +194,7 @@ class BackgroundMonitor:
         self._curator = curator
         self._clock = clock
         self._env = env
-        # a look gives way to whoever writes at that moment; what a person has acknowledged waits for its turn
+        # a look gives way to a concurrent writer; an acknowledgement waits for its turn
         self._drift = DriftWatch(project, WriteGate(project, curator is None, patience_s=0.0))
         self._patient = DriftWatch(project, WriteGate(project, curator is None))
         self._news: tuple[QueueState, JournalHistory] | None = None
@@ -209,39 +209,39 @@ class BackgroundMonitor:
         self._default_budget = default_budget
 
     def start(self) -> None:
-        """Begin to look, in a thread that nothing waits for."""
+        """Start the monitor's thread, which nothing waits for."""
         self._thread = threading.Thread(
             target=keep_at, args=(self._run, self._stopped_within), name="helix-lookout", daemon=True
         )
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop the monitor."""
         with self._wake:
             self._stopped = True
             self._wake.notify_all()
 
     def see(self, queue_state: QueueState, history: JournalHistory) -> None:
-        """There is a newer state to look at."""
+        """Pass a newer state to the monitor."""
         with self._wake:
             self._news = (queue_state, history)
             self._wake.notify_all()
 
     def acknowledge(self, ids: Iterable[str]) -> None:
-        """Somebody has looked at the drift of these beads: it is none any more."""
+        """Acknowledge the drift of these beads."""
         with self._wake:
             self._seen_by_person += ids
             self._wake.notify_all()
 
     def look(self, queue_state: QueueState, history: JournalHistory) -> Concerns:
-        """Everything that is to be found in a state, as of now; keeps what is new of it for the next time."""
+        """Find everything in a state at the current time; cache new findings."""
         trouble = ""
         try:
             drift = self._drift.check(queue_state.queue.beads, history)
             if self._curator is not None:
                 drift = self._drift.settle(queue_state.queue.beads, history)
         except GateBusy:
-            pass  # somebody changes the queue this moment: what that leaves is looked at again
+            pass  # the queue is being changed: its result will be looked at again
         except OSError as error:
             trouble = f"what was seen cannot be kept: {error.strerror or error}"
         orphans = find_orphans(queue_state, self.project, env=self._env, now=self._clock())
@@ -280,14 +280,14 @@ class BackgroundMonitor:
         )
 
     def refresh(self) -> Concerns:
-        """Lessons and what is put off, read at once; for any thread."""
+        """Read lessons and snoozes at once; thread-safe."""
         self.concerns = replace(self.concerns, lessons=self._lessons.read(), snoozes=read_snoozes(self.project))
         return self.concerns
 
     def _mind(self, curator: Curator) -> tuple[tuple[str, ...], str]:
-        """Bring the focus up to date, as whoever put it on wanted: (beads, why it failed if it did)."""
+        """Update the focus as it was set; return (beads, why it failed or "")."""
         try:
-            # a busy gate is no failure, which would count up to MIND_AFTER: the next look tries again
+            # a busy gate does not count as a failure (MIND_AFTER): the next look tries again
             done = curator.run_steps("focus", "keep the focus", lambda writing, _: plan_upkeep(writing))
         except GateBusy:
             return (), ""
@@ -301,7 +301,7 @@ class BackgroundMonitor:
         return (tuple(done.entry.after) if done.entry is not None else ()), ""
 
     def _acknowledge(self, ids: list[str], queue_state: QueueState, history: JournalHistory) -> str:
-        """Take the present of these beads as seen; why that failed, if it did."""
+        """Record the current state of these beads as seen; return why that failed, or ""."""
         try:
             self._patient.acknowledge(queue_state.queue.beads, history, ids)
             if self._curator is not None and set(ids) & set(drifted(queue_state.queue)):
@@ -323,13 +323,13 @@ class BackgroundMonitor:
             return self._wake.wait_for(lambda: self._stopped, seconds)
 
     def _rest(self) -> None:
-        """Let the screen show what is new first; more news does not cut that short."""
+        """Wait for the screen to show news first; further news does not shorten the wait."""
         until = time.monotonic() + REST_S
         while not self._stopped and (left := until - time.monotonic()) > 0:
             self._wake.wait(left)
 
     def _stamps(self) -> tuple[object, ...]:
-        """What changes where HELIX's loop, or a worker of ddx, writes something down."""
+        """The stamps of the files that HELIX's loop or a ddx worker writes."""
         folders = [self.project.ddx_dir / name for name in ("agent-logs", "workers")]
         return (
             *(stamp_of(self.project.helix_dir / name) for name in WATCHED),
@@ -342,21 +342,21 @@ class BackgroundMonitor:
         quiet = 0
         while True:
             with self._wake:
-                # news that came while it looked wakes nobody any more: it is taken up without a wait
+                # news that arrived during a look wakes nobody: continue without waiting
                 if self._news is None or (_same(self._news, seen) and not self._seen_by_person):
                     self._wake.wait(POLL_S)
                 if self._news is not None and not _same(self._news, seen):
                     self._rest()
                 if self._stopped:
                     return
-                # taken under the lock, used outside it: a look may take long, and `see` is called by the live thread
+                # taken under the lock, used outside it: a look may be slow, and the live thread calls `see`
                 before, seen = seen, self._news
                 ids, self._seen_by_person = self._seen_by_person, []
             if seen is None:
                 continue
             last, stamps = stamps, self._stamps()
             quiet = quiet + 1 if _same(seen, before) and not ids and stamps == last else 0
-            # nothing is new: only every EVERY_S is it worth a look what time alone has changed
+            # nothing is new: check every EVERY_S what time alone has changed
             if 0 < quiet < EVERY_S / POLL_S:
                 continue
             quiet = 0
@@ -369,7 +369,7 @@ class BackgroundMonitor:
 
 
 def _same(news: tuple[QueueState, JournalHistory], seen: tuple[QueueState, JournalHistory] | None) -> bool:
-    """Whether everything that a look rests on is the same."""
+    """Whether all inputs of a look are the same."""
     if seen is None:
         return False
     (queue_state, history), (old, old_history) = news, seen
@@ -377,7 +377,7 @@ def _same(news: tuple[QueueState, JournalHistory], seen: tuple[QueueState, Journ
 
 
 def _unminded(queue_state: QueueState, focus: Focus) -> tuple[str, ...]:
-    """Beads on which the focus is not as it should be."""
+    """Beads on which the focus is out of date."""
     if not (focus.epic or focus.held or focus.leftovers):
         return ()
     writing = PlanBuilder(Overlay(queue_state.queue), dialect_or_family(queue_state.dialect, queue_state.queue))
@@ -389,30 +389,30 @@ def _unminded(queue_state: QueueState, focus: Focus) -> tuple[str, ...]:
 
 
 SILENT = frozenset({"lesson"})
-"""Kinds that wait for a person and hold nothing up: nobody is called for one."""
+"""Kinds that hold nothing up, and cause no notification."""
 
 COMMAND_TIMEOUT_S = 20.0
 MAX_LISTED = 50
-"""Needs that a user's command is given one by one."""
+"""Maximum needs passed to a user's command one by one."""
 
 
 NO_BEADS: Mapping[str, Bead] = {}
 
 
 class Notification(Struct, frozen=True):
-    """One thing to say; several needs that came together are one."""
+    """One notification; needs that arrive together share one."""
 
     event: Literal["needs", "run_ended"]
     title: str
     body: str
     keys: tuple[str, ...]
-    """What it is about, so that each is told once."""
+    """Its subjects, so that each is reported once."""
     needs: tuple[Need, ...] = ()
     waiting: int = 0
-    """How many things wait on a person altogether."""
+    """The total number of things that wait for a person."""
 
     def document(self, project: Project, now: int) -> bytes:
-        """The JSON that a user's command reads."""
+        """The JSON for a user's command."""
         found: dict[str, Any] = {
             "schema": "notification/1",
             "event": self.event,
@@ -426,11 +426,11 @@ class Notification(Struct, frozen=True):
         return msgspec.json.encode(found)
 
 
-# --- what is new ------------------------------------------------------------------------------------------
+# --- news ------------------------------------------------------------------------------------------
 
 
 class NewsWatch(Struct):
-    """Compares one look with the last; what is there at the first one is no news."""
+    """Compares one look with the last; everything in the first is old."""
 
     known: frozenset[str] | None = None
     _working_since: int = 0
@@ -446,11 +446,11 @@ class NewsWatch(Struct):
         loop: bool = False,
         beads: Mapping[str, Bead] = NO_BEADS,
     ) -> list[Notification]:
-        """What there is to say since the last look.
+        """The notifications since the last look.
 
         Args:
-            loop: HELIX's loop is active, between two beads too.
-            beads: what a bead's title is read from.
+            loop: whether HELIX's loop is active, even between two beads.
+            beads: the beads, for their titles.
         """
         keys = frozenset(need.key for need in needs)
         found: list[Notification] = []
@@ -463,14 +463,14 @@ class NewsWatch(Struct):
         at_work = bool(beads_at_work(runs))
         if at_work and not self._working_since:
             self._working_since = now
-        # between two beads HELIX's own loop has no worker: its run has not ended
+        # between two beads HELIX's loop has no worker, but its run has not ended
         elif self._working_since and not at_work and not loop and not any(run.live for run in runs):
             found.append(_of_run(attempts, self._working_since, len(needs)))
             self._working_since = 0
         return found
 
     def gone(self) -> frozenset[str]:
-        """What has gone since this was asked last."""
+        """Subjects that are gone since the last call."""
         found, self._gone = frozenset(self._gone), set()
         return found
 
@@ -500,10 +500,10 @@ def _of_run(attempts: AttemptBook, since: int, waiting: int) -> Notification:
 
 
 def claimed(project: Project, keys: Collection[str]) -> frozenset[str]:
-    """Those of some things that nobody has told yet: they are ours to tell now.
+    """Claim the subjects that no console has reported yet.
 
     Raises:
-        OSError: no marker can be made.
+        OSError: no marker can be created.
     """
     folder = project.helix_dir / "notified"
     folder.mkdir(parents=True, exist_ok=True)
@@ -516,7 +516,7 @@ def claimed(project: Project, keys: Collection[str]) -> frozenset[str]:
 
 
 def forget(project: Project, keys: Iterable[str]) -> None:
-    """Let things that are gone be news again."""
+    """Forget subjects that are gone, so that they can be news again."""
     folder = project.helix_dir / "notified"
     for key in keys:
         with suppress(OSError):
@@ -527,11 +527,11 @@ def _marker(folder: Path, key: str) -> Path:
     return folder / hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-# --- how -----------------------------------------------------------------------------------------
+# --- delivery -----------------------------------------------------------------------------------------
 
 
 def terminal_ways(env: Mapping[str, str]) -> tuple[str, ...]:
-    """How the terminal that an environment tells of is best told: always its bell, and what it shows a note for."""
+    """How to notify through the terminal of an environment: its bell, and its own kind of notification."""
     hints = " ".join(env.get(name, "") for name in ("TERM_PROGRAM", "LC_TERMINAL", "TERM", "TERMINAL_EMULATOR")).lower()
     if "KITTY_WINDOW_ID" in env or "kitty" in hints:
         return ("bell", "osc99")
@@ -543,7 +543,7 @@ def terminal_ways(env: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def sequences(ways: Iterable[str], note: Notification, *, tmux: bool) -> str:
-    """What is written to the terminal; in tmux the sequences go through to the terminal outside."""
+    """The escape sequences for the terminal, passed through tmux to the outer one."""
     title, body = _plain(note.title), _plain(note.body)
     made = {
         "bell": "\a",
@@ -555,20 +555,20 @@ def sequences(ways: Iterable[str], note: Notification, *, tmux: bool) -> str:
     said = ""
     for way in ways:
         text = made[way]
-        # tmux hands what is wrapped like this to the terminal outside, each ESC doubled; a bell it passes by itself
+        # tmux passes a wrapped sequence, with each ESC doubled, to the outer terminal; it passes a bell by itself
         said += f"\x1bPtmux;{text.replace(chr(27), chr(27) * 2)}\x1b\\" if tmux and way != "bell" else text
     return said
 
 
 def _plain(text: str) -> str:
-    """Text that ends no sequence and parts no fields."""
+    """Text that cannot end a sequence or separate fields."""
     return clean_line(text, 200).replace(";", ",")
 
 
 def run_command(command: str, document: bytes, folder: Path) -> str:
-    """Give a notification to the user's own command, as JSON on its input; why that failed, if it did.
+    """Pass a notification to the user's own command, as JSON on stdin; return why it failed, or "".
 
-    Never a shell: the words are split as a shell would.
+    Without a shell, but split into arguments like one.
     """
     try:
         words = shlex.split(command)

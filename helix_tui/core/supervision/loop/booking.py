@@ -1,5 +1,5 @@
-"""What follows from what ddx did: counting, promotion, acceptance follow-ups, reviews, alignment, questions, and the
-commit of a tracker that its project commits.
+"""Book what ddx did: counting, promotion, acceptance follow-ups, reviews, alignment, questions, and the commit of a
+tracker that its project commits.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ class Booking:
         self.work = work
 
     def count(self, turn: LoopTurn, *, recovered: bool = False) -> tuple[LoopResult, ...]:
-        """Count a turn and write it down together with what is still to be done for it.
+        """Count a turn and save it together with its pending follow-ups.
 
         Args:
-            recovered: it is a turn of a run that died; it counts in the totals alone.
+            recovered: a turn of a run that died, which counts only in the totals.
 
         Returns:
             The results that completed a cycle.
 
         Raises:
-            OSError: it cannot be written down; nothing was counted then.
+            OSError: it cannot be saved; nothing was counted then.
         """
         state = self.work.state
         before = state.completed_cycles
@@ -63,14 +63,14 @@ class Booking:
         booked = [each for each in state.pending.get("booked") or () if isinstance(each, str) and each]
         sums, unsaid = self.work.account.turn(turn, self.work.clock() if began is None else began, booked)
         unsaid = self.work.judged(unsaid)
-        # May tries again within a turn, and its report leaves attempts out
+        # May retries within a turn, and its report omits attempts
         attempts = max(turn.attempts, len(turn.results) + len(unsaid))
         completed, supervised = [], 0
         good = self.complete(turn.results)
         ours = {each.get("id") for each in state.injected if each.get("type") in _SUPERVISING}
         for result in turn.results:
             bead = queue.beads.get(result.bead_id)
-            # a bead that has left the tracker is known by what was written down when it was injected
+            # a bead that left the tracker is known from the record of its injection
             known = injection.supervisory(bead) if bead is not None else result.bead_id in ours
             if result in good and known:
                 supervised += 1
@@ -107,7 +107,7 @@ class Booking:
             }
         )
         state.ddx_delegation_success_count += 1
-        # one write with the counts: killed before it, the next run counts the turn; after it, only this is left to do
+        # one write with the counts: if killed before it, the next run counts the turn; after it, only this remains
         state.pending = {
             "aftermath": [result.record() for result in turn.results],
             "recovered": recovered,
@@ -118,7 +118,7 @@ class Booking:
         return tuple(completed)
 
     def complete(self, results: Iterable[LoopResult]) -> tuple[LoopResult, ...]:
-        """The results whose work landed and whose bead does not stay open: nothing else completes a cycle."""
+        """The results whose work landed and whose bead is not open: only these complete a cycle."""
         beads = self.work.look().queue.beads
         return tuple(
             result
@@ -128,7 +128,7 @@ class Booking:
         )
 
     def follow_up(self, results: Iterable[LoopResult], completed: Iterable[LoopResult]) -> None:
-        """Everything that follows a turn; done twice it does nothing the second time.
+        """Do everything that follows a turn; idempotent.
 
         Raises:
             Stopped: two requirements cannot both hold, a person must approve it first, or a change failed.
@@ -136,13 +136,13 @@ class Booking:
         results, completed = tuple(results), tuple(completed)
         stop: Stop | None = None
         for result in results:
-            # raised at the end: what follows from the other results is done all the same
+            # raised at the end: the other results are still followed up
             stop = self._interpret(result) or stop
         for result in results:
-            if result.success:  # what grew children stays open with them
+            if result.success:  # a bead with new children stays open with them
                 self._promote(result)
         if completed:
-            # the scripts judge the repository as a whole: once is enough for all results of a turn
+            # the scripts check the whole repository: once is enough for all results of a turn
             self._acceptance(completed[-1])
             for result in completed:
                 self._review(result)
@@ -153,12 +153,12 @@ class Booking:
             raise Stopped(stop)
 
     def _reached(self, last: str) -> None:
-        """What every so many completed cycles bring, on the step to that number and not again after it."""
+        """Whether a multiple of completed cycles was just reached, counted once."""
         work = self.work
-        match work.state.pending.get("cycles"):  # of the run that counted them: it may have been killed since
+        match work.state.pending.get("cycles"):  # from the run that counted them, which may have been killed since
             case [int(before), int(done)]:
                 pass
-            case _:  # of a release that did not write them
+            case _:  # from a release that did not record them
                 return
         if done // EVERY > before // EVERY:
             work.refresh_context(work.look())
@@ -169,7 +169,7 @@ class Booking:
     # --- what a result means ---------------------------------------------------------------------------
 
     def _interpret(self, result: LoopResult) -> Stop | None:
-        """Physics-level stops; what is ambiguous is asked about, or passed with an escalation bead."""
+        """Stop at a physics-level conflict; ask about an ambiguous result, or file an escalation bead."""
         work = self.work
         rationale = result.rationale or _rationale(work, result)
         attempt = replace(result.attempt, no_changes_rationale=rationale)
@@ -215,7 +215,7 @@ class Booking:
         self.work.teller.always(f"asks ({question.id}): {text}")
 
     def _escalate(self, result: LoopResult, text: str) -> None:
-        """A bead for a person, which no worker picks, and on."""
+        """File a bead for a person, which no worker picks, and continue."""
         work = self.work
         queue = work.look().queue
         trigger = Trigger("escalation", work.state.completed_cycles, result.bead_id)
@@ -242,10 +242,10 @@ class Booking:
         )
         inject(work, operation, "escalation", trigger)
 
-    # --- what a success brings -------------------------------------------------------------------------
+    # --- follow-ups of a success -------------------------------------------------------------------------
 
     def _promote(self, result: LoopResult) -> None:
-        """A bead that has grown more than one child is an epic."""
+        """Make an epic of a bead that has more than one child."""
         queue = self.work.look().queue
         bead = queue.beads.get(result.bead_id)
         children = queue.graph.children.get(result.bead_id, ())
@@ -265,7 +265,7 @@ class Booking:
             if injection.acceptance_standing(queue, script) or self._asked_about(script):
                 continue
             done = queue.beads.get(result.bead_id)
-            # a follow-up that did not help is asked about: filing it again would go round forever
+            # ask about a follow-up that did not help: filing it again would never end
             if done is not None and injection.injected_type(done) == injection.ACCEPTANCE and done.spec_id == script:
                 text = f"{called(result.bead_id)} was meant to make {script} pass and succeeded, but it still fails"
                 self._ask("ambiguous", result.bead_id, text, key=f"acceptance:{script}")
@@ -298,7 +298,7 @@ class Booking:
         inject(work, operation, injection.REVIEW, trigger)
 
     def _injected_before(self, result: LoopResult) -> bool:
-        """Whether this very attempt has had its review: a booking that is done again finds it so."""
+        """Whether this attempt has had its review, for a booking that is repeated."""
         seen = self.work.state.injected
         return bool(self.work.state.pending.get("recovered")) and any(
             each.get("triggering_bead") == result.bead_id and each.get("type") == injection.REVIEW for each in seen
@@ -316,7 +316,7 @@ class Booking:
 
 
 def _rationale(work: LoopWork, result: LoopResult) -> str:
-    """Why an agent changed nothing, from its evidence."""
+    """The reason why an agent changed nothing, from its evidence."""
     # the id comes from ddx's output and becomes part of a path
     if not ATTEMPT_ID.fullmatch(result.attempt_id):
         return ""
@@ -328,10 +328,10 @@ MAX_REPORT = 64 << 20
 
 
 def take_over(work: LoopWork, booking: Booking) -> None:
-    """Book what the last run left unbooked.
+    """Book what the last run did not.
 
     Raises:
-        Stopped: interrupted while its ddx was still at work.
+        Stopped: interrupted while its ddx was still running.
     """
     pending = work.state.pending
     if not pending:
@@ -343,7 +343,7 @@ def take_over(work: LoopWork, booking: Booking) -> None:
         booking.follow_up(results, booking.complete(results))
         return
     _wait(work, pending)
-    # ddx's own report says most; where it was cut off, its evidence says what it did
+    # ddx's own report is best; if it was cut off, use the evidence
     turn = _report(work, pending)
     if turn is not None:
         since = parse_instant(pending.get("started_at")) or work.clock()
@@ -380,7 +380,7 @@ def _wait(work: LoopWork, pending: Mapping[str, Any]) -> None:
 
 def _report(work: LoopWork, pending: Mapping[str, Any]) -> LoopTurn | None:
     out = Path(str(pending.get("out") or ""))
-    # no name (a report that was no use), or one outside the folder of logs
+    # no name (an unusable report), or one outside the log folder
     if out.parent != work.teller.path.parent:
         return None
     printed = read_end(out, MAX_REPORT).encode("utf-8", "replace")
@@ -394,9 +394,9 @@ def _report(work: LoopWork, pending: Mapping[str, Any]) -> LoopTurn | None:
 
 
 def _evidence(work: LoopWork, pending: Mapping[str, Any]) -> LoopTurn | None:
-    """The attempt that ddx itself says it made since then: one turn executes one bead, however often.
+    """The attempt that ddx recorded since then: one turn executes one bead, possibly several times.
 
-    What another worker did meanwhile is not this turn's.
+    Another worker's attempts are not this turn's.
     """
     since = parse_instant(pending.get("started_at"))
     if since is None:
@@ -421,7 +421,7 @@ def _evidence(work: LoopWork, pending: Mapping[str, Any]) -> LoopTurn | None:
         and (attempt.started_at or 0) >= since
         and attempt.attempt_id not in booked
     ]
-    # the first bead since then is taken for the turn's; of its attempts the last one tells how it ended
+    # the first bead since then is assumed to be the turn's; its last attempt shows how it ended
     last = [each for each in found if each.bead_id == found[0].bead_id][-1:]
     return LoopTurn(tuple(last), 1) if last else None
 
@@ -443,7 +443,7 @@ def _result(row: Mapping[str, Any]) -> LoopResult:
 
 
 class TrackerCommit:
-    """Watches one tracker during a run, and commits it at the end where nothing but the run's words differs."""
+    """Watches one tracker during a run, and commits it at the end if only the run's changes differ."""
 
     def __init__(self, project: Project) -> None:
         root, file = project.root, project.beads_file
@@ -452,11 +452,11 @@ class TrackerCommit:
         self._seen_clean = False
 
     def note(self) -> None:
-        """Look at it at the beginning, and after each turn of ddx before anything of ours is written."""
+        """Record its state at the start, and after each turn before HELIX writes."""
         self._seen_clean = self._seen_clean or (bool(self._tracked()) and self._left() == ())
 
     def end(self, run_id: str) -> str:
-        """Commit it if it differs from what was seen committed; what to say where it stays uncommitted."""
+        """Commit it if it differs from the committed state; return a message if it stays uncommitted."""
         if not self._tracked() or not self._left():
             return ""
         if not self._seen_clean:

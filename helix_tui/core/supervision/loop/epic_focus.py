@@ -1,8 +1,7 @@
-"""Putting the queue in order before ddx picks: epic focus, finished epics, nothing else.
+"""Prepare the queue before ddx picks: epic focus and finished epics, nothing else.
 
-Rules: docs/formats/helix.md §3.2 and §3.3, docs/decisions/0009. What is held back is marked in the rows; a
-focus that a person set before the run stays when the run ends, one that a run set (this one, or one that
-died) does not.
+Rules: docs/formats/helix.md §3.2 and §3.3, docs/decisions/0009. Held beads are marked in their rows; a focus set by a
+person before the run remains after it, one set by a run (this one, or one that died) does not.
 """
 
 from __future__ import annotations
@@ -36,9 +35,7 @@ from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.stage_run import agent_context
 
 MOST_HELD = 60
-"""Beads that a focus of its own accord may hold back: each costs a command, and ddx rewrites its file for
-each.
-"""
+"""Maximum beads that an automatic focus may hold back: each needs a command, for which ddx rewrites its file."""
 
 
 class Curating:
@@ -47,15 +44,15 @@ class Curating:
     def __init__(self, work: LoopWork) -> None:
         self.work = work
         self.ours = ""
-        """The epic that a run of ours focused on."""
+        """The epic focused on by a run."""
         self._passed_over: set[str] = set()
         self._unfinished: set[str] = set()
-        """Epics that were open at the last look: ddx of August closes them by itself."""
+        """Epics open at the last look: ddx of August closes them by itself."""
 
     def begin(self, queue_state: QueueState) -> None:
-        """Take over what a run that died left in the rows, and what was asked for."""
+        """Take over the marks of a run that died, and apply the requested focus."""
         epic = read_focus(Overlay(queue_state.queue)).epic
-        # in the rows and in the last run's state: a run of ours set it and died; in the rows alone: a person did
+        # in the rows and in the last run's state: set by a run that died; only in the rows: by a person
         if epic and epic == self.work.state.focused_epic:
             self.ours = epic
         elif epic:
@@ -68,7 +65,7 @@ class Curating:
             self._enter(queue_state, wanted, asked=True)
 
     def order(self, queue_state: QueueState) -> None:
-        """Bring the focus up to date with the queue: leave it, mend it, or enter one."""
+        """Update the focus for the queue: end it, repair it, or enter one."""
         if held := set(undecided(queue_state.queue)):
             waits = set(self.work.kept_back(queue_state.queue))
             # answered or changed meanwhile: those are free before ddx picks
@@ -94,20 +91,20 @@ class Curating:
         self._close_finished(self.work.look())
 
     def end(self) -> None:
-        """Give back what our own focus holds."""
+        """Release what the run's own focus holds."""
         focus = read_focus(Overlay(self.work.look().queue))
         if (focus.epic and focus.epic == self.ours) or (not focus.epic and focus.leftovers):
             self._leave(focus.epic or self.ours)
 
     def give_back(self) -> None:
-        """Give back what was passed over: without a run nobody keeps it from anybody."""
+        """Release the beads that the run skipped."""
         if undecided(self.work.look().queue):
             self.keep_back(())
 
     def brief_agent(self, queue_state: QueueState, bead_id: str) -> None:
-        """Put stance and context into the description of the bead that ddx picks next: its agent reads that.
+        """Write stance and context into the description of the bead that ddx picks next, for its agent.
 
-        A yes to the dispatch is one to this; a bead whose description cannot be written runs without it.
+        Approving the dispatch approves this too; a bead whose description cannot be written runs without it.
         """
         work, bead = self.work, queue_state.queue.beads[bead_id]
         text = agent_context(work.project, queue_state.queue, bead, epic=work.state.focused_epic)
@@ -119,7 +116,7 @@ class Curating:
             work.teller.verbose(f"put before the agent of {called(bead_id)}:\n{text}")
 
     def take_context_back(self) -> None:
-        """Take what `brief_agent` wrote out of every description again, after a run that died too."""
+        """Remove what `brief_agent` wrote from every description, also after a run that died."""
         beads = self.work.look().queue.beads
         holding_context = [
             each for each in beads.values() if CONTEXT_BEGIN.strip("<>").encode() in each.raw
@@ -131,7 +128,7 @@ class Curating:
                 self.work.teller.always(f"HELIX's context is still in {named(list(bare))}: {problem}")
 
     def _write(self, descriptions: Mapping[str, str], title: str) -> str:
-        """Write descriptions, journalled; why that was not done, empty where it was."""
+        """Write descriptions, journalled; return why that failed, or ""."""
         rewritten = [operations.assign(bead_id, {"description": text}) for bead_id, text in descriptions.items()]
         try:
             done = self.work.curator.run(rewritten, title=title, kind=PASSING)
@@ -140,17 +137,15 @@ class Curating:
         return str(done.error or "") or "; ".join(each.why for each in done.plan.refusals)
 
     def keep_back(self, ids: Iterable[str]) -> None:
-        """Have ddx pass over exactly these beads, until a person has judged what came of them, or their
-        record changes.
-        """
+        """Have ddx skip exactly these beads, until a person has decided on them or their record changes."""
         reasons = self.work.kept_back(self.work.look().queue)
         kept = {bead_id: reasons.get(bead_id, FOR_DECISION) for bead_id in sorted(ids)}
         title = f"skip {named(kept)}" if kept else "release what this run skipped"
         self.work.change_steps(PASSING, title, lambda writing, _: plan_undecided(writing, kept), free=True)
 
     def keep_drifted(self, queue: Queue, stale: set[str]) -> bool:
-        """Keep workers from exactly the beads whose parent or document changed, until that is seen; whether
-        that changed the queue.
+        """Keep workers from exactly the beads whose parent or document changed, until acknowledged; return whether the
+        queue changed.
         """
         have = set(drifted(queue))
         fresh = {bead_id for bead_id in stale - have if bead_id in queue.beads}
@@ -163,7 +158,7 @@ class Curating:
         return done.entry is not None
 
     def _choose(self, queue_state: QueueState) -> None:
-        """Enter the epic that the next bead belongs to."""
+        """Focus on the epic of the next bead."""
         queue = queue_state.queue
         epic = epic_of(queue, queue.ready[0]) if queue.ready else ""
         if not epic or epic in self._passed_over:
@@ -172,7 +167,7 @@ class Curating:
 
     def _enter(self, queue_state: QueueState, epic: str, *, asked: bool = False) -> None:
         try:
-            # planned first without running: what it would cost decides whether it is done
+            # planned first without running: its cost decides whether to do it
             planned = self.work.curator.plan_steps(
                 "focus", "look at a focus", lambda w, _: plan_focus(w, epic, now_only=True)
             )
@@ -188,8 +183,7 @@ class Curating:
             )
             self._passed_over.add(epic)
             return
-        # The mark in our state comes first: a run that dies after the rows were marked is known as their
-        # owner.
+        # The mark in the run's state comes first: if the run dies after marking rows, it is known as their owner.
         self.ours = self.work.state.focused_epic = epic
         self.work.save("curating")
         self.work.change_steps(
@@ -213,20 +207,20 @@ class Curating:
         return not any(overlay.status(bead_id) not in TERMINAL for bead_id in below)
 
     def _can_go_on(self, overlay: Overlay, epic: str) -> bool:
-        """Whether something that the epic needs is ready, or being worked on."""
+        """Whether a bead that the epic needs is ready or being worked on."""
         queue = overlay.queue
         wanted = needed(overlay, epic, descendants(overlay, epic)) - {epic}
         return any(queue.state(each) in ("ready", "running", "claimed") for each in wanted if each in queue.beads)
 
     def _open_epic(self, bead: Bead) -> bool:
-        """Whether it is an epic that workers have, as far as anybody knows: nobody has set it aside."""
+        """Whether it is an open epic that was not set aside."""
         return bead.status in ("open", "in_progress") and looks_like_epic(bead)
 
     def _review_first(self, queue_state: QueueState, epic: str) -> bool:
-        """Have a finished epic reviewed as a whole before it is closed and left; whether that is under way.
+        """Have a finished epic reviewed as a whole before it is closed; return whether the review is pending.
 
-        The review is under the epic, so that the focus lets it be picked and the epic is open until it is done. One
-        that cannot be picked now keeps nobody: the epic is left, and stays open with it.
+        The review is under the epic, so that the focus allows it and the epic stays open until it is done. If it cannot
+        be picked now, the focus moves on, and the epic stays open.
         """
         queue = queue_state.queue
         if not self.work.options.auto_review:
@@ -250,14 +244,14 @@ class Curating:
         )
 
     def _close(self, queue_state: QueueState, epic: str) -> None:
-        """The focused epic is done, and reviewed where that is wanted: close it, give back what was held."""
+        """Close the focused epic once it is done and, if required, reviewed; release what was held."""
         if queue_state.queue.beads[epic].status not in TERMINAL:
             self.work.teller.always(f"epic {called(epic)} has no remaining open children — closing epic")
             self.work.change([operations.close(epic)], f"close the epic {called(epic)}")
         self._leave(epic)
 
     def review_epic(self, epic: str) -> str:
-        """A review of an epic as a whole, against its specification, whatever its size; the bead that it is."""
+        """Inject a review of an epic as a whole, against its specification, whatever its size; return its bead."""
         work = self.work
         queue = work.look().queue
         if not work.options.auto_review or injection.standing(queue, injection.REVIEW, epic):
@@ -269,7 +263,7 @@ class Curating:
         return inject(work, operation, injection.REVIEW, trigger)
 
     def _close_finished(self, queue_state: QueueState) -> None:
-        """Close epics under which everything is done, in this run or in one before: ddx of April never does.
+        """Close epics whose children are all done, in this run or an earlier one: ddx of April never does.
         Those that ddx of August closed are reviewed as well.
         """
         queue = queue_state.queue
@@ -277,7 +271,7 @@ class Curating:
         for epic in sorted(each.id for each in queue.beads.values() if self._open_epic(each)):
             below = descendants(overlay, epic)
             if any(overlay.status(each) == "closed" for each in below) and self._finished(overlay, epic):
-                # the epic stays open until its review is done, which is a bead under it
+                # the epic stays open until its review, a bead under it, is done
                 if self._review_first(queue_state, epic):
                     continue
                 self.work.change([operations.close(epic)], f"close the epic {called(epic)}")
@@ -292,7 +286,7 @@ class Curating:
         }
 
     def review_closed(self) -> None:
-        """Have those reviewed that ddx closed by itself since the last look, after a bead of this run."""
+        """Have epics reviewed that ddx closed by itself since the last look, after a bead of this run."""
         queue = self.work.look().queue
         overlay = Overlay(queue)
         for epic in sorted(self._unfinished):
@@ -302,8 +296,8 @@ class Curating:
 
 
 def epic_of(queue: Queue, bead_id: str) -> str:
-    """The nearest unfinished epic above a bead; empty where there is none."""
-    # parents may form a circle
+    """The nearest unfinished epic above a bead, or ""."""
+    # parents may form a cycle
     seen = {bead_id}
     upper = queue.beads[bead_id].parent if bead_id in queue.beads else ""
     while upper and upper in queue.beads and upper not in seen:
@@ -316,7 +310,7 @@ def epic_of(queue: Queue, bead_id: str) -> str:
 
 
 def inject(work: LoopWork, operation: operations.Operation, kind: str, trigger: injection.Trigger) -> str:
-    """Put a supervisory bead into the queue and write down that it was; its id."""
+    """Inject a supervisory bead and record it; return its id."""
     done = work.change([operation], f"inject {kind} for {called(trigger.bead_id)}", action="injection")
     made = next(iter(done.created.values()), "")
     if not made:

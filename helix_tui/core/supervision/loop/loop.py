@@ -1,9 +1,8 @@
-"""The supervisory loop: one turn of ddx's own loop at a time, and policy between the turns.
+"""The supervisory loop: one turn of ddx's own loop at a time, with policy between turns.
 
-The synthesis of docs/formats/helix.md §7. ddx picks, executes, lands, closes and decides about retries;
-HELIX orders the queue before, books by the beads that ddx names after, and decides whether to go on. Its
-state is on disk before and after every step, so that a run that is interrupted or killed at any moment can
-be explained and taken over.
+The synthesis of docs/formats/helix.md §7. ddx picks, executes, lands, closes and decides about retries; HELIX prepares
+the queue before, books the beads that ddx reports after, and decides whether to continue. Its state is saved before and
+after every step, so that a run interrupted or killed at any moment can be explained and taken over.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ from helix_tui.core.supervision.stages.results import LoopResult, LoopTurn, read
 
 
 class Loop:
-    """One run, from its first look to its last word."""
+    """One run, from start to end."""
 
     def __init__(self, work: LoopWork) -> None:
         self.work = work
@@ -51,10 +50,10 @@ class Loop:
         self.passes = Passes(work)
         self._tracker = TrackerCommit(work.project)
         self._held: set[str] = set()
-        """What was held back for a decision, and what was passed over: once is enough."""
+        """Beads held back for a decision, and beads skipped: once is enough."""
 
     def run(self) -> Stop:
-        """Run until something stops it, and leave a state that says what."""
+        """Run until something stops it, and save the reason."""
         work = self.work
         try:
             self._begin()
@@ -69,7 +68,7 @@ class Loop:
             stop = Stop("curation_failed", str(error), 1)
         except OSError as error:
             stop = _disk(error)
-        # a signal may come while the run ends by a rule: whoever sent it is told so by the exit code
+        # a signal may arrive while the run ends by a rule: the exit code still reports it
         if work.control.interrupted and stop.code == 0:
             stop = Stop("interrupted", stop.detail, 130)
         return self._end(stop)
@@ -82,7 +81,7 @@ class Loop:
         work.save("starting")
         self._accepted(work.look())
         try:
-            # a ddx that is missing, or lacks a verb, ends the run here: before anything is booked or changed
+            # a missing ddx, or one without a verb, ends the run here, before anything is booked or changed
             words = work.delegate.drain(work.options.agent_choice)
         except DdxError as error:
             self._failed(error)
@@ -96,7 +95,7 @@ class Loop:
                 f"those of HELIX to {agent_choice.reviewer}"
             )
         self._readable(work.look())
-        # what the last run left is booked first, so that everything below sees its results
+        # book what the last run left first, so that everything below sees its results
         take_over(work, self.booking)
         for each in work.questions.withdraw(work.look().queue.beads):
             work.teller.always(f"withdrew its question ({each.id}): {each.gone}")
@@ -125,13 +124,13 @@ class Loop:
             work.teller.verbose("looking again")
 
     def _obey(self) -> None:
-        """Stop, or wait, where somebody asked for it."""
+        """Stop or pause on request."""
         work = self.work
         if work.control.interrupted:
             raise Stopped(Stop("interrupted", "between two beads", 130))
         requested = work.control.requested()
         if requested == "stop":
-            # granted: `status` shows a request only as long as it is open
+            # granted: `status` shows only open requests
             request(work.project, "")
             raise Stopped(Stop("stop_requested", "after the current bead"))
         if requested == "pause":
@@ -140,14 +139,14 @@ class Loop:
             while work.control.requested() == "pause" and not work.control.interrupted:
                 work.control.rest()
             work.teller.always("resumed")
-            # a stop may have been asked for in the pause
+            # a stop may have been requested during the pause
             self._obey()
 
     def _within_budget(self) -> None:
-        """Begin nothing more once a part of the budget is spent.
+        """Start nothing more once a part of the budget is spent.
 
         Raises:
-            Stopped: it is.
+            Stopped: a part of it is spent.
         """
         reached = [use for use in self.work.budget_uses() if use.reached]
         if reached:
@@ -167,7 +166,7 @@ class Loop:
         return self.work.look()
 
     def _readable(self, queue_state: QueueState) -> None:
-        """Stop before ddx fails on a line that is no bead, or drops it.
+        """Stop before ddx fails on an unreadable line, or drops it.
 
         Raises:
             Stopped: there is such a line.
@@ -177,7 +176,7 @@ class Loop:
             raise Stopped(Stop("unreadable_tracker", detail, 1, "helix-tui doctor"))
 
     def _accepted(self, queue_state: QueueState) -> None:
-        """Stop before a ddx is called that would refuse this tracker whatever it is asked.
+        """Stop before calling a ddx that would refuse every command on this tracker.
 
         Raises:
             Stopped: it would.
@@ -192,12 +191,12 @@ class Loop:
             raise Stopped(Stop("batch_done", f"{len(batch)} beads in the batch"))
 
     def _forced(self, queue_state: QueueState) -> NextVerdict | None:
-        """An answer that the facts give even though something is ready: drift, or a question that stops
-        all. Beads whose parent or document changed are kept from workers first; where a polish pass has
-        left them so, the others go on.
+        """An answer that the facts force although something is ready: drift, or a question that stops everything. Beads
+        whose parent or document changed are kept from workers first; if a polish pass left them so, the others
+        continue.
 
         Raises:
-            Retry: they are kept back, or given back, now, and the queue is another one.
+            Retry: beads were held back or released, so the queue changed.
         """
         facts = self.work.checker.facts(queue_state=queue_state, documents=False)
         if self.curating.keep_drifted(queue_state.queue, stale(facts.drift)):
@@ -208,7 +207,7 @@ class Loop:
         return verdict if stops or fresh else None
 
     def _turn(self, queue_state: QueueState) -> None:
-        """Let ddx execute one bead of its own choice, and book what it did."""
+        """Let ddx execute one bead of its choice, and book the result."""
         work = self.work
         self._without_undecided(queue_state)
         self._without_tried(queue_state)
@@ -222,7 +221,7 @@ class Loop:
         work.teller.brief(
             f"[{clock_time(work.clock())}] cycle {number}: dispatching ({len(queue_state.queue.ready)} ready)"
         )
-        # ddx prints into a file of its own: a run that takes this one over reads the report there
+        # ddx prints into a separate file: a run that takes over reads the report there
         turn_out = work.teller.path.with_name(
             f"{work.state.run_id}-turn{len(work.state.cycles) + 1}-{work.clock()}.out"
         )
@@ -235,7 +234,7 @@ class Loop:
         try:
             finished, turn = self._dispatch(turn_out, agent_choice)
         finally:
-            # before the context is taken out again: that writes to the tracker, which ddx may just have committed
+            # before the context is removed: that writes to the tracker, which ddx may just have committed
             self._tracker.note()
             self.curating.take_context_back()
         if review and any(result.bead_id != review for result in turn.results):
@@ -247,7 +246,7 @@ class Loop:
             f"{who} complete (rc={finished.rc}, {finished.seconds:.0f}s, {self._tokens()}) — "
             f"log L{first}–L{last} in {work.teller.path}"
         )
-        # only now: until the turn is counted, the file is what a run that takes over would book from
+        # only now: until the turn is counted, a run that takes over would book from the file
         _tidy(finished, turn_out)
         for result in turn.results:
             self._tell(number, result)
@@ -257,9 +256,7 @@ class Loop:
         self._after(turn, queue_state)
 
     def _cut_short(self, turn: LoopTurn) -> NoReturn:
-        """Stop after a turn whose ddx was interrupted, by this run or by somebody else; what that says of it
-        is booked.
-        """
+        """Stop after a turn whose ddx was interrupted, by this run or otherwise; its results are booked."""
         self._remember(turn)
         cut = [result.bead_id for result in turn.results if result.word == "interrupted"]
         detail = f"during the attempt on {named(cut)}" if cut else "while ddx was running"
@@ -279,7 +276,7 @@ class Loop:
                 "started_at": format_instant(began),
                 "booked": [each.get("attempt_id", "") for each in work.state.last_results],
             }
-            # on disk before ddx starts, so that a run killed at any moment from here on is booked by the next
+            # saved before ddx starts, so that the next run books this turn if this run is killed
             work.save("dispatching")
             work.delegate.began = self._began
             finished = work.delegate.execute(words, out)
@@ -296,43 +293,42 @@ class Loop:
 
     def _began(self, pid: int) -> None:
         if "command" not in self.work.state.pending:
-            return  # an agent and no turn of the loop
+            return  # an agent, not a turn of the loop
         self.work.state.pending |= {"pid": pid, "born": born_at(pid)}
-        with contextlib.suppress(OSError):  # what stands there names the file; the number only helps to wait
+        with contextlib.suppress(OSError):  # the entry names the file; the process id only helps to wait
             self.work.save()
 
     def _without_undecided(self, queue_state: QueueState) -> None:
-        """What comes of a bead in question waits for the answer; the rest goes on without it.
+        """Hold back beads in question until the answer; continue with the rest.
 
         Raises:
-            Retry: such beads are held back now, and the queue is another one.
-            Stopped: nothing else is left, or at autonomy low, where nothing is held back without a yes.
+            Retry: beads were held back, so the queue changed.
+            Stopped: nothing else is left, or autonomy is low, where nothing is held back without approval.
         """
         work, ready = self.work, queue_state.queue.ready
         waits = work.awaiting()
-        # what was answered, or whose record changed, may be held back once more
+        # answered or changed beads may be held back once more
         self._held &= waits | set(work.tried(queue_state.queue))
-        # ddx picks the first: those behind it are in nobody's way yet, and each hold is a command
+        # ddx picks the first: those after it are not in the way yet, and each hold is a command
         if ready[0] not in waits:
             return
         held = [bead_id for bead_id in ready if bead_id in waits]
         alone = len(held) == len(ready) and not work.autonomy.escalates
-        # held back before and ready again, by ddx or a person: holding it once more would go round forever
+        # held back before and ready again, by ddx or a person: holding it again would never end
         if alone or work.options.autonomy == "low" or self._held & set(held):
             detail = f"{called(ready[0])} would be next, and its outcome waits for a decision"
             raise Stopped(Stop("question", detail, 0, "helix-tui input --questions"))
         self._held |= set(held)
-        # it keeps back exactly what it is given: those that are held already are named again
+        # it holds back exactly what it is given: include those already held
         self.curating.keep_back({*held, *undecided(queue_state.queue)})
         work.teller.always(f"continuing without {named(held)} until somebody decides")
         raise Retry
 
     def _without_tried(self, queue_state: QueueState) -> None:
-        """What this run has tried and left open is passed over until its record changes, as ddx does in one
-        session; the others are done.
+        """Skip beads that this run tried and left open until their record changes, as ddx does in one session.
 
         Raises:
-            Retry: it is held back now, and the queue is another one.
+            Retry: beads were held back, so the queue changed.
             Stopped: nothing else is ready, or it cannot be held back.
         """
         work, ready = self.work, queue_state.queue.ready
@@ -352,7 +348,7 @@ class Loop:
         raise Retry
 
     def _nothing_but_held(self, queue_state: QueueState) -> None:
-        """Where everything else is done, what is held back waits for a person and not for a check."""
+        """If everything else is done, stop for a person to decide on the held beads, without a check."""
         tried = self.work.tried(queue_state.queue)
         held = undecided(queue_state.queue)
         waiting = [bead_id for bead_id in held if bead_id not in tried]
@@ -370,7 +366,7 @@ class Loop:
         raise Stopped(Stop("no_progress", detail, 0, f"helix-tui why {called(next(iter(tried)))}"))
 
     def _tokens(self) -> str:
-        """The tokens of the turn that was booked last, as all its records tell them."""
+        """The tokens of the last booked turn, from all its records."""
         return format_tokens(read_sums(self.work.state.cycles[-1]["spent"]))
 
     def _tell(self, number: int, result: LoopResult) -> None:
@@ -395,7 +391,7 @@ class Loop:
         work.teller.always(f"cycle {number}: {called(result.bead_id)} → {result.word}{aside}{detail}{kept}{again}")
 
     def _after(self, turn: LoopTurn, queue_state: QueueState) -> None:
-        """Whether to go on after a turn."""
+        """Decide whether to continue after a turn."""
         work = self.work
         if turn.attention and not turn.results:
             work.questions.ask("guidance", turn.attention, key=f"attention:{turn.attention}", run_id=work.state.run_id)
@@ -411,11 +407,11 @@ class Loop:
             raise Stopped(Stop("max_cycles", f"reached max cycles ({limit})"))
 
     def _remember(self, turn: LoopTurn) -> None:
-        """Keep in mind what was attempted and would be picked again; what a person must judge waits for that,
-        and what was interrupted was not tried.
+        """Remember what was attempted and would be picked again, except beads waiting for a decision and interrupted
+        attempts.
 
         Raises:
-            Stopped: ddx has executed what was held back from it.
+            Stopped: ddx executed a bead that was held back.
         """
         work, queue = self.work, self.work.look().queue
         before, waits = work.tried(queue), work.awaiting()
@@ -455,16 +451,16 @@ class Loop:
         raise Stopped(stop)
 
     def _leave_to_evidence(self, why: str) -> None:
-        """What ddx did before it failed stands in its own evidence: the next run books it from there."""
+        """Leave what ddx did before it failed to the next run, which books it from the evidence."""
         if self.work.state.pending:
             self.work.state.pending |= {"out": "", "why": why}
 
     def _end(self, stop: Stop) -> Stop:
-        """Give back what was held, say what is stuck, write down why it ended."""
+        """Release held beads, report what is stuck, record why the run ended."""
         work = self.work
         stop = self._without_fault(stop, self.curating.take_context_back)
         stop = self._without_fault(stop, self.curating.give_back)
-        # ddx of August may have closed an epic with the run's last bead: no later look would find it
+        # ddx of August may have closed an epic with the run's last bead, which no later look would find
         if not stop.code:
             stop = self._without_fault(stop, self.curating.review_closed)
         stop = self._without_fault(stop, self.curating.end)
@@ -489,7 +485,7 @@ class Loop:
         state.stop_reason, state.stop_detail, state.exit_code = stop.reason, stop.detail, stop.code
         state.last_run = state.ended_at = work.now
         state.count("runs")
-        # a full disk may be what ended the run
+        # a full disk may have ended the run
         with contextlib.suppress(OSError):
             work.save("stopped")
         tell = work.teller.always
@@ -507,7 +503,7 @@ class Loop:
         return stop
 
     def _without_fault(self, stop: Stop, do: Callable[[], None]) -> Stop:
-        """Do something at the end; where that fails too, the first reason to stop stays the reason."""
+        """Do something at the end; if that fails too, the first stop reason is kept."""
         try:
             do()
         except Retry:
@@ -521,10 +517,9 @@ class Loop:
 
 
 def reviewer_of(queue: Queue, agent_choice: AgentChoice) -> tuple[str, AgentChoice]:
-    """The review bead that ddx would pick next, and who is to do it: whoever was asked for reviews when it was made.
-
-    ddx binds no harness to a bead, so the turn that will pick it is given to its reviewer. An empty id, and the same
-    choices, where the next bead is no review or nobody was asked for.
+    """The review bead that ddx would pick next, and its reviewer, as chosen when it was created. ddx binds no harness
+    to a bead, so the turn that will pick it is run with its reviewer. An empty id and the same choices if the next bead
+    is not a review or has no chosen reviewer.
     """
     bead = queue.beads[queue.ready[0]] if queue.ready else None
     if bead is None or injection.injected_type(bead) != injection.REVIEW:
@@ -534,7 +529,7 @@ def reviewer_of(queue: Queue, agent_choice: AgentChoice) -> tuple[str, AgentChoi
 
 
 def _tidy(finished: Finished, out: Path) -> None:
-    """What a turn printed stands in the log by now; what is too long for that keeps its own file."""
+    """Remove a turn's output file, as the log has it, unless it is too long for the log."""
     for path, printed in ((out, finished.stdout), (out.with_suffix(".err"), finished.stderr)):
         if len(printed) <= MOST:
             with contextlib.suppress(OSError):

@@ -1,5 +1,5 @@
-"""Carrying out NEXT_ACTION: one bounded planning pass, or the end; and what a run does about conflicts between
-documents before it dispatches anything.
+"""Carry out NEXT_ACTION: one bounded planning pass, or the end; and handle conflicts between documents before anything
+is dispatched.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ from helix_tui.core.supervision.stages.stage_run import (
 from helix_tui.core.supervision.stages.table import STAGES
 
 MOST = 20
-"""Findings that one run raises; the rest waits until these are decided."""
+"""Maximum findings raised by one run; the rest waits until these are decided."""
 
 _LABEL = {"resolvable": "kind:escalation", "gap": "kind:speculative"}
 
 
 def settle_documents(work: LoopWork) -> None:
-    """Raise what the documents disagree about.
+    """Raise conflicts between the documents.
 
     Raises:
         Stopped: two demands cannot both hold.
@@ -55,7 +55,7 @@ def settle_documents(work: LoopWork) -> None:
         elif finding.kind == "resolvable":
             _ask(work, "conflict", finding)
     clashing = [finding for finding in findings if finding.kind == "physics-level"]
-    # asked about before the run stops for the first: a person sees all of them at once
+    # raised before the run stops for the first: a person sees all of them at once
     for finding in clashing:
         _ask(work, "physics-level", finding)
     if clashing:
@@ -72,13 +72,13 @@ def _ask(work: LoopWork, kind: str, finding: DocumentFinding) -> None:
 
 
 def still_undecided(questions: OpenQuestions, findings: Iterable[DocumentFinding]) -> list[DocumentFinding]:
-    """Findings that nobody has decided, each of them once."""
+    """Undecided findings, each once."""
     decided = {question.key for question in questions.all() if question.answered_at}
     return [finding for finding in findings if finding.key not in decided]
 
 
 def _file(work: LoopWork, finding: DocumentFinding) -> None:
-    """A bead for a person, with the assumption under which the work goes on."""
+    """File a bead for a person, with the assumption under which work continues."""
     queue = work.look().queue
     label = _LABEL[finding.kind]
     if injection.decision_standing(queue, label, finding.key):
@@ -103,7 +103,7 @@ MOST_PASSES = 6
 """Planning passes in a row without one completed cycle."""
 
 MOST_EMPTY = 2
-"""Times in a row that the answer is BUILD and nothing can be selected."""
+"""BUILD answers in a row with nothing selectable."""
 
 _PASSES = {"DESIGN": "design", "POLISH": "polish", "ALIGN": "align"}
 
@@ -119,10 +119,10 @@ class Passes:
         self._passes = 0
         self._runs = 0
         self.unsettled: frozenset[str] = frozenset()
-        """Drifted beads that a polish pass has looked at without saying that it is done with them."""
+        """Drifted beads that a polish pass looked at without reporting completion."""
 
     def progressed(self) -> None:
-        """ddx executed something."""
+        """Record that ddx executed something."""
         self.empty = self._passes = 0
         self._seen.clear()
 
@@ -130,7 +130,7 @@ class Passes:
         """Count a turn or an answer that selected nothing.
 
         Args:
-            why: what ddx says about it.
+            why: ddx's reason.
 
         Raises:
             Stopped: it is the second in a row.
@@ -151,15 +151,15 @@ class Passes:
         raise Stopped(Stop("no_selectable", detail, 0, command))
 
     def next_action(self) -> None:
-        """Ask what comes next and act on it.
+        """Determine the next action and carry it out.
 
         Raises:
-            Stopped: the answer ends the run, or it cannot be had.
+            Stopped: the answer ends the run, or there is none.
         """
         self.act(self._check())
 
     def act(self, verdict: NextVerdict) -> None:
-        """Carry an answer out: return to go on, or stop.
+        """Carry an answer out: return to continue, or stop.
 
         Raises:
             Stopped: the answer ends the run.
@@ -178,7 +178,7 @@ class Passes:
         if code == "ALIGN" and not work.options.auto_align:
             raise Stopped(Stop("next_action:ALIGN", "alignment is switched off", 0, verdict.recommended_command))
         state_of_queue = queue_fingerprint(work.look().queue)
-        # DESIGN and POLISH could otherwise be the answer forever (decision 0006)
+        # otherwise DESIGN and POLISH could recur forever (decision 0006)
         if self._seen.get(code) == state_of_queue:
             detail = f"{_PASSES[code]} left the queue as it was, and {code} is the answer again"
             raise Stopped(Stop(f"next_action:{code}", detail, 0, verdict.recommended_command))
@@ -202,7 +202,7 @@ class Passes:
         except DdxError as error:
             if error.exit_code != TOO_OLD:
                 raise Stopped(stop_of(error, "check_failed")) from None
-            # it drains a queue and cannot ask anybody, as the simulation: what the facts say is all there is
+            # a ddx that cannot ask an agent, such as the simulation: only the facts are available
             verdict = undecided(decide(work.checker.facts()))
         if verdict.decided_by == "prompt" or verdict.tokens or verdict.cost_usd:
             work.state.spend(work.account.question(began, verdict.tokens, verdict.cost_usd))
@@ -214,7 +214,7 @@ class Passes:
         work, code = self.work, verdict.next_action
         if code == "GUIDANCE":
             key = f"guidance:{scope_word(verdict.scope)}:{why[:200]}"
-            # what facts name is found again at every look; what an agent says is not
+            # findings of facts recur at every look; an agent's do not
             if verdict.decided_by != "facts":
                 work.questions.ask("guidance", why or "a person must decide", key=key, run_id=work.state.run_id)
         detail = why
@@ -225,7 +225,7 @@ class Passes:
         raise Stopped(Stop(f"next_action:{code}", detail, 0, verdict.recommended_command))
 
     def _pass(self, name: str, verdict: NextVerdict) -> None:
-        """One bounded pass of a planning stage."""
+        """Run one bounded pass of a planning stage."""
         work, stage = self.work, STAGES[name]
         work.permit("stage", name, f"run one {name} pass?")
         values = {"scope": scope_word(verdict.scope), "autonomy": work.options.autonomy, "rounds": "1"}
@@ -252,7 +252,7 @@ class Passes:
             )
         except DdxError as error:
             raise Stopped(stop_of(error, "stage_failed")) from None
-        # the cost is counted, and the bead handed back, before anything below may stop the run
+        # count the cost and release the bead before anything below may stop the run
         work.state.spend(work.account.question(began, done.answer.tokens, done.answer.cost_usd))
         work.state.stage = ""
         work.save("checking")
@@ -275,7 +275,7 @@ class Passes:
             if done.status in ("CONVERGED", "COMPLETE"):
                 self._acknowledge(verdict)
             else:
-                # not acknowledged: its drift stays, and must not lead to the same pass again at once
+                # not acknowledged: the drift stays, and must not lead to the same pass again at once
                 self.unsettled |= drifted_in(verdict)
 
     def _govern(self, scope: Scope) -> Governing:
@@ -289,23 +289,22 @@ class Passes:
         return governing
 
     def _acknowledge(self, verdict: NextVerdict) -> None:
-        """The drift that led to a polish pass has been looked at."""
+        """Acknowledge the drift that led to a polish pass."""
         if ids := drifted_in(verdict):
             curator = self.work.curator
             DriftWatch(curator.project, curator.gate).acknowledge(self.work.look().queue.beads, curator.history(), ids)
 
 
 def drifted_in(verdict: NextVerdict) -> frozenset[str]:
-    """The beads whose drift an answer names."""
+    """The beads whose drift is named in an answer."""
     said = (reason for reason in (*verdict.reasons, *verdict.notes) if reason.code == "drift")
     return frozenset(ref for reason in said for ref in reason.refs)
 
 
 def queue_fingerprint(queue: Queue) -> str:
-    """What a planning pass is there to change: unfinished beads, but for those that govern or supervise.
+    """A fingerprint of what a planning pass may change: unfinished beads, without governing and supervisory ones.
 
-    What a worker notes in a row as it comes and goes is no change, nor is what a focus or an open question
-    holds back.
+    A worker's bookkeeping in a row is not a change, nor is a hold by a focus or an open question.
     """
     digest = hashlib.sha256()
     for bead_id in sorted(queue.beads):

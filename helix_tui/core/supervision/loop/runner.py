@@ -1,7 +1,7 @@
-"""The way into a run: be the only one, take over the last one's state, loop, let go.
+"""Start a run: take the lock and the last run's state, loop, release the lock.
 
-The console and the command line both come in here; `supervise` blocks until the run ends, so call it from
-a worker thread or a process of its own (`control.start_run`).
+Used by the console and the command line; `supervise` blocks until the run ends, so call it from a worker thread or a
+separate process (`start_run`).
 """
 
 from __future__ import annotations
@@ -58,9 +58,9 @@ def supervise(
     """Run until something stops it.
 
     Args:
-        say: is given each line for a person.
-        control: asked before each step; its ``interrupted`` may be set from a signal handler.
-        confirm: asks whoever sits at the terminal (autonomy low); None writes the question down and stops.
+        say: called with each line for a person.
+        control: checked before each step; its ``interrupted`` may be set from a signal handler.
+        confirm: asks the person at the terminal (autonomy low); None records the question and stops.
 
     Raises:
         AlreadyRunning: another run of this project is active; it was counted.
@@ -78,7 +78,7 @@ def supervise(
             state.agent = options.agent_choice.harness
             log = logs_folder(project) / f"helix-{_stamp(now)}.log"
             state.log = str(log)
-            # a request that was left for an earlier run must not stop or pause this one
+            # a request left for an earlier run must not stop or pause this one
             request(project, "")
             questions = OpenQuestions(project, curator.gate)
             delegate.stop = control.stop
@@ -104,7 +104,7 @@ def supervise(
 
 
 def _count_denied(project: Project, now: str) -> None:
-    # one short write at the end of a file needs no lock; the state belongs to the run that is active
+    # one short append needs no lock; the state belongs to the active run
     with open(project.helix_dir / DENIED, "ab", buffering=0) as file:
         file.write(f"{now} {os.getpid()}\n".encode())
 

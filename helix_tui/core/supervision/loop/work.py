@@ -1,6 +1,4 @@
-"""What every part of a run shares: what it was asked for, why it ended, and the only ways by which it changes
-anything.
-"""
+"""What all parts of a run share: its options, its stop reason, and the only ways in which it changes anything."""
 
 from __future__ import annotations
 
@@ -42,7 +40,7 @@ from helix_tui.core.supervision.stages.stage_run import refresh_context
 
 
 class RunOptions(Struct, frozen=True):
-    """What a run is asked for."""
+    """The options of a run."""
 
     max_cycles: int = 0
     """Completed cycles after which it stops; 0: none."""
@@ -56,14 +54,14 @@ class RunOptions(Struct, frozen=True):
     """The epic to begin with."""
     auto_focus: bool = True
     batch: tuple[str, ...] = ()
-    """Beads that it is about: it stops once none of them is ready or running; empty: all."""
+    """Its beads: it stops once none of them is ready or running; empty: all."""
     agent_choice: AgentChoice = NOBODY
     context: bool = False
-    """Put stance and context before the agent of the bead that ddx picks next, in its description, while it runs."""
+    """Whether to add stance and context to the description of the bead that ddx picks next, while it runs."""
     budget: Budget = NO_BUDGET
-    """What whoever starts it allows; what that leaves open, the project's file says, then the settings."""
+    """The budget given at the start; missing limits come from the project's file, then the settings."""
     default_budget: Budget = NO_BUDGET
-    """What the settings allow."""
+    """The budget of the settings."""
 
 
 class Stop(Struct, frozen=True):
@@ -73,7 +71,7 @@ class Stop(Struct, frozen=True):
     detail: str = ""
     code: int = 0
     command: str = ""
-    """The exact command that would carry on, where there is one."""
+    """The exact command to continue, if there is one."""
 
     @property
     def meaning(self) -> str:
@@ -90,7 +88,7 @@ class Stopped(Exception):
 
 
 class LoopWork(Struct):
-    """One run's things."""
+    """The shared state of one run."""
 
     project: Project
     curator: Curator
@@ -105,21 +103,21 @@ class LoopWork(Struct):
     account: Account
     clock: Callable[[], int] = now_ns
     affected: set[str] = field(default_factory=set)
-    """Beads whose outcome this run has escalated: it goes on without them."""
+    """Beads whose outcome this run escalated: it continues without them."""
     executed: set[str] = field(default_factory=set)
     """Beads that ddx executed in this run."""
     _records: AttemptIndex | None = None
 
     @property
     def now(self) -> str:
-        """The present as text."""
+        """The current time as text."""
         return format_instant(self.clock())
 
     def look(self) -> QueueState:
-        """The queue as it stands.
+        """The current queue.
 
         Raises:
-            Stopped: it cannot be read; nothing is changed on the ground of a read that failed.
+            Stopped: it cannot be read; nothing is changed after a failed read.
         """
         try:
             return self.curator.look()
@@ -127,10 +125,10 @@ class LoopWork(Struct):
             raise Stopped(Stop("unreadable_tracker", str(error), 1)) from None
 
     def save(self, phase: str = "") -> None:
-        """Write the state down.
+        """Save the state.
 
         Raises:
-            OSError: it cannot be.
+            OSError: it cannot be saved.
         """
         if phase:
             self.state.phase = phase
@@ -142,7 +140,7 @@ class LoopWork(Struct):
         """Change the queue, journalled.
 
         Raises:
-            Stopped: it failed, or a person must approve it first.
+            Stopped: it failed, or needs a person's approval first.
         """
         wanted = list(operations)
         self.permit(action, title, f"{title}?")
@@ -157,22 +155,21 @@ class LoopWork(Struct):
         free: bool = False,
         lasting: bool = False,
     ) -> Result:
-        """The same for steps that are planned on what the queue then holds; asks only where there are
-        some, and not where they are ``free``: what was held back with a yes is given back without one.
-        A ``lasting`` yes holds for later runs too.
+        """Like `change`, for steps planned on the then current queue. Asks only if there are some and they are not
+        ``free``: what was held back with approval is released without. A ``lasting`` approval holds for later runs too.
         """
         if free:
             return self._reported(lambda: self.curator.run_steps(kind, title, make), title)
         if self.options.autonomy == "low":
             planned = self.curator.plan_steps(kind, title, make)
-            # nobody is asked for a yes to nothing
+            # no approval for nothing
             if not planned.steps:
                 return Result(planned)
         self.permit("curation", title, f"{title}?", lasting=lasting)
         return self._reported(lambda: self.curator.run_steps(kind, title, make), title)
 
     def permit(self, action: GuardedAction, about: str, text: str, *, lasting: bool = False) -> None:
-        """Go on, or ask first.
+        """Continue, or ask first.
 
         Raises:
             Stopped: a person must approve it first, or said no.
@@ -184,24 +181,24 @@ class LoopWork(Struct):
             raise Stopped(Stop("approval", f"{need} ({how})", 0, "" if need.refused else how)) from None
 
     def awaiting(self) -> set[str]:
-        """Beads about which a person must decide something before anything more comes of them."""
+        """Beads that wait for a person's decision."""
         if self.autonomy.escalates:
             return set(self.affected)
         return {each.bead_id for each in self.questions.open() if each.bead_id and each.kind != "approval"}
 
     def tried(self, queue: Queue) -> dict[str, Tried]:
-        """What this run has tried and left open, and nobody has changed since."""
+        """Beads that this run tried and left open, unchanged since."""
         return {each.bead_id: each for each in still_tried(self.state.tried, queue)}
 
     def kept_back(self, queue: Queue) -> dict[str, str]:
-        """Beads that the run goes on without, and what each waits for."""
+        """Beads that the run continues without, and what each waits for."""
         tried = {bead_id: f"tried: {each.why}" for bead_id, each in self.tried(queue).items()}
         return tried | dict.fromkeys(self.awaiting(), FOR_DECISION)
 
     def judged(self, results: Iterable[LoopResult], since: int = 0) -> tuple[LoopResult, ...]:
-        """The same results with the one verdict on each attempt, by what ddx has written down by now.
+        """The results with the verdict on each attempt, from ddx's current records.
 
-        What a loop prints of an attempt is a hint until its records are there.
+        The loop's output about an attempt is only a hint until its records exist.
 
         Args:
             since: instant at which the turn began, for results that name no attempt.
@@ -217,19 +214,19 @@ class LoopWork(Struct):
         return tuple(replace(each, judged=records.judged(each.piece(now), since)) for each in judged)
 
     def _refreshed(self, state: QueueState) -> AttemptIndex:
-        """Every attempt of the project, as its records are now."""
+        """Every attempt of the project, from current records."""
         if self._records is None:
             self._records = AttemptIndex.of(self.project)
         self._records.refresh(state.queue.beads, holds=holds(state.runs))
         return self._records
 
     def budget_uses(self) -> tuple[BudgetUse, ...]:
-        """What is spent of the budget in force, by this run and by everybody today; its file may be new."""
+        """The use of the current budget, by this run and by everyone today; its file may have changed."""
         budget = budget_in_force(self.project, self.options.budget, self.options.default_budget)
         self.state.budget = budget.record()
         run = Spending(self.state.sums, self.state.attempted_cycles)
         day = Spending()
-        # only a limit of the day needs every attempt's records
+        # only a daily limit needs every attempt's records
         if budget.day:
             records = self._refreshed(self.look())
             book, start = records.book, midnight(self.clock())
@@ -237,7 +234,7 @@ class LoopWork(Struct):
         return budget_uses(budget, run=run, day=day)
 
     def refresh_context(self, queue_state: QueueState) -> None:
-        """Make the context file anew."""
+        """Rewrite the context file."""
         refresh_context(self.project, queue_state.queue, epic=self.state.focused_epic)
         self.teller.verbose("context refreshed")
 
@@ -247,7 +244,7 @@ class LoopWork(Struct):
         except DdxError as error:
             raise Stopped(stop_of(error, "curation_failed")) from None
         except Conflict as error:
-            # Somebody changed the same bead at the same time; the next turn looks again.
+            # The same bead was changed at the same time; the next turn looks again.
             self.teller.verbose(f"{title}: changed meanwhile by somebody else: {error}")
             raise Retry from None
         if done.error is not None:
@@ -261,21 +258,21 @@ class LoopWork(Struct):
 
 
 class Retry(Exception):
-    """Somebody changed the queue at the same moment: look again and go on from there."""
+    """The queue was changed at the same moment: look again and continue."""
 
 
 def stop_of(error: DdxError, otherwise: str) -> Stop:
-    """The stop that an error of ddx is."""
+    """The stop for an error of ddx."""
     reasons = {MISSING: "missing_binary", TOO_OLD: "too_old", MALFORMED: "malformed_output"}
     reason = reasons.get(error.exit_code, otherwise)
-    # a timeout has no exit code of its own: only the client's words tell it
+    # a timeout has no separate exit code: only the client's message shows it
     if reason == otherwise and "no answer" in error.message:
         reason = "timeout"
     return Stop(reason, f"{error.message}; {error.advice}", error.exit_code)
 
 
 def failure_class(stop: Stop) -> str:
-    """Under which class of failed delegations a stop is counted (docs/formats/helix.md §3.12)."""
+    """The class of failed delegations for a stop (docs/formats/helix.md §3.12)."""
     classes = {
         "missing_binary": "missing_binary",
         "too_old": "too_old",

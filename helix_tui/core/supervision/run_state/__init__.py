@@ -1,1 +1,1 @@
-"""What a run writes down and how it is steered from outside: state, lock, status, budget, requests to stop."""
+"""What a run records and how it is controlled from outside: state, lock, status, budget, stop requests."""

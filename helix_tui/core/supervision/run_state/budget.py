@@ -1,5 +1,5 @@
-"""What a run, and a day, may cost (dollars, tokens, attempts), what it has cost (every call of an agent since it
-began, each once), and which limit is reached.
+"""The budget of a run and a day (dollars, tokens, attempts), the amount spent (every agent call since the start, each
+once), and the limits reached.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ MAX_FILE = 1 << 14
 
 BudgetSpan = Literal["run", "day"]
 SPANS: Mapping[BudgetSpan, str] = {"run": "this run", "day": "today"}
-"""What a budget is of, and how a sentence names it."""
+"""The periods of a budget, and their names in sentences."""
 
 NONE = ("none", "no limit", "unlimited")
-"""Words that take a budget away."""
+"""Words that remove a budget."""
 
 HOW = "write it like $5, 2M tokens, 10 attempts; or none"
-"""The grammar in one line, for whoever wrote another one."""
+"""The grammar in one line, for error messages."""
 
 
 class Limits(Struct, frozen=True):
-    """At most so much; None where there is no limit."""
+    """Upper limits; None means no limit."""
 
     usd: float | None = None
     tokens: int | None = None
@@ -61,7 +61,7 @@ class Limits(Struct, frozen=True):
         return self != NO_LIMITS
 
     def __str__(self) -> str:
-        """As `parse_limits` reads it."""
+        """In the form that `parse_limits` reads."""
         parts = [
             f"${self.usd:,.2f}" if self.usd is not None else "",
             f"{format_count(self.tokens)} tokens" if self.tokens is not None else "",
@@ -70,7 +70,7 @@ class Limits(Struct, frozen=True):
         return ", ".join(filter(None, parts)) or "none"
 
     def over(self, below: Limits) -> Limits:
-        """These limits, and those below where these say nothing."""
+        """These limits, completed with ``below``."""
         return Limits(
             self.usd if self.usd is not None else below.usd,
             self.tokens if self.tokens is not None else below.tokens,
@@ -88,10 +88,10 @@ _AMOUNT = re.compile(
 
 
 def parse_limits(text: str) -> Limits:
-    """The limits that a text names, parted by commas (or one blank after a unit); `NONE` is none.
+    """Parse limits separated by commas (or one blank after a unit); `NONE` means no limit.
 
     Raises:
-        ValueError: something in it is no limit; the message says how to write one.
+        ValueError: a part is not a limit; the message says how to write one.
     """
     wanted = clean_line(text, 200).strip()
     if not wanted or wanted.lower() in NONE:
@@ -134,7 +134,7 @@ def format_count(count: int) -> str:
 
 
 class Budget(Struct, frozen=True):
-    """What each run, and each day, may cost."""
+    """The limits of each run and each day."""
 
     run: Limits = NO_LIMITS
     day: Limits = NO_LIMITS
@@ -143,11 +143,11 @@ class Budget(Struct, frozen=True):
         return bool(self.run or self.day)
 
     def over(self, below: Budget) -> Budget:
-        """This budget, and that below where this says nothing."""
+        """This budget, completed with ``below``."""
         return Budget(self.run.over(below.run), self.day.over(below.day))
 
     def record(self) -> dict[str, Any]:
-        """As JSON; null where there is no limit."""
+        """As JSON; null means no limit."""
         return {span: _record(getattr(self, span)) for span in SPANS}
 
 
@@ -159,12 +159,12 @@ def _record(limits: Limits) -> dict[str, Any]:
 
 
 def budget_file(project: Project) -> Path:
-    """Where a project's own budget is kept."""
+    """The file of a project's own budget."""
     return project.helix_dir / NAME
 
 
 def read_budget(project: Project) -> Budget:
-    """The project's own budget; none where there is no file, or none that can be read."""
+    """The project's own budget; empty if there is no readable file."""
     try:
         document = msgspec.json.decode(read_bytes(budget_file(project), MAX_FILE) or b"null")
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -173,7 +173,7 @@ def read_budget(project: Project) -> Budget:
 
 
 def budget_of(document: object) -> Budget:
-    """A budget from the JSON of `Budget.record`; what is no limit there is none."""
+    """A budget from the JSON of `Budget.record`; invalid limits are ignored."""
     rows = document if isinstance(document, dict) else {}
     return Budget(*(_limits(rows.get(span)) for span in SPANS))
 
@@ -183,13 +183,13 @@ def _limits(row: object) -> Limits:
         return NO_LIMITS
     usd, counts = row.get("usd"), [row.get(name) for name in ("tokens", "attempts")]
     fits = isinstance(usd, int | float) and not isinstance(usd, bool) and usd > 0
-    # type() and not isinstance(): true is no count
+    # type(), not isinstance(): True is not a count
     whole = [count if type(count) is int and count > 0 else None for count in counts]
     return Limits(float(usd) if fits else None, *whole)  # type: ignore[arg-type]
 
 
 def write_budget(project: Project, budget: Budget) -> None:
-    """Keep a project's own budget; a run that is under way looks at it before its next bead.
+    """Save a project's own budget; an active run reads it before its next bead.
 
     Raises:
         OSError: the folder cannot be written.
@@ -198,36 +198,36 @@ def write_budget(project: Project, budget: Budget) -> None:
 
 
 def budget_in_force(project: Project, asked: Budget = NO_BUDGET, default: Budget = NO_BUDGET) -> Budget:
-    """What holds: what was asked for with a run, then the project's own, then the settings'."""
+    """The budget in force: a run's own, then the project's, then the settings'."""
     return asked.over(read_budget(project)).over(default)
 
 
 class Spending(Struct, frozen=True):
-    """What was spent in a span, and by how many attempts."""
+    """The amount spent in a period, and the number of attempts."""
 
     sums: Sums = field(default_factory=Sums)
     attempts: int = 0
 
 
 class BudgetUse(Struct, frozen=True):
-    """One part of a budget, and how much of it is spent."""
+    """One part of a budget and its use."""
 
     span: BudgetSpan
     part: Literal["usd", "tokens", "attempts"]
     limit: float
     spent: float
     complete: bool = True
-    """Whether every call says what it used; else ``spent`` is the least."""
+    """Whether every call reports its use; else ``spent`` is a lower bound."""
     sums: Sums = field(default_factory=Sums)
 
     @property
     def reached(self) -> bool:
-        """Nothing of it is left."""
+        """Whether nothing of it is left."""
         return self.spent >= self.limit
 
     @property
     def share(self) -> float:
-        """How much of it is spent: 1 and more where it is reached."""
+        """The share spent; 1 or more if reached."""
         return self.spent / self.limit
 
     @property
@@ -243,7 +243,7 @@ class BudgetUse(Struct, frozen=True):
 
     @property
     def amount(self) -> str:
-        """``$5.21 of $5.00``; ``≥`` where some calls do not say what they used."""
+        """``$5.21 of $5.00``; ``≥`` if some calls do not report their use."""
         least = "" if self.complete else "≥"
         if self.part == "usd":
             return f"{format_sum(self.sums)} of {format_usd(self.limit)}"
@@ -259,16 +259,16 @@ class BudgetUse(Struct, frozen=True):
         return f"{self.amount} {SPANS[self.span]}{calls}"
 
     def describe(self) -> str:
-        """One sentence: how much is spent of what, and what is not known."""
+        """One sentence: the amount spent of the limit, and what is unknown."""
         return f"budget {'reached' if self.reached else 'in force'}: {self.spent_words()}"
 
 
 def budget_uses(budget: Budget, *, run: Spending | None, day: Spending) -> tuple[BudgetUse, ...]:
-    """Each part of a budget with what is spent of it, what is nearest to its end first.
+    """Each part of a budget with its use, the most exhausted first.
 
     Args:
-        run: what the run that is under way has spent; None where none is.
-        day: what everybody has spent in this project today.
+        run: what the active run has spent, or None.
+        day: what everyone has spent in this project today.
     """
     spans: Iterable[tuple[BudgetSpan, Limits, Spending | None]] = (("run", budget.run, run), ("day", budget.day, day))
     uses = [use for span, limits, spent in spans if spent is not None for use in _uses(span, limits, spent)]
@@ -299,28 +299,28 @@ def _uses(span: BudgetSpan, limits: Limits, spent: Spending) -> Iterable[BudgetU
 
 
 _LOOKED_AT = "picker."
-"""How the entries on beads begin that a loop did not take up: another was quicker, say."""
+"""Prefix of entries on beads that a loop did not take, e.g. because another was quicker."""
 
 
 class WhoseCall:
-    """Tells the calls of one turn from those of workers beside it, by the logs that grew since it began."""
+    """Distinguishes the calls of one turn from those of parallel workers, by the logs that grew since its start."""
 
     def __init__(self, ddx_dir: Path, since: int, results: Iterable[LoopResult]) -> None:
         """Read those logs.
 
         Args:
             since: when the turn began, in nanoseconds.
-            results: what the turn's ddx reported.
+            results: the results reported by the turn's ddx.
         """
         ours = {result.session_id for result in results if result.session_id}
         logs = LoopLogs(ddx_dir)
-        self._said: list[tuple[int, str, bool]] = []  # when, of which bead, by a worker beside
+        self._said: list[tuple[int, str, bool]] = []  # (time, bead, whether by a parallel worker)
         stamps = ((path, stamp_of(path)) for path in logs.paths())
         grown = [path for path, stamp in stamps if stamp is not None and stamp[0] >= since // NS * NS]
         loops = [entries for path in grown if (entries := logs.poll([path]))]
         begun = [entries for entries in loops if (entries[0].at or 0) >= since // NS * NS]
         own = [entries for entries in begun if ours & _told(entries)]
-        # a loop that was cut short has reported no result: those without one may be this turn's
+        # an interrupted loop has reported no result: those without one may be this turn's
         if not own:
             own = [entries for entries in begun if not _told(entries)]
         for entries in loops:
@@ -330,9 +330,9 @@ class WhoseCall:
         self._said.sort()
 
     def beside(self, call: IndexedCall) -> bool:
-        """Whether a worker beside the turn made it; not where no log says."""
+        """Whether a parallel worker made the call; False if no log says so."""
         bead_id = call.call.bead_id
-        # the last loop that took the bead up before the call has made it; a call that names no bead goes by time alone
+        # the last loop that took the bead before the call made it; a call without a bead goes by time alone
         for at, named, beside in reversed(self._said):
             if at <= call.started_at and (named == bead_id or not bead_id):
                 return beside
@@ -340,15 +340,15 @@ class WhoseCall:
 
 
 def _told(entries: Sequence[LoopEntry]) -> set[str]:
-    """The sessions whose results a loop has reported."""
+    """The sessions with results reported by a loop."""
     return {session for each in entries if each.type == "bead.result" and (session := each.text("session_id"))}
 
 
 class Account:
-    """Reads off what the turns and questions of one run cost."""
+    """Determines what the turns and questions of one run cost."""
 
     def __init__(self, ddx_dir: Path, *, anew: bool = True) -> None:
-        """Open the account; what the index holds by now is counted, unless it may be of a run that died."""
+        """Open the account; existing index entries count as booked, unless they may belong to a run that died."""
         self._ddx_dir = ddx_dir
         self._index = SessionIndex(ddx_dir)
         self._counted: set[tuple[str, int]] = set()
@@ -357,28 +357,28 @@ class Account:
             self._counted = {_key(each) for each in self._index.calls}
 
     def turn(self, turn: LoopTurn, since: int, booked: Collection[str] = ()) -> tuple[Sums, tuple[LoopResult, ...]]:
-        """What a turn of ddx cost, and the attempts of it that its report leaves out (May tries again).
+        """The cost of a turn of ddx, and its attempts that its report omits (May retries).
 
         Args:
-            since: instant before which nothing is of this turn.
-            booked: ids of attempts that are counted already.
+            since: the start of the turn.
+            booked: ids of attempts already counted.
         """
         reported = {result.attempt_id for result in turn.results}
         calls = self._made_by(turn, since, booked)
         worked = {call.attempt_id for call in calls if call.part == "work"}
-        # what ddx landed of an earlier attempt cost nothing now: its report names the old attempt's tokens again
+        # landing an earlier attempt cost nothing now: the report repeats the old attempt's tokens
         anew = [result for result in turn.results if not result.attempt.recovered]
         missing = [result for result in anew if result.attempt_id not in worked]
         calls += [_from_report(result) for result in missing]
         if missing and missing == list(turn.results) and not any(result.tokens for result in missing) and turn.tokens:
-            # the harness told one sum for the turn: it is put on one attempt, so that it counts once
-            calls[-1] = replace(calls[-1], tokens=turn.tokens)  # a harness that tells its tokens on stderr
+            # the harness reported one sum for the turn: assign it to one attempt, so that it counts once
+            calls[-1] = replace(calls[-1], tokens=turn.tokens)  # a harness that reports its tokens on stderr
         unsaid = {call.attempt_id: call.bead_id for call in calls if call.part == "work" and call.attempt_id}
         left_out = [self._result(name, unsaid[name]) for name in sorted(unsaid.keys() - reported)]
         return sum_calls(calls), tuple(left_out) if turn.results else ()
 
     def _made_by(self, turn: LoopTurn, since: int, booked: Collection[str]) -> list[AgentCall]:
-        """The calls of a turn: of its attempts, and what names none of them and no worker beside has made."""
+        """The calls of a turn: those of its attempts, and those without an attempt not made by a parallel worker."""
         reported = {result.attempt_id for result in turn.results if result.attempt_id}
         beads = {result.bead_id for result in turn.results}
         new = [each for each in self._new(since) if each.call.attempt_id not in booked]
@@ -389,15 +389,15 @@ class Account:
         ]
 
     def question(self, since: int, tokens: int, usd: float) -> Sums:
-        """What a question to an agent, or a planning stage, cost."""
+        """The cost of a question to an agent, or of a planning stage."""
         named_nothing = (each.call for each in self._new(since) if not each.call.attempt_id and not each.call.bead_id)
-        calls = list(named_nothing)  # what names a bead is of a worker beside
+        calls = list(named_nothing)  # a call with a bead is a parallel worker's
         if not calls:
             calls = [AgentCall("other", since, usd or None, tokens or None)]
         return sum_calls(calls)
 
     def _new(self, since: int) -> Iterable[IndexedCall]:
-        """Rows from the second of ``since`` on that were not counted yet."""
+        """Rows from the second of ``since`` on that are not yet counted."""
         self._index.refresh()
         for each in reversed(self._index.calls):
             key = _key(each)
@@ -426,10 +426,10 @@ def _from_report(result: LoopResult) -> AgentCall:
 
 
 def with_given(project: Project, attempts: Iterable[Attempt]) -> tuple[Attempt, ...]:
-    """Attempts by the memories that they were given: in their bead, or by a hook as the ledger has it."""
+    """Attempts with the class of the memories they were shown, in their bead or by a hook (from the ledger)."""
     if not (project.helix_dir / "helix.db").exists() and not os.environ.get("HELIX_DB_PATH"):
         return tuple(attempts)
-    from helix_tui.core.memory.injection import memories_given  # its libraries take half a second
+    from helix_tui.core.memory.injection import memories_given  # importing its libraries takes half a second
 
     given = {name: memory_class(count) for name, count in memories_given(project).items()}
     return tuple(
@@ -445,7 +445,7 @@ def _class_of(attempt: Attempt) -> int:
 
 
 def with_memories_given(project: Project, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
-    """Attempts with evidence, by the memories that each was given, and those of the last run that have none."""
+    """Attempts with evidence, with the class of memories each was shown, and those of the last run without evidence."""
     known = {attempt.attempt_id for attempt in attempts}
     evident = {attempt.bead_id for attempt in attempts}
     branch, completed = BranchHistory(project), []
@@ -455,7 +455,7 @@ def with_memories_given(project: Project, attempts: Sequence[Attempt]) -> tuple[
             if not isinstance(row, dict):
                 continue
             name = text(row, "attempt_id")
-            # Without a name nobody can tell whether the evidence of its bead is of this very attempt.
+            # Without an id there is no telling whether the bead's evidence is of this attempt.
             if name not in known if name else text(row, "bead_id") not in evident:
                 piece = _piece(name, row, parse_instant(str(cycle.get("at", ""))))
                 completed.append(merge_report(branch, piece))

@@ -1,14 +1,14 @@
-"""Starting, pausing and stopping a loop from outside, by files that the loop looks at between two beads; and what can
-stop a worker that somebody else started.
+"""Start, pause and stop a loop from outside, with files that the loop reads between two beads; and find what can stop a
+worker started elsewhere.
 
-``.helix/loop-request.json`` holds what somebody asks for: ``stop`` (after the current bead) or ``pause``. A
-signal is the other way: SIGINT or SIGTERM interrupts ddx itself, which ends the attempt (head gives the
-bead back, April leaves its claim to grow old).
+``.helix/loop-request.json`` contains the request: ``stop`` (after the current bead) or ``pause``. Alternatively a
+signal, SIGINT or SIGTERM, interrupts ddx itself, which ends the attempt (head releases the bead, April leaves its claim
+to expire).
 
-No release has a word for "end after the current bead" (docs/decisions/0026). What every release does: a worker
-that finds nothing to pick ends, or idles where it watches. So the softest means is to keep the other beads from
-workers; it cuts no attempt short, reaches workers on other machines, and one undo gives the beads to workers
-again. Next come ddx's own commands for the workers of its server; last a signal, as ctrl+c in its terminal.
+No release has a command for "end after the current bead" (docs/decisions/0026). In every release a worker that finds
+nothing to pick ends, or idles if it watches. So the softest means is to keep the other beads from workers: it cuts no
+attempt short, reaches workers on other machines, and can be undone at once. Next come ddx's own commands for the
+workers of its server; last a signal, as ctrl+c in its terminal.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ LoopRequest = Literal["", "stop", "pause"]
 STOP_PATIENCE_S = 10.0
 
 DDX_PATIENCE_S = 6.0
-"""Seconds that an interrupted ddx has to end its attempt."""
+"""Seconds for an interrupted ddx to end its attempt."""
 
 _started: list[subprocess.Popen[bytes]] = []
-"""Runs that this process has started: kept, so that the one who started them reaps them."""
+"""Runs started by this process, kept so that it reaps them."""
 
 
 class Control(Struct):
-    """What a run asks before each step.
+    """What a run checks before each step.
 
     Attributes:
-        interrupted: a signal came.
-        cut: it came while ddx was running, which was interrupted for it.
-        cold: seconds between two looks while it is paused.
+        interrupted: whether a signal came.
+        cut: whether it came while ddx was running, which was interrupted for it.
+        cold: seconds between two checks while paused.
     """
 
     project: Project
@@ -72,11 +72,11 @@ class Control(Struct):
     cut: bool = False
 
     def requested(self) -> LoopRequest:
-        """What somebody asked for, and has not taken back."""
+        """The pending request."""
         return read_request(self.project)
 
     def stop(self) -> bool:
-        """Whether ddx itself, which is at work, is to be interrupted."""
+        """Whether the running ddx is to be interrupted."""
         self.cut = self.cut or self.interrupted
         return self.interrupted
 
@@ -86,7 +86,7 @@ class Control(Struct):
 
 
 class StopEnding(Struct, frozen=True):
-    """How a stop went.
+    """The result of a stop.
 
     Attributes:
         pid: the run's; of ``left`` that of the program which somebody who has ended had left at work, and of
@@ -106,13 +106,13 @@ class Started(Struct, frozen=True):
     log: Path
     """What it prints."""
     code: int | None = None
-    """Its exit code where it is over already."""
+    """Its exit code if it has already ended."""
     said: str = ""
-    """What it said, where it failed at once."""
+    """Its message, if it failed at once."""
 
     @property
     def trouble(self) -> str:
-        """Why it failed at once, in its own words; empty where it did not."""
+        """Why it failed at once, in its own words; else ""."""
         if not self.code:
             return ""
         lines = [line.removeprefix("helix: ").strip() for line in self.said.splitlines() if line.strip()]
@@ -121,12 +121,12 @@ class Started(Struct, frozen=True):
 
 
 def request_path(project: Project) -> Path:
-    """Where requests stand."""
+    """The file of requests."""
     return project.helix_dir / "loop-request.json"
 
 
 def read_request(project: Project) -> LoopRequest:
-    """What was asked for last."""
+    """The last request."""
     raw = read_bytes(request_path(project), 4096)
     try:
         document = msgspec.json.decode(raw) if raw else None
@@ -137,7 +137,7 @@ def read_request(project: Project) -> LoopRequest:
 
 
 def request(project: Project, requested: LoopRequest) -> None:
-    """Ask a running loop to stop after the current bead or to pause; ``""`` takes either back.
+    """Ask a running loop to stop after the current bead or to pause; ``""`` cancels either.
 
     Raises:
         OSError: the folder cannot be written.
@@ -151,7 +151,7 @@ def request(project: Project, requested: LoopRequest) -> None:
 
 
 def active_run(project: Project) -> Holder | None:
-    """The run that is alive; None where there is none."""
+    """The active run, or None."""
     holder = read_holder(project)
     return holder if holder is not None and holder.live else None
 
@@ -159,11 +159,11 @@ def active_run(project: Project) -> Holder | None:
 def start_run(
     project: Project, command: Sequence[str], *, env: Mapping[str, str] | None = None, patience: float = 10.0
 ) -> Started:
-    """Start a run in the background, and see that it has found its ddx.
+    """Start a run in the background, and check that it has found its ddx.
 
     Args:
         command: the whole command, as ``helix-tui run --summary``.
-        patience: seconds to wait until it is past its beginning, or over.
+        patience: seconds to wait for it to get going or to end.
 
     Raises:
         OSError: it cannot be started.
@@ -177,7 +177,7 @@ def start_run(
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT,
-            # ctrl+c in this terminal, and its end, must not reach the run
+            # ctrl+c in this terminal, and closing it, must not reach the run
             start_new_session=True,
         )
     _started.append(process)
@@ -198,7 +198,7 @@ def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIE
     """Stop the active run: at once by a signal (then by force), or after the current bead by a request.
 
     Raises:
-        OSError: the request cannot be written, or the process is somebody else's.
+        OSError: the request cannot be written, or the process is another user's.
     """
     holder = active_run(project)
     if holder is None:
@@ -206,11 +206,11 @@ def stop_run(project: Project, *, now: bool = True, patience: float = STOP_PATIE
     if not now:
         request(project, "stop")
         return StopEnding(holder.pid, "asked")
-    with contextlib.suppress(ProcessLookupError):  # it ended by itself since it was looked for
+    with contextlib.suppress(ProcessLookupError):  # it has ended by itself since
         os.kill(holder.pid, signal.SIGTERM)
     if _gone(holder, patience):
         return StopEnding(holder.pid, "stopped")
-    # killed by force it can neither end its ddx nor remove its pid file: both are done for it here
+    # killed by force it can neither end its ddx nor remove its pid file: do both here
     with contextlib.suppress(ProcessLookupError):
         os.kill(holder.pid, signal.SIGKILL)
     _gone(holder, 2.0)
@@ -250,7 +250,7 @@ def _end_of_dead(project: Project, *, now: bool) -> StopEnding:
 
 
 def _interrupt(pid: int) -> tuple[int, ...]:
-    """End a ddx and the agent that it started: who still lives. What came of it the next run books."""
+    """End a ddx and the agent that it started: who still lives. The next run books the result."""
     try:
         # it was started in a session of its own: a signal to the one who started it does not reach it
         return tuple(member.pid for member in session.interrupt(pid, DDX_PATIENCE_S))
@@ -264,13 +264,13 @@ def _gone(holder: Holder, within: float) -> bool:
         if time.monotonic() > deadline:
             return False
         for process in _started:
-            process.poll()  # where we started it, it must be reaped to be gone
+            process.poll()  # if this process started it, it must be reaped to be gone
         time.sleep(0.02)
     return True
 
 
 MANAGED = "worker-"
-"""How the ids of workers begin that ddx's server runs; a worker from a command line is ``agent-loop-…``."""
+"""Prefix of the ids of workers run by ddx's server; a worker from a command line is ``agent-loop-…``."""
 
 GIVEN_BACK = "ddx ends the attempt and releases the bead"
 LEFT_CLAIMED = "ddx ends the attempt and leaves the claim to expire: Needs me will offer to recover it"
@@ -281,17 +281,17 @@ class StopMeans(Struct, frozen=True):
 
     kind: Literal["hold", "command", "signal"]
     name: str
-    """What it is called: a command, or a signal and a process."""
+    """Its label: a command, or a signal and a process."""
     effect: str
     words: tuple[str, ...] = ()
-    """After ``ddx``, of a command."""
+    """For a command: the arguments after ``ddx``."""
     pid: int = 0
     beads: tuple[str, ...] = ()
-    """Beads to keep from workers, of a hold."""
+    """For a hold: the beads to keep from workers."""
 
 
 def ways_to_stop(run: Run, queue: Queue, dialect: Dialect, *, here: str) -> tuple[StopMeans, ...]:
-    """What can stop a worker, the softest first; empty for one that does not live.
+    """Ways to stop a worker, the softest first; empty if it is not running.
 
     Args:
         run: the worker.
@@ -302,7 +302,7 @@ def ways_to_stop(run: Run, queue: Queue, dialect: Dialect, *, here: str) -> tupl
     found = [hold(queue, {run.bead_id or ""})]
     managed = managed_id(run)
     elsewhere = run.machine not in ("", here)
-    # April's server works inside itself: a signal to that process would end other projects' workers too
+    # April's server runs workers in its own process: a signal would end other projects' workers too
     server = run.pid is not None and not elsewhere and is_server(run.pid)
     stop, desired = dialect.verbs.get("stop_worker"), dialect.verbs.get("set_workers")
     if stop is not None and (managed or server):
@@ -324,7 +324,7 @@ def ways_to_stop(run: Run, queue: Queue, dialect: Dialect, *, here: str) -> tupl
 
 
 def hold(queue: Queue, at_work: Collection[str]) -> StopMeans:
-    """Keep from workers whatever they could pick after the beads at work."""
+    """Keep from workers everything they could pick after the current beads."""
     beads = next_picks(queue, at_work)
     count = counted(len(beads), "bead")
     effect = "workers end after the current bead, or idle if they watch; u allows the beads again"
@@ -334,7 +334,7 @@ def hold(queue: Queue, at_work: Collection[str]) -> StopMeans:
 
 
 def next_picks(queue: Queue, at_work: Collection[str]) -> tuple[str, ...]:
-    """The beads that a worker could pick now, in its order, and those that the beads at work make ready."""
+    """The beads that a worker could pick now, in its order, and those that the current beads make ready."""
     freed = [
         bead_id
         for done in at_work
@@ -349,14 +349,14 @@ def next_picks(queue: Queue, at_work: Collection[str]) -> tuple[str, ...]:
 
 
 def managed_id(run: Run) -> str:
-    """The id by which ddx's server knows a worker; empty for one that it does not run."""
+    """The id of a worker in ddx's server; empty if the server does not run it."""
     names = [run.worker_id or "", *(fact.value for fact in run.facts if fact.name == "worker")]
     return next((worker for worker in names if worker.startswith(MANAGED)), "")
 
 
 def is_server(pid: int) -> bool:
-    """Whether a process of this machine is ddx's server, that runs workers inside itself (April): a signal
-    to it would end every worker of every project.
+    """Whether a process of this machine is ddx's server with workers in its own process (April): a signal would end
+    every worker of every project.
     """
     return "server" in _words_of(pid)[1:3]
 

@@ -1,13 +1,13 @@
-"""The state of the loop, on disk at every step, ``.helix/run-state.json``; and the lock that lets one run at a time.
+"""The state of the loop, saved at every step in ``.helix/run-state.json``; and the lock that allows one run at a time.
 
 Shape: docs/formats/helix.md §1a, with a stop reason that carries a code, in HELIX's own folder because
-``.ddx/run-state.json`` is ddx's. Counters are those of one run; ``totals`` are those of all. A run that died leaves its
-phase and, while ddx worked, where ddx's answer is being written: the next one books it. `PHASES` and `REASONS` say in
+``.ddx/run-state.json`` is ddx's. Counters are those of one run; ``totals`` those of all. A run that died leaves its
+phase and, while ddx was running, the file of ddx's answer, which the next run books. `PHASES` and `REASONS` say in
 words what a run was doing, and why it ended.
 
-The kernel takes the lock back from the dead; ``.helix/helix.pid`` is for people and holds ``<pid> <ISO 8601 time>``.
-The same file under ``.ddx``, of the shell that came before this program, is believed too. A pid that was given to
-another process since is stale.
+The kernel releases the lock of a dead process; ``.helix/helix.pid`` is for people and contains ``<pid> <ISO 8601
+time>``. The same file under ``.ddx``, from this program's shell predecessor, counts too. A pid reused by another
+process is stale.
 """
 
 from __future__ import annotations
@@ -37,20 +37,20 @@ from helix_tui.core.ground.time import NS, format_instant, now_ns, parse_instant
 
 PID = "helix.pid"
 LOCK = "run.lock"
-# whole seconds on both sides: the boot time that the kernel tells, and the time in the pid file
+# whole seconds on both sides: the kernel's boot time, and the time in the pid file
 _SLACK = 5 * NS
 _TRIES, _STEP_S = 5, 0.02
 
 
 class Holder(Struct, frozen=True):
-    """Who runs."""
+    """The process of a run."""
 
     pid: int
     started_at: str
     path: Path
     live: bool
     born: int = 0
-    """When the kernel says that the process began (`born_at`)."""
+    """The kernel's start time of the process (`born_at`)."""
 
 
 class AlreadyRunning(HelixError):
@@ -62,17 +62,17 @@ class AlreadyRunning(HelixError):
 
 
 def pid_path(project: Project) -> Path:
-    """Where a run says that it runs."""
+    """The pid file of a run."""
     return project.helix_dir / PID
 
 
 def read_holder(project: Project) -> Holder | None:
-    """Who runs by the pid files: a live one before a dead one; None where no file tells."""
+    """The process in the pid files, a live one before a dead one; None without a file."""
     found = [
         holder
         for path, held in (
             (pid_path(project), _is_held(project.helix_dir / LOCK)),
-            (project.ddx_dir / PID, None),  # the shell that came before this program takes no lock
+            (project.ddx_dir / PID, None),  # this program's shell predecessor takes no lock
         )
         if (holder := _read(path, held))
     ]
@@ -80,7 +80,7 @@ def read_holder(project: Project) -> Holder | None:
 
 
 def forget_dead(project: Project) -> Holder | None:
-    """Remove the pid file of a run that is gone; whose it was, None where there is none.
+    """Remove the pid file of a run that is gone; return its process, or None.
 
     Raises:
         OSError: the file cannot be removed.
@@ -94,18 +94,18 @@ def forget_dead(project: Project) -> Holder | None:
 
 @contextmanager
 def sole_run(project: Project, *, now: str = "") -> Iterator[None]:
-    """Be the only run of this project; a lock that a dead one left behind is taken over.
+    """Be the only run of this project; the lock of a dead one is taken over.
 
     Raises:
-        AlreadyRunning: another one is.
+        AlreadyRunning: another run is active.
         OSError: the folder cannot be written.
     """
-    holder = read_holder(project)  # before the lock's file is made: without one a pid file alone tells
+    holder = read_holder(project)  # before the lock file is created: without one only a pid file counts
     descriptor = os.open(make_folder(project.helix_dir) / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         if not _take(descriptor):
             raise AlreadyRunning(holder or Holder(0, "", pid_path(project), True))
-        # with the lock in our hands, whoever lives by a pid file takes none: the older shell
+        # we hold the lock, so a live process in a pid file takes none: the older shell
         if holder is not None and holder.live and holder.pid != os.getpid():
             raise AlreadyRunning(holder)
         replace_file(pid_path(project), f"{os.getpid()} {now or format_instant(now_ns())}\n".encode())
@@ -117,15 +117,15 @@ def sole_run(project: Project, *, now: str = "") -> Iterator[None]:
                 with contextlib.suppress(OSError):
                     pid_path(project).unlink()
     finally:
-        # the lock's file stays: of two runs one could lock a file that the other has removed, and both would run
+        # the lock file stays: otherwise one run could lock a file that another has removed, and both would run
         os.close(descriptor)
 
 
 def process_lives(pid: int, started_at: str = "", born: int = 0) -> bool:
-    """Whether a process lives and is the one that was there at that time, not a later one of its number.
+    """Whether a process is running and is the one of that time, not a later one with its id.
 
-    ``born`` (`born_at`, written down at that time) tells for certain; ``started_at``, where there is nothing
-    better, as long as nobody sets the clock.
+    ``born`` (`born_at`, recorded at that time) is certain; ``started_at`` is a fallback that assumes the clock was not
+    set.
     """
     if pid <= 0 or not pid_alive(pid):
         return False
@@ -136,7 +136,7 @@ def process_lives(pid: int, started_at: str = "", born: int = 0) -> bool:
 
 
 def _read(path: Path, held: bool | None) -> Holder | None:
-    """What a pid file says; ``held``: whether the kernel knows of a run, None where nobody asked it."""
+    """Read a pid file; ``held``: whether a run holds the kernel's lock, None if unknown."""
     raw, stamp = read_bytes(path, 200), stamp_of(path)
     if raw is None or stamp is None:
         return None
@@ -146,15 +146,15 @@ def _read(path: Path, held: bool | None) -> Holder | None:
     pid, started = int(words[0]), words[1] if len(words) > 1 else ""
     if parse_instant(started) is None:
         started = ""
-    # the file was written when the run began, so its own time serves where its text names none
+    # the file was written when the run began, so its modification time is the fallback
     written = started or format_instant(stamp[0])
-    # where the kernel was asked, clocks and numbers that were given to another process do not count
+    # if the kernel was asked, clocks and reused ids do not matter
     live = process_lives(pid, written) if held is None else held and pid_alive(pid)
     return Holder(pid, started, path, live, born_at(pid) if live else 0)
 
 
 def _take(descriptor: int) -> bool:
-    """Take the lock, unless a run has it; one who merely asks has it for a moment too."""
+    """Take the lock, unless a run holds it; a process that only checks holds it for a moment too."""
     for _ in range(_TRIES):
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -164,13 +164,13 @@ def _take(descriptor: int) -> bool:
 
 
 def _is_held(lock: Path) -> bool | None:
-    """Whether a run holds the lock, whatever pid files and clocks say; None where nobody ever took one."""
+    """Whether a run holds the lock, whatever pid files and clocks say; None if there never was a lock."""
     try:
         descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return None
     try:
-        # shared, so that two who ask at once do not take each other for a run
+        # shared, so that two concurrent checks do not take each other for a run
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
         return True
@@ -182,7 +182,7 @@ def _is_held(lock: Path) -> bool | None:
 
 
 def _began(pid: int) -> int | None:
-    """When a process began, where the system tells."""
+    """The start of a process, if the system reports it."""
     ticks, boot = born_at(pid), read_bytes("/proc/stat", 1 << 20)
     if not ticks or boot is None:
         return None
@@ -212,11 +212,11 @@ PHASES = {
 
 
 DENIED = "denied-runs"
-"""One line for each run that found another one at work; the file belongs to nobody's state."""
+"""A file with one line per run that found another one active; not part of any run's state."""
 
 
 class RunState(Struct):
-    """Everything that outlives the process; unknown keys of a newer release are kept in ``rest``."""
+    """Everything that survives the process; unknown keys of a newer release are kept in ``rest``."""
 
     run_id: str = ""
     pid: int = 0
@@ -227,20 +227,20 @@ class RunState(Struct):
     stage: str = ""
     """The planning stage while one runs."""
     current_issue: str = ""
-    """The bead that ddx is on or was last on, as far as anybody knows."""
+    """The bead that ddx is on or was last on, as far as known."""
     focused_epic: str = ""
     attempted_cycles: int = 0
     completed_cycles: int = 0
     supervisory_cycles: int = 0
     skipped_count: int = 0
     outcomes: dict[str, int] = {}
-    """Result status, verbatim, -> how often."""
+    """Result status, verbatim -> count."""
     verdicts: dict[str, int] = {}
-    """What came of its attempts (`core/ddx/attempts/verdict.py`) -> how often: a ``success`` may be kept aside."""
+    """Outcome of its attempts (`core/ddx/attempts/verdict.py`) -> count: a ``success`` may be kept aside."""
     total_tokens: int = 0
     cost_usd: float = 0.0
     spent: dict[str, Any] = {}
-    """What every call of an agent cost, in parts, as `Sums.record` writes it."""
+    """The cost of all agent calls, in parts, as in `Sums.record`."""
     ddx_delegation_success_count: int = 0
     ddx_delegation_failure_count: dict[str, int] = {}
     parallel_run_denied_count: int = 0
@@ -248,29 +248,27 @@ class RunState(Struct):
     injected: list[dict[str, Any]] = []
     last_results: list[dict[str, Any]] = []
     cycles: list[dict[str, Any]] = []
-    """The last turns of the loop: when, how long, tokens, what came."""
+    """The last turns of the loop: time, duration, tokens, result."""
     next_action: dict[str, Any] = {}
-    """The last check's answer: code, who decided, reasons."""
+    """The last check's answer: code, source, reasons."""
     blockers: list[dict[str, Any]] = []
     """What was stuck when the run ended."""
     tried: list[dict[str, Any]] = []
-    """What this run attempted and left open (`supervision.tried`)."""
+    """Beads that this run attempted and left open (`Tried`)."""
     stop_reason: str = ""
     stop_detail: str = ""
     exit_code: int | None = None
     next_eligible: str = ""
     last_run: str = ""
     budget: dict[str, Any] = {}
-    """What the run may cost, and a day: {run, day}, each {usd, tokens, attempts}."""
+    """The budget of the run and the day: {run, day}, each {usd, tokens, attempts}."""
     agent: str = ""
     autonomy: str = "medium"
     log: str = ""
     pending: dict[str, Any] = {}
-    """While ddx works: {command, out, pid, born, started_at, booked}; what is here and not
-    booked is booked by the next run.
-    """
+    """While ddx is running: {command, out, pid, born, started_at, booked}; if not booked, the next run books it."""
     totals: dict[str, int] = {}
-    """All runs together: attempted, completed, supervisory, runs, recovered."""
+    """Totals of all runs: attempted, completed, supervisory, runs, recovered."""
     problems: list[str] = []
     rest: dict[str, Any] = {}
 
@@ -280,9 +278,7 @@ class RunState(Struct):
 
     @property
     def progress(self) -> str:
-        """The cycles so far, as far as they are known: a state that was unreadable, or of another release, may
-        lack them.
-        """
+        """The cycles so far, as far as known: an unreadable state, or one of another release, may lack them."""
         done, tried = self.completed_cycles, self.attempted_cycles
         if done > tried:
             return f"{counted(done, 'cycle')} completed"
@@ -292,11 +288,11 @@ class RunState(Struct):
 
     @property
     def sums(self) -> Sums:
-        """What the run cost."""
+        """The cost of the run."""
         return read_sums(self.spent)
 
     def spend(self, sums: Sums) -> None:
-        """Add what some calls of agents cost."""
+        """Add the cost of some agent calls."""
         whole = self.sums + sums
         self.spent = whole.record()
         self.total_tokens, self.cost_usd = whole.tokens or 0, whole.usd or 0.0
@@ -304,21 +300,21 @@ class RunState(Struct):
 
 
 def ddx_lives(pending: Mapping[str, Any]) -> bool:
-    """Whether the ddx that a run started for a turn is still at work."""
+    """Whether the ddx that a run started for a turn is still running."""
     pid, born, out = pending.get("pid"), pending.get("born"), str(pending.get("out") or "")
-    if not pid:  # killed between the start of ddx and the note of its number
+    if not pid:  # killed between starting ddx and recording its process id
         return bool(out) and being_written(Path(out))
     since = str(pending.get("started_at") or "")
     return isinstance(pid, int) and process_lives(pid, since, born if isinstance(born, int) else 0)
 
 
 def state_path(project: Project) -> Path:
-    """Where the state stands."""
+    """The file of the state."""
     return project.helix_dir / NAME
 
 
 def load_state(project: Project) -> RunState:
-    """The state as it was last written; a missing or broken file is an empty one."""
+    """The last saved state; empty if the file is missing or broken."""
     raw = read_bytes(state_path(project), MAX_STATE)
     if raw is None:
         return RunState()
@@ -330,10 +326,10 @@ def load_state(project: Project) -> RunState:
 
 
 def save_state(project: Project, state: RunState) -> None:
-    """Put the state in the file's place at once.
+    """Save the state atomically.
 
     Raises:
-        OSError: the disk is full or the folder cannot be written; what stood there stands.
+        OSError: the disk is full or the folder cannot be written; the old content remains.
     """
     document = asdict(state)
     rest = document.pop("rest")
@@ -344,10 +340,10 @@ def save_state(project: Project, state: RunState) -> None:
 
 
 def fresh_state(last: RunState, *, run_id: str, now: str) -> RunState:
-    """The state of a new run: its counters are 0, what outlives a run is taken over.
+    """The state of a new run: counters are 0, lasting values are taken over.
 
-    A run that stopped for a yes goes on in the next one, as does one at autonomy low that stopped for any answer: what
-    it tried stays tried.
+    A run that stopped for an approval continues in the next one, as does one at autonomy low that stopped for any
+    answer: its list of tried beads is kept.
     """
     asked = last.stop_reason == "approval" or (last.stop_reason == "question" and last.autonomy == "low")
     return RunState(
@@ -366,21 +362,21 @@ def fresh_state(last: RunState, *, run_id: str, now: str) -> RunState:
         focused_epic=last.focused_epic,
         tried=list(last.tried) if asked else [],
         totals=dict(last.totals),
-        # without a run's id it is the empty state of a file that could not be read, and says so
+        # without a run id it is the empty state of an unreadable file, and says so
         problems=list(last.problems) if not last.run_id else [],
         rest=dict(last.rest),
     )
 
 
 def _from_document(document: dict[str, Any]) -> RunState:
-    """Each field by itself: one of a wrong type costs that field."""
+    """Read each field separately: one of a wrong type costs only that field."""
     state = RunState()
     document.pop("schema", None)
     for name, have in asdict(state).items():
         value = document.pop(name, None)
         if value is None or name == "rest":
             continue
-        # its default is None, which tells no type
+        # its default is None, which shows no type
         if name == "exit_code":
             fits = isinstance(value, int)
         elif isinstance(have, float):
@@ -395,7 +391,7 @@ def _from_document(document: dict[str, Any]) -> RunState:
 
 
 def denied_runs(project: Project) -> int:
-    """How many runs found another one at work."""
+    """The number of runs that found another one active."""
     return (read_bytes(project.helix_dir / DENIED, 1 << 20) or b"").count(b"\n")
 
 

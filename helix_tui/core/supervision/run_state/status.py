@@ -1,10 +1,10 @@
-"""What a run is doing, why it stopped, and what it prints.
+"""Describe what a run is doing and why it stopped, and print its output.
 
 `run_status` and `status_document` read the run's state and the tracker, without asking ddx; the console and the
 command line both show this. Shape: docs/formats/helix.md §6 (``status --json``).
 
-`Teller` prints lines for a person and keeps a log that holds everything (docs/formats/helix.md §1b). With a summary
-only short lines are printed, each with the lines of the log that it stands for; the long ones go into the log alone.
+`Teller` prints lines for a person and keeps a complete log (docs/formats/helix.md §1b). With a summary only short lines
+are printed, each with its lines in the log; long ones go only into the log.
 """
 
 from __future__ import annotations
@@ -55,10 +55,10 @@ _PARKED = {
 
 
 class RunStatus(Struct, frozen=True):
-    """A run as one looks at it.
+    """The state of a run for display.
 
     Attributes:
-        condition: ``never`` (nobody ran here), ``active``, ``died`` (its process ended without a message) or
+        condition: ``never`` (no run here), ``active``, ``died`` (its process ended without a message) or
             ``stopped``.
         explanation: one or two sentences for a person: what it does, or why it stopped and what to do.
     """
@@ -71,7 +71,7 @@ class RunStatus(Struct, frozen=True):
 
 
 def run_status(project: Project) -> RunStatus:
-    """How the run of a project stands. Reads three small files; touches nothing."""
+    """The state of a project's run. Reads three small files; changes nothing."""
     state = load_state(project)
     holder = read_holder(project)
     active = holder if holder is not None and holder.live else None
@@ -126,7 +126,7 @@ def _active(state: RunState, holder: Holder) -> str:
     since = f"pid {holder.pid}, since {holder.started_at or 'unknown'}"
     if state.pid != holder.pid:
         return f"running ({since}); it has not yet written what it does"
-    # the table is worded for a run that is over
+    # the table is worded for an ended run
     what = PHASES.get(state.phase, state.phase).replace("it was ", "").replace("it had ", "")
     doing = "executing a bead" if state.phase == "dispatching" else what
     stage = f" ({state.stage})" if state.stage else ""
@@ -207,7 +207,7 @@ def _tracker(counts: QueueCounts, dropped: int) -> dict[str, Any]:
 
 def _focus(queue: Queue) -> dict[str, Any] | None:
     """The focused epic and how many beads are held back for it, by the marks in the rows."""
-    # the raw bytes tell without decoding every row of the queue
+    # check the raw bytes without decoding every row of the queue
     on = [bead.id for bead in queue.beads.values() if b'"helix-focus"' in bead.raw]
     held = sum(b'"helix-focus-suppressed"' in bead.raw for bead in queue.beads.values())
     return {"epic": on[0] if on else None, "held": held} if on or held else None
@@ -230,11 +230,11 @@ MOST = 200_000
 
 
 class Teller:
-    """One run's voice.
+    """The output of one run.
 
     Attributes:
         path: the log.
-        last: the last line that everybody was told.
+        last: the last line printed for everyone.
     """
 
     def __init__(self, path: Path, say: Callable[[str], None], *, summary: bool = False, quiet: bool = False) -> None:
@@ -246,19 +246,19 @@ class Teller:
         self._lines = read_end(path, 1 << 30).count("\n")
 
     def verbose(self, text: str) -> None:
-        """Something that only a person who follows along wants to know."""
+        """Print a detail, for a person who follows the run."""
         self._log(text)
         if not self.summary and not self._quiet:
             self._say(f"helix: {clean_line(text, 1000)}")
 
     def brief(self, text: str) -> None:
-        """A short line of a summary; without one it goes to the log."""
+        """Print a short line of a summary; without a summary only log it."""
         self._log(text)
         if self.summary:
             self._say(f"helix: {clean_line(text, 1000)}")
 
     def always(self, text: str) -> None:
-        """What everybody must see."""
+        """Print a line in every mode."""
         self.last = text
         self._log(text)
         # clean_line strips it, and the blocker report is indented
@@ -266,7 +266,7 @@ class Teller:
         self._say(f"helix: {indent}{clean_line(text, 1000)}")
 
     def block(self, title: str, finished: Finished, at: int) -> tuple[int, int]:
-        """Put a program's output into the log; the lines that it takes there, from and to."""
+        """Write a program's output into the log; return its first and last line there."""
         first = self._lines
         self._log(f"--- {title} [{clock_time(at)}] rc={finished.rc} elapsed={finished.seconds:.0f}s ---")
         for text in (finished.out, finished.err):
@@ -277,14 +277,14 @@ class Teller:
 
     def _log(self, text: str) -> None:
         lines = clean_block(text).split("\n")
-        # A log that cannot be written must not end a run whose state can be.
+        # An unwritable log must not end a run whose state can be saved.
         with contextlib.suppress(OSError), open(self.path, "a", encoding="utf-8", errors="replace") as file:
             file.write("\n".join(lines) + "\n")
         self._lines += len(lines)
 
 
 def _clipped(text: str) -> str:
-    """The beginning and the end of what is too long for a log; the whole stands in the turn's own file."""
+    """The beginning and end of output too long for the log; the turn's own file has all of it."""
     if len(text) <= MOST:
         return text
     head, tail = text[: MOST // 2], text[-MOST // 2 :]
@@ -293,13 +293,13 @@ def _clipped(text: str) -> str:
 
 
 def said_lines(text: str) -> list[str]:
-    """The end of a log without what programs printed: what the run itself says, oldest first."""
+    """The end of a log without output of programs: the run's own lines, oldest first."""
     said: list[str] = []
     inside = False
     for line in text.splitlines():
         if line.startswith("--- end ") and line.endswith(" ---"):
             if not inside:
-                said.clear()  # the block began before the text did
+                said.clear()  # the block began before the text
             inside = False
         elif not inside and line.startswith("--- ") and " rc=" in line:
             inside = True

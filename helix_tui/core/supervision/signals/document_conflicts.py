@@ -1,9 +1,9 @@
-"""Conflicts between governing documents: what can be resolved, what cannot, and what is missing.
+"""Find conflicts between governing documents: resolvable, unresolvable, and gaps.
 
-`contradict` says whether two demands cannot both hold: each is read once (`read_demand`: words that exclude each
-other, who must do what, how long), then they are compared by what was read. `find_conflicts` reads the demands and
-links of all documents; of two that differ, the document of higher authority decides (`TIERS`). A rule that is not
-sure of the same subject and object says nothing (docs/formats/helix.md §4).
+`contradict` says whether two demands cannot both hold: each is read once (`read_demand`: words that exclude each other,
+who must do what, how long), then they are compared by what was read. `find_conflicts` reads the demands and links of
+all documents; of two that differ, the document of higher authority decides (`TIERS`). A rule that is unsure about
+subject and object reports nothing (docs/formats/helix.md §4).
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _NOT = re.compile(r"\b(must not|shall not|should not|may not|cannot|can not|neve
 _DENIED = re.compile(
     r"\b(not|never|no longer|cannot|rather than|instead of|was|were|used to be)(\s+\w+){0,2}\s+$", re.I
 )
-"""What stands before words that are not wanted: "never in real time", "was synchronous"."""
+"""Words that negate what follows: "never in real time", "was synchronous"."""
 _MODAL = re.compile(
     r"\b(must|shall|should|will|may|has to|have to|needs? to|always|only|is|are|be|the|a|an|to)\b", re.I
 )
@@ -58,7 +58,7 @@ _COMMON = _words(
     "its no of on only or our process processing product provide require run service should software "
     "support system that their they this thi use user via we when which with without work update updated"
 )
-"""Words that name nothing in particular; plurals without their s."""
+"""Unspecific words; plurals without their s."""
 
 
 class _Demanded(Struct, frozen=True):
@@ -70,10 +70,10 @@ class _Demanded(Struct, frozen=True):
 
 
 class _Doing(Struct, frozen=True):
-    """Who must or must not do what, as words in their order."""
+    """Who must or must not do what, as words in order."""
 
     who: frozenset[str]
-    """Empty where nobody is named, or the product as a whole."""
+    """Empty if nobody is named, or the whole product."""
     what: tuple[str, ...]
     denied: bool
     anybody: bool
@@ -81,7 +81,7 @@ class _Doing(Struct, frozen=True):
 
 
 class _Lasting(Struct, frozen=True):
-    """How long something lasts in seconds, or how many there are: from and to; the same ``about`` is the same thing."""
+    """A duration in seconds or a number, as a range; equal ``about`` means the same thing."""
 
     about: tuple[str, frozenset[str], frozenset[str]]
     least: float
@@ -100,13 +100,13 @@ class Demand(Struct, frozen=True):
 
     @property
     def special(self) -> bool:
-        """Whether it may contradict a demand that shares few words with it."""
+        """Whether it may contradict a demand with few common words."""
         return bool(self.exclusive)
 
 
 @lru_cache(maxsize=4096)
 def read_demand(text: str) -> Demand:
-    """What a sentence demands."""
+    """Read the demand of a sentence."""
     exclusive = tuple(_exclusive(text)) if _ANY_EXCLUSIVE.search(text) else ()
     return Demand(words_of(text), _denied(text), exclusive, _doing(text), _lasting(text), _counted(text))
 
@@ -128,7 +128,7 @@ def contradict(one: str, other: str) -> bool:
 
 
 def words_of(text: str) -> frozenset[str]:
-    """The words of a demand without those that only demand."""
+    """The words of a demand without modal words."""
     plain = _MODAL.sub(" ", _NOT.sub(" ", text.lower()))
     return frozenset(word.rstrip("s") for word in re.findall(r"[\w+.-]*\w", plain))
 
@@ -147,21 +147,21 @@ def _exclusive(text: str) -> Iterator[_Demanded]:
 
 
 def _about_the_same(first: frozenset[str], second: frozenset[str]) -> bool:
-    """Whether what two demands are about is the same thing: most of the words of the shorter one. One
-    that names nothing is about the whole, and so about everything.
+    """Whether two demands are about the same thing, sharing most words of the shorter one. One that names nothing is
+    about everything.
     """
     return not first or not second or len(first & second) * 2 >= min(len(first), len(second))
 
 
 def _negated(first: Demand, second: Demand) -> bool:
-    """Whether one is the other with a "not"."""
+    """Whether one is the negation of the other."""
     if first.denied == second.denied:
         return False
     union = first.words | second.words
     return len(union) >= 2 and len(first.words & second.words) / len(union) >= 0.8
 
 
-# ── who must do what ──
+# ── actions ──
 
 _TOKEN = re.compile(r"\w[\w.+/-]*\w|\w|[,:()]")
 _ASKED = (
@@ -180,9 +180,9 @@ _LINKING = _words(
     "during until till when whenever while where if unless except once because so as than and or but "
     "every each only again then instead here there nightly daily weekly hourly , : ( )"
 )
-"""What may follow a whole object, and never stands inside one."""
+"""Words that may follow a complete object, but are never part of one."""
 _HEDGED = _words("only just merely solely all both more most longer directly except unless otherwise")
-"""Words with which a "not" denies less than the whole."""
+"""Words with which a "not" denies only part."""
 _WHOLE = _COMMON | {"tool", "program", "he", "she", "one"}
 
 
@@ -196,7 +196,7 @@ def _doing(text: str) -> _Doing | None:
     elif anybody:
         return None  # "nothing may not …"
     what = tuple(_plain(word) for word in _TOKEN.findall(found["what"].lower()) if word not in _ARTICLES)
-    # "must not only …", or a denial of one bare verb, forbids too little to contradict an order
+    # "must not only …", or the negation of a bare verb, forbids too little to contradict a demand
     if denied and (_HEDGED & set(what) or len([word for word in what if word not in _LINKING]) < 2):
         return None
     who = frozenset() if anybody else frozenset(map(_plain, re.findall(r"\w+", found["who"].lower())))
@@ -209,7 +209,7 @@ def _plain(word: str) -> str:
 
 
 def _forbids(one: _Doing, other: _Doing) -> bool:
-    """Whether what one must do is what the other must not: the words of what is denied stand in it in their order."""
+    """Whether one must do what the other must not: the denied words occur in it in order."""
     if one.denied == other.denied:
         return False
     never, must = (one, other) if one.denied else (other, one)
@@ -219,7 +219,7 @@ def _forbids(one: _Doing, other: _Doing) -> bool:
 
 
 def _within(words: Sequence[str], text: Sequence[str]) -> bool:
-    """Whether words stand in a text in their order, between them only what belongs to an object, after them none."""
+    """Whether words occur in a text in order, with only parts of an object between them and none after them."""
     at = -1
     for word in words:
         try:
@@ -236,7 +236,7 @@ def _within(words: Sequence[str], text: Sequence[str]) -> bool:
     return not after or after[0] in _LINKING or after[0].endswith("ly") or after[0][0].isdigit()
 
 
-# ── how long ──
+# ── durations ──
 
 _SECONDS: Mapping[str, float] = {
     "millisecond": 0.001, "ms": 0.001, "second": 1, "sec": 1, "s": 1, "minute": 60, "min": 60, "hour": 3600,
@@ -285,7 +285,7 @@ _AT_LEAST = frozenset(
 
 
 def _lasting(text: str) -> _Lasting | None:
-    """How long something lasts, where a demand gives one length and not several."""
+    """The duration in a demand, if it gives exactly one."""
     lengths = list(_LENGTH.finditer(text))
     forever = _FOREVER.search(text)
     if len(lengths) + (forever is not None) > 1:
@@ -310,7 +310,7 @@ _EXCEED = re.compile(r"\b(?:(?:must|may|shall|should|can) ?not|never|does not|do
 
 
 def _counted(text: str) -> _Lasting | None:
-    """How many of something there are, where a demand bounds one number and names no other."""
+    """The number of something, if a demand bounds exactly one number."""
     said = _EXCEED.sub("is at most", text)
     found = _AMOUNT.search(said)
     if found is None or len(re.findall(r"(?<![\w.-])\d[\d,.]*", said)) > found["number"][0].isdigit():
@@ -320,7 +320,7 @@ def _counted(text: str) -> _Lasting | None:
         return None
     number = float(_NUMBERS.get(found["number"].lower()) or found["number"].replace(",", ""))
     bound = " ".join(found["bound"].lower().split())
-    # "more than 5" and "fewer than 6" leave room for neither end
+    # "more than 5" and "fewer than 6" exclude their bounds
     least, most = {"exactly": (number, number), "more than": (math.nextafter(number, math.inf), math.inf)}.get(
         bound, (number, math.inf) if bound in _AT_LEAST else (0.0, number)
     )
@@ -330,7 +330,7 @@ def _counted(text: str) -> _Lasting | None:
 
 
 def _retention(kept: re.Match[str], lengths: Sequence[re.Match[str]], forever: bool) -> _Lasting | None:
-    """What is kept or deleted, and for how long; "never deleted" is forever."""
+    """What is kept or deleted, and for how long; "never deleted" means forever."""
     never = _NOT.search(kept["who"]) is not None or kept["not"] is not None
     if never and (kept["keep"] or lengths or forever):
         return None  # "not kept" and "not deleted before …" give no length
@@ -349,14 +349,14 @@ def _retention(kept: re.Match[str], lengths: Sequence[re.Match[str]], forever: b
     if not thing:
         return None
     least, most = (math.inf, math.inf) if not lengths else _bounds(lengths[0])
-    # "deleted within 30 days": sooner is right too
+    # "deleted within 30 days": sooner is fine too
     if kept["drop"] and lengths and re.search(r"\bwithin\b", lengths[0]["bound"] or "", re.I):
         least = 0.0
     return _Lasting(("kept", thing, words_of(_REASON.sub("", scope)) - _FILLING), least, most)
 
 
 def _split_scope(text: str) -> tuple[str, str, str]:
-    """An object, and under which circumstances."""
+    """Split an object from its circumstances."""
     found = re.search(r"\b(?:without|unless|until|before|after|when|while|if|except|during|outside|in|on|from)\b", text)
     return (text[: found.start()], "", text[found.start() :]) if found else (text, "", "")
 
@@ -365,7 +365,7 @@ _FILLING = _words("for after within and then it must shall will should at least 
 
 
 def _bounds(length: re.Match[str]) -> tuple[float, float]:
-    """A length of time from and to, in seconds."""
+    """A range of durations, in seconds."""
     number = length["number"].lower()
     seconds = float(_NUMBERS.get(number) or number) * _SECONDS[length["unit"].lower()]
     bound = " ".join((length["bound"] or "").lower().split())
@@ -375,7 +375,7 @@ def _bounds(length: re.Match[str]) -> tuple[float, float]:
 
 
 def _differ(one: _Lasting, other: _Lasting) -> bool:
-    """Whether two lengths for the same thing leave no length for both."""
+    """Whether two ranges for the same thing are disjoint."""
     return one.about == other.about and max(one.least, other.least) > min(one.most, other.most)
 
 
@@ -394,7 +394,7 @@ TIERS = (
     ("test", 8),
     ("plan", 9),
 )
-"""Beginning of a document's name or id -> its authority; 0 decides over all."""
+"""Prefix of a document's name or id -> its authority; 0 is the highest."""
 
 LOWEST = 10
 MAX_DOCUMENT = 1 << 20
@@ -420,26 +420,25 @@ class Statement(Struct, frozen=True):
 
 
 class DocumentFinding(Struct, frozen=True):
-    """Two demands that differ, or one that leads nowhere."""
+    """Two conflicting demands, or a broken reference."""
 
     kind: Class
     text: str
     documents: tuple[str, ...]
-    """The deciding one first, where there is one."""
+    """The deciding one first, if any."""
     statements: tuple[tuple[str, str], ...] = ()
-    """(document, statement) pairs that it rests on; none of a gap."""
+    """The (document, statement) pairs in conflict; empty for a gap."""
 
     @property
     def key(self) -> str:
-        """The same for the same finding."""
+        """A key that is stable for the same finding."""
         return f"{self.kind}:{self.text}"[:400]
 
 
 def find_conflicts(documents: Documents) -> tuple[DocumentFinding, ...]:
-    """Every conflict and gap in a repository's documents, what cannot both hold first.
+    """Every conflict and gap in a repository's documents, unresolvable ones first.
 
-    Which documents there are, what each is called and what it depends on, the document graph says; one that is
-    superseded or of the past demands nothing any more.
+    Documents, their names and dependencies come from the document graph; superseded and historical ones demand nothing.
     """
     statements: list[Statement] = []
     links: list[tuple[str, str]] = []
@@ -462,13 +461,13 @@ def find_conflicts(documents: Documents) -> tuple[DocumentFinding, ...]:
 
 
 def _read(documents: Documents) -> list[GraphDocument]:
-    """Documents whose text is looked at: those of the graph and those under ``docs``, by path."""
+    """Documents whose text is read: those of the graph and those under ``docs``, by path."""
     every = (*documents.all.values(), *documents.graph.undeclared)
     return sorted((each for each in every if not _example(Path(each.path))), key=lambda each: each.path)
 
 
 def _missing(documents: Documents, name: str, needed: str) -> DocumentFinding:
-    """A dependency that a document declares and that no document has."""
+    """The gap for a declared dependency that does not exist."""
     like = documents.find(needed)
     near = f"; a search finds {like.document.path} {like.words}" if like is not None else ""
     text = f"{name} depends on {clean_line(needed, 60)}, an id that no document declares{near}"
@@ -476,15 +475,15 @@ def _missing(documents: Documents, name: str, needed: str) -> DocumentFinding:
 
 
 def _example(path: Path) -> bool:
-    """Whether a document only shows how one is written."""
+    """Whether a document is only an example or a template."""
     return any(word in part.lower() for part in path.parts for word in ("template", "example"))
 
 
 def references(path: Path, text: str) -> Iterator[str]:
     """What a document links to as ``[[ID]]``, each once; examples and placeholders link to nothing.
 
-    Text in code spans, fences, tables, comments and frontmatter shows how something is written, and so does
-    everything in a template or an example.
+    Text in code spans, fences, tables, comments and frontmatter counts as an example, and so does everything in a
+    template or an example.
     """
     if _example(path):
         return
@@ -494,7 +493,7 @@ def references(path: Path, text: str) -> Iterator[str]:
 
 
 def _prose(text: str) -> str:
-    """A document without what only shows how something is written."""
+    """A document without its examples."""
     if text.startswith("---\n"):
         text = text[4:].partition("\n---")[2]
     kept: list[str] = []
@@ -511,7 +510,7 @@ def _prose(text: str) -> str:
 
 
 def _told_once(links: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Links of documents; those of a copy (a website has some) stand for nothing beside their original."""
+    """Links of documents, without those of copies (as on a website) beside their original."""
     texts: dict[tuple[str, str], tuple[str, str]] = {}
     for name, link in sorted(links, key=lambda pair: ("website" in Path(pair[0]).parts, pair[0].count("/"))):
         texts.setdefault((Path(name).name, link), (name, link))
@@ -519,10 +518,10 @@ def _told_once(links: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
 
 
 def demands(text: str) -> Iterator[str]:
-    """What is demanded under headings of constraints and requirements: items of lists, sentences of prose."""
+    """The demands under headings of constraints and requirements: list items and sentences."""
     inside = fenced = False
     part: list[str] = []
-    # a last heading ends the last paragraph
+    # an extra heading ends the last paragraph
     for line in (*text.split("\n"), "# end"):
         fence = line.lstrip().startswith(("```", "~~~"))
         fenced ^= fence
@@ -555,7 +554,7 @@ def tier_of(identity: str, path: str) -> int:
 
 
 def classify(one: Statement, other: Statement) -> DocumentFinding | None:
-    """Whether two demands are in conflict, and which class it is."""
+    """Whether two demands conflict, and in which class."""
     if contradict(one.text, other.text):
         return _judged(one, other, certain=True)
     first, second = _CHOICE.search(one.text), _CHOICE.search(other.text)
@@ -571,7 +570,7 @@ def _between(statements: list[Statement]) -> Iterator[DocumentFinding]:
         for word in words_of(each.text):
             by_word.setdefault(word, []).append(each)
     seen: set[frozenset[Statement]] = set()
-    # a word that 60 demands share names nothing in particular, and pairs grow with the square
+    # a word shared by 60 demands is unspecific, and pairs grow quadratically
     groups: Iterable[list[Statement]] = (*(group for group in by_word.values() if len(group) < 60), special)
     for group in groups:
         for one, other in combinations(group, 2):

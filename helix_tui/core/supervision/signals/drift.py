@@ -1,7 +1,7 @@
-"""Drift: what others changed in open beads since somebody last looked, found before anything is executed.
+"""Drift: changes by others in open beads since they were last seen, found before anything is executed.
 
-Rules: docs/decisions/0008, docs/formats/helix.md §2 (queue drift). A bead seen for the first time is its own
-baseline. What the journal says that we wrote is no drift; what somebody changed after us is.
+Rules: docs/decisions/0008, docs/formats/helix.md §2 (queue drift). A bead seen for the first time is its own baseline.
+Our own changes, from the journal, are not drift; later changes by others are.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
 
 FIELDS = ("spec-id", "parent", "superseded-by", "replaces", "dependencies", "execution-eligible")
-"""What a snapshot keeps of an open bead."""
+"""The fields of an open bead in a snapshot."""
 
 STALE = frozenset({"parent", "spec-id"})
-"""Fields whose drift makes a bead stale; that of others is told and no more."""
+"""Fields whose drift makes a bead stale; drift of others is only reported."""
 
 MAX_SNAPSHOT = 256 << 20
 
@@ -46,7 +46,7 @@ class Drift(Struct, frozen=True):
 
     bead_id: str
     field: str
-    """Empty where the whole bead is gone."""
+    """Empty if the whole bead is gone."""
     was: Any
     now: Any
 
@@ -62,18 +62,18 @@ class Drift(Struct, frozen=True):
 
 
 class Baseline(Struct, frozen=True):
-    """What was last seen, or acknowledged, of every open bead."""
+    """The last seen or acknowledged state of every open bead."""
 
     beads: Mapping[str, Mapping[str, Any]] = {}
     taken_at: int = 0
     journal_seq: int = 0
-    """The last of our own changes that is in it."""
+    """The last of our own changes included in it."""
     problem: str = ""
     """Why the file could not be used; everything then counts as seen for the first time."""
 
 
 def fingerprint(bead: Bead) -> dict[str, Any]:
-    """What a snapshot keeps of a bead; absent fields are left out, and only a real false is not eligible."""
+    """The snapshot's fields of a bead; absent ones are left out, and only a boolean false means not eligible."""
     row: dict[str, Any] = {
         "spec-id": bead.spec_id,
         "parent": bead.parent,
@@ -98,11 +98,11 @@ class DriftWatch:
         self._known: tuple[Stamp | None, Baseline] = (None, Baseline())
 
     def check(self, beads: Mapping[str, Bead], history: JournalHistory) -> tuple[Drift, ...]:
-        """Every drift there is, in tracker order; touches nothing."""
+        """All drift, in tracker order; changes nothing."""
         return self._find(beads, _with_ours(self.read(), history))
 
     def settle(self, beads: Mapping[str, Bead], history: JournalHistory) -> tuple[Drift, ...]:
-        """Find drift, then take down new beads and our own changes; drift stays until it is acknowledged.
+        """Find drift, then record new beads and our own changes; drift stays until it is acknowledged.
 
         Raises:
             WritesForbidden: --read-only; `check` finds without writing.
@@ -112,7 +112,7 @@ class DriftWatch:
         if kept is None:
             return found
         with self._gate.open():
-            # once more under the lock: another process may have written the snapshot meanwhile
+            # again under the lock: another process may have written the snapshot meanwhile
             found, kept = self._settled(beads, history)
             if kept is not None:
                 self._write(kept, history)
@@ -121,7 +121,7 @@ class DriftWatch:
     def _settled(
         self, beads: Mapping[str, Bead], history: JournalHistory
     ) -> tuple[tuple[Drift, ...], dict[str, Mapping[str, Any]] | None]:
-        """Drift, and what the snapshot should hold; None where it holds that already."""
+        """The drift, and the new snapshot; None if it is unchanged."""
         on_disk = self.read()
         baseline = _with_ours(on_disk, history)
         found = self._find(beads, baseline)
@@ -132,13 +132,13 @@ class DriftWatch:
                 kept[bead_id] = baseline.beads[bead_id]
             elif bead.status not in TERMINAL:
                 kept[bead_id] = self._print(bead)
-        # gone from the tracker: its row stays, so that it is told until somebody acknowledges it
+        # gone from the tracker: its entry stays, so that it is reported until acknowledged
         for bead_id in drifted - kept.keys():
             kept[bead_id] = baseline.beads[bead_id]
         return found, (None if kept == on_disk.beads and on_disk.taken_at else kept)
 
     def _print(self, bead: Bead) -> dict[str, Any]:
-        """A bead's fingerprint, taken once as long as it is the same record."""
+        """A bead's fingerprint, cached while its record is unchanged."""
         known = self._prints.get(bead.id)
         if known is None or known[0] is not bead:
             known = self._prints[bead.id] = (bead, fingerprint(bead))
@@ -147,7 +147,7 @@ class DriftWatch:
     def acknowledge(
         self, beads: Mapping[str, Bead], history: JournalHistory, ids: Iterable[str] | None = None
     ) -> tuple[Drift, ...]:
-        """Take the present as seen, for some beads or for all; what was drift and is no longer.
+        """Record the current state of some or all beads as seen; return the acknowledged drift.
 
         Raises:
             WritesForbidden: --read-only.
@@ -167,7 +167,7 @@ class DriftWatch:
             return tuple(drift for drift in found if drift.bead_id in wanted)
 
     def read(self) -> Baseline:
-        """The snapshot on disk; one that is missing or broken knows no bead."""
+        """The snapshot on disk; empty if it is missing or broken."""
         stamp = stamp_of(self.path)
         if stamp is None or stamp != self._known[0]:
             self._known = (stamp, self._read())
@@ -196,7 +196,7 @@ class DriftWatch:
         gone = [bead_id for bead_id in baseline.beads if bead_id not in beads]
         if gone:
             archive = read_bytes(self._archive, MAX_SNAPSHOT) or b""
-            # an archived bead is not lost; the quoted id in the bytes tells without decoding a large archive
+            # an archived bead is not lost; search the bytes for its quoted id instead of decoding a large archive
             gone = [bead_id for bead_id in gone if msgspec.json.encode(bead_id) not in archive]
         lost = (Drift(bead_id, "", True, None) for bead_id in gone)
         return (*self._compare(beads, baseline), *lost)
@@ -228,7 +228,7 @@ class DriftWatch:
 
 
 def _with_ours(baseline: Baseline, history: JournalHistory) -> Baseline:
-    """The baseline with what we have written since it was taken: our own changes are no drift."""
+    """The baseline with our own changes since it was taken, which are not drift."""
     ours = [entry for entry in history.entries if entry.seq > baseline.journal_seq]
     if not ours:
         return baseline
@@ -236,7 +236,7 @@ def _with_ours(baseline: Baseline, history: JournalHistory) -> Baseline:
     for entry in ours:
         for bead_id, fields in entry.after.items():
             row = beads.get(bead_id)
-            # first seen with this change, or taken out of the tracker by it: no row to bring up to date
+            # first seen with this change, or removed by it: no entry to update
             if row is None or fields is None:
                 continue
             for name, value in fields.items():

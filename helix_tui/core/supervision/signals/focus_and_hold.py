@@ -1,14 +1,14 @@
-"""Keeping workers from beads for a while, and giving them back exactly as they were: one bead, or all but an epic's.
+"""Keep workers from beads for a while, and restore them exactly: one bead, or all but an epic's.
 
 Rules: docs/decisions/0009, docs/formats/helix.md §3.2–3.3. DDx knows no focus; it skips beads whose
-``execution-eligible`` is false. The value that a bead had is stamped into its row by the command that takes it, so the
-row alone says what is to be given back, after a kill at any step too. A focus holds back every other open bead, with
-the epic beside that value; whether it is on stands in the epic's own row, set before the first bead is held back and
-taken away before the first is given back.
+``execution-eligible`` is false. The earlier value is written into the row by the command that changes it, so the row
+alone says what to restore, even after a kill at any step. A focus holds back every other open bead, with the epic
+beside that value; the epic's own row says whether it is on, set before the first bead is held back and removed before
+the first is released.
 
-`Scope` is what a question about the queue is about (docs/decisions/0018): the beads that a name stands for, or all of
-it: `EVERYTHING`, a value that no label, bead or document can be called. HELIX's word for it, ``repo``, is read and
-written at the edges only: on the command line, in the title of a governing bead, in a prompt.
+`Scope` is a part of the queue (docs/decisions/0018): the beads matching a name, or `EVERYTHING`, a value that cannot be
+the name of a label, bead or document. HELIX's word for it, ``repo``, is read and written only at the edges: on the
+command line, in the title of a governing bead, in a prompt.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ from helix_tui.core.supervision.signals.drift import STALE, Drift
 from helix_tui.core.supervision.signals.questions import DRIFTED, UNDECIDED
 
 UNDECIDED_PRIOR = "helix-held-prior"
-"""Beside it: ``absent``, true, or ``=`` and a text, what ``execution-eligible`` was before."""
+"""Field with the earlier ``execution-eligible``: ``absent``, true, or ``=`` and a text."""
 
 
 FOR_DECISION = "a decision"
 
 
 def hold(writing: PlanBuilder, bead_id: str, mark: str, why: str, prior_key: str) -> None:
-    """Keep workers from a bead, marked, with the value of before."""
+    """Keep workers from a bead, with a mark and the earlier value."""
     value = writing.overlay.value(bead_id, "execution-eligible")
     prior: Any
     if value is None or value is True:
@@ -52,26 +52,26 @@ def hold(writing: PlanBuilder, bead_id: str, mark: str, why: str, prior_key: str
 
 
 def release(writing: PlanBuilder, bead_id: str, mark: str, prior_key: str) -> None:
-    """Give a bead its value of before, unless somebody has changed that since; then only the marks go."""
+    """Restore a bead's earlier value, unless it was changed since; then only remove the marks."""
     overlay = writing.overlay
     fields: dict[str, Any] = {mark: None, prior_key: None}
     if overlay.value(bead_id, "execution-eligible") is False:
         prior = overlay.value(bead_id, prior_key)
         text = prior[1:] if isinstance(prior, str) and prior.startswith("=") else ""
-        # ddx would make a real false of the text: workers took the bead before, and take it again without
+        # ddx would turn the text into a boolean false: workers picked the bead before, and do again without the field
         fields["execution-eligible"] = prior is True or stored("execution-eligible", text, writing.dialect) or None
     writing.update(bead_id, fields)
 
 
 def undecided(queue: Queue) -> tuple[str, ...]:
-    """Beads that a run keeps back until a person has judged what came of them, or it has done the others."""
-    # the raw bytes tell without decoding every row of the queue
+    """Beads that a run holds back until a person has decided on them, or the others are done."""
+    # check the raw bytes without decoding every row of the queue
     mark = f'"{UNDECIDED}"'.encode()
     return tuple(bead_id for bead_id, bead in queue.beads.items() if mark in bead.raw)
 
 
 def plan_undecided(writing: PlanBuilder, wanted: Iterable[str] | Mapping[str, str]) -> None:
-    """Keep exactly these back, each for its reason: what is held besides is given back."""
+    """Hold back exactly these, each for its reason; release the others."""
     overlay, keep = writing.overlay, set(wanted)
     reasons = wanted if isinstance(wanted, Mapping) else {}
     have = set(undecided(overlay.queue))
@@ -87,7 +87,7 @@ def _eligible(overlay: Overlay, bead_id: str) -> bool:
 
 
 DRIFTED_PRIOR = "helix-drift-prior"
-"""Beside the mark of drift: ``absent``, true, or ``=`` and a text, what ``execution-eligible`` was before."""
+"""Field with ``execution-eligible`` before the drift: ``absent``, true, or ``=`` and a text."""
 
 
 def drifted(queue: Queue) -> tuple[str, ...]:
@@ -97,7 +97,7 @@ def drifted(queue: Queue) -> tuple[str, ...]:
 
 
 def plan_drifted(writing: PlanBuilder, wanted: Iterable[str]) -> None:
-    """Keep exactly these back for their drift (CONTRACT-001); the others are given back as they were."""
+    """Hold back exactly these for their drift (CONTRACT-001); restore the others."""
     overlay, keep = writing.overlay, set(wanted)
     have = set(drifted(overlay.queue))
     for bead_id in sorted(have - keep):
@@ -113,34 +113,32 @@ def stale(drift: Iterable[Drift]) -> set[str]:
 
 
 ON = FOCUS_ON
-"""In the epic's row: since when the focus is on it."""
+"""In the epic's row: the start of the focus."""
 
 PRIOR = "helix-focus-prior"
-"""In a held-back row: ``absent``, true, or ``=`` and a text, what ``execution-eligible`` was before."""
+"""In a held row: the earlier ``execution-eligible``: ``absent``, true, or ``=`` and a text."""
 
 REACH = "helix-focus-reach"
-"""In the epic's row: ``ready`` where only what a worker could pick is held back, turn by turn (a loop's
-focus).
-"""
+"""In the epic's row: ``ready`` if only beads that a worker could pick are held back, turn by turn (a loop's focus)."""
 
 _PICKABLE = frozenset({"open", "in_progress"})
 
 
 class Focus(Struct, frozen=True):
-    """What the rows say of the focus."""
+    """The focus, from the rows."""
 
     epic: str = ""
-    """The epic in focus; empty where there is none."""
+    """The epic in focus, or ""."""
     held: tuple[str, ...] = ()
     """Beads that the focus on it holds back."""
     leftovers: tuple[str, ...] = ()
-    """Beads that carry a mark of another focus: one that was being ended when its process died."""
+    """Beads marked by another focus, which was being ended when its process died."""
     others: tuple[str, ...] = field(default=())
-    """Further epics that say they are in focus, older ones."""
+    """Further epics marked as focused, older ones."""
 
 
 def read_focus(overlay: Overlay) -> Focus:
-    """The focus as the rows tell it."""
+    """Read the focus from the rows."""
     marked: dict[str, str] = {}
     on: list[tuple[str, str]] = []
     for bead_id in _near_focus(overlay):
@@ -160,11 +158,11 @@ def read_focus(overlay: Overlay) -> Focus:
 
 
 def plan_focus(writing: PlanBuilder, epic: str, *, now_only: bool = False) -> None:
-    """Put the focus on an epic, or bring it up to date: as few commands as lead there.
+    """Focus on an epic, or update the focus, with as few commands as possible.
 
     Args:
-        now_only: hold back only what a worker could pick now or after a cooldown; for a loop that brings the
-            focus up to date before every turn, and to which each command costs time.
+        now_only: hold back only what a worker could pick now or after a cooldown; for a loop that updates the focus
+            before every turn and must save commands.
     """
     overlay = writing.overlay
     must_live(overlay, epic)
@@ -175,7 +173,7 @@ def plan_focus(writing: PlanBuilder, epic: str, *, now_only: bool = False) -> No
     since = overlay.value(epic, ON)
     if since is None or focus.epic != epic:
         since = format_instant(overlay.queue.as_of)
-    # before the first bead is held back: killed in between, the focus is known and completed by the next pass
+    # before the first bead is held back: if killed in between, the next pass completes the focus
     writing.update(epic, {ON: since, REACH: "ready" if now_only else None})
     for other in dict.fromkeys((focus.epic, *focus.others)):
         if other and other != epic:
@@ -184,23 +182,23 @@ def plan_focus(writing: PlanBuilder, epic: str, *, now_only: bool = False) -> No
     for bead_id in (*focus.held, *focus.leftovers):
         if bead_id in kept:
             release(writing, bead_id, FOCUS_MARK, PRIOR)
-        # held for another epic: only the mark changes, and the value of before stays as it is in the row
+        # held for another epic: only the mark changes; the earlier value stays in the row
         elif overlay.value(bead_id, FOCUS_MARK) != epic and overlay.status(bead_id) not in TERMINAL:
             writing.update(bead_id, {FOCUS_MARK: epic})
         elif overlay.value(bead_id, FOCUS_MARK) != epic:
             release(writing, bead_id, FOCUS_MARK, PRIOR)
     spared = _spared(overlay, kept) if writing.dialect.closes_ineligible else set()
     for bead_id in _outside(overlay, kept | spared, writing.dialect.rule):
-        # what becomes ready later is held back by the pass before that turn
+        # beads that become ready later are held back before their turn
         if now_only and overlay.queue.state(bead_id) not in ("ready", "retry_cooldown"):
             continue
         hold(writing, bead_id, FOCUS_MARK, epic, PRIOR)
 
 
 def plan_unfocus(writing: PlanBuilder) -> None:
-    """End every focus and give back what it held."""
+    """End every focus and release what it held."""
     focus = read_focus(writing.overlay)
-    # before the first bead is released: killed in between, what is left are marks without a focus
+    # before the first bead is released: if killed in between, only marks without a focus remain
     for epic in (focus.epic, *focus.others):
         if epic:
             writing.update(epic, {ON: None, REACH: None})
@@ -209,7 +207,7 @@ def plan_unfocus(writing: PlanBuilder) -> None:
 
 
 def plan_upkeep(writing: PlanBuilder) -> None:
-    """What the focus needs to be as it should: beads made since, a focus half set or half ended."""
+    """Plan the repair of the focus: beads created since, a focus half set or half ended."""
     overlay = writing.overlay
     focus = read_focus(overlay)
     if focus.epic and overlay.status(focus.epic) not in TERMINAL:
@@ -223,7 +221,7 @@ def plan_upkeep(writing: PlanBuilder) -> None:
 
 
 def descendants(overlay: Overlay, epic: str) -> set[str]:
-    """Everything under a bead, children of children too; a circle of parents is walked once."""
+    """All descendants of a bead; a cycle of parents is followed once."""
     found: set[str] = set()
     stack = [epic]
     while stack:
@@ -235,10 +233,10 @@ def descendants(overlay: Overlay, epic: str) -> set[str]:
 
 
 def needed(overlay: Overlay, epic: str, below: set[str]) -> set[str]:
-    """What must stay eligible: the epic, all under it, and whatever those wait for, however far.
+    """Beads that must stay eligible: the epic, its descendants, and all their direct and indirect prerequisites.
 
-    An epic that something waits for closes when its children do, so they are needed too; so is the bead that
-    supersedes a needed one, for the closing of the one closes the other.
+    An epic that is a prerequisite closes with its children, so they are needed too; so is the bead that supersedes a
+    needed one, as closing it closes the other.
     """
     seen = {bead_id for bead_id in below if overlay.status(bead_id) not in TERMINAL}
     stack = list(seen)
@@ -253,7 +251,7 @@ def needed(overlay: Overlay, epic: str, below: set[str]) -> set[str]:
 
 
 def _near_focus(overlay: Overlay) -> Iterator[str]:
-    """Beads whose rows name the focus at all, or were changed by the plan."""
+    """Beads whose rows mention the focus, or were changed by the plan."""
     for bead_id, bead in overlay.queue.beads.items():
         if bead.focus_epic or bead.focus_since or bead_id in overlay.edits:
             yield bead_id
@@ -261,9 +259,9 @@ def _near_focus(overlay: Overlay) -> Iterator[str]:
 
 
 def _outside(overlay: Overlay, kept: set[str], rule: Rule) -> Iterator[str]:
-    """Beads to hold back: open, not needed, not held back already, and such as a worker may ever pick.
+    """Beads to hold back: open, not needed, not yet held back, and pickable by a worker.
 
-    Those that are ready come first, in pick order, so that the focus holds as soon as possible.
+    Ready ones come first, in pick order, so that the focus takes effect as soon as possible.
     """
     position = overlay.queue.position
     last = len(position) + 1
@@ -272,7 +270,7 @@ def _outside(overlay: Overlay, kept: set[str], rule: Rule) -> Iterator[str]:
         if bead_id in kept or bead.status not in _PICKABLE or bead.superseded_by.strip():
             continue
         if bead_id not in overlay.edits and bead.execution_eligible is False:
-            continue  # the record knows it: no need to decode the whole row
+            continue  # the record has it: no need to decode the whole row
         if overlay.value(bead_id, "execution-eligible") is False:
             continue
         if _never_picked(overlay, bead, rule):
@@ -284,15 +282,16 @@ def _outside(overlay: Overlay, kept: set[str], rule: Rule) -> Iterator[str]:
 
 
 def _never_picked(overlay: Overlay, bead: Bead, rule: Rule) -> bool:
-    """Whether workers pass by this epic anyway: some releases by any, others by one that has children."""
+    """Whether workers skip this epic anyway: some releases skip any, others those with children."""
     if not looks_like_epic(bead, titled=rule.titled_epics):
         return False
     return not rule.childless_epics or bool(overlay.queue.graph.children.get(bead.id))
 
 
 def _spared(overlay: Overlay, kept: set[str]) -> set[str]:
-    """Beads above a needed one that are no epics: ddx may close such a bead unworked, once it is not eligible
-    and all under it is finished."""
+    """Ancestors of needed beads that are not epics: ddx may close such a bead undone, once it is not eligible and all
+    its children are finished.
+    """
     found: set[str] = set()
     for bead_id in kept:
         if bead_id not in overlay or overlay.status(bead_id) in TERMINAL:
@@ -306,7 +305,7 @@ def _spared(overlay: Overlay, kept: set[str]) -> set[str]:
 
 
 Scope = str | None
-"""A bead and all under it, a label, an area or a specification; None: everything."""
+"""A bead and its descendants, a label, an area or a specification; None: everything."""
 
 EVERYTHING: Scope = None
 
@@ -320,17 +319,17 @@ _ID = re.compile(r"[A-Za-z][\w.]*(?:-[\w.]+)+")
 
 
 def read_scope(word: str) -> Scope:
-    """What somebody means who types this as a scope; the label ``repo`` is ``label:repo``."""
+    """Parse a scope; the label ``repo`` is written ``label:repo``."""
     return EVERYTHING if word.strip() in ("", WORD) else word.strip()
 
 
 def scope_word(scope: Scope) -> str:
-    """A scope as the command line takes it."""
+    """A scope as written on the command line."""
     return WORD if scope is None else scope
 
 
 def named_beads(queue: Queue, scope: Scope) -> tuple[str, ...] | None:
-    """Ids of the beads that a scope names; None where it names none, and for `EVERYTHING`."""
+    """Ids of the beads in a scope; None if it matches none, and for `EVERYTHING`."""
     if scope is None:
         return None
     if scope in queue.beads:
@@ -346,19 +345,19 @@ def named_beads(queue: Queue, scope: Scope) -> tuple[str, ...] | None:
 
 
 def written_like_a_bead(queue: Queue, word: str) -> bool:
-    """Whether a word is written like an id of this tracker."""
+    """Whether a word looks like an id of this tracker."""
     prefixes = {bead_id.rpartition("-")[0] for bead_id in queue.beads if "-" in bead_id}
     return bool(_ID.fullmatch(word)) and word.rpartition("-")[0] in prefixes
 
 
 def names_of(queue: Queue) -> tuple[str, ...]:
-    """What a scope can be called by this queue: ids, labels, areas without their mark, specifications."""
+    """All scope names in this queue: ids, labels, areas without prefix, specifications."""
     words = (word for bead in queue.beads.values() for word in (bead.id, *bead.labels, bead.spec_id))
     return tuple(dict.fromkeys(word.removeprefix("area:") for word in words if word))
 
 
 def under(queue: Queue, bead_id: str) -> set[str]:
-    """A bead and everything below it; a circle of parents is walked once."""
+    """A bead and its descendants; a cycle of parents is followed once."""
     found, stack = {bead_id}, [bead_id]
     while stack:
         for child in queue.graph.children.get(stack.pop(), ()):

@@ -1,10 +1,10 @@
-"""Beads that are not what their row says: claimed though nobody works on them, or made by HELIX itself.
+"""Find beads that are claimed although nobody works on them, and beads injected by HELIX itself.
 
 Orphaned claims (docs/decisions/0005): the process is dead on this machine, and the claim older than
-``HELIX_ORPHAN_THRESHOLD`` (7200 s). They are only told; a person has them recovered, which looks again first.
+``HELIX_ORPHAN_THRESHOLD`` (7200 s). They are only reported; a person recovers them, after a second check.
 
 Injected beads (docs/formats/helix.md §3.6): labels ``helix-injected:<type>`` with fields, or a plain label with
-notes; either is read, and what the bead was injected for.
+notes; either is read, with the cause of the injection.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from helix_tui.core.ground.time import NS, clock_time, format_span
 
 THRESHOLD_S = 7200
 AT_ONCE = 2 * NS
-"""A heartbeat so soon after the claim is the claim's own, written by the process that took the bead."""
+"""A heartbeat so soon after the claim was written by the claim itself."""
 
 
 class Orphan(Struct, frozen=True):
-    """A claim that its process has left behind."""
+    """A claim left behind by a dead process."""
 
     bead_id: str
     pid: int
@@ -41,9 +41,9 @@ class Orphan(Struct, frozen=True):
     claimed_at: int
     age_s: int
     sources: tuple[str, ...]
-    """Which files hold the claim: row, lease."""
+    """Where the claim is recorded: row, lease."""
     freed_at: int = 0
-    """Instant at which ddx gives the bead out again by itself; 0 where nobody knows that it does."""
+    """Instant at which ddx hands out the bead again by itself; 0 if unknown."""
 
     def __str__(self) -> str:
         who = f" by {called(self.owner)}" if self.owner else ""
@@ -55,7 +55,7 @@ class Orphan(Struct, frozen=True):
 
 
 def threshold_s(env: Mapping[str, str] | None = None) -> int:
-    """The age from which a dead claim is an orphan."""
+    """The age at which a dead claim is an orphan."""
     text = (os.environ if env is None else env).get("HELIX_ORPHAN_THRESHOLD", "")
     return int(text) if text.isdecimal() else THRESHOLD_S
 
@@ -63,7 +63,7 @@ def threshold_s(env: Mapping[str, str] | None = None) -> int:
 def find_orphans(
     queue_state: QueueState, project: Project, *, env: Mapping[str, str] | None = None, now: int | None = None
 ) -> tuple[Orphan, ...]:
-    """Every orphaned claim, oldest first; as of ``now``, or of the instant at which the queue was judged."""
+    """Every orphaned claim, oldest first, at ``now`` or the instant of the queue."""
     now = queue_state.queue.as_of if now is None else now
     least = threshold_s(env) * NS
     return tuple(each for each in _dead(queue_state, project, env, now) if now - each.claimed_at > least)
@@ -72,9 +72,9 @@ def find_orphans(
 def find_dead_claims(
     queue_state: QueueState, project: Project, *, env: Mapping[str, str] | None = None, now: int | None = None
 ) -> tuple[Orphan, ...]:
-    """Claims of processes that are dead and that ddx still honours, with the instant until which it does.
+    """Claims of dead processes that ddx still honours, with their expiry.
 
-    They are no orphans yet: ddx gives each bead out again by itself when its heartbeat is 90 s old.
+    They are not orphans yet: ddx hands out each bead again by itself when its heartbeat is 90 s old.
     """
     now = queue_state.queue.as_of if now is None else now
     least = threshold_s(env) * NS
@@ -86,7 +86,7 @@ def find_dead_claims(
 
 
 def _dead(queue_state: QueueState, project: Project, env: Mapping[str, str] | None, now: int) -> tuple[Orphan, ...]:
-    """Every claim that its process has left behind, oldest first."""
+    """Every claim left behind by a dead process, oldest first."""
     reader = ClaimReader(project, env)
     claims: dict[str, list[Claim]] = {}
     for claim in reader.read(queue_state.tracker.beads.values()):
@@ -102,7 +102,7 @@ def _dead(queue_state: QueueState, project: Project, env: Mapping[str, str] | No
 
 
 def recover(curator: Curator, orphans: Iterable[Orphan]) -> Result:
-    """Let go of orphaned claims; each is looked at again first, and left alone where it is one no longer.
+    """Release orphaned claims; each is checked again first, and left alone if it is no longer one.
 
     Raises:
         WritesForbidden: --read-only.
@@ -114,14 +114,14 @@ def recover(curator: Curator, orphans: Iterable[Orphan]) -> Result:
 
 
 def plan_release(wanted: Sequence[Orphan], project: Project) -> Callable[[PlanBuilder, QueueState], None]:
-    """How letting go of some claims is planned: each is looked for again first."""
+    """Plan the release of some claims, checking each again first."""
 
     def make(writing: PlanBuilder, queue_state: QueueState) -> None:
         left = (*find_orphans(queue_state, project), *find_dead_claims(queue_state, project))
         still = {orphan.bead_id: orphan for orphan in left}
         for orphan in wanted:
             now = still.get(orphan.bead_id)
-            # released, or taken by another process since somebody looked
+            # released, or taken by another process meanwhile
             if now is None or (now.pid, now.claimed_at) != (orphan.pid, orphan.claimed_at):
                 writing.notes.append(f"{called(orphan.bead_id)} is no longer an orphan and was left alone")
                 continue
@@ -134,7 +134,7 @@ def plan_release(wanted: Sequence[Orphan], project: Project) -> Callable[[PlanBu
 
 
 def _judge(bead_id: str, claims: list[Claim], now: int, least: int, here: str) -> Orphan | None:
-    """Whether every claim on a bead is dead for sure, and old."""
+    """Whether every claim on a bead is certainly dead, and old."""
     held = [claim for claim in claims if claim.source in ("row", "lease")]
     if not held:
         return None
@@ -145,12 +145,12 @@ def _judge(bead_id: str, claims: list[Claim], now: int, least: int, here: str) -
     oldest = min(instant for instant in started if instant is not None)
     pids = {claim.pid for claim in claims if claim.pid is not None}
     if not pids or any(claim.machine not in ("", here) for claim in claims):
-        return None  # nobody can tell from here whether it lives
+        return None  # unknown from here whether it is running
     if any(pid_alive(pid) for pid in pids):
         return None
     beats = [claim.at for claim in claims if claim.at is not None and claim.at - oldest > AT_ONCE]
     if now - oldest > least and any(now - beat <= FRESH for beat in beats):
-        return None  # somebody keeps it alive under another process
+        return None  # another process keeps it alive
     owner = next((claim.owner for claim in held if claim.owner), "")
     machine = next((claim.machine for claim in held if claim.machine), here)
     pid = next(claim.pid for claim in claims if claim.pid is not None)
@@ -168,30 +168,30 @@ _CAUSE = re.compile(r"TRIGGERING_(CYCLE|BEAD)=(\S+)")
 
 
 def injected_type(bead: Bead) -> str:
-    """Which kind of injected bead it is, by either way of marking them; empty for a bead of its own."""
+    """The kind of injected bead, by either form of marking; empty for other beads."""
     if bead.injected:
         return bead.injected
     for kind in (REVIEW, ALIGNMENT, ACCEPTANCE):
-        # the label alone anybody may have given
+        # anyone may have set the label alone
         if kind in bead.labels and b"TRIGGERING_" in bead.raw:
             return kind
     return ""
 
 
 def supervisory(bead: Bead) -> bool:
-    """Whether executing it is supervision and no build: it counts no cycle and has nothing injected."""
+    """Whether executing it is supervision, not a build: it counts no cycle and causes no injection."""
     if injected_type(bead) in (REVIEW, ALIGNMENT) or bead.issue_type in (REVIEW, ALIGNMENT):
         return True
     return "action:align" in bead.labels or "kind:review" in bead.labels
 
 
 def governs_alignment(bead: Bead) -> bool:
-    """Whether it is a bead that HELIX keeps for itself: it governs an alignment and holds up nobody."""
+    """Whether it is a bead that governs an alignment, which holds nothing up."""
     return bead.title.startswith("align: ") and {PLANNING, ALIGN} <= set(bead.labels)
 
 
 def injected_record(bead: Bead) -> dict[str, Any]:
-    """What ``status`` shows of an injected bead; None where nobody wrote it down."""
+    """The record of an injected bead for ``status``, or None."""
     row = bead.document()
     notes = dict(_CAUSE.findall(str(row.get("notes") or "")))
     cycle = str(row.get("helix-trigger-cycle") or notes.get("CYCLE") or "")

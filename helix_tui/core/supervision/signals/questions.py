@@ -1,8 +1,8 @@
-"""What HELIX asks a person, as data: raised by a run or a stage, shown in *Needs me*, answered from anywhere.
+"""HELIX's questions to a person as data: raised by a run or a stage, shown in *Needs me*, answered anywhere.
 
-`OpenQuestions` keeps them in ``.helix/questions.json``. `causes` says why workers do not have a bead while HELIX
-waits, and what a person can do about it. `answering` and `deciding` write an answer into the bead that it is about.
-`Tried` is a bead that a run attempted and left open.
+`OpenQuestions` keeps them in ``.helix/questions.json``. `causes` says why workers do not get a bead while HELIX waits,
+and what a person can do about it. `answering` and `deciding` write an answer into its bead. `Tried` is a bead that a
+run attempted and left open.
 """
 
 from __future__ import annotations
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
     from helix_tui.core.editing.operations import Operation
 
 UNDECIDED = "helix-held-for"
-"""In the row of a bead that a run goes on without, because a person must judge its outcome or because it was
-tried and stays open: for what.
+"""Field with the reason why a run continues without a bead: a person must judge its outcome, or it was tried and stays
+open.
 """
 
 DRIFTED = "helix-drift"
-"""In the row of a bead whose parent or governing document changed since it was written: since when."""
+"""Field with the time since when a bead's parent or governing document differs."""
 
 _ESCALATIONS = frozenset({"kind:escalation", "kind:speculative"})
 
 
 class Asked(Protocol):
-    """A question to a person, as far as the bead that waits for it is concerned."""
+    """A question to a person that a bead waits for."""
 
     @property
     def id(self) -> str: ...
@@ -60,7 +60,7 @@ class Asked(Protocol):
 
 
 def causes(bead: Bead, questions: Iterable[Asked] = ()) -> tuple[str, ...]:
-    """Sentences, each with a cause that a person can act on; none where the row says it all."""
+    """Causes that a person can act on, as sentences; empty if the row says it all."""
     if bead.status in TERMINAL:
         return ()
     found = [
@@ -70,7 +70,7 @@ def causes(bead: Bead, questions: Iterable[Asked] = ()) -> tuple[str, ...]:
     ]
     if bead.execution_eligible is not False:
         return tuple(found)
-    # the whole row is decoded only where its bytes hold the mark: this is asked of every bead that is not ready
+    # the whole row is decoded only if its bytes contain the mark: this runs for every bead that is not ready
     held = bead.document().get(UNDECIDED) if f'"{UNDECIDED}"'.encode() in bead.raw else None
     if isinstance(held, str) and held.startswith("tried"):
         found.append("tried in this run and skipped until its record changes or the run ends")
@@ -88,10 +88,10 @@ def causes(bead: Bead, questions: Iterable[Asked] = ()) -> tuple[str, ...]:
 MAX_FILE = 8 << 20
 MAX_DOCUMENT = 1 << 20
 KEPT = 500
-"""Questions that stay in the file; the oldest answered ones go first."""
+"""Maximum questions in the file; the oldest answered ones are dropped first."""
 
 KINDS = ("physics-level", "guidance", "conflict", "ambiguous", "approval", "gap", "clarification")
-"""What can be asked, the most urgent first."""
+"""The kinds of questions, the most urgent first."""
 
 _STOPS = frozenset({"physics-level"})
 """Kinds that stop the loop at every level of autonomy while they are open."""
@@ -100,7 +100,7 @@ YES = frozenset({"yes", "y", "ok", "approve", "approved", "true", "go"})
 
 
 class UnknownQuestion(HelixError, KeyError):
-    """There is no such question, or it has been answered."""
+    """The question does not exist, or has been answered."""
 
 
 class OpenQuestion(Struct, frozen=True):
@@ -110,7 +110,7 @@ class OpenQuestion(Struct, frozen=True):
     kind: str
     text: str
     key: str
-    """What it is about; a second one of the same key is not raised while this one stands."""
+    """Its subject; a second one with the same key is not raised while this one is open."""
     bead_id: str = ""
     options: tuple[str, ...] = ()
     raised_at: str = ""
@@ -119,15 +119,15 @@ class OpenQuestion(Struct, frozen=True):
     answered_at: str = ""
     used: bool = False
     about: tuple[tuple[str, str], ...] = ()
-    """(document, its statement) pairs that led to it: once one is no longer there, nothing is asked."""
+    """The (document, statement) pairs that led to it; withdrawn once one is gone."""
     gone: str = ""
-    """Why nobody needs to answer any more: its cause is gone."""
+    """Why no answer is needed any more: its cause is gone."""
     bead_at: str = ""
-    """When the bead it is about had changed last as it was asked: what ddx closed before is no answer."""
+    """When its bead had last changed as it was asked: an earlier close by ddx is not an answer."""
 
     @property
     def answered(self) -> bool:
-        """Whether nothing is asked any more: somebody has answered, or its cause is gone."""
+        """Whether it is answered, or its cause is gone."""
         return bool(self.answered_at or self.gone)
 
     @property
@@ -142,14 +142,14 @@ class OpenQuestion(Struct, frozen=True):
 
 
 class OpenQuestions:
-    """The questions of one project; every change reads them anew under the gate of curation."""
+    """The questions of one project; every change reads them again under the write lock."""
 
     def __init__(self, project: Project, gate: WriteGate) -> None:
         self.path = project.helix_dir / "questions.json"
         self._gate = gate
 
     def all(self) -> tuple[OpenQuestion, ...]:
-        """Every question that is kept, oldest first."""
+        """Every question, oldest first."""
         return read_questions(self.path)
 
     def open(self) -> tuple[OpenQuestion, ...]:
@@ -169,15 +169,15 @@ class OpenQuestions:
         about: Iterable[tuple[str, str]] = (),
         bead_at: str = "",
     ) -> OpenQuestion:
-        """Raise a question, or find the one of this key that still stands.
+        """Raise a question, or find the open one with this key.
 
         Args:
-            about: the statements of documents that led to it.
-            bead_at: when the bead had changed last; RFC 3339, as its record has it.
+            about: the document statements that led to it.
+            bead_at: when the bead had last changed; RFC 3339, as in its record.
 
         Raises:
             WritesForbidden: --read-only.
-            OSError: it cannot be written down.
+            OSError: it cannot be saved.
         """
         with self._gate.open():
             have = list(self.all())
@@ -201,15 +201,15 @@ class OpenQuestions:
             return made
 
     def withdraw(self, beads: Mapping[str, Bead]) -> tuple[OpenQuestion, ...]:
-        """Write down which questions need no answer any more, and which those are.
+        """Withdraw the questions that need no answer any more; return them.
 
         Raises:
             WritesForbidden: --read-only.
-            OSError: it cannot be written down.
+            OSError: it cannot be saved.
         """
         have = self.all()
         why = {each.id: cause for each in have if not each.answered_at and (cause := each.gone or _over(each, beads))}
-        # without a look at documents: what the file itself says already is not written again
+        # without reading documents: what the file already says is not written again
         stored = {each.id: each.gone for each in read_questions(self.path, look=False)}
         if all(stored.get(number) for number in why):
             return ()
@@ -218,7 +218,7 @@ class OpenQuestions:
         return tuple(replace(each, gone=why[each.id]) for each in have if each.id in why and not stored.get(each.id))
 
     def answer(self, question_id: str, text: str) -> OpenQuestion:
-        """Answer one.
+        """Answer a question.
 
         Raises:
             UnknownQuestion: it does not exist, or has been answered.
@@ -231,17 +231,17 @@ class OpenQuestions:
         return self._change(lambda each: each.id == question_id and not each.answered, change, question_id)
 
     def reopen(self, question_id: str) -> OpenQuestion:
-        """Let a question wait again whose answer was undone.
+        """Reopen a question whose answer was undone.
 
         Raises:
-            UnknownQuestion: it does not exist, or waits already.
+            UnknownQuestion: it does not exist, or is open already.
             WritesForbidden: --read-only.
         """
         change = lambda question: replace(question, answer="", answered_at="")  # noqa: E731
         return self._change(lambda each: each.id == question_id and each.answered, change, question_id)
 
     def take_approval(self, key: str) -> bool | None:
-        """Use an answer that was given: whether it was a yes; None where none was given."""
+        """Use up a given answer: whether it was a yes; None if there is none."""
         given = next((each for each in self.all() if each.key == key and each.answered and not each.used), None)
         if given is None:
             return None
@@ -249,7 +249,7 @@ class OpenQuestions:
         return given.approved
 
     def approved_before(self, key: str) -> bool:
-        """Whether the last answer to an approval was a yes, also where that has been used."""
+        """Whether the last answer to an approval was a yes, even if used up."""
         given = [each for each in self.all() if each.key == key and each.answered]
         return bool(given) and given[-1].approved
 
@@ -269,7 +269,7 @@ class OpenQuestions:
         spare = len(questions) - KEPT
         kept = []
         for question in questions:
-            # a question that waits is never dropped, however many there are
+            # an open question is never dropped, however many there are
             if spare > 0 and question.answered:
                 spare -= 1
                 continue
@@ -279,11 +279,11 @@ class OpenQuestions:
 
 
 _ANSWERS = re.compile(r"(?:answer|record the answer to) (q-\d+)\b")
-"""How the journal calls a change that holds an answer."""
+"""The journal's kind for a change with an answer."""
 
 
 def follow_undo(curator: Curator, done: Result | None) -> None:
-    """Let a question wait again whose answer has just been undone, and no longer where that was redone."""
+    """Reopen a question whose answer was just undone, or answer it again on redo."""
     entry = done.entry if done is not None and done.error is None else None
     about = curator.history().get(entry.of) if entry is not None and entry.of else None
     named = _ANSWERS.match(about.title) if about is not None else None
@@ -299,10 +299,10 @@ def follow_undo(curator: Curator, done: Result | None) -> None:
 
 
 def read_questions(path: Path, *, look: bool = True) -> tuple[OpenQuestion, ...]:
-    """The questions of a file, oldest first; what is no question is passed over.
+    """The questions of a file, oldest first; other entries are skipped.
 
     Args:
-        look: see whether the statements still stand in their documents that a question is about.
+        look: check whether the statements of a question are still in their documents.
     """
     raw = read_bytes(path, MAX_FILE)
     try:
@@ -315,7 +315,7 @@ def read_questions(path: Path, *, look: bool = True) -> tuple[OpenQuestion, ...]
 
 
 def _looked_at(root: Path, question: OpenQuestion) -> OpenQuestion:
-    """The question, gone where one of the statements that led to it no longer stands."""
+    """The question, withdrawn if one of its statements is gone."""
     if question.answered:
         return question
     for name, statement in question.about:
@@ -328,21 +328,21 @@ def _looked_at(root: Path, question: OpenQuestion) -> OpenQuestion:
 
 
 def _plain(text: str) -> str:
-    """A text without marks of emphasis, its lines run together, as statements are taken from documents."""
+    """A text without emphasis marks and line breaks, as statements are taken from documents."""
     return " ".join(re.sub(r"[*`_]", "", text).split())
 
 
 def still_asked(questions: Iterable[OpenQuestion], beads: Mapping[str, Bead]) -> tuple[OpenQuestion, ...]:
-    """The questions that wait for an answer: nobody gave one, and what they are about is still open."""
+    """The open questions: unanswered, with their bead still open."""
     return tuple(each for each in questions if not each.answered and not _over(each, beads))
 
 
 def _over(question: OpenQuestion, beads: Mapping[str, Bead]) -> str:
-    """Why a question about a bead needs no answer any more: it was closed since; empty where one is needed.
+    """Why a question about a bead needs no answer any more, because it was closed since; else "".
 
-    A question about something else than the bead's own outcome (a check that fails all the same) stands.
+    A question not about the bead's own outcome (such as a check that still fails) stays open.
     """
-    # an approval names its bead in the key alone
+    # an approval names its bead only in the key
     dispatch = question.key.startswith("approval:dispatch:")
     bead_id = question.key.rpartition(":")[2] if dispatch else question.bead_id
     bead = beads.get(bead_id)
@@ -353,7 +353,7 @@ def _over(question: OpenQuestion, beads: Mapping[str, Bead]) -> str:
 
 
 def beads_in_question(questions: Iterable[OpenQuestion]) -> dict[str, str]:
-    """Per bead that an unanswered question is about, the id of the first; an approval is none."""
+    """Bead to the id of its first unanswered question, without approvals."""
     found: dict[str, str] = {}
     for each in questions:
         if each.bead_id and not each.answered and each.kind != "approval":
@@ -378,19 +378,19 @@ def _number(question_id: str) -> int:
 
 
 DECISION = "helix-decision"
-"""Field of a bead that holds what a person decided last."""
+"""Field with a person's last decision on a bead."""
 
 KEY = "helix-conflict"
-"""Field of an escalation that names the conflict between documents that it is about."""
+"""Field naming the document conflict of an escalation."""
 
 MAX_NOTES = 60_000
-"""Bytes of notes past which the oldest go: ddx keeps 65,535 of a field."""
+"""Maximum bytes of notes; the oldest are dropped, as ddx keeps 65,535 of a field."""
 
 _KINDS = {"kind:escalation": "escalation", "kind:speculative": "gap"}
 
 
 def escalated(queue: Queue) -> Iterable[tuple[str, str, str]]:
-    """(kind, bead, reason) of every escalation, and of every gap that was filled by an assumption."""
+    """(kind, bead, reason) of every escalation, and of every gap filled with an assumption."""
     for bead_id, bead in queue.beads.items():
         if bead.execution_eligible is not False or bead.status in TERMINAL:
             continue
@@ -402,11 +402,11 @@ def escalated(queue: Queue) -> Iterable[tuple[str, str, str]]:
 
 
 Kept = Callable[[str], "Attempt | None"]
-"""Of a bead, the attempt that says how it stands."""
+"""Bead to the attempt that decides its state."""
 
 
 def kept_by(project: Project, beads: Mapping[str, Bead]) -> Kept:
-    """What attempts have left beside the branch, from their records as they stand now."""
+    """The kept changes of attempts, from their current records."""
     from helix_tui.core.ddx.attempts.index import AttemptIndex
 
     records = AttemptIndex.of(project)
@@ -415,12 +415,11 @@ def kept_by(project: Project, beads: Mapping[str, Bead]) -> Kept:
 
 
 def decide_escalation(curator: Curator, bead_id: str, text: str) -> None:
-    """Decide on an escalation: the decision goes into the bead that it is about, and the escalation is
-    closed.
+    """Decide an escalation: write the decision into its bead, and close the escalation.
 
     Raises:
-        KeyError: it is none that is open.
-        DdxError, Unreadable, WritesForbidden: it cannot be written.
+        KeyError: there is no such open escalation.
+        DdxError, Unreadable, WritesForbidden: the change cannot be written.
     """
     queue = curator.look().queue
     requested = deciding(queue, bead_id, text, kept_by(curator.project, queue.beads))
@@ -430,10 +429,10 @@ def decide_escalation(curator: Curator, bead_id: str, text: str) -> None:
 
 
 def deciding(queue: Queue, bead_id: str, text: str, kept: Kept) -> list[Operation]:
-    """What decides an escalation.
+    """The steps that decide an escalation.
 
     Raises:
-        KeyError: it is none that is open.
+        KeyError: there is no such open escalation.
     """
     from helix_tui.core.editing import operations
 
@@ -450,10 +449,10 @@ _LANDING = re.compile(r"(?:please\s+)?(?:land|merge)\b", re.IGNORECASE)
 
 
 def answering(bead: Bead, text: str, now: int, kept: Kept) -> list[Operation]:
-    """Write an answer into the bead that it is about, and give up what an attempt has left of it.
+    """Write an answer into its bead, and drop the bead's kept change.
 
-    A ddx of August would else land that as it is, and no agent would read the answer. An answer that says so lets
-    it stand.
+    Otherwise ddx of August would land that change unchanged, and no agent would read the answer. An answer may ask to
+    keep it.
     """
     from helix_tui.core.ddx.attempts.from_events import was_rejected
     from helix_tui.core.editing import operations
@@ -467,12 +466,12 @@ def answering(bead: Bead, text: str, now: int, kept: Kept) -> list[Operation]:
 
 
 def decision(bead: Bead, text: str, now: int) -> Operation:
-    """Write a decision into a bead: in its notes, below what stands there, and in a field of its own."""
+    """Write a decision into a bead: appended to its notes, and in a separate field."""
     from helix_tui.core.editing import operations
 
     said = clean_block(text, 4000).strip()
     notes = str(bead.document().get("notes") or "").rstrip()
-    # cut by bytes, as ddx counts; a character that this cuts in two goes with the rest
+    # cut by bytes, as ddx counts; a character cut in two is dropped
     notes = notes.encode()[-MAX_NOTES:].decode("utf-8", "ignore")
     added = f"DECISION [{format_instant(now)}]: {said}"
     return operations.assign(bead.id, {DECISION: said, "notes": f"{notes}\n\n{added}" if notes else added})
@@ -483,23 +482,23 @@ class Tried(Struct, frozen=True):
 
     bead_id: str
     status: str
-    """DDx's word for what came of it."""
+    """DDx's status of the attempt."""
     detail: str = ""
     fingerprint: str = ""
-    """Of its record as the attempt left it."""
+    """Fingerprint of its record after the attempt."""
 
     @property
     def why(self) -> str:
-        """What came of it, for a sentence."""
+        """The result, for a sentence."""
         return clean_line(self.status + (f": {self.detail}" if self.detail else ""), 300)
 
     def record(self) -> dict[str, str]:
-        """As it stands in the run's state."""
+        """As stored in the run's state."""
         return asdict(self)
 
 
 def still_tried(rows: Iterable[Mapping[str, Any]], queue: Queue) -> tuple[Tried, ...]:
-    """Those of a run's state whose bead is open, with the record that the attempt left."""
+    """The tried beads of a run's state that are still open and unchanged since the attempt."""
     found = []
     for row in rows:
         words = {name: str(row.get(name) or "") for name in ("bead_id", "status", "detail", "fingerprint")}
@@ -512,7 +511,7 @@ def still_tried(rows: Iterable[Mapping[str, Any]], queue: Queue) -> tuple[Tried,
 
 
 def bead_fingerprint(bead: Bead) -> str:
-    """A digest of what a person or a planning pass may have changed in a record, but for the hold itself."""
+    """A digest of what a person or a planning pass may have changed in a record, without the hold itself."""
     fields = work_fields(bead)
     fields.pop("execution-eligible", None)
     return hashlib.sha256(repr(fields).encode("utf-8", "replace")).hexdigest()
@@ -523,7 +522,7 @@ def work_fields(bead: Bead) -> dict[str, Any]:
     row = bead.document()
     held = FOCUS_MARK in row or UNDECIDED in row or DRIFTED in row
     return {
-        # a claim that comes and goes is no change of the work
+        # a temporary claim is not a change of the work
         name: "open" if row[name] == "in_progress" else row[name]
         for name in sorted(row)
         if not name.startswith(_NOTED) and not (held and name == "execution-eligible")
@@ -541,4 +540,4 @@ _NOTED = (
     "session_id",
     "updated_at",
 )
-"""Beginnings of the fields that a worker, or the loop itself, writes into a row without changing the work."""
+"""Prefixes of fields that a worker or the loop itself writes into a row without changing the work."""

@@ -1,5 +1,5 @@
-"""What HELIX does with each result of DDx, and how far it goes by itself at each level (low, medium, high): the loop
-acts by it, ``helix-tui help outcomes|autonomy`` and docs print it.
+"""HELIX's response to each result of DDx, and its autonomy at each level (low, medium, high): followed by the loop,
+printed by ``helix-tui help outcomes|autonomy`` and the docs.
 """
 
 from __future__ import annotations
@@ -50,20 +50,20 @@ RULES: tuple[tuple[str, str, str, str], ...] = (
     ("an agent declines a bead because it contradicts itself", "stops", "stops", "stops"),
     ("NEXT_ACTION is BACKFILL, WAIT, GUIDANCE or STOP", "stops", "stops", "stops"),
 )
-"""What happens, and what HELIX does about it at low, medium and high; `helix-tui help autonomy` and docs print it."""
+"""Event, and HELIX's response at low, medium and high; printed by `helix-tui help autonomy` and the docs."""
 
 
 def level_of(word: str) -> Level | None:
-    """The level that a word names; None for any other word."""
+    """The level of a word, or None."""
     return next((level for level in LEVELS if level == word), None)
 
 
 GuardedAction = Literal["dispatch", "injection", "curation", "stage"]
-"""What low asks about before each one."""
+"""Actions that need approval at level low."""
 
 
 class ApprovalNeeded(HelixError):
-    """Somebody must say yes first; the question stands in *Needs me*."""
+    """A person must approve first; the question is in *Needs me*."""
 
     def __init__(self, question_id: str, text: str, refused: bool = False) -> None:
         super().__init__(text)
@@ -75,7 +75,7 @@ class Autonomy(Struct):
     """What one run may do by itself.
 
     Attributes:
-        confirm: asks whoever sits at the terminal; None where nobody does, and the question is written down.
+        confirm: asks the person at the terminal; None if there is none, and the question is recorded.
     """
 
     level: Level
@@ -89,14 +89,14 @@ class Autonomy(Struct):
         return self.level == "high"
 
     def permit(self, action: GuardedAction, about: str, text: str, *, lasting: bool = False) -> None:
-        """Go on, or ask first.
+        """Continue, or ask first.
 
         Args:
-            about: tells one action from the next: an answer given for one is not one for another.
-            lasting: one yes is enough for every time that the same action comes up again.
+            about: identifies the action: an answer for one does not apply to another.
+            lasting: one approval covers every repetition of the same action.
 
         Raises:
-            ApprovalNeeded: nobody has said yes, or somebody said no.
+            ApprovalNeeded: it is not approved, or was refused.
         """
         if self.level != "low":
             return
@@ -105,7 +105,7 @@ class Autonomy(Struct):
                 return
             raise ApprovalNeeded("", text, refused=True)
         key = f"approval:{action}:{about}"
-        # a yes is used up by one step (decision 0011); one that lasts is found again by the same key
+        # an approval is used up by one step (decision 0011); a lasting one is found again by its key
         given = self.questions.take_approval(key)
         if given is None and lasting:
             given = self.questions.approved_before(key) or None
@@ -136,20 +136,20 @@ RESPONSES: dict[Response, str] = {
         "escalation bead and continues without it."
     ),
 }
-"""What is done, in words."""
+"""The responses in words."""
 
 
 def respond(status: str, outcome: Outcome, *, faulted: bool = False) -> Response:
-    """What HELIX does with an attempt.
+    """HELIX's response to an attempt.
 
     Args:
         status: DDx's word.
-        outcome: what came of it, by the one verdict.
-        faulted: it landed, and a review or a push found fault with it afterwards.
+        outcome: its outcome, by the verdict.
+        faulted: whether a review or a push failed after landing.
     """
     landed = outcome == "landed" and not faulted
     known = status_of(status)
-    # before "ask": what ddx tries again by itself waits for nobody (docs/formats/helix.md §4)
+    # before "ask": what ddx retries by itself waits for nobody (docs/formats/helix.md §4)
     if known.retried and not landed:
         return "again"
     if not known.known or faulted or outcome in ("kept_aside", "refused", "unknown"):
@@ -162,16 +162,16 @@ def respond(status: str, outcome: Outcome, *, faulted: bool = False) -> Response
 
 
 def response_to(attempt: Attempt) -> Response:
-    """What HELIX does with an attempt, by its verdict."""
+    """HELIX's response to an attempt, by its verdict."""
     return respond(attempt.status, attempt.verdict.outcome, faulted=attempt.faulted)
 
 
 UNKNOWN_STATUS = "any other word"
-"""How the table names a status that HELIX does not know."""
+"""The table's name for an unknown status."""
 
 
 def table() -> list[tuple[str, str, Response, str]]:
-    """(status, what it means, what HELIX does, what a person could do next) of each status, by its word alone."""
+    """(status, meaning, HELIX's response, a person's next step) of each status, by its word alone."""
     rows = []
     for word in (*STATUSES, UNKNOWN_STATUS):
         known = status_of(word)

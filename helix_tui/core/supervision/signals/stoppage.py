@@ -1,6 +1,6 @@
-"""Why nothing runs: how the last worker ended, and whether what stopped it would stop the next one.
+"""Find why nothing is running: how the last worker ended, and whether its cause would stop the next one.
 
-One answer, which every face asks: ``status``, ``check``, ``stuck``, ``doctor``, *Needs me*, the Loop screen.
+One answer for every interface: ``status``, ``check``, ``stuck``, ``doctor``, *Needs me*, the Loop screen.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant
 
 _NAMED = 5
-"""Files that a sentence names."""
+"""Maximum files named in a sentence."""
 
 _DIRTY = ("checkpoint_dirty", "dirty", "uncommitted")
 _FIXES = {
@@ -31,11 +31,11 @@ _FIXES = {
 
 
 class Stoppage(Struct, frozen=True):
-    """A worker that ended for something that somebody must mend."""
+    """A worker that ended for a reason that must be fixed."""
 
     ending: WorkerEnding
     present: bool | None
-    """Whether the cause is still there; None where that cannot be seen from here."""
+    """Whether the cause is still there; None if that cannot be checked from here."""
     paths: tuple[str, ...] = ()
     """Files that would stop the next worker now."""
     fix: str = ""
@@ -43,7 +43,7 @@ class Stoppage(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """The whole in one sentence or two, in ddx's words."""
+        """The stoppage in one or two sentences, in ddx's words."""
         said = f": {self.ending.message}" if self.ending.message else ""
         state = {
             True: "the cause is still there" + (f": {_some(self.paths)}" if self.paths else ""),
@@ -68,9 +68,9 @@ class Stoppage(Struct, frozen=True):
 
 
 def find_stoppage(project: Project, runs: Iterable[Run] = ()) -> Stoppage | None:
-    """How the last worker was stopped; None where it was not, or where another one is at work by now.
+    """How the last worker was stopped; None if it was not, or if another one is running now.
 
-    Reads the end of one or two files; asks git only where ddx named uncommitted files.
+    Reads the end of one or two files; runs git only if ddx named uncommitted files.
     """
     if any(run.live for run in runs):
         return None
@@ -78,7 +78,7 @@ def find_stoppage(project: Project, runs: Iterable[Run] = ()) -> Stoppage | None
     if ending is None or not ending.troubled:
         return None
     if ending.paths or any(word in ending.reason for word in _DIRTY):
-        # asked of git now: the files that ddx named may be committed by this time
+        # ask git now: the files that ddx named may have been committed
         left = implementation_changes(project.root)
         fix = "commit them, or `git stash --include-untracked`"
         return Stoppage(ending, None if left is None else bool(left), left or (), fix)

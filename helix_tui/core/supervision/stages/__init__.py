@@ -1,1 +1,1 @@
-"""HELIX's stages: their table, prompts, delegation, and what they leave."""
+"""HELIX's stages: their table, prompts, delegation and results."""

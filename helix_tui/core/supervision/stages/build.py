@@ -1,9 +1,8 @@
-"""One bounded attempt at one chosen bead: which one, by which verb, and what that verb leaves undone.
+"""One bounded attempt at one chosen bead: its selection, the verb, and what that verb leaves undone.
 
-Facts: docs/formats/ddx.md §4.6. ``agent execute-bead`` neither claims nor closes nor looks at
-dependencies, and prints its result as JSON; ``try`` does all of that, prints its result as lines
-(``status:``, ``detail:``, ``preserve_ref:`` …) and ends with 0 success, 1 kept aside or no change, 2 failed
-or not begun.
+Facts: docs/formats/ddx.md §4.6. ``agent execute-bead`` neither claims nor closes nor checks dependencies, and prints
+its result as JSON; ``try`` does all of that, prints its result as lines (``status:``, ``detail:``, ``preserve_ref:`` …)
+and ends with 0 success, 1 kept aside or no change, 2 failed or not started.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, lo
 from helix_tui.core.supervision.stages.results import malformed
 
 REFUSED = "refused"
-"""What an attempt is called that ddx did not begin: a word of ours, for its own is an exit code."""
+"""HELIX's word for an attempt that ddx did not start, for which ddx has only an exit code."""
 
 INTERRUPTED = 130
 
@@ -74,9 +73,7 @@ class Built(Struct, frozen=True):
 
 
 def select(queue: Queue, selector: str) -> str:
-    """The first ready bead that a selector fits: by id, parent, spec-id, label, then title; empty where
-    none does.
-    """
+    """The first ready bead that matches a selector: by id, parent, spec-id, label, then title; else ""."""
     ready = [queue.beads[bead_id] for bead_id in queue.ready if not looks_like_epic(queue.beads[bead_id])]
     if not selector:
         return ready[0].id if ready else ""
@@ -95,7 +92,7 @@ def select(queue: Queue, selector: str) -> str:
 
 
 def undone(dialect: Dialect) -> tuple[str, ...]:
-    """What the verb for one bead leaves to somebody else, said before it runs."""
+    """What the verb for one bead leaves undone, shown before it runs."""
     if dialect.carries_through:
         return ()
     return (
@@ -106,14 +103,14 @@ def undone(dialect: Dialect) -> tuple[str, ...]:
 
 
 def may_land(dialect: Dialect, made: Attempt | None, bead: Bead | None = None) -> bool:
-    """Whether the verb for one bead may land what an attempt has left aside, as it is and without an agent."""
+    """Whether the verb for one bead may land a kept change unchanged, without an agent."""
     if made is None or not made.preserved or not dialect.carries_through:
         return False
     return bead is None or not was_rejected(bead, made.result_rev)
 
 
 def refusal(attempt: Attempt) -> str:
-    """What a person should know of a change before landing it: that a review refused it, and why; else empty."""
+    """A warning before landing a change that a review refused, with the reason; else ""."""
     if attempt.verdict.outcome != "refused":
         return ""
     review = attempt.review
@@ -122,7 +119,7 @@ def refusal(attempt: Attempt) -> str:
 
 
 def lands_words(kept: Attempt) -> str:
-    """What opening a bead to workers leads to, where ddx lands what is kept of it, and the command against it."""
+    """The consequence of opening a bead whose kept change ddx would land, and the command to prevent it."""
     bead_id = clean_line(kept.bead_id, 80)
     return (
         f"{refusal(kept) or f'a change of {bead_id} is kept aside'}: once the bead is open a worker lands "
@@ -132,7 +129,7 @@ def lands_words(kept: Attempt) -> str:
 
 
 def kept_change(project: Project, queue: Queue, dialect: Dialect, bead_id: str) -> Attempt | None:
-    """The attempt that says how a bead stands, where its change may be landed so."""
+    """The attempt that decides a bead's state, if its kept change may be landed."""
     if not dialect.carries_through:
         return None
     records = AttemptIndex.of(project)
@@ -142,7 +139,7 @@ def kept_change(project: Project, queue: Queue, dialect: Dialect, bead_id: str) 
 
 
 def landed_by_opening(project: Project, queue: Queue, dialect: Dialect, bead_ids: Iterable[str]) -> tuple[str, ...]:
-    """What a worker would land by itself of these beads, of which some are parked, once they are open."""
+    """The kept changes of these beads that a worker would land by itself once the beads are open."""
     if not dialect.lands_kept:
         return ()
     parked = [each for each in bead_ids if queue.state(each) in ("proposed", "preserved_review_blocked")]
@@ -154,7 +151,7 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, agent_choice:
     """Let ddx execute one bead.
 
     Raises:
-        DdxError: no ddx (127), one without the verb (69), no answer in time, or output that is none (65).
+        DdxError: no ddx (127), one without the verb (69), no answer in time, or invalid output (65).
         OSError: the log folder cannot be written.
     """
     out = logs_folder(curator.project) / f"build-{now_ns()}.out"
@@ -168,7 +165,7 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, agent_choice:
     status = text(document, "status") or _by_exit(finished, closed)
     records = AttemptIndex.of(curator.project)
     records.refresh(queue.beads)
-    # judged by git and ddx's records; what the verb prints is one source among them
+    # judged by git and ddx's records; the verb's output is one source
     attempt = records.judged(
         Piece(
             "loop",
@@ -217,7 +214,7 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, agent_choice:
 
 
 def _result(finished: Finished, out: Path) -> dict[str, Any]:
-    """The result that the verb prints, as an object or as lines; empty where there is none."""
+    """The result that the verb prints, as an object or as lines; empty if there is none."""
     try:
         whole = msgspec.json.decode(finished.stdout)
         if isinstance(whole, dict):
@@ -227,7 +224,7 @@ def _result(finished: Finished, out: Path) -> dict[str, Any]:
     try:
         return dict(parse_report(finished.out).document)
     except MalformedReport as error:
-        # one that failed says why in words; a success without its result breaks the contract
+        # a failure may give only a message; a success without a result breaks the contract
         if "--json" in finished.argv and finished.rc == 0:
             raise malformed(finished, f"{error} (see {out})") from None
     return _lines(finished.out)
@@ -237,7 +234,7 @@ _LINE = re.compile(r"^([a-z_]+): (.*)$", re.MULTILINE)
 
 
 def _lines(printed: str) -> dict[str, Any]:
-    """The result in lines at the end of an output; empty where no ``bead:`` and ``status:`` begin it."""
+    """The result in lines at the end of an output; empty without ``bead:`` and ``status:``."""
     # the last block: an agent may print such lines before it
     block = printed[max(printed.rfind("\nbead: "), 0) :].strip()
     found = {name: value.strip() for name, value in _LINE.findall(block)}
@@ -245,20 +242,20 @@ def _lines(printed: str) -> dict[str, Any]:
 
 
 def _landed_as(document: dict[str, Any]) -> str:
-    """The commit that landed, where the lines name the branch but not the commit apart."""
+    """The commit that landed, if the lines name only the branch."""
     if not text(document, "landed_branch"):
         return ""
     return text(document, "implementation_rev") or text(document, "result_rev")
 
 
 def _meaning(dialect: Dialect, code: int) -> str:
-    """What this ddx's help says of an exit code; empty where it says nothing."""
+    """This ddx's help on an exit code, or ""."""
     verb = dialect.verbs.get("one_bead")
     return verb.meaning(code) if verb is not None else ""
 
 
 def _by_exit(finished: Finished, closed: bool) -> str:
-    """What happened where no result was printed: the attempt did not begin, or nobody can say."""
+    """The outcome if no result was printed: the attempt did not start, or it is unknown."""
     if finished.timed_out:
         return "timeout"
     if finished.rc == 0:

@@ -1,7 +1,7 @@
 """HELIX's commands and how FEAT-002 classifies each: the one place that lists them.
 
-FEAT-002 (docs/formats/helix.md §1): planning, review and steering are HELIX's own and stay; wrappers over
-ddx are kept for people who are used to them; of these, run and build go once ddx shows all that they show.
+FEAT-002 (docs/formats/helix.md §1): planning, review and steering are HELIX's own and stay; wrappers over ddx are kept
+for people who are used to them; run and build will be removed once ddx shows the same.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from msgspec import Struct
 Group = Literal["first-class", "compatibility", "console"]
 
 Means = Literal["ddx", "git", "agent", "memory", "search by meaning", "tmux"]
-"""What a command does its work with; search by meaning: the encoder's weights."""
+"""What a command needs; search by meaning needs the encoder's weights."""
 
 
 class CommandRow(Struct, frozen=True):
-    """One command: what ``--help``, the palette, the skills of the plugin and docs/commands.md say of it."""
+    """One command, as listed in ``--help``, the palette, the plugin's skills and docs/commands.md."""
 
     summary: str
     writes: str = ""
-    """What it may change, as a noun; empty where it changes nothing."""
+    """What it may change, as a noun; empty if nothing."""
     uses: tuple[Means, ...] = ()
     group: Group = "first-class"
     leaving: bool = False
-    """A deprecation candidate."""
+    """Whether it is a deprecation candidate."""
     alias_of: str = ""
     asks: str | None = ""
-    """What the console asks for before it runs it: nothing, or what its words are; None where the console
-    has a place of its own for it."""
+    """The arguments that the console asks for; empty if none; None if the console has its own screen for the command.
+    """
 
 
 ROWS: dict[str, CommandRow] = {
@@ -136,4 +136,4 @@ ROWS: dict[str, CommandRow] = {
 """Command -> its row."""
 
 ONE_TEXT = frozenset({"request", "requirement", "scope", "goal", "selector", "id"})
-"""Words that are one text, whatever spaces are in it; of others, each word is one."""
+"""Arguments that are one text with spaces; others are split into words."""

@@ -1,14 +1,13 @@
-"""Committing work on a bead (gate, commit, push, close), and reading the trailers of a stage's answer.
+"""Commit work on a bead (gate, commit, push, close), and parse the trailers of a stage's answer.
 
-`commit` (docs/formats/helix.md §6): rebase and push come before the closing, for a rebase gives the commit another
-name; a push that fails is said, and the bead then stays open. What ddx and HELIX write for themselves is nobody's
-work: it goes into no commit of a bead, and alone it is nothing to commit.
+`commit` (docs/formats/helix.md §6): rebase and push come before closing, as a rebase changes the commit's hash; a
+failed push is reported, and the bead then stays open. Files that ddx and HELIX write for themselves go into no commit
+of a bead, and alone are nothing to commit.
 
 `parse_trailers` (§2 and §6): an answer ends in ``NAME: value`` lines, which are read as tolerantly as agents write
-them. Bold marks and backticks are passed over anywhere; a line may be a heading, an item, a cell of a table or a
-member of an object, and its case may be off. A line that repeats the instructions (``A | B | C``, ``<text>``) answers
-nothing. The first NEXT_ACTION decides, of every other trailer the last one does, for answers quote their
-instructions first.
+them. Bold marks and backticks are ignored; a line may be a heading, a list item, a table cell or an object member, in
+any case. A line that repeats the instructions (``A | B | C``, ``<text>``) is not an answer. The first NEXT_ACTION
+counts, but the last of every other trailer, as answers quote their instructions first.
 """
 
 from __future__ import annotations
@@ -37,26 +36,26 @@ SUBJECT = 72
 GATE_TIMEOUT_S = 1800.0
 GIT_TIMEOUT_S = 120.0
 GATE_LINES = 40
-"""Last lines of a failed gate that a person gets to see."""
+"""Number of last lines of a failed gate that are shown."""
 
 _SAID_LINES = 12
-"""Last lines of what a failed git says that a person gets to see."""
+"""Number of last lines of a failed git that are shown."""
 
 _WORK = (":/", ":(exclude).ddx", ":(exclude).helix", ":(exclude).helix-logs")
-"""Pathspecs of what may be somebody's work."""
+"""Pathspecs of files that may be work."""
 
 _STAGE = ("add", "-u", "--", *_WORK)
 _UNSTAGE = ("reset", "-q", "--", ".ddx")
 _PUSH = (("pull", "-q", "--rebase", "--autostash"), ("push", "-q"))
-"""What is not committed is put aside for the rebase: ddx rewrites a tracked tracker all the time."""
+"""Stash uncommitted changes for the rebase: ddx rewrites a tracked tracker all the time."""
 
 
 class CommitError(HelixError):
-    """Nothing was committed, or it was and what follows failed.
+    """Nothing was committed, or a later step failed.
 
     Attributes:
         advice: what to do.
-        output: what the gate printed, where it was the gate.
+        output: the gate's output, if the gate failed.
     """
 
     def __init__(self, message: str, advice: str = "", output: str = "") -> None:
@@ -65,12 +64,12 @@ class CommitError(HelixError):
 
 
 class Committed(Struct, frozen=True):
-    """What was done."""
+    """The result of a commit."""
 
     subject: str
     sha: str
     gate: tuple[str, ...]
-    """The gate that ran; empty where the project has none."""
+    """The gate that ran; empty if the project has none."""
     pushed: bool
     push_note: str
     closed: bool
@@ -82,10 +81,10 @@ NO_GATE = "no build gate here: neither lefthook.yml nor Cargo.toml nor package.j
 
 
 def gate_of(root: Path, which: Callable[[str], str | None] = shutil.which) -> tuple[str, ...]:
-    """The project's build gate: lefthook, cargo, npm, in this order; empty where it has none.
+    """The project's build gate: lefthook, cargo or npm, in this order; empty if none.
 
     Raises:
-        CommitError: the project asks for a gate that is not installed here.
+        CommitError: the project requires a gate that is not installed here.
     """
     asked = next((name for name in LEFTHOOK if (root / name).is_file()), "")
     if asked and not which("lefthook"):
@@ -101,7 +100,7 @@ def gate_of(root: Path, which: Callable[[str], str | None] = shutil.which) -> tu
 
 
 def commands_of(curator: Curator, bead_id: str, title: str, *, gated: bool = True) -> list[tuple[str, ...]]:
-    """The commands that a commit would run, in order; the commit's own name is not known before.
+    """The commands that a commit would run, in order; the commit's hash is not known before.
 
     Raises:
         CommitError: nothing to commit, or the gate is not installed.
@@ -131,10 +130,10 @@ def subject_of(root: Path, bead_id: str, title: str) -> str:
 
 
 def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None], *, gated: bool = True) -> Committed:
-    """Do it.
+    """Commit the work on a bead.
 
     Args:
-        gated: hold the change against the project's build gate first; whatever comes of that is said.
+        gated: run the project's build gate first, and report its result.
 
     Raises:
         CommitError: nothing to commit, the gate is missing or fails, git fails, or the bead cannot be closed.
@@ -142,7 +141,7 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
     """
     root = curator.project.root
     curator.gate.check()
-    # whatever can refuse is asked before the gate, which may take half an hour
+    # everything that may refuse is checked before the gate, which may take half an hour
     staged = _must_change(root)
     _must_close(curator, bead_id)
     gate = gate_of(root) if gated else ()
@@ -161,7 +160,7 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
     say(f"committed: {subject}")
     pushed, note = _push(root)
     say("pushed" if pushed else note)
-    # after the push: its rebase gives the commit another name
+    # after the push: its rebase changes the commit's hash
     sha = _git(root, "rev-parse", "HEAD").out.strip()
     closed = False
     if bead_id and (pushed or not _has_upstream(root)):
@@ -173,10 +172,10 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
 
 
 def commit_files(root: Path, files: Sequence[str], subject: str) -> str:
-    """Commit exactly these files, whatever else is staged; the new commit's name.
+    """Commit exactly these files, whatever else is staged; return the new commit's hash.
 
     Raises:
-        CommitError: git refuses, or does not start.
+        CommitError: git fails.
     """
     _must_be_repository(root)
     _git(root, "add", "-A", "--", *files)
@@ -219,7 +218,7 @@ def _push(root: Path) -> tuple[bool, str]:
 
 
 def _must_be_repository(root: Path) -> None:
-    """Go on where there is a git repository.
+    """Require a git repository.
 
     Raises:
         CommitError: there is none.
@@ -229,7 +228,7 @@ def _must_be_repository(root: Path) -> None:
 
 
 def _must_change(root: Path) -> bool:
-    """Whether anything is staged; where nothing is, a tracked file at least has changed.
+    """Whether anything is staged; otherwise require a changed tracked file.
 
     Raises:
         CommitError: neither.
@@ -246,7 +245,7 @@ def _must_change(root: Path) -> bool:
 
 
 def _must_close(curator: Curator, bead_id: str) -> None:
-    """Go on where the bead could be closed afterwards, or is closed.
+    """Require that the bead is closed or could be closed afterwards.
 
     Raises:
         CommitError: it waits for another one, or ddx would not close it.
@@ -264,7 +263,7 @@ def _must_close(curator: Curator, bead_id: str) -> None:
 
 
 def _commit_words(root: Path, subject: str, staged: bool) -> tuple[str, ...]:
-    """The commit, with how much changes as its body."""
+    """The commit command, with the size of the change as its body."""
     shown = try_git(root, "diff", *(["--cached"] if staged else []), "--stat", "--", *_WORK)
     stat = shown.out.strip().split("\n")[-1].strip()
     return ("commit", "-q", "-m", subject, "-m", stat)
@@ -296,12 +295,12 @@ def _bookkeeping_staged(root: Path) -> bool:
 
 
 def _differs(root: Path, *words: str) -> bool:
-    # 1 is a difference; any other code is an error, and proves none
+    # 1 means a difference; any other code is an error, which proves nothing
     return try_git(root, "diff", "--quiet", *words).rc == 1
 
 
 def _names(root: Path, *more: str) -> list[str]:
-    # git would else write letters beyond ASCII as octal escapes
+    # otherwise git writes non-ASCII letters as octal escapes
     done = try_git(root, "-c", "core.quotePath=false", "diff", "--name-only", *more, "--", *_WORK)
     return [line for line in done.out.split("\n") if line]
 
@@ -311,8 +310,8 @@ def _has_upstream(root: Path) -> bool:
 
 
 def clean_tree(root: Path) -> bool:
-    """Whether nothing differs from the last commit but what ddx and HELIX keep for themselves: an experiment reverts
-    by git, and what git does not know would stay behind.
+    """Whether nothing differs from the last commit except files of ddx and HELIX: an experiment is reverted with git,
+    which would leave untracked files.
 
     Raises:
         CommitError: it is not a git repository, or git does not start.
@@ -331,7 +330,7 @@ def _git(root: Path, *words: str) -> Finished:
 
 
 def failure(verb: str, done: Finished) -> str:
-    """What git, or a hook of its, says of a failure: all but its advice, which is for a terminal."""
+    """The error message of git or its hook, without git's hints for a terminal."""
     if done.timed_out:
         return f"git {verb} took longer than {GIT_TIMEOUT_S:.0f} s and was ended"
     conflicts = [line for line in done.out.split("\n") if line.startswith("CONFLICT ")]
@@ -342,7 +341,7 @@ def failure(verb: str, done: Finished) -> str:
 
 
 def try_git(root: Path, *words: str) -> Finished:
-    """Run git in a work tree; it asks nothing and opens no editor.
+    """Run git in a work tree; without prompts or editor.
 
     Raises:
         CommitError: git does not start.
@@ -361,7 +360,7 @@ def _cut(text: str, most: int) -> str:
 _MARKS = str.maketrans("", "", "*`")
 _LEAD = r"""^[ \t>#|\-+"'{(\[_\d.)]*"""
 _BETWEEN = r"""["'_ \t]*(?:[:=|]|\n)[\s"'(\[_]*"""
-"""What stands between a name and its word: a sign, or the end of a heading's line."""
+"""The separator between a name and its value: a sign, or the end of a heading's line."""
 _TEMPLATE = re.compile(r"<[\w ]+>$")
 
 
@@ -370,10 +369,10 @@ class Trailers(Struct, frozen=True):
 
     values: Mapping[str, str] = {}
     problems: tuple[str, ...] = ()
-    """What the stage's contract asks for and the answer lacks; empty where it holds."""
+    """What the stage's contract requires and the answer lacks; else empty."""
 
     def get(self, name: str) -> str:
-        """A trailer's value, or nothing."""
+        """A trailer's value, or ""."""
         return self.values.get(name, "")
 
     def number(self, name: str) -> int | None:
@@ -386,9 +385,9 @@ NO_TRAILERS = Trailers()
 
 
 def parse_next_action(answer: str) -> str:
-    """The code that a check's answer names first, or nothing; one written exactly goes before any other."""
+    """The first code in a check's answer, or ""; one written exactly takes precedence."""
     plain = answer.translate(_MARKS)
-    # an answer may speak of the code loosely before it gives it in the form that was asked for
+    # an answer may mention the code loosely before giving it in the required form
     exact = re.search(rf"NEXT_ACTION:[ \t]*({'|'.join(NEXT_ACTIONS)})\b{_not_template(NEXT_ACTIONS)}", plain)
     if exact:
         return exact.group(1)
@@ -419,7 +418,7 @@ def parse_trailers(answer: str, stage: Stage) -> Trailers:
 
 
 def _all(plain: str, trailer: Trailer) -> list[str]:
-    """Every value that an answer gives a trailer, in order."""
+    """Every value of a trailer in an answer, in order."""
     name = trailer.name.replace("_", "[_ -]")
     if trailer.words:
         words = "|".join(re.escape(word).replace("_", "[_ -]") for word in trailer.words)
@@ -436,7 +435,7 @@ def _all(plain: str, trailer: Trailer) -> list[str]:
 
 
 def _another_word(plain: str, trailer: Trailer) -> str:
-    """What an answer gives a trailer that takes certain words only; nothing where it repeats which those are."""
+    """An answer's invalid value of a trailer with fixed values; "" if it only repeats the choices."""
     if not trailer.words:
         return ""
     said = next(reversed(_all(plain, Trailer(trailer.name))), "")
@@ -449,5 +448,5 @@ def _find(pattern: str, plain: str) -> list[str]:
 
 
 def _not_template(words: tuple[str, ...]) -> str:
-    """What must not follow: a second word of the list of those that may be said."""
+    """A lookahead that forbids a second word of the list of choices."""
     return rf"(?![ \t]*[|/][ \t]*(?:{'|'.join(words)})\b)"

@@ -1,11 +1,10 @@
-"""HELIX's hand on ddx: which command executes, which asks a model, and what came back.
+"""Delegate to ddx: the commands that execute beads or ask a model, and their answers.
 
 Rules: docs/formats/helix.md §1 (agents), §3.11 and §3.12 (results, degradation), docs/formats/ddx.md §4
 and §6. No bead is ever selected for a loop; ddx picks.
 
-`chosen` says who is to do the work, the same wherever it is asked: a command line's ``--agent`` and ``--model`` come
-first, then ``HELIX_AGENT`` and ``HELIX_MODEL``, then what the settings say. The settings' model goes with the
-settings' agent only.
+`chosen` decides who does the work: a command line's ``--agent`` and ``--model`` come first, then ``HELIX_AGENT`` and
+``HELIX_MODEL``, then the settings. The settings' model is used only with the settings' agent.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.stages.table import StagePrompt
 
 TIMEOUT_S = 2700.0
-"""How long an agent or an attempt may take, unless ``HELIX_AGENT_TIMEOUT`` says otherwise."""
+"""Default time limit of an agent or an attempt; ``HELIX_AGENT_TIMEOUT`` overrides it."""
 
 LOGS = ".helix-logs"
 
@@ -44,14 +43,13 @@ TOO_OLD_TEXT = "the loop of this ddx has no --json, and without it nobody can te
 
 
 class AgentChoice(Struct, frozen=True):
-    """Who is to do the work: what a person asked for, handed on to ddx as it is."""
+    """Who is to do the work: a person's choice, passed to ddx unchanged."""
 
     harness: str = ""
     model: str = ""
     effort: str = ""
     reviewer: str = ""
-    """Who reviews, as ``harness`` or ``harness/model``, and where ``alternate`` is asked for, who checks and
-    polishes."""
+    """Who reviews, as ``harness`` or ``harness/model``; with ``alternate``, also who checks and polishes."""
 
     @property
     def flags(self) -> dict[str, str]:
@@ -63,7 +61,7 @@ class AgentChoice(Struct, frozen=True):
         return self if agent == "primary" else self.given_to(self.reviewer)
 
     def given_to(self, reviewer: str) -> AgentChoice:
-        """The choice with a reviewer at work; a model holds only for the harness that it was named with."""
+        """The choice with a reviewer at work; a model applies only to the harness that it was named with."""
         if reviewer in ("", self.harness):
             return self
         harness, _, model = reviewer.partition("/")
@@ -77,19 +75,19 @@ class AgentChoice(Struct, frozen=True):
 
 
 NOBODY = AgentChoice()
-"""Whoever ddx itself would take."""
+"""ddx's own choice."""
 
 
 class AgentAnswer(Struct, frozen=True):
-    """What an agent said."""
+    """An agent's answer."""
 
     text: str
-    """Cleaned; empty where it said nothing."""
+    """The text, cleaned; may be empty."""
     rc: int = 0
     tokens: int = 0
     cost_usd: float = 0.0
     problem: str = ""
-    """Why it is no answer; empty where it is one."""
+    """Why it is not an answer, or ""."""
     log: Path | None = None
 
 
@@ -97,10 +95,10 @@ class Delegate(Struct):
     """One project's ddx.
 
     Attributes:
-        timeout: seconds that an attempt or an agent may take.
-        stop: asked while ddx works; once true, ddx is interrupted.
-        began: told the process id of what was started.
-        grace: seconds that an interrupted ddx has to say what it did; less than whoever stops a run waits.
+        timeout: time limit in seconds of an attempt or an agent.
+        stop: polled while ddx is running; once true, ddx is interrupted.
+        began: called with the process id of what was started.
+        grace: seconds for an interrupted ddx to report; less than the wait of `stop_run`.
     """
 
     project: Project
@@ -131,7 +129,7 @@ class Delegate(Struct):
 
     @property
     def dialect(self) -> Dialect:
-        """What it does.
+        """The dialect of this ddx.
 
         Raises:
             DdxError: there is none (127), or it does not answer.
@@ -152,7 +150,7 @@ class Delegate(Struct):
             raise DdxError(("ddx", *verb.words), TOO_OLD_TEXT, OTHER_DDX, TOO_OLD)
         words = [*verb.words, "--once", "--json"]
         if verb.knows("--local"):
-            words.append("--local")  # without it April hands the work to a server and returns at once
+            words.append("--local")  # without it April passes the work to a server and returns at once
         for flag, value in agent_choice.review_flags.items():
             words += [flag, value] if value and verb.knows(flag) else []
         return (*words, *_chosen(verb, agent_choice))
@@ -164,7 +162,7 @@ class Delegate(Struct):
             DdxError: no ddx (127), or one without that verb (69).
         """
         verb = self._verb("one_bead")
-        # a help that says nothing speaks against no flag: only April's verb is known to take this one
+        # a help text without flags excludes none: only April's verb is known to take this one
         as_json = ("--json",) if verb.takes("--json") and (verb.flags or verb.words == BARE) else ()
         return (*verb.words, bead_id, *as_json, *_chosen(verb, agent_choice))
 
@@ -192,10 +190,10 @@ class Delegate(Struct):
     # --- running ---------------------------------------------------------------------------------------
 
     def execute(self, words: tuple[str, ...], out: Path) -> Finished:
-        """Run a ddx command whose output goes to ``out`` and ``out`` with ``.err``.
+        """Run a ddx command with its output in ``out`` and ``out`` with ``.err``.
 
         Raises:
-            DdxError: it cannot be started (127), or its output has no place to go.
+            DdxError: it cannot be started (127), or its output cannot be written.
         """
         ddx = self.ddx
         argv = (os.fspath(ddx.path), *words)
@@ -213,7 +211,7 @@ class Delegate(Struct):
                 stop=self.stop,
             )
         except FileNotFoundError as error:
-            # the folder of logs is gone, which is no missing ddx
+            # the log folder is gone, not ddx
             if error.filename and Path(error.filename) == out:
                 raise
             raise DdxError(argv, f"there is no ddx at {ddx.path}", "install ddx or set DDX_BIN", MISSING) from None
@@ -224,7 +222,7 @@ class Delegate(Struct):
             raise DdxError(argv, message, "check that it is an executable for this machine", MISSING) from None
 
     def ask(self, prompt: StagePrompt, agent_choice: AgentChoice, stamp: str) -> AgentAnswer:
-        """Give a prompt to an agent and wait for its answer; what it said is kept in the log folder.
+        """Give a prompt to an agent and wait for its answer, which is kept in the log folder.
 
         Raises:
             DdxError: no ddx (127), or one that cannot ask (69).
@@ -241,7 +239,7 @@ class Delegate(Struct):
 
 
 def read_answer(finished: Finished, log: Path | None = None) -> AgentAnswer:
-    """What an agent said, in whichever form this ddx or harness tells it."""
+    """Read an agent's answer, in any form of ddx or harness."""
     document = _document(finished)
     text, rc = _text(finished, document), finished.rc
     said = whole(document.get("exit_code"), low=-(1 << 31))
@@ -260,7 +258,7 @@ def read_answer(finished: Finished, log: Path | None = None) -> AgentAnswer:
 
 
 def token_count(document: Mapping[str, Any]) -> int:
-    """The tokens that a result or an answer names; 0 where it names none."""
+    """The tokens in a result or an answer; 0 if none."""
     total = next((n for key in ("total_tokens", "tokens") if (n := whole(document.get(key)))), 0)
     parts = [whole(document.get(key)) or 0 for key in ("input_tokens", "output_tokens")]
     usage = document.get("usage")
@@ -287,12 +285,12 @@ def seconds_of(text: str, otherwise: float) -> float:
 
 
 def logs_folder(project: Project) -> Path:
-    """The folder of logs, made where it is missing; git passes over what is in it."""
+    """The log folder, created if missing and ignored by git."""
     return make_folder(project.root / LOGS)
 
 
 def _environment(project: Project, env: Mapping[str, str]) -> dict[str, str]:
-    """The environment for ddx, which must work on the project that we look at."""
+    """The environment for ddx, pointing it to this project."""
     full = dict(env)
     if find_project(project.root, env=full).ddx_dir != project.ddx_dir:
         full["DDX_BEAD_DIR"] = os.fspath(project.ddx_dir)
@@ -300,7 +298,7 @@ def _environment(project: Project, env: Mapping[str, str]) -> dict[str, str]:
 
 
 def unheard(words: Sequence[str], agent_choice: AgentChoice) -> tuple[str, ...]:
-    """Which of a person's choices a command does not carry, for this ddx takes no such option."""
+    """Which of a person's choices are not passed on because this ddx lacks the option."""
     asked = (("--harness", agent_choice.harness), ("--model", agent_choice.model), ("--effort", agent_choice.effort))
     return tuple(
         f"this ddx does not take {flag}: {clean_line(value, 60)} is not passed on"
@@ -322,7 +320,7 @@ def _chosen(verb: DdxVerb, agent_choice: AgentChoice) -> list[str]:
 
 
 def _document(finished: Finished) -> dict[str, Any]:
-    """The object that the answer is, or ends in; empty where it is text."""
+    """The JSON object that the answer is or ends in; empty if it is text."""
     try:
         whole_output = msgspec.json.decode(finished.stdout)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
@@ -351,7 +349,7 @@ def _text(finished: Finished, document: Mapping[str, Any]) -> str:
 
 
 def _stream_text(out: str) -> str:
-    """What an agent says in a stream of JSON lines (``item.completed``), put together."""
+    """The joined text of an agent in a stream of JSON lines (``item.completed``)."""
     parts = []
     for line in out.split("\n"):
         if not line.startswith("{") or '"item"' not in line:
@@ -368,8 +366,9 @@ def _stream_text(out: str) -> str:
 
 
 def environment_options(env: Mapping[str, str]) -> dict[str, str]:
-    """What the environment says of a run where nobody says it on the command line (docs/formats/helix.md
-    §1)."""
+    """A run's options from the environment, where the command line has none (docs/formats/helix.md
+    §1).
+    """
     names = {
         "harness": "HELIX_AGENT",
         "reviewer": "HELIX_REVIEW_AGENT",
@@ -399,8 +398,8 @@ def chosen(
 
     Args:
         env: the environment.
-        agent, model, effort, review_agent: what a command line says.
-        set_agent, set_model: what the settings say.
+        agent, model, effort, review_agent: from the command line.
+        set_agent, set_model: from the settings.
     """
     given = environment_options(env)
     harness = agent or given.get("harness", "") or set_agent

@@ -1,8 +1,7 @@
 """Reviews and alignment as beads in the queue, and follow-ups for acceptance that failed.
 
 Rules: docs/formats/helix.md §3.6 and §3.9, docs/decisions/0007.
-One open bead a (type, trigger); never from a supervisory bead. Their acceptance is such as a machine can
-check.
+One open bead per (type, trigger); never from a supervisory bead. A machine can check their acceptance.
 """
 
 from __future__ import annotations
@@ -34,14 +33,15 @@ from helix_tui.core.supervision.signals.orphans import (
 from helix_tui.core.supervision.signals.questions import DECISION, KEY
 
 UNGOVERNED = "chore"
-"""The type of a bead that no document governs: the authoring rules ask no spec-id of it, and ddx picks it like a
-task."""
+"""The type of a bead without a governing document: the authoring rules require no spec-id of it, and ddx picks it like
+a task.
+"""
 
 THRESHOLD = 0
-"""Changed lines from which a success is reviewed; 0: every one is (FEAT-002)."""
+"""Changed lines at which a success is reviewed; 0: always (FEAT-002)."""
 
 FILES = 3
-"""Changed files from which it is, whatever their size."""
+"""Changed files at which it is reviewed, whatever their size."""
 
 SCRIPTS = ("scripts/check-acceptance-traceability.sh", "scripts/check-acceptance-coverage.sh")
 """The repository's own acceptance checks, run after a success where they exist."""
@@ -59,12 +59,12 @@ class Trigger(Struct, frozen=True):
     """post-cycle-review, post-epic-close, periodic-alignment, escalation, documents or acceptance-failure."""
     cycle: int
     bead_id: str
-    """The bead, or the document, that led to it."""
+    """The bead or document that caused it."""
     remediation: str = ""
 
 
 def standing(queue: Queue, kind: str, trigger: str = "") -> str:
-    """The open bead of a kind that was injected for this trigger, or for any; empty where there is none."""
+    """The open injected bead of a kind for this trigger, or for any; else ""."""
     for bead_id, bead in queue.beads.items():
         if bead.status in TERMINAL or injected_type(bead) != kind:
             continue
@@ -74,12 +74,12 @@ def standing(queue: Queue, kind: str, trigger: str = "") -> str:
 
 
 def type_for(spec_id: str) -> str:
-    """The type by which a bead of ours keeps the authoring rules: a task has a governing document, a chore none."""
+    """The type with which an injected bead meets the authoring rules: a task has a governing document, a chore none."""
     return "task" if spec_id else UNGOVERNED
 
 
 def spec_of(queue: Queue, bead: Bead | None, *above: str) -> str:
-    """The document that governs a bead: its own, else that of what it is part of; empty where nobody named any."""
+    """The document that governs a bead: its own, else an ancestor's; else ""."""
     seen: set[str] = set()
     upper = [bead.id] if bead is not None else []
     upper += [each for each in above if each]
@@ -95,7 +95,7 @@ def spec_of(queue: Queue, bead: Bead | None, *above: str) -> str:
 
 
 def review_bead(queue: Queue, trigger: Trigger, *, scope: str, epic: str = "", reviewer: str = "") -> Operation:
-    """A review of what a bead changed, before equally important later work."""
+    """A review of a bead's change, ahead of later work of equal priority."""
     bead = queue.beads.get(trigger.bead_id)
     areas = _areas(bead)
     priority = max(0, bead.priority - 1) if bead is not None else 1
@@ -124,7 +124,7 @@ def review_bead(queue: Queue, trigger: Trigger, *, scope: str, epic: str = "", r
 
 
 def alignment_bead(queue: Queue, trigger: Trigger, *, epic: str = "", areas: Iterable[str] = ()) -> Operation:
-    """A comparison of what is with what was decided."""
+    """A comparison of the actual state with the documents."""
     spec = spec_of(queue, None, epic)
     return operations.create(
         f"align: repo after {counted(trigger.cycle, 'cycle')}",
@@ -152,7 +152,7 @@ def acceptance_bead(queue: Queue, trigger: Trigger, *, script: str, output: str)
         f"Acceptance failure: {script} after {trigger.bead_id}",
         priority=1,
         labels=_labels(queue, "build", ACCEPTANCE, "kind:build", _areas(queue.beads.get(trigger.bead_id))),
-        # the script governs its follow-up, and by it `acceptance_standing` finds one that is open
+        # the script is the follow-up's governing document, by which `acceptance_standing` finds an open one
         spec_id=script,
         acceptance=f"`bash {script}` passes with exit status 0",
         description=(
@@ -165,10 +165,10 @@ def acceptance_bead(queue: Queue, trigger: Trigger, *, script: str, output: str)
 
 
 def decision_bead(queue: Queue, label: str, title: str, text: str, **about: str) -> Operation:
-    """A bead for a person, with the assumption under which the work goes on; no worker picks it.
+    """A bead for a person, with the assumption under which work continues; no worker picks it.
 
     Args:
-        label: ``kind:escalation`` for a conflict, ``kind:speculative`` for something that is missing.
+        label: ``kind:escalation`` for a conflict, ``kind:speculative`` for something missing.
         about: ``key`` (the same for the same conflict), ``spec_id``, ``acceptance`` and ``assumed``.
     """
     spec = about.get("spec_id", "")
@@ -184,12 +184,12 @@ def decision_bead(queue: Queue, label: str, title: str, text: str, **about: str)
 
 
 def decision_standing(queue: Queue, label: str, key: str) -> bool:
-    """Whether there is a bead about this decision: one that was closed has been decided on."""
+    """Whether there is a bead about this decision; a closed one is decided."""
     return any(label in bead.labels and bead.document().get(KEY) == key for bead in queue.beads.values())
 
 
 def acceptance_standing(queue: Queue, script: str) -> str:
-    """The open follow-up for a script: one is enough, whatever bead made it fail."""
+    """The open follow-up for a script: one is enough, whichever bead made it fail."""
     for bead_id, bead in queue.beads.items():
         if bead.status not in TERMINAL and injected_type(bead) == ACCEPTANCE and bead.spec_id == script:
             return bead_id
@@ -197,7 +197,7 @@ def acceptance_standing(queue: Queue, script: str) -> str:
 
 
 def failing_scripts(project: Project) -> Iterable[tuple[str, str]]:
-    """(script, what it printed) of each acceptance check of the repository that fails now."""
+    """(script, output) of each acceptance check of the repository that fails now."""
     for name in SCRIPTS:
         path = project.root / name
         if not path.is_file() or not os.access(path, os.X_OK):
@@ -214,9 +214,9 @@ def failing_scripts(project: Project) -> Iterable[tuple[str, str]]:
 
 
 def why_unreviewed(root: Path, base: str, result: str, threshold: int) -> str:
-    """Why a change gets no review; empty where it gets one: it has ``threshold`` lines, or three files.
+    """Why a change gets no review; else "": it has at least ``threshold`` lines or three files.
 
-    0 has everything reviewed. A change that git cannot measure is reviewed; one without commits is none.
+    0 means everything is reviewed. A change that git cannot measure is reviewed; one without commits is not a change.
     """
     if threshold <= 0:
         return ""
@@ -224,7 +224,7 @@ def why_unreviewed(root: Path, base: str, result: str, threshold: int) -> str:
         return "ddx names no base and result revision, so the size of the change is unknown"
     if base == result:
         return "nothing was committed"
-    # they come from ddx's output and become words of a command
+    # they come from ddx's output and become arguments of a command
     if not (_REVISION.match(base) and _REVISION.match(result)):
         return ""
     words = ("diff", "--numstat", "--no-renames", "--end-of-options", base, result, "--")
@@ -232,7 +232,7 @@ def why_unreviewed(root: Path, base: str, result: str, threshold: int) -> str:
     if done is None:
         return ""
     rows = [line.split("\t") for line in done.out.split("\n") if line.count("\t") >= 2]
-    # ddx commits its own records beside the work: nothing there is to be reviewed
+    # ddx commits its own records beside the work: they need no review
     rows = [row for row in rows if not row[2].startswith(".ddx/")]
     # git writes "-" for a binary file
     lines = sum(int(number) for row in rows for number in row[:2] if number.isdecimal())
@@ -246,7 +246,7 @@ _REVISION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/-]{3,200}\Z")
 
 
 def activity_prefix(queue: Queue) -> str:
-    """The word that this repository's labels use for the activity: ``phase`` or ``activity``."""
+    """The label prefix of this repository for the activity: ``phase`` or ``activity``."""
     for bead in queue.beads.values():
         for label in bead.labels:
             if label.startswith("activity:"):
@@ -261,7 +261,7 @@ def _labels(queue: Queue, phase: str, kind: str, role: str, areas: Iterable[str]
 
 
 def _areas(bead: Bead | None) -> list[str]:
-    """The bead's areas; one with a comma would be two on the command line."""
+    """The bead's areas, without any with a comma, which the command line would split."""
     labels = bead.labels if bead is not None else ()
     return [label for label in labels if label.startswith("area:") and "," not in label]
 

@@ -1,8 +1,8 @@
-"""Landing by hand what an attempt left beside the branch: one merge, then the bead is closed with it.
+"""Land an attempt's kept change by hand: one merge, then close the bead with it.
 
-DDx has no verb that lands a kept change (docs/formats/ddx.md §5), so the merge is git's, in the project's own
-work tree, and what DDx keeps of the bead is changed through ddx. A merge that meets a conflict is called off,
-unless somebody resolves it in their editor meanwhile.
+DDx has no verb that lands a kept change (docs/formats/ddx.md §5), so the merge is done with git, in the project's own
+work tree, and the bead is changed through ddx. A merge with conflicts is aborted, unless a person resolves it in an
+editor meanwhile.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ _MARKER = re.compile(rb"^(<{7}|>{7}) ", re.MULTILINE)
 _REF = re.compile(r"refs/[A-Za-z0-9._/-]+\Z|[0-9a-f]{7,64}\Z")
 
 MERGE_COMMIT = "(the merge commit)"
-"""Stands in a plan for the commit that does not exist yet."""
+"""Placeholder in a plan for the commit that does not exist yet."""
 
 
 def kept_ref(attempt: Attempt | None) -> str:
-    """Where git has the change that an attempt left beside the branch; empty where nobody says."""
+    """The ref or commit of an attempt's kept change; empty if unknown."""
     if attempt is None:
         return ""
     found = (attempt.preserve_ref, attempt.candidate_ref, attempt.result_rev)
@@ -40,27 +40,27 @@ def kept_ref(attempt: Attempt | None) -> str:
 
 
 def merge_words(bead_id: str, ref: str) -> tuple[str, ...]:
-    """The words after ``git`` that land a kept change."""
+    """The arguments of ``git`` that land a kept change."""
     return ("merge", "--no-ff", "-m", f"Land {clean_line(ref, 120)} for {clean_line(bead_id, 60)}", ref)
 
 
 class MergeOutcome(Struct, frozen=True):
-    """How a merge ended."""
+    """The result of a merge."""
 
     sha: str = ""
-    """The merge commit; empty where there is none yet."""
+    """The merge commit; empty if there is none yet."""
     conflicts: tuple[Path, ...] = ()
-    """Files with conflicts, where the merge waits for somebody to resolve them."""
+    """Files with conflicts, if the merge waits for a person to resolve them."""
 
 
 def merge_kept(root: Path, bead_id: str, ref: str, *, keep_conflict: bool = False) -> MergeOutcome:
     """Merge a kept change into the branch.
 
     Args:
-        keep_conflict: leave a merge with conflicts for somebody to resolve; else it is called off.
+        keep_conflict: leave a merge with conflicts for a person to resolve; else abort it.
 
     Raises:
-        OperationRefused: it cannot be merged; nothing has changed then.
+        OperationRefused: it cannot be merged; nothing was changed.
     """
     if not _REF.match(ref):
         raise OperationRefused("no record says where the kept change is; look at the attempt's evidence")
@@ -84,11 +84,11 @@ def merge_kept(root: Path, bead_id: str, ref: str, *, keep_conflict: bool = Fals
 
 
 class LandedMerge(Struct, frozen=True):
-    """The merge of a landing, when its journal entry is undone or redone: what git may do with it, and why not."""
+    """The merge of a landing, when its journal entry is undone or redone: its git command, or why there is none."""
 
     sha: str
     words: tuple[str, ...] = ()
-    """What to run; empty where the branch stays as it is."""
+    """The git arguments; empty if the branch stays unchanged."""
     why: str = ""
 
     def __str__(self) -> str:
@@ -98,17 +98,17 @@ class LandedMerge(Struct, frozen=True):
 
 
 def merge_of(root: Path, entry: JournalEntry, *, redo: bool = False) -> LandedMerge | None:
-    """The merge that an entry has closed its bead with; None where it closed none so.
+    """The merge with which an entry closed its bead, or None.
 
-    Undoing takes the merge out of the branch only where nothing else has it yet: it is the newest commit, on no
-    other branch, tag or remote, and the work tree is clean. Redoing puts the same commit back on its parent.
+    Undoing removes the merge from the branch only if nothing else contains it yet: it is the newest commit, on no other
+    branch, tag or remote, and the work tree is clean. Redoing puts the same commit back on its parent.
     """
     for bead_id, fields in entry.after.items():
         sha = str((fields or {}).get("closing_commit_sha") or "")
         if re.fullmatch(r"[0-9a-f]{40,64}", sha):
             found = try_git(root, "log", "-1", "--format=%P%x00%s", sha)
             parents, _, subject = found.out.strip().partition("\0")
-            # the subject that `merge_words` gives: another merge that closed the bead is not ours to undo
+            # the subject that `merge_words` gives: another merge that closed the bead must not be undone here
             ours = subject.startswith("Land ") and subject.endswith(f" for {clean_line(bead_id, 60)}")
             if found.rc == 0 and ours and len(parents.split()) > 1:
                 return (_put_back if redo else _take_out)(root, sha, parents.split()[0])
@@ -125,7 +125,7 @@ def _take_out(root: Path, sha: str, parent: str) -> LandedMerge:
         return LandedMerge(sha, why=f"{clean_line(others[0], 120)} has it too; {by_hand}")
     if not _is_clean(root):
         return LandedMerge(sha, why=f"tracked files have changes that are not committed; {by_hand}")
-    # --keep refuses where a file with changes of somebody's would be overwritten
+    # --keep refuses to overwrite a changed file
     return LandedMerge(sha, ("reset", "--keep", parent))
 
 
@@ -138,10 +138,10 @@ def _put_back(root: Path, sha: str, parent: str) -> LandedMerge:
 
 
 def follow_landing(curator: Curator, done: Result | None) -> str:
-    """Take the merge of a landing that was just undone out of the branch, where that is safe, or put it back.
+    """Remove the merge of a landing that was just undone from the branch, if that is safe, or restore it on redo.
 
     Returns:
-        What came of the merge, in a sentence; empty where there is none.
+        The result in one sentence; empty without a merge.
     """
     entry = done.entry if done is not None and done.error is None else None
     history = curator.history()
@@ -163,14 +163,14 @@ def conflicted(root: Path) -> tuple[Path, ...]:
 
 
 def end_resolving(root: Path, files: Sequence[Path]) -> str:
-    """Commit a merge whose conflicts somebody has resolved; the commit.
+    """Commit a merge whose conflicts were resolved; return the commit.
 
     Raises:
-        OperationRefused: a file still has conflict markers; the merge is called off.
+        OperationRefused: a file still has conflict markers; the merge is aborted.
     """
     left = [path.name for path in files if path.is_file() and _MARKER.search(path.read_bytes())]
     if left:
-        # aborting the merge throws away what somebody has resolved so far
+        # aborting the merge discards the resolutions made so far
         kept = _put_aside(root, files)
         call_off(root)
         named = ", ".join(left[:MAX_NAMED])
@@ -178,7 +178,7 @@ def end_resolving(root: Path, files: Sequence[Path]) -> str:
     for words in (("add", "--", *map(str, files)), ("commit", "-q", "--no-edit")):
         done = try_git(root, *words)
         if done.rc != 0:
-            # a hook of the project may refuse the commit: what was resolved is work of somebody's all the same
+            # a hook of the project may refuse the commit: the resolutions are still somebody's work
             kept = _put_aside(root, files)
             call_off(root)
             raise OperationRefused(f"{failure(words[0], done)}; the merge was aborted, your edits are in {kept}")
@@ -186,7 +186,7 @@ def end_resolving(root: Path, files: Sequence[Path]) -> str:
 
 
 def _put_aside(root: Path, files: Sequence[Path]) -> Path:
-    """Copies of files whose edits would be lost, each where it stands in the project: two may have one name."""
+    """Copy files whose edits would be lost, keeping their relative paths, as two may have the same name."""
     folder = Path(tempfile.mkdtemp(prefix="helix-merge-"))
     for path in files:
         if path.is_file():
@@ -197,7 +197,7 @@ def _put_aside(root: Path, files: Sequence[Path]) -> Path:
 
 
 def call_off(root: Path) -> None:
-    """Leave the branch and the work tree as they were before the merge."""
+    """Abort the merge, restoring the branch and the work tree."""
     try_git(root, "merge", "--abort")
 
 

@@ -1,11 +1,9 @@
-"""Results: what one turn of ddx's loop says it did, and the questions that agents' answers raise.
+"""Read the results of one turn of ddx's loop, and raise the questions in agents' answers.
 
-`read_turn` checks a report before anything is believed of it (docs/formats/helix.md §3.11, docs/formats/ddx.md §4).
-Exit codes of the loop say nothing; the object does. Unknown fields are passed over, unknown statuses are kept
-verbatim and never count as success.
-
-`raise_from` asks what a stage's answer leaves open; `answer_question` writes an answer about a bead into the bead,
-where the next agent reads it (§4). A conflict thereby has its decision, and the path that it stopped is free.
+`read_turn` validates a report before it is used (docs/formats/helix.md §3.11, docs/formats/ddx.md §4). Only the report
+object counts, not the loop's exit code. Unknown fields are ignored, unknown statuses are kept verbatim and never count
+as success. `raise_from` asks about what a stage's answer leaves open; `answer_question` writes an answer into its bead,
+where the next agent reads it (§4), which decides a conflict and unblocks the work.
 """
 
 from __future__ import annotations
@@ -38,11 +36,11 @@ from helix_tui.core.supervision.stages.stage_run import StageOutcome
 _WHAT = "execute-loop-json"
 
 _SIGNALS = frozenset({"sigint", "sigterm", "context_cancelled"})
-"""Exit reasons of a ddx that a signal ended."""
+"""Exit reasons of a ddx ended by a signal."""
 
 
 class LoopResult(Struct, frozen=True):
-    """One attempt, as the loop tells it."""
+    """One attempt as reported by the loop."""
 
     bead_id: str
     status: str
@@ -61,20 +59,20 @@ class LoopResult(Struct, frozen=True):
     cost_usd: float = 0.0
     duration_ms: int | None = None
     interrupted: bool = False
-    """Its ddx was interrupted: if it failed, its status says nothing of the bead."""
+    """Whether its ddx was interrupted: then a failure says nothing about the bead."""
     judged: Attempt | None = None
-    """The attempt by its records; None as long as nobody has looked at them."""
+    """The attempt from its records; None until they are read."""
 
     @property
     def word(self) -> str:
-        """What it is counted as and shown by: ddx's status, or that it was interrupted."""
+        """The word it is counted and shown under: ddx's status, or interrupted."""
         outcome = self.attempt.verdict.outcome
         cut = outcome == "interrupted" or (self.interrupted and outcome == "failed")
         return "interrupted" if cut else self.attempt.status or self.status
 
     @property
     def outcome(self) -> Outcome:
-        """What came of it: what ddx calls a ``success`` may be kept aside."""
+        """Its outcome: what ddx calls a ``success`` may be kept aside."""
         return "interrupted" if self.word == "interrupted" else self.attempt.verdict.outcome
 
     @property
@@ -84,11 +82,11 @@ class LoopResult(Struct, frozen=True):
 
     @property
     def attempt(self) -> Attempt:
-        """The attempt with its verdict: by its records, before that as the loop tells it."""
+        """The attempt with its verdict, from its records or, before those exist, from the loop's report."""
         return self.judged or merge(self.attempt_id, {"loop": self.piece()})
 
     def piece(self, at: int | None = None) -> Piece:
-        """What the loop says of the attempt, as one source among others; ``at`` is when it said so."""
+        """The loop's report as one source on the attempt; ``at`` is its time."""
         return Piece(
             "loop",
             self.attempt_id,
@@ -105,14 +103,14 @@ class LoopResult(Struct, frozen=True):
         )
 
     def record(self) -> dict[str, Any]:
-        """What the state keeps of it."""
+        """Its entry in the run's state."""
         kept = ("bead_id", "status", "attempt_id", "detail", "harness", "model", "provider", "session_id")
         revs = ("base_rev", "result_rev", "preserve_ref", "retry_after", "tokens", "cost_usd", "duration_ms")
         return {name: getattr(self, name) for name in (*kept, *revs)}
 
 
 class LoopTurn(Struct, frozen=True):
-    """One call of the loop."""
+    """The report of one call of ddx's loop."""
 
     results: tuple[LoopResult, ...] = ()
     attempts: int = 0
@@ -120,14 +118,14 @@ class LoopTurn(Struct, frozen=True):
     next_retry_after: str = ""
     exit_reason: str = ""
     attention: str = ""
-    """What ddx wants a person to look at; empty where nothing."""
+    """What ddx wants a person to look at, or ""."""
     tokens: int = 0
     cost_usd: float = 0.0
     seconds: float = 0.0
     document: Mapping[str, Any] = {}
 
     def interrupted(self) -> LoopTurn:
-        """The same, of a ddx that was interrupted: what failed then did not fail by itself."""
+        """The turn marked as interrupted: its failures did not happen by themselves."""
         return replace(self, results=tuple(replace(each, interrupted=True) for each in self.results))
 
     @property
@@ -137,7 +135,7 @@ class LoopTurn(Struct, frozen=True):
 
     @property
     def idle(self) -> str:
-        """Why ddx picked nothing, in its own words: April names beads, head counts them."""
+        """Why ddx picked nothing, in its own words; April names beads, head counts them."""
         detail = self.document.get("no_ready_work_detail")
         said = [
             f"{name.replace('_', ' ')}: {_in_words(value)}"
@@ -153,15 +151,15 @@ def _in_words(value: object) -> str:
 
 
 def read_turn(finished: Finished, project: Project) -> LoopTurn:
-    """What a loop did.
+    """Read the report of a loop.
 
     Raises:
-        DdxError: it failed and said nothing (1), or what it said is not what the contract has it say (65).
+        DdxError: it failed without a message (1), or its output breaks the contract (65).
     """
     try:
         report = parse_report(finished.out)
     except MalformedReport as error:
-        # why there is no report: what we did to ddx ourselves comes before what it may have printed
+        # why there is no report: our own actions on ddx come before its output
         if finished.timed_out:
             raise _failed(finished, f"ddx gave no answer in {finished.seconds:.0f} s and was ended") from None
         if finished.truncated:
@@ -173,7 +171,7 @@ def read_turn(finished: Finished, project: Project) -> LoopTurn:
         why = "empty payload" if not finished.out.strip() else _top_level(finished.out) or str(error)
         raise malformed(finished, why) from None
     document = report.document
-    # an error that ddx prints as an object is no report
+    # an error that ddx prints as an object is not a report
     if finished.rc != 0 and not {"results", "attempts", "project_root"} & document.keys():
         raise _failed(finished, last_error(finished))
     rows = document.get("results")
@@ -203,13 +201,13 @@ def read_turn(finished: Finished, project: Project) -> LoopTurn:
 
 
 def malformed(finished: Finished, why: str) -> DdxError:
-    """The error for output that nobody can trust (65)."""
+    """The error for invalid output (65)."""
     message = f"{_WHAT}: {why}"
     return DdxError(finished.argv, message, "a newer ddx may have changed its output", MALFORMED, finished.stdout)
 
 
 def _failed(finished: Finished, message: str) -> DdxError:
-    # the words of ddx's command line library for what this release lacks
+    # messages of ddx's command line library for what this release lacks
     code = 69 if "unknown flag" in message or "unknown command" in message else FAILED
     return DdxError(finished.argv, message, advice_for(message, finished.argv), code, finished.stdout)
 
@@ -274,7 +272,7 @@ def _retry(row: Mapping[str, Any]) -> str:
 
 
 def _usage(project: Project, attempt_id: str, cost: float | None) -> tuple[int, float | None]:
-    """Tokens and cost from the attempt's evidence, which knows them where the loop does not say."""
+    """Tokens and cost from the attempt's evidence, if the loop does not report them."""
     import msgspec
 
     folder = project.ddx_dir / "executions" / attempt_id
@@ -296,10 +294,9 @@ def _attention(document: Mapping[str, Any]) -> str:
 
 
 def ambiguous(result: LoopResult) -> bool:
-    """Whether a person may have to say what to make of it: preserved work, faults found after landing, or a
-    word nobody knows.
+    """Whether a person may have to decide on it: preserved work, faults found after landing, or an unknown status.
 
-    What merely failed, or changed nothing, ddx tries again by itself after its own cooldown.
+    What merely failed or changed nothing is retried by ddx itself after its cooldown.
     """
     return response_to(result.attempt) == "ask"
 
@@ -309,27 +306,27 @@ _CLASS = re.compile(r"\W*(physics[- ]level|resolvable|gap)\b\W*", re.IGNORECASE)
 _IDS = re.compile(r"[,;\s]+")
 
 _WAITING = {"NEEDS_CLARIFICATION": "clarification", "GUIDANCE_NEEDED": "guidance"}
-"""How a stage ended -> the kind of question that it leaves."""
+"""Status of a stage -> the kind of question it raises."""
 
 _FILED = {"conflict": ("kind:escalation", "escalation"), "gap": ("kind:speculative", "gap")}
-"""Kind of conflict -> the label and the first word of the bead that stands for it at autonomy high."""
+"""Kind of conflict -> the label and the first word of its bead at autonomy high."""
 
 
 def answer_question(
     curator: Curator, questions: OpenQuestions, question_id: str, text: str
 ) -> tuple[OpenQuestion, str]:
-    """Answer a question; where it is about a bead, the decision is written into it, journalled.
+    """Answer a question; if it concerns a bead, write the decision into it, journalled.
 
     Returns:
-        the question, and the kept change that is given up by the answer: its commit, or empty.
+        the question, and the commit of the kept change dropped by the answer, or "".
 
     Raises:
-        UnknownQuestion: there is none of this id that waits.
-        DdxError, Unreadable, WritesForbidden: the bead cannot be written; the question then still waits.
+        UnknownQuestion: there is no open question with this id.
+        DdxError, Unreadable, WritesForbidden: the bead cannot be written; the question then stays open.
     """
     asked = next((each for each in questions.open() if each.id == question_id), None)
     given_up = ""
-    # the bead first: where it cannot be written, the question still waits
+    # the bead first: if it cannot be written, the question stays open
     if asked is not None and asked.bead_id and asked.kind != "approval":
         queue = curator.look().queue
         if asked.bead_id in queue.beads:
@@ -354,8 +351,8 @@ def _done(done: Result) -> None:
 def raise_from(
     curator: Curator, questions: OpenQuestions, done: StageOutcome, level: Level
 ) -> tuple[OpenQuestion, ...]:
-    """The questions that a stage's answer raises: contradictions always, the rest as far as the level
-    asks; where it does not, each conflict and gap gets a bead for a person instead.
+    """Raise the questions in a stage's answer: contradictions always, the rest if the level asks; otherwise each
+    conflict and gap gets a bead for a person instead.
 
     Raises:
         DdxError, Unreadable, WritesForbidden: as the curator.
@@ -379,7 +376,7 @@ def raise_from(
 
 
 def conflicts_in(trailer: str) -> Iterable[tuple[str, str]]:
-    """(kind, text) of each conflict that a CONFLICTS trailer names; resolvable where it does not say."""
+    """(kind, text) of each conflict in a CONFLICTS trailer; resolvable by default."""
     if trailer.strip().lower() in _NONE:
         return
     for part in re.split(r";\s*", trailer):
@@ -393,7 +390,7 @@ def conflicts_in(trailer: str) -> Iterable[tuple[str, str]]:
 
 
 def _file(curator: Curator, done: StageOutcome, passed: Iterable[tuple[str, str, str]]) -> None:
-    """A bead for each conflict and gap, unless the agent has made one, or one stands already."""
+    """File a bead for each conflict and gap, unless the agent created one or one exists."""
     queue = curator.look().queue
     made = [queue.beads[word] for word in _IDS.split(done.trailers.get("BEADS_CREATED")) if word in queue.beads]
     requested = []
@@ -401,7 +398,7 @@ def _file(curator: Curator, done: StageOutcome, passed: Iterable[tuple[str, str,
         label, title = _FILED[kind]
         by_agent = next((bead for bead in made if label in bead.labels), None)
         if by_agent is not None:
-            # each bead of the agent's stands for one conflict
+            # each bead of the agent covers one conflict
             made.remove(by_agent)
         elif not injection.decision_standing(queue, label, key):
             shown = f"{title}: {clean_line(words, 80)}"

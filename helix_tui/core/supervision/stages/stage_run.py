@@ -1,5 +1,5 @@
-"""Doing one stage: the bead that governs it is found, taken over from the dead or made; its prompt is rendered and
-given to an agent, and its answer held to the stage's contract.
+"""Run one stage: find, take over or create its governing bead, render its prompt, give it to an agent, and check the
+answer against the stage's contract.
 """
 
 from __future__ import annotations
@@ -55,13 +55,13 @@ class StageOutcome(Struct, frozen=True):
     answer: AgentAnswer
     trailers: Trailers = NO_TRAILERS
     problems: tuple[str, ...] = ()
-    """What the contract asks for and is not there."""
+    """What the contract requires and the answer lacks."""
     code: int = 0
-    """What the command exits with."""
+    """The command's exit code."""
 
     @property
     def ok(self) -> bool:
-        """Whether it was done and its answer holds."""
+        """Whether it completed with a valid answer."""
         return not self.problems and not self.answer.problem
 
     @property
@@ -71,18 +71,18 @@ class StageOutcome(Struct, frozen=True):
 
     @property
     def status(self) -> str:
-        """The word that says how it ended."""
+        """The value of its status trailer."""
         return self.trailers.get(self.stage.status.name) if self.stage.status else ""
 
 
 def perform(
     project: Project, delegate: Delegate, stage: Stage, values: Mapping[str, str], agent_choice: AgentChoice, stamp: str
 ) -> StageOutcome:
-    """Do a stage.
+    """Run a stage.
 
     Args:
-        values: what fills the prompt's places (`prompting.PLACES`).
-        stamp: begins the names of the files that keep prompt and answer.
+        values: the values of the prompt's placeholders (`table.PLACES`).
+        stamp: prefix of the prompt's and the answer's file names.
 
     Raises:
         DdxError: no ddx (127), or one that cannot ask (69).
@@ -95,7 +95,7 @@ def perform(
 
 
 def agent_choice_for(stage: Stage, agent_choice: AgentChoice) -> AgentChoice:
-    """Who does a stage, and with what effort: what was asked for, else what the stage's row says."""
+    """Who does a stage, and with what effort: as requested, else as in the stage's row."""
     chosen = agent_choice.for_agent(stage.agent)
     return replace(chosen, effort=chosen.effort or stage.effort)
 
@@ -111,23 +111,23 @@ def command_of(project: Project, delegate: Delegate, stage: Stage, agent_choice:
 
 
 class Missing(Struct, frozen=True):
-    """A scope that names nothing."""
+    """A scope that matches nothing."""
 
     why: str
     near: tuple[str, ...] = ()
-    """The names most like it."""
+    """The most similar names."""
 
 
 def find_missing(project: Project, queue: Queue, stage: Stage, word: str) -> Missing | None:
-    """What a scope lacks that names nothing here; None where it names something, or nobody can tell.
+    """What is missing for a scope that matches nothing; None if it matches, or if unknown.
 
-    Several words are a description, and the agent's to read.
+    Several words are a description for the agent.
     """
     scope = read_scope(word)
     if scope is None or scope == stage.scope or len(scope.split()) > 1 or named_beads(queue, scope):
         return None
     path = scope.partition("#")[0].partition(":")[0]
-    if path and (project.root / path).exists():  # it may be called like a bead's id
+    if path and (project.root / path).exists():  # it may look like a bead's id
         return None
     archive = read_archive(project.archive_file).beads
     if scope in archive:
@@ -147,15 +147,16 @@ def find_missing(project: Project, queue: Queue, stage: Stage, word: str) -> Mis
 
 
 def _is_said(project: Project, queue: Queue, word: str) -> bool:
-    """Whether a word is an area, stands in a bead's title or a file, or git knows it as a commit, a range or a pattern
-    of files; also where git does not answer."""
+    """Whether a word is an area, occurs in a bead's title or a file, or is a commit, a range or a file pattern to git;
+    True also if git fails.
+    """
     if word.removeprefix("area:") in scope_areas(project, None):
         return True
     whole = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
     if any(whole.search(bead.title) for bead in queue.beads.values()):
         return True
     quiet = ("rev-list", "--max-count=1", "--quiet", "--end-of-options", word.removeprefix("commit:"), "--")
-    files = (":(exclude).ddx", ":(exclude).helix")  # beads have been asked; a prompt kept there may quote the word
+    files = (":(exclude).ddx", ":(exclude).helix")  # beads were checked already; a prompt kept there may quote the word
     try:
         return (
             read_git(project.root, *quiet, check=False).rc == 0
@@ -167,7 +168,7 @@ def _is_said(project: Project, queue: Queue, word: str) -> bool:
 
 
 def _near(word: str, names: Iterable[str]) -> tuple[str, ...]:
-    """The names most like a word; its time grows with the square of their length."""
+    """The names most similar to a word; quadratic in their length."""
     from difflib import get_close_matches
 
     short = {name[:80].lower(): name for name in names if name}
@@ -175,13 +176,13 @@ def _near(word: str, names: Iterable[str]) -> tuple[str, ...]:
 
 
 _NAMES_CAP = 1 << 20
-"""Bytes of file names among which a name that is like a scope is sought."""
+"""Bytes of file names searched for a name similar to a scope."""
 
 
 def _held(project: Project, done: StageOutcome) -> StageOutcome:
-    """The outcome with what its stage's own contract makes of it."""
+    """Check the outcome against its stage's own contract."""
     if done.answer.problem:
-        return replace(done, code=max(done.answer.rc, 1), problems=())  # a signal has no code of its own
+        return replace(done, code=max(done.answer.rc, 1), problems=())  # a signal has no separate code
     judged = _JUDGES.get(done.stage.name, _plain)(project, done)
     return replace(judged, code=1) if judged.problems else judged
 
@@ -191,7 +192,7 @@ def _plain(project: Project, done: StageOutcome) -> StageOutcome:
 
 
 def _review(project: Project, done: StageOutcome) -> StageOutcome:
-    """CLEAN 0, ISSUES_FOUND 10; findings without a count cannot be followed up."""
+    """Check a review: CLEAN 0, ISSUES_FOUND 10; findings need a count to be followed up."""
     if done.status != "ISSUES_FOUND":
         return done
     if done.trailers.number("ISSUES_COUNT") is None:
@@ -200,7 +201,7 @@ def _review(project: Project, done: StageOutcome) -> StageOutcome:
 
 
 def _backfill(project: Project, done: StageOutcome) -> StageOutcome:
-    """Three trailers, and a report that exists inside the repository."""
+    """Check a backfill: three trailers, and a report that exists inside the repository."""
     report = done.trailers.get("BACKFILL_REPORT")
     problems = list(done.problems)
     if report and not _inside(project, report):
@@ -241,29 +242,29 @@ _BY_PATH = (
 
 
 class AlignmentActive(HelixError):
-    """Somebody works on the alignment of this scope."""
+    """An alignment of this scope is already running."""
 
 
 class Governing(Struct, frozen=True):
-    """How a governing bead comes to be: what to do, and which bead it is."""
+    """The plan for a governing bead: the operations, and its id."""
 
     mode: Literal["created", "claimed", "reclaimed"]
     bead_id: str
-    """Empty until it is made."""
+    """Empty until it is created."""
     operations: tuple[Operation, ...]
 
 
 def plan_governing(curator: Curator, scope: Scope, queue: Queue) -> Governing:
-    """What it takes to have the governing bead of a scope.
+    """Plan how to get the governing bead of a scope.
 
     Raises:
-        AlignmentActive: somebody works on it.
+        AlignmentActive: it is being worked on.
     """
     project = curator.project
     title = f"align: {scope_word(scope)}"
     labels = governing_labels(project, queue, scope)
     found = [bead for bead in queue.beads.values() if _governs(bead, title)]
-    # a claim by a lease leaves the row open: a bead that runs is not free
+    # a claim by lease leaves the row open: a running bead is not free
     free = next((bead for bead in found if bead.status == "open" and queue.state(bead.id) != "running"), None)
     if free is not None:
         return Governing("claimed", free.id, tuple(_taking(free, labels)))
@@ -282,10 +283,10 @@ def plan_governing(curator: Curator, scope: Scope, queue: Queue) -> Governing:
 
 
 def acquire(curator: Curator, scope: Scope) -> tuple[Governing, Result]:
-    """Have the governing bead of a scope; its id and what was done for it.
+    """Get the governing bead of a scope; return its id and what was done.
 
     Raises:
-        AlignmentActive: somebody works on it, or took it meanwhile.
+        AlignmentActive: it is being worked on, or was taken meanwhile.
         DdxError, Unreadable, WritesForbidden: as the curator.
     """
     planned = plan_governing(curator, scope, curator.look().queue)
@@ -300,11 +301,11 @@ def acquire(curator: Curator, scope: Scope) -> tuple[Governing, Result]:
 
 
 def hand_back(curator: Curator, governing: Governing) -> str:
-    """Release the governing bead after its dispatch: whoever worked on it has ended, and the next
-    alignment can have it at once. One that another worker has meanwhile is left alone.
+    """Release the governing bead after its dispatch, so that the next alignment can use it at once. One that another
+    worker holds is left alone.
 
     Returns:
-        Why it is still claimed; empty where it is not.
+        Why it is still claimed, or "".
     """
     name = called(governing.bead_id)
     try:
@@ -326,7 +327,7 @@ def governing_labels(project: Project, queue: Queue, scope: Scope) -> list[str]:
 
 
 def scope_areas(project: Project, scope: Scope) -> list[str]:
-    """The areas that a scope concerns: those that its path is of, or that the project's concerns name."""
+    """The areas of a scope: from its path, or from the project's concerns."""
     if scope is not None:
         if scope.startswith("area:"):
             return [scope.removeprefix("area:")]
@@ -364,13 +365,13 @@ def _new(scope: Scope, title: str, labels: list[str], queue: Queue) -> Operation
             f"Scope: {scope_word(scope)}\nScope areas: {', '.join(areas)}\n"
             "Every gap classified, a bead for each real one, a traceability matrix."
         ),
-        # it governs and is no work of its own: no worker may pick it
+        # it only governs: no worker may pick it
         fields={"execution-eligible": "false"},
     )
 
 
 EVERY = 5
-"""Completed cycles after which it is refreshed."""
+"""Completed cycles after which the context is refreshed."""
 
 _RULES = """## Key Rules
 
@@ -384,16 +385,16 @@ _RULES = """## Key Rules
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _FENCE = re.compile(r"\s*(```+|~~~+)\s*(.*)")
 QUICK_LINES = 40
-"""Of a Quick Reference, so many lines are told to agents."""
+"""Maximum lines of a Quick Reference given to agents."""
 
 
 def context_path(project: Project) -> Path:
-    """The file that holds what agents are to know of the project."""
+    """The file with the project context for agents."""
     return project.helix_dir / "context.md"
 
 
 def refresh_context(project: Project, queue: Queue, *, epic: str = "") -> Path:
-    """Make the context anew from the repository and the queue.
+    """Rewrite the context from the repository and the queue.
 
     Raises:
         OSError: it cannot be written.
@@ -404,9 +405,9 @@ def refresh_context(project: Project, queue: Queue, *, epic: str = "") -> Path:
 
 
 def agent_context(project: Project, queue: Queue, bead: Bead, *, epic: str = "") -> str:
-    """What the agent of one bead is told beside the bead: the stance of its stage, and the digest of the context.
+    """What the agent of a bead gets besides the bead: the stance of its stage, and the digest of the context.
 
-    The stance goes with the kind of work (CONTRACT-001): executing is bounded, reviewing looks for defects.
+    The stance depends on the kind of work (CONTRACT-001): executing is bounded, reviewing looks for defects.
     """
     family = "execution"
     if injected_type(bead) == REVIEW or "kind:review" in bead.labels:
@@ -443,7 +444,7 @@ def context_text(project: Project, queue: Queue, *, epic: str = "") -> str:
 
 
 def quick_reference(project: Project) -> str:
-    """The commands that the Quick Reference in AGENTS.md fences, else what it says; empty where there is none."""
+    """The fenced commands of the Quick Reference in AGENTS.md, else its text; else ""."""
     raw = read_bytes(project.root / "AGENTS.md", 1 << 20)
     inside: list[str] = []
     section: list[str] = []
@@ -456,7 +457,7 @@ def quick_reference(project: Project) -> str:
             fence = mark[1]
         elif fence:
             inside += [line] if level else []
-        # the next heading of the same rank ends the section; one below it belongs to it
+        # the next heading of the same level ends the section; a lower one belongs to it
         elif heading and level and len(heading[1]) <= level:
             break
         elif heading and not level:

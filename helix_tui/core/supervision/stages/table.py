@@ -1,11 +1,11 @@
 """The table of stages: stance, prompt, governing bead or not, effort, permissions and trailers of each.
 
-Rules: docs/formats/helix.md §1, §3.7 and §6. A new planning command costs a row here, a prompt under ``prompts/`` and
-a row in the command line's table.
+Rules: docs/formats/helix.md §1, §3.7 and §6. A new planning command needs a row here, a prompt under ``prompts/`` and a
+row in the command line's table.
 
-`render` fills the prompt of a stage: ours, or the repository's own in its place. A prompt is Markdown with ``$name``
-places. The repository overrides one by putting a file of the same name into ``.helix/prompts/``; what it says of
-scope, facts and trailers it can take over by the same places.
+`render` fills the prompt of a stage: the built-in one or the repository's own. A prompt is Markdown with ``$name``
+placeholders. The repository overrides one with a file of the same name in ``.helix/prompts/``, which can use the same
+placeholders for scope, facts and trailers.
 """
 
 from __future__ import annotations
@@ -28,39 +28,39 @@ STANCES = {
     "alignment": "top-down, conservative, drift-seeking",
     "supervisory": "concise, state-oriented, policy-applying",
 }
-"""Family of stages -> the stance that its prompts are written in (CONTRACT-001)."""
+"""Family of stages -> the stance of its prompts (CONTRACT-001)."""
 
 
 class Trailer(Struct, frozen=True):
-    """One ``NAME: value`` line that a stage's answer must end in."""
+    """One ``NAME: value`` line required at the end of a stage's answer."""
 
     name: str
     words: tuple[str, ...] = ()
-    """The values it may have; empty: any."""
+    """The allowed values; empty: any."""
     required: bool = False
     count: bool = False
     """Whether it is a whole number."""
     word: bool = False
-    """Whether it is one word, a path or an id; what an agent adds behind it is no part of it."""
+    """Whether it is one word, a path or an id; anything after it is ignored."""
 
 
 class Stage(Struct, frozen=True):
-    """One kind of bounded work that is done by a prompt and not by a bead's execution."""
+    """One kind of bounded work done with a prompt, not by executing a bead."""
 
     name: str
     family: str
     effort: str
     agent: str
-    """``primary``, ``alternate`` or ``review``: who of the two that check each other does it."""
+    """``primary``, ``alternate`` or ``review``: which of the agents that check each other does it."""
     trailers: tuple[Trailer, ...] = ()
     governed: bool = False
-    """It is done for a bead that is claimed or made first."""
+    """Whether it needs a governing bead, claimed or created first."""
     writes: bool = True
-    """It changes documents or beads, so that its agent needs the permission."""
+    """Whether it changes documents or beads, so that its agent needs permission."""
     scope: str = WORD
-    """What it is about where nobody says."""
+    """Its default scope."""
     there: bool = False
-    """It looks at what is there: a scope that names nothing is refused before an agent is paid."""
+    """Whether it examines existing things: a scope that matches nothing is refused before an agent is paid."""
 
     @property
     def stance(self) -> str:
@@ -69,7 +69,7 @@ class Stage(Struct, frozen=True):
 
     @property
     def status(self) -> Trailer | None:
-        """The trailer that says how it ended."""
+        """Its status trailer."""
         return self.trailers[0] if self.trailers else None
 
 
@@ -82,7 +82,7 @@ def _count(name: str) -> Trailer:
 
 
 NEXT_ACTIONS = ("BUILD", "DESIGN", "POLISH", "ALIGN", "BACKFILL", "WAIT", "GUIDANCE", "STOP")
-"""Every answer of a check."""
+"""Every possible answer of a check."""
 
 STAGES = {
     stage.name: stage
@@ -206,32 +206,32 @@ STAGES = {
 MAX_PROMPT = 1 << 20
 
 PLACES = ("scope", "request", "facts", "rounds", "autonomy", "stance", "trailers", "root", "bead", "bead_rules")
-"""What a prompt can name with ``$``; ``context`` among the values goes before the prompt of a stage that writes."""
+"""The placeholders of a prompt; ``context`` is prepended to the prompt of a stage that writes."""
 
 BEAD_RULES = """\
 Each bead that you make keeps the rules that ddx's hook asks for: a label `helix`, one `phase:` label (or `activity:`,
 where the repository uses that), its real dependencies, acceptance that a machine can check (a command and what it must
 do, or a file or field and what it must be), and the document that governs it as `spec-id`. Where no document governs
 it, its type is `chore`, never `task`: a chore needs none."""
-"""What a bead of HELIX's own needs, told to every stage that makes some (docs/formats/helix.md §5)."""
+"""The requirements for HELIX's own beads, given to every stage that creates some (docs/formats/helix.md §5)."""
 
 
 class StagePrompt(Struct, frozen=True):
-    """One stage's prompt, ready to be given to an agent."""
+    """One stage's prompt, ready for an agent."""
 
     stage: Stage
     text: str
     source: Path | None
-    """The repository's own file, or None where it is ours."""
+    """The repository's own file, or None for the built-in one."""
 
 
 def prompt_path(project: Project, stage: Stage) -> Path:
-    """Where a repository puts its own prompt for a stage."""
+    """The path of a repository's own prompt for a stage."""
     return project.helix_dir / "prompts" / f"{stage.name}.md"
 
 
 def render(project: Project, stage: Stage, values: Mapping[str, str]) -> StagePrompt:
-    """A stage's prompt with its places filled; a ``$`` that names no place stays as it is."""
+    """A stage's prompt with its placeholders filled; other ``$`` are left unchanged."""
     own = prompt_path(project, stage)
     raw = read_bytes(own, MAX_PROMPT)
     template = raw.decode("utf-8", "replace") if raw and raw.strip() else _shipped(stage)
@@ -245,7 +245,7 @@ def render(project: Project, stage: Stage, values: Mapping[str, str]) -> StagePr
     }
     text = Template(template).safe_substitute(filled).strip() + "\n"
     context = values.get("context", "").strip()
-    # a check, which writes nothing, is given the facts instead
+    # a check, which writes nothing, gets the facts instead
     if context and stage.writes:
         text = f"{context}\n\n---\n\n{text}"
     return StagePrompt(stage, text, own if raw and raw.strip() else None)
@@ -260,7 +260,7 @@ def _shipped(stage: Stage) -> str:
 
 
 def _contract(stage: Stage) -> str:
-    """The trailers as lines that an agent can copy."""
+    """The trailers as lines for an agent to copy."""
     lines = []
     for trailer in stage.trailers:
         value = " | ".join(trailer.words) or ("<number>" if trailer.count else "<text>")
