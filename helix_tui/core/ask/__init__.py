@@ -10,7 +10,6 @@ Retrieval is behind one object, the `Index` of one tree::
     index.headings(file=None), .tree(), .trees(), .commits(question)
     index.lines(file, start, end), .documents(), .skipped()
 
-A question is a text or the `Question` that `read_question` makes of it. Every list comes in an order that
-depends on the tree and the question alone. Everything runs git or SQLite: call it from a worker, never from
-the screen's thread.
+A question is a text or the `Question` that `read_question` makes of it. Every list comes in an order that depends on
+the tree and the question alone. Everything runs git or SQLite: call it from a worker, never from the UI thread.
 """

@@ -1,7 +1,7 @@
-"""What retrieval hands out: documents, spans, definitions, ranked files, passages of records; and what it asks of an
+"""The results of retrieval: documents, spans, definitions, ranked files, passages of records; and its interface to an
 index.
 
-All but the index are frozen plain values, the same whichever process or thread made them.
+All except the index are frozen plain values, independent of process and thread.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from msgspec import Struct
 from helix_tui.core.ground.text import clean_line
 
 Role = Literal["source", "test", "doc", "example", "config", "data", "vendored", "record"]
-"""What a file is for, told by its path; ``record`` is no file but a bead, a memory, a run or a commit."""
+"""The role of a file, by its path; ``record`` means a bead, a memory, a run or a commit."""
 
 Kind = Literal["function", "class", "module", "section", "lines"]
-"""What a span is: a definition's body, code between definitions, a document's section, plain lines."""
+"""The kind of a span: a definition's body, code between definitions, a document's section, plain lines."""
 
 UseKind = Literal["import", "call", "mention"]
 
@@ -35,7 +35,7 @@ class Span(Struct, frozen=True):
     end: int
     kind: Kind
     header: str
-    """Where it stands: ``Class.method`` in code, ``Guide > Install`` in a document, else empty."""
+    """Its place: ``Class.method`` in code, ``Guide > Install`` in a document, else empty."""
     text: str
     hash: str
     """First 12 hex digits of SHA-256 over the text: the same lines have the same hash on every machine."""
@@ -46,12 +46,12 @@ class Span(Struct, frozen=True):
 
     @property
     def key(self) -> SpanKey:
-        """What tells two spans apart."""
+        """Identifies a span."""
         return (self.file, self.start, self.end)
 
 
 class RankedFile(Struct, frozen=True):
-    """A file with its score and what made it up."""
+    """A file with its score and its parts."""
 
     file: str
     score: float
@@ -138,7 +138,7 @@ class PastCommit(Struct, frozen=True):
 
 
 class NodeEvidence(Struct, frozen=True):
-    """What backs a tree node: the ``evidence`` record of the DAG node schema (docs/formats/ask.md §3.1)."""
+    """The evidence of a tree node: the ``evidence`` record of the DAG node schema (docs/formats/ask.md §3.1)."""
 
     type: Literal["doc", "code", "test", "telemetry"]
     path: str
@@ -162,7 +162,7 @@ class TreeNode(Struct, frozen=True):
     """(rel, id) of every link, as recorded."""
     node_type: str = "concept"
     fields: Mapping[str, Any] = {}
-    """What makes it reproducible, as recorded: inputs, outputs, assumptions, validity, deterministic, tolerance,
+    """Its recorded fields for reproducibility: inputs, outputs, assumptions, validity, deterministic, tolerance,
     environment, dependencies, predictability (docs/knowledge/dag-node-schema.md).
     """
 
@@ -213,7 +213,7 @@ def text_hash(text: str) -> str:
 
 
 def field_lines(fields: Mapping[str, Any]) -> list[str]:
-    """What makes a node reproducible, a line a field: ``inputs: gap_m [m], from node:tile-gap``."""
+    """The reproducibility fields of a node, one per line: ``inputs: gap_m [m], from node:tile-gap``."""
     return [f"{name}: {clean_line(_said(value), 300)}" for name, value in fields.items()]
 
 
@@ -240,7 +240,7 @@ _ATTEMPT = re.compile(r"^(?:Attempt|Review of) (\S+)$")
 
 
 class RecordPlace(Struct, frozen=True):
-    """What a passage belongs to, and where it opens."""
+    """The record of a passage, and where it opens."""
 
     kind: PlaceKind
     id: str
@@ -252,7 +252,7 @@ class RecordPlace(Struct, frozen=True):
 
     @property
     def words(self) -> str:
-        """As people read it: ``bead ddx-1234, Acceptance``."""
+        """For display: ``bead ddx-1234, Acceptance``."""
         owner = {"attempt": "bead", "run": "run log"}.get(self.kind, self.kind)
         whole = f"{owner} {self.record}"
         part = self.section if self.kind != "commit" else ""
@@ -299,7 +299,7 @@ def commit_span(sha: str, subject: str, body: str, files: Sequence[str], score: 
 
 
 class SearchResult(Protocol):
-    """What one search brought, best first, in an order that does not depend on anything but the content."""
+    """The results of one search, best first, in an order that depends only on the content."""
 
     @property
     def files(self) -> Sequence[RankedFile]: ...
@@ -309,12 +309,12 @@ class SearchResult(Protocol):
 
 
 class DayOfWork(Struct, frozen=True):
-    """What is recorded of one day, in the zone of whoever asks."""
+    """The records of one local day."""
 
     day: str
     """``2026-10-30``; as it was asked for where nothing has it."""
     ends: Mapping[str, int] = {}
-    """How many attempts of that day ended how, in people's words; the commonest first."""
+    """Outcome to the number of attempts of that day, the most frequent first."""
     attempts: Sequence[Span] = ()
     """The passages that tell of them, in the order in which they began."""
     runs: Sequence[Span] = ()
@@ -369,7 +369,7 @@ class Library(Protocol):
 
     @property
     def empty(self) -> str:
-        """Why nothing of the repository can be asked, a sentence; empty where something can."""
+        """Why the repository cannot be searched, in a sentence; else ""."""
         ...
 
     @property

@@ -19,11 +19,11 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_day
 
 UNKNOWN = "unknown"
-"""The value of a dimension that nobody recorded."""
+"""The value of an unrecorded dimension."""
 
 
 def known(values: Iterable[str]) -> tuple[str, ...]:
-    """What is known of a cell's values; ``unknown`` once, where nothing is."""
+    """The known values of a cell; a single ``unknown`` if there are none."""
     return tuple(value for value in values if value != UNKNOWN) or (UNKNOWN,)
 
 
@@ -64,17 +64,17 @@ DIMENSIONS: Mapping[str, Callable[[Attempt, Bead | None], str]] = {
     "memories": lambda attempt, bead: attempt.memories,
     "ratchet": lambda attempt, bead: _ratchet(attempt),
 }
-"""What attempts can be told apart by. ``kind`` is the bead's type; days are local ones."""
+"""The dimensions of attempts. ``kind`` is the bead's type; days are local ones."""
 
 
 class Cell(Struct, frozen=True, dict=True):
     """The attempts that share the values of ``key``."""
 
     key: tuple[tuple[str, str], ...]
-    """(dimension, value) pairs; a value nobody recorded is ``unknown``."""
+    """(dimension, value) pairs; an unrecorded value is ``unknown``."""
     attempts: tuple[Attempt, ...]
     calls: tuple[AgentCall, ...] | None = None
-    """What it cost, where that is not what its attempts cost: a span of time has the calls that ended in it."""
+    """Its cost, if not that of its attempts: a time span has the calls that ended in it."""
 
     @property
     def n(self) -> int:
@@ -98,7 +98,7 @@ class Cell(Struct, frozen=True, dict=True):
 
     @property
     def small(self) -> bool:
-        """Too few attempts to be compared."""
+        """Whether there are too few attempts to compare."""
         return self.n < SMALL
 
     @cached_property
@@ -113,7 +113,7 @@ class Cell(Struct, frozen=True, dict=True):
 
     @cached_property
     def sums(self) -> Sums:
-        """What every call of an agent cost: the work, reviews, checks and triage."""
+        """The cost of all agent calls: the work, reviews, checks and triage."""
         if self.calls is not None:
             return sum_calls(self.calls)
         return sum_calls(call for attempt in self.attempts for call in attempt.spent)
@@ -127,12 +127,12 @@ class Cell(Struct, frozen=True, dict=True):
 
     @property
     def cost(self) -> float | None:
-        """Dollars that are known to have been spent; None where none is known, or nothing was attempted."""
+        """Dollars known to have been spent; None if unknown, or if nothing was attempted."""
         return self.sums.usd if self.n or self.sums.whole.calls else None
 
     @property
     def cost_complete(self) -> bool:
-        """Whether the cost of every call is known; else `cost` is the least that was spent."""
+        """Whether the cost of every call is known; else `cost` is a lower bound."""
         return self.sums.complete
 
     @property
@@ -177,7 +177,7 @@ def percentile(ordered: Sequence[int], part: float) -> int | None:
 
 @lru_cache(maxsize=4096)
 def _shown(value: str) -> str:
-    """A value, or that nobody recorded one: one of which a screen could show nothing names nothing."""
+    """A displayable value, or ``unknown``."""
     return value if clean_line(value).strip() else UNKNOWN
 
 

@@ -1,4 +1,4 @@
-"""What the work costs and will cost, and when a queue is drained.
+"""Compute what the work costs and will cost, and forecast when a queue is drained.
 
 Burn is what was spent, by local day; a failing bead is money spent without a landing. An estimate says what so many
 attempts would cost, a forecast how long a queue takes, from what really landed. Both draw possible futures out of the
@@ -31,7 +31,7 @@ RECENT_DAYS = 7
 
 
 class Burn(Struct, frozen=True):
-    """What was spent up to now."""
+    """The spending up to now."""
 
     days: tuple[Cell, ...]
     """One cell a local day on which anything ended, the newest first."""
@@ -40,16 +40,16 @@ class Burn(Struct, frozen=True):
     recent: Cell
     """The last `RECENT_DAYS` days."""
     open_beads: int
-    """Beads that workers are still to do: neither finished nor kept from them."""
+    """Number of beads left for workers: neither finished nor kept from them."""
 
     @property
     def per_day(self) -> float | None:
-        """Known dollars a day over the recent days; None where no cost is known."""
+        """Known dollars a day over the recent days; None if no cost is known."""
         return None if self.recent.cost is None else self.recent.cost / RECENT_DAYS
 
     @property
     def left(self) -> float | None:
-        """Dollars that the open beads cost if each costs what a landed one did lately; None where unknown."""
+        """Estimated dollars for the open beads at the recent cost of a landed one; None if unknown."""
         each = self.recent.cost_per_landed
         return None if each is None else each * self.open_beads
 
@@ -59,7 +59,7 @@ _KEPT_FROM_WORKERS = frozenset({"not_eligible", "superseded", "epic_container", 
 
 
 def to_do(queue: Queue) -> int:
-    """How many beads workers are still to do: not those that wait for a person or are kept from workers."""
+    """The number of beads left for workers, without those that wait for a person or are kept from workers."""
     return sum(
         queue.state(bead_id) in _GOING
         and not any(reason.kind in _KEPT_FROM_WORKERS for reason in queue.standing(bead_id).reasons)
@@ -113,7 +113,7 @@ def _since(attempts: Sequence[Attempt], calls: Sequence[AgentCall], begin: int, 
 
 
 class Failing(Struct, frozen=True):
-    """A bead that was tried again and again and has not landed."""
+    """A bead that was tried repeatedly and has not landed."""
 
     bead_id: str
     title: str
@@ -129,8 +129,8 @@ TRIED = 2
 def failing(attempts: Iterable[Attempt], beads: Mapping[str, Bead]) -> tuple[Failing, ...]:
     """Unfinished beads with `TRIED` attempts and more since they last landed, the dearest first.
 
-    A bead that landed and was reopened counts from its last landing on. One that is closed, or that the
-    tracker no longer holds, is nobody's worry any more.
+    A bead that landed and was reopened counts from its last landing on. One that is closed or no longer in the tracker
+    does not count.
     """
     found = []
     for cell in table(attempts, beads, ("bead",)):
@@ -150,13 +150,13 @@ def failing(attempts: Iterable[Attempt], beads: Mapping[str, Bead]) -> tuple[Fai
 
 
 RECENT = 400
-"""Past attempts that an estimate rests on at most, the newest."""
+"""Maximum past attempts of an estimate, the newest."""
 
 MOST_LOOKED_AT = 4_000
 """Past attempts among which those by the model asked for are looked for."""
 
 FEWEST_PRICED = 3
-"""Past attempts below which nothing is estimated."""
+"""Minimum past attempts for an estimate."""
 
 ENOUGH = 10
 """Attempts by the same harness and model from which the others are left out."""
@@ -186,18 +186,18 @@ class Estimate(Struct, frozen=True):
 
     attempts: int
     of_model: bool
-    """It rests on attempts by the harness and model that are asked for; else on those by all."""
+    """Whether it is based on attempts by the requested harness and model, else on all."""
     past: int
     """Past attempts that were looked at."""
     priced: int = 0
     """Those of them that say what they cost."""
     usd: Interval | None = None
-    """None where too few past attempts say what they cost."""
+    """None if too few past attempts have a known cost."""
     tokens: Interval | None = None
     seconds: Interval | None = None
 
     def describe_usd(self) -> str:
-        """``$4.10 ($2.20–$7.90)``; why there is none where there is none."""
+        """``$4.10 ($2.20–$7.90)``; or why there is none."""
         if self.usd is None:
             return f"no estimate: {self._why_none}"
         return f"{format_usd(self.usd.middle)} ({format_usd(self.usd.low)}–{format_usd(self.usd.high)})"
@@ -211,14 +211,14 @@ class Estimate(Struct, frozen=True):
         return f"what it cost is known for {counted(self.priced, 'past attempt')}, and {FEWEST_PRICED} are needed"
 
     def describe_time(self) -> str:
-        """``1h 20m (50m 00s–2h 10m)``; empty where it is not known."""
+        """``1h 20m (50m 00s–2h 10m)``; empty if unknown."""
         if self.seconds is None:
             return ""
         return f"{format_span(self.seconds.middle)} ({format_span(self.seconds.low)}–{format_span(self.seconds.high)})"
 
     @property
     def basis(self) -> str:
-        """What it rests on: ``9 in 10 such runs; from 148 past attempts of this model``."""
+        """The basis of the estimate: ``9 in 10 such runs; from 148 past attempts of this model``."""
         known = self.usd.n if self.usd is not None else self.past
         whose = "of this model" if self.of_model else "of any model"
         blind = f", {self.past - known:,} more without a cost" if self.usd is not None and known < self.past else ""
@@ -286,7 +286,7 @@ SHARE = 0.8
 
 DAY_S = 86_400
 WINDOWS = (14, 28, 56)
-"""Steps of the past that are drawn from."""
+"""Number of past steps to draw from."""
 
 BLOCK = 7
 """Steps in a row that are drawn together."""
@@ -294,13 +294,13 @@ BLOCK = 7
 FORTNIGHT = 14
 ROUNDS = 300
 FEWEST = 3
-"""Beads done below which nothing is said."""
+"""Minimum beads done for a forecast."""
 
 USUAL_DRIFT = 0.8
 """How much the logarithm of the pace changes in a fortnight, where too little is known (DDx's own tracker: 0.8)."""
 
 FARTHEST = 400
-"""Steps beyond which a drain is only called far."""
+"""Steps beyond which the end is only called far."""
 
 SHORTEST_STEP_S = 5.0
 
@@ -311,11 +311,11 @@ class Forecast(Struct, frozen=True):
     left: int
     """Beads that workers are still to do."""
     done: int
-    """Beads that landed or were closed in the time that it rests on."""
+    """Beads that landed or were closed in the base period."""
     over_s: float
-    """That time."""
+    """The base period."""
     added: int
-    """Beads that were created in it."""
+    """Beads created in the base period."""
     chain: int = 0
     """Beads of the longest chain: they land one after the other, whatever the number of workers."""
     each_s: float | None = None
@@ -343,7 +343,7 @@ class Forecast(Struct, frozen=True):
         return None if self.each_s is None else self.each_s * self.chain
 
     def describe(self) -> str:
-        """In one or two sentences."""
+        """Describe the forecast in one or two sentences."""
         if not self.left:
             return "nothing left to do"
         if self.middle_s is None:
@@ -363,7 +363,7 @@ class Forecast(Struct, frozen=True):
         return said
 
     def record(self) -> dict[str, object]:
-        """As JSON; null where nothing can be said."""
+        """As JSON; null if unknown."""
         known = self.middle_s is not None
         return {
             "left": self.left,

@@ -50,7 +50,7 @@ class Sample(Struct, frozen=True):
 
 
 class Measure(Struct, frozen=True):
-    """One metric: its last value, what it is held against, and whether it gets better."""
+    """One metric: its last value, its limit, and its trend."""
 
     name: str
     title: str
@@ -75,7 +75,7 @@ class Measure(Struct, frozen=True):
 
     @property
     def trend(self) -> str:
-        """``better``, ``worse`` or ``same`` than the baseline; empty where there is none."""
+        """``better``, ``worse`` or ``same`` than the baseline; empty if there is none."""
         if self.value is None or self.baseline is None:
             return ""
         if self.value == self.baseline:
@@ -84,7 +84,7 @@ class Measure(Struct, frozen=True):
 
     @property
     def holds(self) -> bool | None:
-        """Whether the last value keeps its ratchet; None where there is no value or none is wanted."""
+        """Whether the last value meets its ratchet; None without a value or ratchet."""
         if self.value is None or self.ratchet is None:
             return None
         return not better(self.direction, self.ratchet, self.value)
@@ -193,7 +193,7 @@ class Trial(Struct, frozen=True):
     bead: Bead
     cell: Cell
     shown: Attempt | None
-    """The attempt that landed, else the newest; None as long as nobody tried."""
+    """The attempt that landed, else the newest; None if not tried."""
 
     @property
     def outcome(self) -> str:
@@ -207,7 +207,7 @@ class Trial(Struct, frozen=True):
 
     @property
     def why(self) -> str:
-        """What did not work, in the agent's or ddx's words; empty where it was kept or nobody says."""
+        """What did not work, in the agent's or ddx's words; empty if it was kept or unknown."""
         shown = None if self.kept else self.shown
         return "" if shown is None else shown.no_changes_rationale or shown.error or shown.detail
 

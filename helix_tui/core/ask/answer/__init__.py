@@ -1,1 +1,1 @@
-"""From evidence to an answer: compaction, items, the tool results, the answer, and the gate it passes."""
+"""From evidence to an answer: compaction, items, tool results, the answer, and the grounding gate."""

@@ -1,13 +1,12 @@
-"""The answer without a model: what the evidence itself says, in its own sentences, each with its source; and which of a
-model's claims its sources bear out.
+"""Compose the answer without a model, from sentences of the evidence with their sources; and check which of a model's
+claims its sources support.
 
-Sentences are taken from the spans that were kept; nothing is worded anew but the few words that tie them together. The
-parts are those of docs/formats/ask.md §1, phase 7: what it is, what bears it out, the code, what was not found, the
-sources.
+Sentences are taken from the kept spans; only a few connecting words are added. The
+parts are those of docs/formats/ask.md §1, phase 7: what it is, the evidence, the code, what was not found, the sources.
 
-A model gets the twenty best items and says in the same call what it used, the most useful first; that order counts in
-the ranking. A claim that its sources do not bear out is left out and kept with the reason; where none is left, or
-evidence is denied that exists, the answer without the model stays.
+A model gets the twenty best items and reports in the same call which it used, the most useful first; that order counts
+in the ranking. A claim that its sources do not support is removed and kept with the reason; if none is left, or
+existing evidence is denied, the answer without the model is used.
 """
 
 from __future__ import annotations
@@ -39,24 +38,24 @@ from helix_tui.core.ground.text import clean_block, clean_line
 
 MOST_SENTENCES = 5
 MOST_ALSO = 3
-"""Sentences beside quoted passages."""
+"""Maximum sentences beside quoted passages."""
 MOST_QUOTES = 4
 _MOST_QUOTES: dict[str, int] = {"usage": 3}
 MOST_QUOTED_LINES = 120
-"""Lines of all quotes: more is no answer, but reading."""
+"""Maximum lines of all quotes."""
 MOST_LINE = 240
 MOST_FURTHER = 8
 MOST_CODE = 5
 MOST_DOCUMENTS = 5
 MOST_USES = 5
 ALIKE = 0.7
-"""Overlap of words from which a sentence says nothing new."""
+"""Overlap of words at which a sentence adds nothing new."""
 LEAST_WORDS = 4
-"""Words below which a sentence is none: a parameter, a title."""
+"""Minimum words of a sentence; shorter texts are parameters or titles."""
 SHORT = 6
 """Words below which a sentence says little."""
 KEEP_SHARE = 0.55
-"""Share of the best sentence's score from which another one is told too."""
+"""Share of the best sentence's score at which another one is included too."""
 
 
 _WORD = re.compile(r"[^\W\d_]{2,}")
@@ -72,7 +71,7 @@ class Citation(Struct, frozen=True):
 
     @property
     def place(self) -> str:
-        """``file:start-end`` of the lines that are told."""
+        """``file:start-end`` of the quoted lines."""
         lines = f"{self.start}" if self.start == self.end else f"{self.start}-{self.end}"
         return f"{self.span.file}:{lines}"
 
@@ -83,7 +82,7 @@ class Section(Struct, frozen=True):
     title: str
     lines: tuple[str, ...]
     quote: tuple[str, ...] = ()
-    """Lines of the repository as they stand there, below the last line."""
+    """Quoted lines of the repository, below the last line."""
 
 
 QUOTED = "    "
@@ -104,7 +103,7 @@ class Answer(Struct, frozen=True):
 
     @property
     def claims(self) -> str:
-        """What the answer itself says: its text, with one line of each quote for the whole of it."""
+        """The answer's own claims: its text, with one line for each quote."""
         return self._text(with_quotes=False)
 
     def _text(self, *, with_quotes: bool) -> str:
@@ -115,7 +114,7 @@ class Answer(Struct, frozen=True):
             title = [f"{section.title}:"] if section.title else []
             quote = [f"{QUOTED}{line}".rstrip() for line in section.quote]
             if section.quote and not with_quotes:
-                # what is quoted is nobody's claim: one line of it goes through the gate, with the quote's source
+                # a quote is not a claim: one line of it goes through the gate, with the quote's source
                 longest = max(section.quote, key=lambda line: len(_WORD.findall(line)))
                 lines, quote = [f"{' '.join(_WORD.findall(longest))} {lines[0].rpartition(' ')[2]}"], []
             blocks.append("\n".join([*title, *lines, *quote]))
@@ -172,14 +171,14 @@ def compose(
     passages: Sequence[Passage] = (),
     unsaid: Sequence[str] = (),
 ) -> Answer:
-    """The answer that the evidence gives by itself: passages whole, then sentences and places of the rest.
+    """The answer from the evidence alone: whole passages, then sentences and places of the rest.
 
-    ``unsaid`` are words of the question that nothing speaks of: the answer says so first.
+    ``unsaid`` are words of the question without evidence: the answer says so first.
     """
     sources = _Sources()
     required = [slot for slot in slots if slot.required]
     there = {one.entry.span.key for one in kept}
-    # what compaction left out is no evidence of this answer, so it is not quoted either
+    # dropped by compaction means it is not evidence of this answer, so it is not quoted either
     answering = [one for one in passages if one.span.key in there and not one.tests]
     tests = [one for one in passages if one.span.key in there and one.tests]
     quoted = list(_quoted(answering, _MOST_QUOTES.get(question.kind, MOST_QUOTES)))
@@ -227,13 +226,13 @@ def compose(
 
 
 def _nothing_of(words: Sequence[str]) -> str:
-    """That nothing speaks of some words, and what follows nevertheless."""
+    """The statement that nothing mentions some words, and what follows nevertheless."""
     named = " or ".join(f"“{clean_line(word, 80)}”" for word in words)
     return f"Nothing that was searched mentions {named}. What follows is closest to the rest of the question."
 
 
 def _quoted(passages: Sequence[Passage], most: int) -> Iterator[Passage]:
-    """The passages that are quoted: the best, and others as long as the answer stays readable."""
+    """The passages to quote: the best, and others while the answer stays readable."""
     room = MOST_QUOTED_LINES
     for one in passages[:most]:
         size = one.span.end - one.span.start + 1
@@ -244,7 +243,7 @@ def _quoted(passages: Sequence[Passage], most: int) -> Iterator[Passage]:
 
 
 def _quote(one: Passage, sources: _Sources) -> Section:
-    """A passage as it stands, under its place."""
+    """A passage verbatim, under its place."""
     span = one.span
     # cleaning makes a line break of a CR inside a line, and the place above would then name other lines
     lines = [clean_block(line).replace("\n", " ")[:MOST_LINE] for line in span.text.expandtabs(4).split("\n")]
@@ -256,7 +255,7 @@ def _quote(one: Passage, sources: _Sources) -> Section:
 
 
 def _further(one: Passage, sources: _Sources) -> str:
-    """Where another passage stands, and the line of it that says most."""
+    """The place of another passage, and its most relevant line."""
     span = one.span
     line = clean_line(span.text.split("\n")[one.line - span.start].strip(), 160).replace("`", "'")
     named = f"`{clean_line(span.header, 80)}`: " if span.header else ""
@@ -269,7 +268,7 @@ def _stands_in(sentence: str, shown: str) -> bool:
 
 
 def _telling(question: Question, kept: Sequence[Kept], slots: Sequence[Slot]) -> list[tuple[Span, Sentence]]:
-    """The sentences that say most of what is asked, none that repeats another; each slot by one at least."""
+    """The most relevant sentences, without repetitions; at least one for each slot."""
     focus = sorted(terms_in(question.focus)) or [term for slot in slots for term in slot.terms]
     scored: list[tuple[float, int, Span, Sentence]] = []
     for rank, one in enumerate(kept):
@@ -277,7 +276,7 @@ def _telling(question: Question, kept: Sequence[Kept], slots: Sequence[Slot]) ->
         if one.entry.via in ("use", "test") or span.role in ("test", "data", "config"):
             continue
         for sentence in sentences_of(span):
-            # asked about everything, an introduction tells most at its beginning
+            # for a question about everything, the start of an introduction is best
             score = _score(sentence, span, slots, focus) if slots else 1.0 - 0.05 * sentence.place
             if score > 0 and len(_WORD.findall(sentence.text)) >= LEAST_WORDS:
                 scored.append((round(score + 0.4 * one.entry.relevance, 6), rank, span, sentence))
@@ -303,7 +302,7 @@ def _telling(question: Question, kept: Sequence[Kept], slots: Sequence[Slot]) ->
 
 
 def _score(sentence: Sentence, span: Span, slots: Sequence[Slot], focus: Sequence[str]) -> float:
-    """How much of the question a sentence speaks of, and whether it says what something is."""
+    """Score a sentence by how much of the question it covers, and whether it defines something."""
     covered = sum(covers(slot, sentence.text) for slot in slots) / len(slots) if slots else 0.0
     head = terms_in(span.header.rpartition(" > ")[2].rpartition(".")[2])
     by_header = sum(head.issuperset(slot.terms) for slot in slots) / len(slots) if slots else 0.0
@@ -333,7 +332,7 @@ def _sentence_line(span: Span, sentence: Sentence, sources: _Sources) -> str:
 
 
 def _whose(span: Span, sentence: Sentence) -> str:
-    """Of which definition a comment speaks, unless it says so itself."""
+    """The definition that a comment describes, unless it names it itself."""
     name = sentence.about or span.header.rpartition(".")[2]
     if span.role == "doc" or span.kind == "section" or not name or name in sentence.text:
         return ""
@@ -381,12 +380,12 @@ def _is_call(line: str, names: Sequence[Slot]) -> bool:
 
 
 def _code(kept: Sequence[Kept], slots: Sequence[Slot], quoted: Set[str], sources: _Sources) -> Iterator[str]:
-    """What the code has to say: definitions with their first sentence, uses, tests."""
+    """The part on code: definitions with their first sentence, uses, tests."""
     required = {slot.id for slot in slots}
     code = [one for one in kept if not one.entry.is_doc and one.entry.span.role != "data"]
     speaking = [one for one in code if one.entry.slots & required]
     led_to = [one for one in code if one not in speaking and one.entry.via in ("alignment", "use", "test")]
-    # other code only where none speaks of what is asked and no document leads to any
+    # other code only if none mentions the subject and no document leads to any
     for one in (speaking + led_to or code)[:MOST_CODE]:
         span = one.entry.span
         if one.entry.via == "use":
@@ -415,7 +414,7 @@ def _file(span: Span) -> str:
 
 
 def _named(span: Span) -> str:
-    """What a span is called: the definition or heading that it stands in, else its lines."""
+    """A span's name: its definition or heading, else its lines."""
     return f"`{clean_line(span.header, 120)}`" if span.header else f"lines {span.start} to {span.end}"
 
 
@@ -434,7 +433,7 @@ def searched(queries: Sequence[str]) -> str:
 
 
 def ask_which(ambiguity: Ambiguity, threshold: float, queries: Sequence[str]) -> Answer:
-    """Two options with the evidence of each, what was searched, and what would decide."""
+    """Ask the user to choose: two options with their evidence, what was searched, and what would decide."""
     sources = _Sources()
     lines = [f"“{clean_line(ambiguity.term, 80)}” means more than one thing here, and the evidence does not decide."]
     options = [_option(number, one, sources) for number, one in enumerate(ambiguity.weighed[:2], 1)]
@@ -452,7 +451,7 @@ def ask_which(ambiguity: Ambiguity, threshold: float, queries: Sequence[str]) ->
 
 
 def would_decide(ambiguity: Ambiguity) -> str:
-    """What evidence would settle which sense is meant."""
+    """The evidence that would decide which sense is meant."""
     labels = " or ".join(f"“{clean_line(one.sense.label, 80)}”" for one in ambiguity.weighed[:2])
     alone = clean_line(ambiguity.term, 60)
     return f"a question that names {labels}, or a document that says what “{alone}” alone means"
@@ -470,7 +469,7 @@ def _option(number: int, one: Weighed, sources: _Sources) -> str:
 
 
 def best_evidence(one: Weighed) -> tuple[Span, Sentence] | None:
-    """The sentence that tells a sense best: one that defines it, else the first of its best span."""
+    """The best sentence for a sense: one that defines it, else the first of its best span."""
     spans = sorted(
         one.spans,
         key=lambda span: (
@@ -489,8 +488,9 @@ def best_evidence(one: Weighed) -> tuple[Span, Sentence] | None:
 
 
 def say_nothing_found(kept: Sequence[Kept], missing: Sequence[Slot], queries: Sequence[str], empty: str = "") -> Answer:
-    """Nothing speaks of what is asked: say so, with what was searched, what would do, what came nearest; or ``empty``,
-    why there was nothing to search."""
+    """Say that nothing was found, with what was searched, what would suffice, and what came nearest; or ``empty``, why
+    there was nothing to search.
+    """
     sources = _Sources()
     labels = ", ".join(f"“{clean_line(slot.label, 80)}”" for slot in missing) or "the question"
     near = [f"{_named(one.entry.span)} in {_file(one.entry.span)} {sources.whole(one.entry.span)}" for one in kept[:3]]
@@ -511,22 +511,22 @@ _EMPTY = re.compile(r"(?m)^\s*(?:[-*•]|\d+[.)])\s*$\n?")
 
 
 class ModelAnswer(Struct, frozen=True):
-    """A model's reply as far as it holds."""
+    """A model's reply, as far as it is supported."""
 
     text: str = ""
-    """Its answer without the claims that were left out; empty where it is not taken."""
+    """Its answer without unsupported claims; empty if rejected."""
     used: tuple[int, ...] = ()
     """Numbers of the items that it used, in its order."""
     left_out: tuple[AnswerClaim, ...] = ()
-    """Its claims that what they cite does not bear out."""
+    """Its claims that their citations do not support."""
     grounding: Grounding = field(default_factory=lambda: Grounding((), 0.0))
-    """What the gate found in all that it said."""
+    """The gate's result on the whole reply."""
     refused: str = ""
-    """Why it is not taken; empty where it is."""
+    """Why it was rejected, or ""."""
 
 
 def model_items(cited: Sequence[Citation], entries: Iterable[PoolEntry]) -> tuple[Citation, ...]:
-    """The items that the model gets: those of the answer without it under their numbers, then the best others."""
+    """The items for the model: those of the answer without it, with their numbers, then the best others."""
     items = [*cited[:MAX_MODEL_ITEMS]]
     for entry in entries:
         if len(items) >= MAX_MODEL_ITEMS:
@@ -544,12 +544,12 @@ def _overlap(one: Span, other: Span) -> bool:
 def read_answer(
     reply: ModelReply, sources: Mapping[int, Span], missing: Sequence[Slot], threshold: float
 ) -> ModelAnswer:
-    """Put a reply through the gate.
+    """Check a model's reply with the gate.
 
     Args:
         reply: what the model said.
         sources: the items that it was given, by number.
-        missing: what was not found; to say so is no denial.
+        missing: what was not found; saying so is not a denial.
         threshold: the share of claims that must be grounded.
     """
     if reply.error:
@@ -568,7 +568,7 @@ def read_answer(
     left_out = tuple(claim for claim in grounding.claims if not claim.grounded)
     kept = _without(text, left_out)
     named = tuple(int(number) for number in re.findall(r"\d+", said["list"])) if said is not None else ()
-    # a number that it was not given is no item
+    # a number that it was not given is not an item
     used = dict.fromkeys(number for number in (*named, *cited_numbers(kept)) if number in sources)
     return ModelAnswer(kept, tuple(used), left_out, grounding)
 
@@ -584,7 +584,7 @@ def _without(text: str, claims: Iterable[AnswerClaim]) -> str:
 
 
 def ranked_by_use(files: Sequence[str], used: Iterable[Span]) -> list[str]:
-    """A ranking of files in which those come first that an answer used, in the order of use."""
+    """A ranking of files with those used in an answer first, in order of use."""
     known = set(files)
     first = dict.fromkeys(span.file for span in used if span.file in known)
     return [*first, *(file for file in files if file not in first)]

@@ -1,9 +1,9 @@
 """What happens when …: the branch of the code whose condition a question names, what it does, and its test.
 
 A branch is a guard (``if``, ``case``, ``except``, ``catch``, an arm of a match) with the lines indented below it, or a
-statement that raises, refuses or reports, with the nearest guard above it. Its condition is said by the guard, by the
-comment at it and by its message; a constant or class of an error says what its definition says. Told by lines and
-their indentation, so that every language is read alike.
+statement that raises, refuses or reports, with the nearest guard above it. Its condition is described by the guard, its
+comment and its message; a constant or class of an error by its definition. Found by lines and indentation, so that
+every language is read alike.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from helix_tui.core.ask.retrieval.subject import Wording, union
 MOST_FILES = 24
 """Files that are read for branches: those that the search brings first."""
 MOST_BRANCHES = 12
-"""Branches that are judged as passages."""
+"""Maximum branches judged as passages."""
 BODY = 10
 """Lines of a branch that are read: what stands deeper in it has a guard of its own."""
 ABOVE = 16
 """Lines above a statement within which its guard is looked for."""
 OUTER = 0.6
-"""What a guard around the branch says counts for, beside its own."""
+"""Weight of an enclosing guard relative to the branch's own."""
 LINKED = 0.8
-"""What the definition of the error says counts for."""
+"""Weight of the definition of the error."""
 MOST_LINKED = 60
 ENDS = 0.15
-"""What a branch gains that ends what is done: it raises, refuses, exits."""
+"""Bonus of a branch that raises, refuses or exits."""
 SENSE = 0.2
-"""What a branch gains whose condition compares in the way that the question says."""
+"""Bonus of a branch whose comparison matches the question."""
 READ = 4
 SENSED = 0.7
 LINE = 300
@@ -70,7 +70,7 @@ _SENSES = (
         r"!=|!\s*\w|\bnot\b|except|catch|Err|err|invalid|unknown|fail|not_?found|== ?-1|undefined",
     ),
 )
-"""What a condition is in plain words, and how code writes it."""
+"""A condition in plain words, and how code writes it."""
 
 
 class Branch(Struct, frozen=True):
@@ -88,7 +88,7 @@ class Branch(Struct, frozen=True):
 
 
 def branches_for(library: Library, spans: Iterable[Span], wording: Wording) -> list[Branch]:
-    """The branches whose conditions say most of a subject, best first, out of the files of some spans."""
+    """The branches whose conditions match a subject best, best first, from the files of some spans."""
     best: dict[str, float] = {}
     for span in spans:
         if span.role == "source" and span.kind != "section":
@@ -125,7 +125,7 @@ def _senses_of(wording: Wording) -> Iterator[_Sense]:
 
 
 class _Linked:
-    """What the definitions of errors say of the subject, each looked up once."""
+    """The match of error definitions with the subject, each looked up once."""
 
     def __init__(self, library: Library, wording: Wording) -> None:
         self._library = library
@@ -150,7 +150,7 @@ class _Linked:
 
 
 class _Names:
-    """What the names of the definitions around a line say of the subject."""
+    """The match of the enclosing definitions' names with the subject."""
 
     def __init__(self, definitions: Sequence[Definition], wording: Wording) -> None:
         self._definitions = definitions
@@ -189,7 +189,7 @@ def _of_file(
 
     seen: set[int] = set()
     for at, line in enumerate(lines):
-        # a docstring that says "raises" is no branch
+        # a docstring that says "raises" is not a branch
         if at in prose or not (_GUARD.search(line) or _ENDING.search(line)):
             continue
         guards = _guards_of(at, lines, depth)
@@ -279,7 +279,7 @@ def _statement_end(at: int, lines: Sequence[str]) -> int:
 
 
 def _acts(guard: int, end: int, lines: Sequence[str]) -> int:
-    """The line of a branch that says what it does: what ends it, else its first."""
+    """The line that shows what a branch does: the one that ends it, else its first."""
     inside = [at for at in range(guard, end + 1) if _ENDING.search(lines[at])]
     return inside[0] if inside else min(guard + 1, end)
 
@@ -302,7 +302,7 @@ _HOLE = re.compile(r"\$?\{[^}]*\}|%\S|\\\S")
 
 
 def test_of(library: Library, branch: Branch, spans: Iterable[Span], wording: Wording) -> Span | None:
-    """The test that covers a branch: it names its error, its message or its function, and says most of the subject."""
+    """The test that covers a branch: it names its error, its message or its function, and matches the subject best."""
     lines = library.lines(branch.file)
     acts = "\n".join(lines[branch.acts - 1 : branch.acted])
     around = [one.name for one in library.definitions_in(branch.file) if one.start <= branch.guard <= one.end]
@@ -323,7 +323,7 @@ def test_of(library: Library, branch: Branch, spans: Iterable[Span], wording: Wo
 
 
 def _messages(text: str) -> Iterator[str]:
-    """The fixed parts of the messages of a statement that are long enough to be told by."""
+    """The fixed parts of a statement's messages that are long enough to be distinctive."""
     for groups in _STRING.findall(text):
         for piece in _HOLE.split("".join(groups)):
             if len(piece.strip(" .:")) >= MESSAGE:

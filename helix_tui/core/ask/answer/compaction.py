@@ -1,4 +1,4 @@
-"""What reaches the answer: the preference order of evidence, the budgets, and why the rest was dropped.
+"""Choose what reaches the answer: the order of evidence, the budgets, and why the rest was dropped.
 
 From it come the items of a run, typed, in a stable order, each with a hash, by which two runs are compared; and the
 block of tool results with the prompt that a model is given (docs/formats/ask.md §1).
@@ -22,7 +22,7 @@ from helix_tui.core.ask.retrieval.trees import Policy, WalkNode, place_of
 from helix_tui.core.ground.text import clean_block, clean_line
 
 Part = Literal["definition", "entrypoint", "contract", "test", "other"]
-"""What a span is to the answer."""
+"""The role of a span in the answer."""
 
 POLICY = "definition > entrypoint > contract > test; the best span of each slot first; at most {per_file} a file"
 
@@ -54,7 +54,7 @@ class Kept(Struct, frozen=True):
 
 
 class DroppedSpan(Struct, frozen=True):
-    """A span that does not."""
+    """A span that does not reach the answer."""
 
     entry: PoolEntry
     part: Part
@@ -110,7 +110,7 @@ def compact(
     for key in answering:
         if key in by_key:
             choice.take(by_key[key], "answers best" if not choice.order else "answers", of_file=MOST_ANSWERING)
-    # what answers comes first in it, so that more spans are taken only for slots that it leaves open
+    # answering spans come first, so that more spans are taken only for open slots
     for entry, why in _covering([*choice.order, *able], slots):
         choice.take(entry, why)
     for entry, why in _bridging(able):
@@ -179,7 +179,7 @@ def _overlap(one: Span, other: Span) -> bool:
 
 
 def _covering(entries: Sequence[PoolEntry], slots: Sequence[Slot]) -> Iterator[tuple[PoolEntry, str]]:
-    """Few spans that cover every required slot that can be covered.
+    """A small set of spans that covers every coverable required slot.
 
     Each covers the most that is still open.
     """
@@ -197,7 +197,7 @@ def _covering(entries: Sequence[PoolEntry], slots: Sequence[Slot]) -> Iterator[t
 
 
 def _bridging(entries: Sequence[PoolEntry]) -> Iterator[tuple[PoolEntry, str]]:
-    """The best document, and the best code that a document names: an answer shows both sides."""
+    """The best document, and the best code named in a document, so that an answer shows both."""
     for entry in [entry for entry in entries if entry.is_doc and entry.slots][:1]:
         yield entry, "best document"
     for entry in [entry for entry in entries if entry.via == "alignment"][:1]:
@@ -264,7 +264,7 @@ class Item(Struct, frozen=True):
 
     type: ItemType
     path: str
-    """The file it comes from; empty where it comes from none."""
+    """Its file, or ""."""
     header: str
     start: int
     end: int
@@ -273,7 +273,7 @@ class Item(Struct, frozen=True):
     @property
     def hash(self) -> str:
         """First 12 hex digits of SHA-256 over type, place in words and content."""
-        # no line numbers: a passage that has only moved is still the same item
+        # no line numbers: a moved passage is still the same item
         whole = "\n".join((self.type, self.path, self.header, self.content.strip()))
         return hashlib.sha256(whole.encode("utf-8", "surrogateescape")).hexdigest()[:12]
 
@@ -421,7 +421,7 @@ def tool_results(
 
 
 def prompt(question: str, block: str, earlier: Mapping[str, Any] | None = None) -> str:
-    """All that the model is given; ``earlier`` is the run that the question follows."""
+    """The whole prompt for the model; ``earlier`` is the run that the question follows."""
     asked = _quoted(clean_block(question, MOST_QUESTION))
     if earlier is not None:
         before = clean_block(f"{earlier.get('question', '')}\n{earlier.get('answer', '')}", MOST_EARLIER)
@@ -453,7 +453,7 @@ def _spans(sources: Mapping[int, Span]) -> list[str]:
 
 
 def _quoted(text: str) -> list[str]:
-    """Cleaned lines behind bars, in which no mark of ours can stand."""
+    """Cleaned lines behind bars, so that they cannot contain the block's own markers."""
     return [f"| {_MARKS.sub(_broken, line)}" for line in clean_block(text).split("\n")]
 
 

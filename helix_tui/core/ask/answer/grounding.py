@@ -1,12 +1,11 @@
-"""The gate that an answer passes: each claim must cite evidence that bears it out (docs/formats/ask.md §6).
+"""The grounding gate: each claim of an answer must cite evidence that supports it (docs/formats/ask.md §6).
 
-A claim is a sentence or a bullet. It is grounded where it cites a source that exists, every name and number in it
-stands in the sources that it cites, at least half of its words do, and it does not turn the sense of the sentence that
-it rests on. The rest of an answer is no claim: headings, the list of sources, what was not found, questions to the
-user.
+A claim is a sentence or a bullet. It is grounded if it cites an existing source, every name and number and at least
+half of its words are in the cited sources, and it does not reverse the meaning of its supporting sentence. Other parts
+of an answer are not claims: headings, the list of sources, what was not found, questions to the user.
 
-All is judged by words alone, so only what can be seen in them is found: a name or a number that no source has, a word
-denied that the source affirms or the other way round, the opposite of one of the source's words.
+Only words are compared, so only this is found: a name or a number missing in the sources, a word denied that the source
+affirms or vice versa, the opposite of a source's word.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from helix_tui.core.ask.retrieval.question import Slot, covers, names_in, terms_
 from helix_tui.core.ask.tokens import STOP_WORDS, stem
 
 RESTS_ON = 0.6
-"""Share of a claim's words that a sentence must have for the claim to rest on it."""
+"""Share of a claim's words that a supporting sentence must have."""
 REACH = 5
-"""Words after a "not" among which the one that is denied stands."""
+"""Number of words after a "not" that may be the denied one."""
 
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 _TICKED = re.compile(r"`([^`\n]{2,120})`")
@@ -57,7 +56,7 @@ for _pair in re.split(r"[/\n]", _PAIRS):
 
 
 def contradiction(claim: str, sources: Sequence[Span]) -> str:
-    """What a claim says that its sources do not, or deny; empty where nothing does.
+    """What a claim says that its sources lack or deny; else "".
 
     ``claim`` is without its citations.
     """
@@ -67,7 +66,7 @@ def contradiction(claim: str, sources: Sequence[Span]) -> str:
         return f"{foreign} is not in what it cites"
     rests_on = _rests_on(claim, sources)
     turned = [_turned(claim, sentence) for sentence in rests_on]
-    # one sentence that the claim does not turn is enough to bear it out
+    # one sentence that the claim does not reverse suffices to support it
     return turned[0] if turned and all(turned) else ""
 
 
@@ -94,7 +93,7 @@ def _foreign(claim: str, there: str, sources: Sequence[Span]) -> str:
 
 
 def _bare(text: str) -> str:
-    """A text whose blanks and quotes count alike, and whose cut end counts for nothing: so a line is quoted."""
+    """A text with normalised blanks and quotes and without a cut end, to compare quoted lines."""
     return " ".join(text.replace("`", "'").lower().split()).removesuffix("…").strip("()")
 
 
@@ -114,7 +113,7 @@ def _proper(claim: str) -> Iterator[str]:
 
 
 def _rests_on(claim: str, sources: Sequence[Span]) -> list[str]:
-    """The sentences of the sources that have most of a claim's words."""
+    """The source sentences with most of a claim's words."""
     asked = terms_in(claim)
     shares = [
         (len(asked & terms_in(sentence)) / len(asked), sentence)
@@ -134,7 +133,7 @@ def _sentences(span: Span) -> Iterator[str]:
 
 
 def _turned(claim: str, sentence: str) -> str:
-    """In which word a claim is turned against a sentence; empty in none."""
+    """How a claim reverses a sentence, or ""."""
     said, said_not = _terms_denied(claim)
     known, known_not = _terms_denied(sentence)
     for term in sorted(said_not - known_not):
@@ -164,7 +163,7 @@ Tier = Literal["Grounded", "Bounded inference", "Clarify"]
 
 WORD_SHARE = 0.5
 LEAST_WORDS = 2
-"""A line with fewer words of content claims nothing."""
+"""A line with fewer content words is not a claim."""
 
 _CITED = re.compile(r"\[(\d{1,3}(?:\s*[,;–-]\s*\d{1,3})*)\]")
 _NO_CLAIM = re.compile(
@@ -175,7 +174,7 @@ _NO_CLAIM = re.compile(
 _HEADING = re.compile(r"^[^.!?]{1,60}:?$")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+(?=(?:\[\d)|[A-Z0-9`“\"(])")
 _AS_IT_STANDS = re.compile(r"`[^`]*`")
-"""Words that are quoted as they stand: a heading such as ``3. Scope. Limits`` is no end of a sentence."""
+"""Verbatim quotes: a heading such as ``3. Scope. Limits`` does not end a sentence."""
 _DENIAL = re.compile(
     r"\b(?:no|not enough|insufficient|lacks?|without)\s+(?:[\w-]+\s+){0,3}"
     r"(?:evidence|information|context|results?|sources?)\b"
@@ -187,24 +186,24 @@ _DENIAL = re.compile(
 
 
 class AnswerClaim(Struct, frozen=True):
-    """One claim of an answer and whether its sources bear it out."""
+    """One claim of an answer, and whether its sources support it."""
 
     text: str
     cites: tuple[int, ...]
     grounded: bool
     why: str
-    """What is wrong with one that is not; empty otherwise."""
+    """What is wrong with an unsupported claim; else ""."""
 
 
 class Grounding(Struct, frozen=True):
-    """What the gate found."""
+    """The result of the gate."""
 
     claims: tuple[AnswerClaim, ...]
     threshold: float
 
     @property
     def ratio(self) -> float:
-        """Share of the claims that are grounded; an answer that claims nothing has 0."""
+        """Share of the claims that are grounded; 0 for an answer without claims."""
         if not self.claims:
             return 0.0
         return round(sum(claim.grounded for claim in self.claims) / len(self.claims), 4)
@@ -226,7 +225,7 @@ def judge(answer: str, sources: Mapping[int, Span], threshold: float) -> Groundi
 
 
 def tier_of(grounding: Grounding, *, evidence_ok: bool, coverage_ok: bool, anything_covered: bool, split: bool) -> Tier:
-    """The label of an answer: no claim is better than the gate and the coverage allow."""
+    """The label of an answer, limited by the gate and the coverage."""
     if split or not anything_covered or not grounding.claims:
         return "Clarify"
     if grounding.passes and evidence_ok and coverage_ok:
@@ -253,7 +252,7 @@ def claims_of(answer: str) -> Iterator[str]:
 
 
 def _pieces(text: str) -> list[str]:
-    """A text cut where its sentences end, never within what is quoted as it stands."""
+    """A text split at sentence ends, never inside verbatim quotes."""
     ends = [found.span() for found in _SENTENCE.finditer(_AS_IT_STANDS.sub(lambda one: "`" * len(one[0]), text))]
     begins, stops = [0, *(last for _, last in ends)], [*(first for first, _ in ends), len(text)]
     return [text[begin:stop] for begin, stop in zip(begins, stops, strict=True)]
@@ -307,9 +306,8 @@ def _judge(text: str, sources: Mapping[int, Span]) -> AnswerClaim:
 
 
 def denies(answer: str, missing: Sequence[Slot]) -> str:
-    """The sentence in which an answer says that there is no evidence; empty where none does.
-
-    To say of a slot that was really not found that it was not found is honest, and no denial.
+    """The sentence in which an answer denies that there is evidence, or "". Saying that a missing slot was not found is
+    not a denial.
     """
     for sentence in re.split(r"(?<=[.!?])\s+|\n+", answer):
         if _DENIAL.search(sentence) and not any(covers(slot, sentence) for slot in missing):

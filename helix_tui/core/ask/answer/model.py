@@ -1,6 +1,6 @@
 """The one model call: a program that is given the prompt in a file or on its input, and prints an answer.
 
-Which program that is, is for the caller to say: `core.ask` knows neither DDx nor any model. ``ddx run
+The caller chooses the program: `core.ask` knows neither DDx nor any model. ``ddx run
 --json`` and ``ddx agent run --json`` print one JSON object with ``output``, tokens and cost
 (docs/formats/ddx.md §6); any other program may print the same, or plain text.
 """
@@ -21,7 +21,7 @@ from helix_tui.core.ground.process import run
 from helix_tui.core.ground.text import clean_block, clean_line
 
 PROMPT_FILE = "{prompt_file}"
-"""Stands in the command where the path of the prompt goes; without it the prompt comes on standard input."""
+"""Placeholder in the command for the path of the prompt; without it the prompt is on standard input."""
 
 TIMEOUT_S = 120.0
 OUTPUT_CAP = 1 << 20
@@ -33,7 +33,7 @@ class ModelCommand(Struct, frozen=True):
 
     argv: tuple[str, ...]
     name: str = ""
-    """What people call it: the program's name where nothing better is known."""
+    """Its display name; by default the program's name."""
     timeout_s: float = TIMEOUT_S
 
     @property
@@ -43,7 +43,7 @@ class ModelCommand(Struct, frozen=True):
 
 
 class ModelReply(Struct, frozen=True):
-    """What a model answered, or why it did not, and what it cost; None where that is not known."""
+    """A model's answer or error, and its cost; None if unknown."""
 
     text: str = ""
     error: str = ""
@@ -57,7 +57,7 @@ class ModelReply(Struct, frozen=True):
 
 
 def ask_model(command: ModelCommand, prompt: str, cwd: Path) -> ModelReply:
-    """Ask once. Whatever goes wrong comes back as the reply's error; nothing is tried twice."""
+    """Ask once, without retries. Any failure is returned as the reply's error."""
     with tempfile.TemporaryDirectory(prefix="helix-ask-") as folder:
         file = Path(folder, "prompt.md")
         file.write_text(prompt, encoding="utf-8", errors="replace")
@@ -77,7 +77,7 @@ def ask_model(command: ModelCommand, prompt: str, cwd: Path) -> ModelReply:
             return ModelReply(
                 error=f"{clean_line(argv[0], 200)} does not start: {error.strerror}", command=command.label
             )
-    # read before it is judged: a call that failed has cost what it says, too
+    # read before it is judged: a failed call reports its cost too
     reply = _read(done.out, command.label, done.seconds)
     if done.timed_out:
         return _failed(reply, f"no answer within {command.timeout_s:g} s")
@@ -93,7 +93,7 @@ def ask_model(command: ModelCommand, prompt: str, cwd: Path) -> ModelReply:
 
 
 def _failed(reply: ModelReply, error: str) -> ModelReply:
-    """The reply without its text: half an answer is none; what it cost stays."""
+    """The reply without its partial text, but with its cost."""
     return replace(reply, text="", error=error)
 
 

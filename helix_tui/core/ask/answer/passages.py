@@ -1,10 +1,10 @@
-"""Passages for a question, the best first: runs of lines that say its subject in one place and in the form that it
-asks for.
+"""Find passages for a question, best first: runs of lines that cover its subject in one place and in the requested
+form.
 
-What counts is what a passage says *together*, in a few lines that stand by each other; a heading or a definition's
-name counts for all lines below it. On top of it comes the form: a branch for what happens, a value for how long,
-several like lines for which, a reason for why, instructions for how to. The weights were set on five repositories and
-looked at on five others (bench/ask.md); single ones around them move the facts in an answer by less than .02.
+A passage is scored by what adjacent lines cover *together*; a heading or a definition's name counts for all lines below
+it. The form adds to that: a branch for what happens, a value for how long, several like lines for which, a reason for
+why, instructions for how to. The weights were set on five repositories and looked at on five others (bench/ask.md);
+single ones around them move the facts in an answer by less than .02.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ from helix_tui.core.ask.retrieval.subject import Asks, QuestionSubject, Wording,
 from helix_tui.core.ask.tokens import parts
 
 WINDOW = 8
-"""Lines that count as one place."""
+"""Number of lines that count as one place."""
 SPANS = 80
 """Spans that the whole question brings, and what its subject alone adds."""
 SUBJECT_SPANS = 60
 DOC_SPANS = 20
 SPANS_OF_A_FILE = 6
 CLOSER = 40
-"""Passages that are cut and judged again as they would be quoted."""
+"""Number of passages that are cut and judged again as quoted."""
 MOST_PASSAGES = 12
 ALIKE = 0.6
 """Share of its lines from which a passage is a copy of another one: manuals are kept once a version."""
 LONG_LINE = 400
 MOST_WHOLE = 2
-"""Passages that are told whole, as their author cut them: a list goes on, and the line that names it stands above."""
+"""Number of passages extended to their whole section or definition, so that lists are complete and named."""
 MOST_WHOLE_LINES = 60
 """Longer ones stay cut. With 90 lines .01 more of the facts of bench/ask.md stand in an answer, which is 7 % longer."""
 
@@ -57,9 +57,9 @@ MOST_COMMITS = 8
 MOST_COMMITS_TOLD = 2
 """Commits that are looked at for a reason, and those of them that may be told: the code has to stand beside them."""
 NEAR_BEST = 3
-"""Lines from the best one of a passage that are its neighbours."""
+"""Distance in lines within which lines are neighbours of the best one."""
 FARTHER = 0.5
-"""What the commit of another line of the passage is worth beside that of a neighbour."""
+"""Weight of the commit of another line of the passage relative to a neighbour's."""
 
 _ITEM = re.compile(r"\s*(?:\||[-+•]\s|\*\s+\S.*[*`_]|\d+[.)]\s)")
 """A row of a table or an item of a list; a star begins one only where the line has marks, for comments have stars."""
@@ -84,16 +84,16 @@ _FORMS: dict[Asks, str] = {
     "what is": r"\b(?:is|are|means|refers to|describes?|represents?)\s+(?:an?|the)\b"
     r"|^\s*(?:class|struct|interface|type|enum)\b",
 }
-"""What a line has that answers a question of a kind."""
+"""Patterns of lines that answer each kind of question."""
 
 
 BRANCH = 1.4
-"""What a branch whose condition is asked about counts for, beside what is found by its words."""
+"""Weight of a branch whose condition is asked about, in addition to its words."""
 BRANCH_SAID = 0.5
 """Share of the subject from which a branch speaks of it, though it writes the condition with other signs."""
 SETS = 1.0
 SETS_ONCE = 0.4
-"""What a document gains where it shows the very line that sets what somebody wants to set; an option sets it once."""
+"""Bonus of a document with the exact line that sets what the question wants to set."""
 _TO_SET = frozenset(
     ("change", "set", "configure", "choose", "switch", "enable", "disable", "select", "customize", "adjust", "specify")
 )
@@ -122,8 +122,8 @@ _ROLES: dict[str, dict[Asks, float]] = {
     "record": {"why": 1.0},
 }
 _OTHER_ROLE = {"doc": 0.9, "source": 1.0, "test": 0.45, "example": 0.6, "config": 0.6}
-"""What a kind of file is worth for a kind of question; a rule, a how-to and a comparison are written down in
-documents, a branch, a value and a place stand in code.
+"""Weight of each kind of file for each kind of question: rules, how-tos and comparisons are in documents; branches,
+values and places in code.
 """
 _ELSE = 0.4
 _NEWS = re.compile(
@@ -131,16 +131,15 @@ _NEWS = re.compile(
     re.IGNORECASE,
 )
 NEWS = 0.6
-"""What a list of changes is worth beside a document that explains; of a reason it may be the only witness."""
+"""Weight of a changelog relative to an explaining document; for a reason it may be the only evidence."""
 COMPLETION, _COMPLETION = 0.4, "complet"
-"""What a shell's list of options is worth, where the question is not about completing: it names them and tells nothing.
-"""
+"""Weight of shell completions if the question is not about them: they list options without explaining."""
 _TESTS = re.compile(r"test|fixtur|mock|exampl|data")
 _TESTING = re.compile(r"^(?:tests?|mod tests?|spec)\b|\btest_", re.IGNORECASE)
 
 
 class Passage(Struct, frozen=True):
-    """A run of lines that speaks of the subject, as it would be quoted."""
+    """A run of lines about the subject, as it would be quoted."""
 
     span: Span
     score: float
@@ -157,9 +156,9 @@ class Passage(Struct, frozen=True):
     valued: float
     """The share that a line with a number says alone."""
     stated: float = 0.0
-    """The share that one sentence of prose says; looked for where the question wants a yes or no."""
+    """The share that one sentence of prose says; computed for yes-or-no questions."""
     branch: Branch | None = None
-    """The branch that was looked for, where the question names a condition."""
+    """The matching branch, if the question names a condition."""
     tests: str = ""
     """The place of the branch that this covers, where it is a test."""
 
@@ -172,7 +171,7 @@ def passages_for(
     Args:
         library: the repository.
         subject: what is asked about.
-        skip: files that only guide and never answer.
+        skip: files that guide but never answer.
         records: passages of records that may answer too.
     """
     if not subject.words:
@@ -203,7 +202,7 @@ def passages_for(
         passages = []
         for span, standing in _commits_behind(library, best):
             score, at = _nearest(span, wording, standing)
-            # a commit whose message says nothing of the subject gives no reason for it
+            # a commit whose message does not mention the subject gives no reason for it
             passages += [_judge(library, span, at, wording, score)] if score > 0 else []
         for one in _in_order(passages)[:MOST_COMMITS_TOLD]:
             judged.setdefault(one.span.key, one)
@@ -224,7 +223,7 @@ def _with_wholes(library: Library, passages: Sequence[Passage]) -> tuple[Passage
 
 
 def _whole_of(library: Library, span: Span) -> Span | None:
-    """The section or definition that holds a passage; None where that is too long to be read, or no more."""
+    """The section or definition that holds a passage; None if that is too long, or not larger."""
     lines = library.lines(span.file)
     if span.role == "record" or len(lines) < span.end:
         return None
@@ -277,8 +276,7 @@ def _in_order(judged: Iterable[Passage]) -> list[Passage]:
 def _commits_behind(library: Library, passages: Sequence[Passage]) -> list[tuple[Span, float]]:
     """The commits that the lines of the best passages come from, with what each is worth beside the best of them.
 
-    Why a line is as it is its author told when it was written; a line counts for more the nearer it is to the one
-    that says most of the subject.
+    The reason for a line is in its commit's message; lines nearer to the most relevant one count more.
     """
     worth: dict[str, float] = {}
     files = [one for one in passages if one.span.role != "record" and not _NEWS.search(one.span.file)]
@@ -312,7 +310,7 @@ def _found(library: Library, subject: QuestionSubject) -> list[Span]:
 
 
 def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]:
-    """What a span is worth and where its best lines begin, from 0; 0.0 where it says nothing of the subject."""
+    """The score of a span and the start of its best lines, from 0; 0.0 if it does not mention the subject."""
     lines = span.text.split("\n")
     said = _said_by(lines, span, wording)
     everything = union(said)
@@ -341,7 +339,7 @@ def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]
 
 
 def _said_by(lines: Sequence[str], span: Span, wording: Wording) -> list[dict[int, float]]:
-    """What each line of a span says of the subject; what only brings names here says it elsewhere."""
+    """The match of each line of a span with the subject; imports do not count."""
     said = [wording.in_text(line[:LONG_LINE]) for line in lines]
     if span.role != "doc" and wording.subject.asks != "who uses":
         for at in imports_in(lines):
@@ -377,7 +375,7 @@ def _worth(span: Span, subject: QuestionSubject) -> float:
 
 
 def _around(span: Span, wording: Wording) -> dict[int, float]:
-    """What heading, name and path of a span say for all of its lines."""
+    """The match of a span's heading, name and path, which counts for all its lines."""
     around = {at: 0.6 * strength for at, strength in wording.in_text(span.file).items()}
     for at, strength in wording.in_text(span.header).items():
         around[at] = max(around.get(at, 0.0), 0.9 * strength)
@@ -385,7 +383,7 @@ def _around(span: Span, wording: Wording) -> dict[int, float]:
 
 
 def _judge(library: Library, found: Span, at: int, wording: Wording, near: float) -> Passage:
-    """A span cut as it would be quoted, and judged by what is then left of it."""
+    """A span cut as it would be quoted, and scored by the rest."""
     span = _cut(library, found, at, wording)
     lines = span.text.split("\n")
     said = _said_by(lines, span, wording)
@@ -453,7 +451,7 @@ def _cut(library: Library, found: Span, at: int, wording: Wording) -> Span:
 
 
 def _distinct(ordered: Iterable[Passage]) -> Iterator[Passage]:
-    """Passages that neither overlap nor say what a better one says."""
+    """Passages that neither overlap nor repeat a better one."""
     taken: list[Passage] = []
     said: list[frozenset[str]] = []
     for one in ordered:
@@ -482,10 +480,10 @@ def _said_together(said: Sequence[Mapping[int, float]], lines: Sequence[str], wo
     return max((union((lead, item)) for item in items or [{}]), key=wording.covered)
 
 
-# --- how sure an answer is --------------------------------------------------------------------------------
+# --- confidence of an answer --------------------------------------------------------------------------------
 
 AnswerKind = Literal["answered", "evidence found", "not found"]
-"""How an answer is called: a passage addresses what is asked, or something relevant was found, or nothing."""
+"""Labels of an answer: a passage answers the question, something relevant was found, or nothing."""
 
 MOST_TELLING = 4
 """Passages that decide: those that are quoted."""
@@ -525,10 +523,10 @@ _BY_NAME: frozenset[Asks] = frozenset(("what is", "how it works"))
 
 
 def lacking(library: Library, subject: QuestionSubject, passages: Sequence[Passage]) -> tuple[str, ...]:
-    """The words of a subject that nothing speaks of, where they are so much of it that no answer can be one.
+    """The words of a subject without any evidence, if they are too large a share for an answer.
 
-    A word that only tests or data have stands for nothing there: they are full of made-up things. What is done to a
-    thing (a word in -ed) may be said in many ways, so only the things count.
+    Words only in tests or data do not count, as those are full of made-up things. Actions (words in -ed) may be phrased
+    in many ways, so only things count.
     """
     wording = Wording(subject, library.share)
     said: set[int] = set()
@@ -573,19 +571,19 @@ def kind_of_answer(
     turned_by: Sequence[str] = (),
     one_word: bool = False,
 ) -> AnswerKind:
-    """How the answer that some passages give may be called; bench/ask.md says how often each is right.
+    """The label of an answer from some passages; bench/ask.md says how often each is right.
 
     Args:
         asks: what is asked for.
         passages: the passages, best first.
         two_things: whether the question asks for something else too.
-        turned_by: words of the question that its subject has not and that turn its meaning.
+        turned_by: words of the question outside its subject that reverse its meaning.
         one_word: whether its subject is one word of any meaning at most, and no name.
     """
     telling = [one for one in passages if not one.tests][:MOST_TELLING]
     if not telling or max(one.together for one in telling) < LEAST:
         return "not found"
-    # the next three rules only take away: they come before a score that is sure
+    # the next three rules only lower the label: they come before a decisive score
     quoted = " ".join(one.span.text for one in telling).lower()
     if not all(re.search(rf"\b{re.escape(word)}\b", quoted) for word in turned_by):
         return "evidence found"

@@ -1,7 +1,7 @@
-"""Answers about the records of the work: a list of beads, memories or commits; what came of one bead or attempt.
+"""Answer from the records of the work: a list of beads, memories or commits; the outcome of one bead or attempt.
 
-A list names each record once, with its title, its state and the sentence that says most of what was asked. An account
-tells of the newest attempt first: what came of it and why, what its reviewer said, what was tried before.
+A list names each record once, with its title, its state and its most relevant sentence. An account starts with the
+newest attempt: its outcome and reason, its review, earlier tries.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from helix_tui.core.ask.tokens import STOP_WORDS, stem
 from helix_tui.core.ground.text import clean_line, counted
 
 _ABOUT = re.compile(r"bead \S+ · ")
-"""The line of labels below a bead's title, which says nothing."""
+"""The line of labels below a bead's title, which is skipped."""
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b|\b\d{8}(?=T)")
 
 MAX_SAID_OF = 3
@@ -31,7 +31,7 @@ MAX_LISTED = 12
 MAX_OF_MODEL = 3
 MAX_RUNS_TOLD = 3
 MAX_RUN_SAID = 6
-"""Of the runs of a day, how many are told of, and how many of the last lines of each."""
+"""Maximum runs of a day that are listed, and last lines of each."""
 MAX_NAMED = 60
 """Attempts beyond those that are named at least."""
 MAX_SENTENCE = 220
@@ -40,7 +40,7 @@ LEAST_SHARE = 0.5
 """Share of the subject's words that a record must have at all, where none has all of them."""
 _OVER = ("closed", "cancelled")
 _EXCLUDES = re.compile(r" > (?:non-?scope|non-?goals?|out of scope)$", re.IGNORECASE)
-"""Headings of sections that say what a bead does not touch."""
+"""Headings of sections on what a bead does not touch."""
 _WHERE = {"attempt": ("Attempt ",), "review": ("Review o",)}
 _SAID = ("Review on ", "Check failed on ", "Needed a person on ", "Blocked on ", "Unclear on ", "Split on ")
 """Headings of what was said about the work at some time, each followed by a day."""
@@ -51,10 +51,10 @@ class RecordAnswer(Struct, frozen=True):
 
     answer: Answer
     complete: bool
-    """Whether the records answer: each that is listed speaks of all that was asked, or the one asked for is told of."""
+    """Whether the records answer: each listed one covers the whole question, or the requested one is described."""
 
     def compaction(self, entries: Sequence[PoolEntry], policy: str, budget: dict[str, int]) -> Compaction:
-        """The evidence of this answer: the passages that it cites; whatever else was found is left out."""
+        """The evidence of this answer: only the passages that it cites."""
         cited = {one.span.key for one in self.answer.sources}
         kept = tuple(Kept(one, "other", "a record asked about") for one in entries if one.span.key in cited)
         left = [one for one in entries if one.span.key not in cited]
@@ -63,7 +63,7 @@ class RecordAnswer(Struct, frozen=True):
 
 
 def answer_records(asked: RecordsAsked, spans: Sequence[Span], records: Records | None) -> RecordAnswer | None:
-    """The answer to a question about records; None where files have to answer, or there is nothing to say."""
+    """The answer to a question about records; None if files must answer, or there is nothing to say."""
     if asked.by_model and spans and records is not None:
         return count_by_model(asked, spans, title=records.title)
     if asked.ended and records is not None:
@@ -90,7 +90,9 @@ def answer_records(asked: RecordsAsked, spans: Sequence[Span], records: Records 
 
 
 def _has_id(spans: Sequence[Span], ids: Sequence[str]) -> bool:
-    """Whether one of the ids that a question names is the record's or an attempt's of it: else others were found."""
+    """Whether one of the ids that a question names is the record's or an attempt's of it: else other records were
+    found.
+    """
     record = spans[0].file.partition(":")[2]
     headings = "\n".join(span.header for span in spans if span.file == spans[0].file)
     return any(record.startswith(one) or record.endswith(one) or one in headings for one in ids)
@@ -114,7 +116,7 @@ class _Cited:
 
 
 class _Listed(Struct, frozen=True):
-    """A record of a list: its passage that says most, and how much of the subject the record has."""
+    """A listed record: its most relevant passage, and the share of the subject that it covers."""
 
     place: RecordPlace
     span: Span
@@ -131,7 +133,7 @@ def list_records(
     state: Callable[[str], str],
     every: int = 0,
 ) -> RecordAnswer | None:
-    """The records that speak of a subject, best first; None where none does.
+    """The records about a subject, best first; None if there are none.
 
     Args:
         asked: what was asked.
@@ -202,7 +204,7 @@ def _is_in(asked: str, state: str) -> bool:
 
 
 def _entry(one: _Listed, wanted: frozenset[str]) -> str:
-    """A record in a line: its id, title and state, and the sentence that says most unless its title does."""
+    """A record in a line: its id, title, state and, unless the title suffices, its most relevant sentence."""
     state = f" ({_in_words(one.state)})" if one.state else ""
     part = f", {one.place.section}" if one.place.kind == "attempt" else ""
     head = f"`{clean_line(one.place.record, 80)}` {clean_line(one.title, 160)}{state}{part}"
@@ -241,7 +243,7 @@ _SAME: dict[str, tuple[str, ...]] = {
     "timeout": ("deadline", "timed", "time"),
     "money": ("cost", "budget"),
 }
-"""How ddx and its agents name what people call otherwise."""
+"""ddx's and its agents' words for people's words."""
 _ENDS = {
     "landed": "landed",
     "kept aside": "went aside",
@@ -256,7 +258,7 @@ _ENDS = {
 def list_attempts(
     asked: RecordsAsked, spans: Sequence[Span], *, title: Callable[[str], str], day: DayOfWork | None = None
 ) -> RecordAnswer:
-    """The attempts with an end that is asked for, newest first; only those whose own words name the cause, if any.
+    """The attempts with an end that is asked for, newest first; if a cause is asked for, only those that name it.
 
     Args:
         asked: what was asked; it names an end.
@@ -273,7 +275,7 @@ def list_attempts(
         if about <= terms_in(f"{title(span.file)}\n{span.text}"):
             rows.append((sum(bool(ways & said) for ways in causes) / len(causes) if causes else 1.0, span))
     best = max((share for share, _ in rows), default=0.0)
-    # a cause of one word is named or it is not; of several, half will do where none names all
+    # a cause of one word must be named; of several words, half suffices if no record has all
     kept = [span for share, span in rows if share == best >= (1.0 if len(causes) < 2 else LEAST_SHARE)]
     ends = _ENDS.get(asked.ended[0], "did not land") if len(asked.ended) == 1 else "did not land"
     why = f" for “{clean_line(asked.cause, 60)}”" if asked.cause else ""
@@ -319,7 +321,7 @@ def count_by_model(asked: RecordsAsked, spans: Sequence[Span], *, title: Callabl
     counts = {who: sum(map(_stands_for, found)) for who, found in by.items()}
     cited = _Cited()
     ends = f" that {_ENDS[asked.ended[0]]}" if len(asked.ended) == 1 else ""
-    # a count is the heading's: no single passage can bear it out
+    # a count is part of the heading: no single passage can support it
     sections = [
         Section(
             f"{clean_line(who, 80) or 'no model named'}, {counted(counts[who], 'attempt')}{ends}",
@@ -336,7 +338,7 @@ def _stands_for(span: Span) -> int:
 
 
 def _ways(word: str) -> frozenset[str]:
-    """A word of a cause, and how else it is named."""
+    """A word of a cause, and its synonyms."""
     same = next((names for name, names in _SAME.items() if word in terms_in(name)), ())
     return frozenset((word, *terms_in(" ".join(same))))
 
@@ -358,11 +360,11 @@ def _attempt_line(span: Span, title: str) -> str:
 
 
 def describe_day(day: DayOfWork, *, title: Callable[[str], str]) -> RecordAnswer:
-    """What happened on a day: how its attempts ended, each in a line, and what its runs said last."""
+    """Describe a day: how its attempts ended, one per line, and the last lines of its runs."""
     cited = _Cited()
     count = sum(day.ends.values())
     if not count and not day.runs:
-        # that nothing is recorded answers the question
+        # “nothing is recorded” answers the question
         return RecordAnswer(Answer((Section("", (_no_day(day.day),)),), ()), True)
     ends = ", ".join(f"{number} {end}" for end, number in day.ends.items())
     sections = []
@@ -391,7 +393,7 @@ def _no_day(day: str) -> str:
 
 
 def describe_record(spans: Sequence[Span], *, title: str, state: str) -> RecordAnswer | None:
-    """What came of a bead: its newest attempt first, then those before it; None where it has no passage.
+    """Describe a bead's outcome: its newest attempt first, then earlier ones; None if it has no passage.
 
     Args:
         spans: all passages of the record, in the order of its text.
@@ -481,7 +483,7 @@ def _section_of(span: Span) -> str:
 
 
 def _ended(text: str) -> str:
-    """A line as a sentence of its own: the gate would take it and the next one for one claim."""
+    """A line as a separate sentence, or the gate would join it with the next one into one claim."""
     return text if text.endswith((".", "!", "?", "…", ":")) else f"{text}."
 
 

@@ -1,6 +1,6 @@
-"""Sentences of a span with the lines that they stand on; and where a passage is cut to be quoted.
+"""Extract the sentences of a span with their lines, and cut passages for quoting.
 
-A quote is the whole thing that holds its best lines, as an author would cut it: of a document its paragraphs, of code
+A quote is the complete unit around its best lines: of a document its paragraphs, of code
 the definition with its comment. Sentences come from prose, and in code from comments and docstrings.
 """
 
@@ -180,7 +180,7 @@ _EMPHASIS = re.compile(r"(\*\*|__|(?<!\w)[*_](?=\S))(.+?)(?:\1|(?<=\S)[*_](?!\w)
 _ABBREVIATED = re.compile(r"(?:\b(?:e\.g|i\.e|etc|cf|vs|approx|resp|No|Fig|Sec)|\b[A-Z])\.$")
 
 _NO_PROSE = (".json", ".jsonl", ".yaml", ".yml", ".toml", ".lock", ".csv", ".tsv", ".xml", ".svg", ".ini")
-"""Files without sentences, even among documents."""
+"""Files without sentences, even if they are documents."""
 
 _COMMENT = re.compile(r"^\s*(?:#(?!!)|//[/!]?|--|;+|\*(?!/)|/\*+|%|\"\"\"|''')\s?")
 _COMMENT_END = re.compile(r"\s*(?:\*+/|\"\"\"|''')\s*$")
@@ -200,12 +200,12 @@ _IMPORT = re.compile(
     r"^\s*(?:import\s+(?:static\s+)?[\w.*]+(?:\s+as\s+\w+)?(?:\s*,.*)?;?\s*$|import\b.*[\"'{(]|from\s+[\w.]+\s+import\b"
     r"|(?:pub\s+)?use\s+[\w:]+(?:::.*|;)?$|#\s*include\b|export\s+(?:default\b|\{|\*)|module\.exports\b)|\brequire\("
 )
-"""A statement, told from prose in a comment that begins with the same word."""
+"""A statement, as opposed to prose in a comment that begins with the same word."""
 _DOCSTRING = re.compile(r"^\s*[rRuUbB]?(\"\"\"|''')")
 
 
 Block = list[tuple[int, str]]
-"""Numbered lines that read on."""
+"""Numbered lines that continue."""
 
 
 class Sentence(Struct, frozen=True):
@@ -221,7 +221,7 @@ class Sentence(Struct, frozen=True):
 
 
 def sentences_of(span: Span) -> list[Sentence]:
-    """What a span says in words, in its order."""
+    """The sentences of a span, in order."""
     if span.file.endswith(_NO_PROSE):
         return []
     lines = [clean_block(line).replace("\n", " ") for line in span.text.split("\n")[:MOST_LINES]]
@@ -238,7 +238,7 @@ def sentences_of(span: Span) -> list[Sentence]:
 
 
 def _is_of_rights(block: Block, start: int) -> bool:
-    """Whether a comment at the top of a file says who owns it, which is never what is asked about."""
+    """Whether a comment at the top of a file is a copyright notice, which is never relevant."""
     return start + block[0][0] <= _HEAD and any(_RIGHTS.search(line) for _, line in block)
 
 
@@ -322,7 +322,7 @@ def _comment_blocks(lines: list[str]) -> Iterator[Block]:
 
 
 def is_comment(line: str) -> bool:
-    """Whether a line of code is nothing but a comment, or opens a docstring."""
+    """Whether a line of code is only a comment, or opens a docstring."""
     return _COMMENT.match(line) is not None or _DOCSTRING.match(line) is not None
 
 

@@ -1,1 +1,1 @@
-"""Which files a question is asked of: listed by git, sifted by path and by content."""
+"""The files of a question: listed by git, filtered by path and content."""

@@ -1,4 +1,4 @@
-"""What git says of a repository: its files at a revision or in the work tree, their bytes, its past commits.
+"""Read a repository with git: its files at a revision or in the work tree, their bytes, its past commits.
 
 Git itself is run by `core.ground.git`. Paths come NUL-terminated, so that a newline or a quote in a name does no harm.
 """
@@ -51,7 +51,7 @@ class Git:
         self._timeout = timeout
 
     def is_repository(self) -> bool:
-        """Whether git knows a repository here."""
+        """Whether this is a git repository."""
         return self._run("rev-parse", "--git-dir", check=False).rc == 0
 
     def is_bare(self) -> bool:
@@ -59,7 +59,7 @@ class Git:
         return self._text("rev-parse", "--is-bare-repository") == "true"
 
     def commit_of(self, revision: str) -> str | None:
-        """The commit that a revision names; None where there is none, as before the first commit."""
+        """The commit that a revision names; None if there is none, as before the first commit."""
         # git would take it for an option
         if not revision or revision.startswith("-") or "\0" in revision:
             return None
@@ -88,14 +88,14 @@ class Git:
         return sorted(entries, key=lambda entry: entry.path)
 
     def sizes(self, oids: Sequence[str]) -> dict[str, int]:
-        """Bytes of each blob; one that the repository lacks (a partial clone) is absent."""
+        """Bytes of each blob; missing ones (in a partial clone) are absent."""
         asked = "".join(f"{oid}\n" for oid in oids).encode()
         answer = self._run("cat-file", "--batch-check", "--buffer", stdin=asked).stdout
         rows = (line.split() for line in answer.decode("ascii", "replace").splitlines())
         return {row[0]: int(row[2]) for row in rows if len(row) == 3 and row[1] == "blob"}
 
     def blobs(self, oids: Sequence[str], *, cap: int) -> Iterator[tuple[str, bytes | int]]:
-        """Each blob's bytes, or its size where that is over ``cap``; one that is lacking is left out."""
+        """Each blob's bytes, or its size if that is over ``cap``; missing ones are left out."""
         sizes = self.sizes(oids)
         batch: list[str] = []
         room = _BATCH_BYTES
@@ -124,14 +124,14 @@ class Git:
             end = data.index(b"\n", at)
             row = data[at:end].split()
             at = end + 1
-            # of a blob that is lacking git prints `<id> missing` and no content
+            # for a missing blob git prints `<id> missing` and no content
             if len(row) == 3:
                 size = int(row[2])
                 yield row[0].decode("ascii"), data[at : at + size]
                 at += size + 1
 
     def ancestors(self, commit: str, limit: int) -> list[str]:
-        """The newest commits that a commit has behind it, merges left out, itself first."""
+        """The newest ancestors of a commit, itself first, without merges."""
         return self._text("rev-list", "--no-merges", f"--max-count={limit}", commit).split()
 
     def commits(self, shas: Iterable[str]) -> Iterator[Commit]:
@@ -154,7 +154,7 @@ class Git:
     def blame(self, path: str, first: int, last: int, *, revision: str | None) -> list[str]:
         """The commit that each of some lines of a file comes from, counted from 1, both ends included.
 
-        Empty where git cannot tell: no such lines, no commit yet. A line that is not committed has zeros.
+        Empty if git does not know: no such lines, no commit yet. An uncommitted line has zeros.
 
         Args:
             path: the file.
@@ -196,7 +196,7 @@ class BlobReader:
         """End the process; a later read begins another."""
 
     def read(self, oid: str, *, cap: int) -> bytes | None:
-        """A blob's bytes; None where it is lacking, longer than ``cap``, or git does not answer in time.
+        """A blob's bytes; None if it is missing, longer than ``cap``, or git does not answer in time.
 
         Raises:
             GitFailed: git cannot be started.
@@ -244,7 +244,7 @@ class BlobReader:
 
 def _end(process: subprocess.Popen[bytes]) -> None:
     process.kill()
-    with contextlib.suppress(OSError), process:  # what it was still to be told
+    with contextlib.suppress(OSError), process:  # input still pending
         pass
 
 

@@ -1,7 +1,7 @@
-"""The files of a question: of a revision, of a work tree, or of a plain folder; and which are left out.
+"""List the files of a revision, a work tree or a plain folder, and those left out.
 
-What a file is for (its role), and what it counts for beside others, is told by its path. Paths of tools, locks and
-generated files are left out before they are read; what is binary, minified or too large is told by its content.
+A file's role and weight are determined by its path. Paths of tools, locks and generated files are left out before they
+are read; binary, minified and too large files by their content.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ _SHELL_COMPLETION = re.compile(
 _STANDING = (
     # declares what another file does; a header of C may well do it itself
     (re.compile(r"\.d\.[cm]?ts$|\.pyi$", re.IGNORECASE), 0.7),
-    # what a build or a run has left behind says again what its source says
+    # output of a build or a run repeats its source
     (
         re.compile(
             r"(?:^|/)(?:%\w+%|\.?te?mp|\.cache|\.parcel-cache|\.turbo|\.nyc_output|htmlcov)/.*\.(?:[cm]?[jt]s|json|html|css|map)$"
@@ -120,9 +120,9 @@ _STANDING = (
         ),
         0.4,
     ),
-    # names every option for a shell and explains none; most are made by a program
+    # lists every option for a shell without explaining; mostly generated
     (_SHELL_COMPLETION, 0.6),
-    # speaks of everything that ever changed
+    # mentions everything that ever changed
     (
         re.compile(
             r"(?:^|/)(?:changelogs?|newsfragments?|release[-_]?notes?|\.changeset)/"
@@ -176,7 +176,7 @@ _CONFIG = re.compile(
 
 
 def left_out(path: str) -> str | None:
-    """Why a path is not read at all; None where it is."""
+    """Why a path is not read, or None."""
     *folders, name = path.split("/")
     if not _LEFT_OUT_DIRS.isdisjoint(folders):
         return "belongs to a tool"
@@ -190,17 +190,17 @@ def left_out(path: str) -> str | None:
 
 
 def is_declaration(path: str) -> bool:
-    """Whether a file says what another one has."""
+    """Whether a file only declares the content of another one."""
     return _DECLARATION.search(path) is not None
 
 
 def standing(path: str) -> float:
-    """What a file counts for beside others of its role, above 0 to 1."""
+    """The weight of a file among others of its role, above 0 to 1."""
     return min((share for pattern, share in _STANDING if pattern.search(path)), default=1.0)
 
 
 def completes_for_a_shell(path: str) -> bool:
-    """Whether a file only tells a shell which options there are."""
+    """Whether a file only contains shell completions."""
     return _SHELL_COMPLETION.search(path) is not None
 
 
@@ -221,14 +221,14 @@ def plain_stem(path: str) -> str:
 
 
 def tested_stem(path: str) -> str:
-    """The plain stem of what a test's name says it tests."""
+    """The plain stem of the subject of a test's name."""
     folder, _, name = path.rpartition("/")
     stem, _, ending = name.rpartition(".")
     return plain_stem(f"{folder}/{_TEST_MARK.sub('', stem)}.{ending}")
 
 
 def role_of(path: str) -> Role:
-    """What a file is for: the first that holds of vendored, test, config, example, doc, data, source."""
+    """The role of a file: the first that applies of vendored, test, config, example, doc, data, source."""
     if _VENDORED.search(path):
         return "vendored"
     if _TEST.search(path):
@@ -260,7 +260,7 @@ _DATA_LANGUAGES = frozenset({"data"})
 
 
 def unfit(data: bytes, language: str) -> str | None:
-    """Why a file's content is not searched; None where it is."""
+    """Why a file's content is not searched, or None."""
     if len(data) > (MAX_DATA_BYTES if language in _DATA_LANGUAGES else MAX_BYTES):
         return "too large"
     head = data[:_HEAD]
@@ -307,7 +307,7 @@ def _is_wide(head: bytes) -> bool:
 
 
 def _is_minified(data: bytes) -> bool:
-    """Whether most of the bytes stand in lines far longer than anybody writes."""
+    """Whether most of the bytes are in lines longer than any written by hand."""
     long = sum(len(line) for line in data.split(b"\n") if len(line) > _LONG_LINE)
     return long * 2 > len(data)
 
@@ -424,7 +424,7 @@ def read_file(root: Path, path: str) -> bytes | int | None:
 
 
 def _sift(listing: Listing) -> Listing:
-    """Leave out by path what no question is about."""
+    """Filter out irrelevant files by path."""
     kept = []
     for entry in listing.entries:
         reason = left_out(entry.path)

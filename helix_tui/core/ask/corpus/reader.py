@@ -1,7 +1,7 @@
-"""One file's bytes turned into what the index keeps of it: definitions, headings, chunks, imports, a summary.
+"""Turn a file's bytes into what the index keeps: definitions, headings, chunks, imports, a summary.
 
-Code is cut by definition (found by tree-sitter, else by lines that look like one), documents by heading. What comes
-out are plain values that travel between processes.
+Code is cut by definition (found by tree-sitter, else by lines that look like one), documents by heading. The results
+are plain values that can be sent between processes.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Title(Struct, frozen=True, array_like=True):
 
 
 class Pieces(Struct, frozen=True, array_like=True):
-    """Everything that one file consists of."""
+    """All parts of one file."""
 
     language: str
     lines: int
@@ -274,7 +274,7 @@ def _by_grammar(text: str, lines: list[str], language: str) -> list[Defined] | N
     loaded = grammar(language)
     if loaded is None:
         return None
-    # brought in here: a question over an index that is up to date parses nothing
+    # imported here: a question over an up-to-date index parses nothing
     from tree_sitter import Parser, QueryCursor
 
     tree = Parser(loaded[0]).parse(text.encode("utf-8", "replace"))
@@ -521,7 +521,7 @@ def summary(lines: list[str]) -> str:
 
 
 def bodies(pieces: Pieces, lines: list[str]) -> list[str]:
-    """The text of each chunk, as far as its words are looked for."""
+    """The searchable text of each chunk."""
     if any(len(line) > MAX_TERM_LINE for line in lines):
         lines = [line[:MAX_TERM_LINE] for line in lines]
     return ["\n".join(lines[chunk.start - 1 : chunk.end]) for chunk in pieces.chunks]

@@ -1,1 +1,1 @@
-"""The index of a repository, and the ways of finding in it."""
+"""The index of a repository, and the search channels."""

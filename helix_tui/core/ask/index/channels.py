@@ -1,8 +1,8 @@
-"""Channels of the ranking: ways of finding, each of which gives every file a score (docs/formats/ask.md §8).
+"""Channels of the ranking, each of which scores every file (docs/formats/ask.md §8).
 
 Words: BM25 over chunks, whole files, names and paths. Misspelt names: the nearest defined ones by their trigrams.
 Symbols: names written as code does. Calls: what the definitions found first call or build on. Meaning: one
-vector a file, or a passage (all-MiniLM-L6-v2). A channel that has nothing to say gives zeros.
+vector a file, or a passage (all-MiniLM-L6-v2). A channel without evidence gives zeros.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LEAST_FILES = 2
 MOST_SHARE = 0.08
 """Files that have a short form among their names: one alone may be chance, a word of many tells none of them."""
 BEST = (1.0, 0.5)
-"""What the best chunks of a file count for."""
+"""Weights of the best chunks of a file."""
 
 
 class Lexical(Struct, frozen=True):
@@ -95,7 +95,7 @@ def paths(weights: Sequence[tuple[str, float]], view: IndexView) -> np.ndarray:
 
 
 def shortened(question: IndexQuery, view: IndexView) -> np.ndarray:
-    """What names and paths say in short of the question's words, float64 (files,): ``expr`` of "expression".
+    """Score of abbreviations of the question's words in names and paths, float64 (files,): ``expr`` of "expression".
 
     A short form is the beginning of a long word that names in this repository have, and not most of them.
     """
@@ -138,7 +138,7 @@ _NEAREST = 3
 
 
 def score_fuzzy(question: IndexQuery, view: IndexView) -> np.ndarray:
-    """What each file defines that is spelt like an unknown word of the question, float64 (files,)."""
+    """Score of each file's definitions spelt like an unknown word of the question, float64 (files,)."""
     scores = np.zeros(len(view))
     for word in unknown_words(question, view):
         for likeness, name in nearest(word, view)[:_NEAREST]:
@@ -149,7 +149,7 @@ def score_fuzzy(question: IndexQuery, view: IndexView) -> np.ndarray:
 
 
 def unknown_words(question: IndexQuery, view: IndexView) -> list[str]:
-    """The words of a question that stand in no file, in order."""
+    """The words of a question that are in no file, in order."""
     found = {word for word in words(question.title) if len(word) >= SHORTEST and word.lower() not in STOP_WORDS}
     return sorted(word for word in found if not any(_known(term, view) for term in terms_of(word)))
 
@@ -182,11 +182,11 @@ PHRASE = (2, 3)
 # the power of the number of files that define it, as measured (docs/formats/ask.md §8)
 _SYMBOL_RARITY = -0.7
 _OWN_FILE = 1.5
-"""What a definition counts for more in a file that is named after it."""
+"""Extra weight of a definition in a file named after it."""
 
 
 def score_symbols(question: IndexQuery, view: IndexView) -> np.ndarray:
-    """What each file defines of the names in the question, float64 (files,)."""
+    """Score of each file's definitions of names in the question, float64 (files,)."""
     scores = _phrases(question, view)
     plain = (name for name in question.capitals if name not in question.symbols)
     for name, share in [(name, 1.0) for name in question.symbols] + [(name, SHARE_OF_CAPITAL) for name in plain]:
@@ -201,7 +201,7 @@ def score_symbols(question: IndexQuery, view: IndexView) -> np.ndarray:
 
 
 def _phrases(question: IndexQuery, view: IndexView) -> np.ndarray:
-    """What the title's words define when they are joined, in any case."""
+    """Definitions named by joined words of the title, in any case."""
     said = [word.lower() for word in words(question.title) if word.lower() not in STOP_WORDS]
     runs = ["_".join(said[at : at + size]) for size in PHRASE for at in range(len(said) - size + 1)]
     scores = np.zeros(len(view))
@@ -231,8 +231,7 @@ MOST_FILES = 6
 SECOND_SEEDS = 10
 """Definitions of the first step that are followed further."""
 IMPORTED = 2.0
-"""What a definition counts for more where the seed's file imports its module: names are shared by chance, imports
-are not."""
+"""Extra weight of a definition if the seed's file imports its module: names coincide by chance, imports do not."""
 MOST_LINES = 120
 _CALLED = re.compile(r"([^\W\d]\w{2,})\s*(?:!|::<[^<>\n]{0,60}>|<[^<>\n]{0,60}>)?\(")
 _BUILT_ON = re.compile(r"\b([A-Z]\w{2,})\b")
@@ -251,7 +250,7 @@ class CallSeed(Struct, frozen=True):
 
 
 class Reader(Protocol):
-    """What is read of files beside their words."""
+    """Access to files besides their words."""
 
     def lines(self, file: str, start: int = 1, end: int | None = None) -> list[str]: ...
 
@@ -259,7 +258,7 @@ class Reader(Protocol):
 
 
 def score_calls(seeds: Sequence[CallSeed], view: IndexView, reader: Reader) -> tuple[np.ndarray, np.ndarray]:
-    """What one and what two steps along the calls of some seeds lead to, each float64 (files,)."""
+    """Scores of one and of two steps along the calls of some seeds, each float64 (files,)."""
     first, found = _step(seeds, view, reader)
     second, _ = _step(_further(found, view, reader), view, reader)
     return first, second
@@ -288,7 +287,7 @@ def _step(
 
 
 def _further(found: Mapping[tuple[int, str], float], view: IndexView, reader: Reader) -> list[CallSeed]:
-    """The definitions that most leads to, as seeds."""
+    """The best definitions reached, as seeds."""
     best = sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:SECOND_SEEDS]
     seeds = []
     for (at, name), weight in best:
@@ -348,12 +347,12 @@ def encoder() -> Encoder | None:
 
 
 def speaks_for(role: Role) -> bool:
-    """Whether files of a role get a vector."""
+    """Whether files of a role are embedded."""
     return role not in _SILENT
 
 
 def digest(path: str, pieces: Pieces) -> str:
-    """What a file is about, in words."""
+    """The text that summarises a file for embedding."""
     steps = path.split("/")
     place = " ".join(word for step in steps[-3:] for word in parts(step.partition(".")[0]))
     names = [" ".join(parts(one.name)) for one in pieces.definitions if _tells(one.name, one.kind)]
@@ -362,7 +361,7 @@ def digest(path: str, pieces: Pieces) -> str:
 
 
 def passage(path: str, header: str, lines: Sequence[str]) -> str:
-    """What a passage is about, in words."""
+    """The text that summarises a passage for embedding."""
     place = " ".join(word for step in path.split("/")[-2:] for word in parts(step.partition(".")[0]))
     prose = " ".join(_MARKS.sub("", line) for line in lines if _PROSE.match(line))[:_COMMENTS]
     code = " ".join(line.strip() for line in lines[: _CODE[0]])[: _CODE[1]]

@@ -1,7 +1,5 @@
-"""What an index holds: the files of one tree, read into segments, written down and kept up to date.
-
-Where there is much to read, workers (one process a thread) read batches of it; a worker that dies or hangs costs its
-batch the grammars, nothing else.
+"""The contents of an index: the files of one tree, read into segments, stored and kept up to date. Many files are read
+in batches by workers (one process per thread); if a worker dies or hangs, its batch is read without grammars.
 """
 
 from __future__ import annotations
@@ -68,7 +66,7 @@ def read_batch(batch: Sequence[Raw], *, with_grammar: bool = True, said: WordsSa
 
 
 def refused_blob(key: str, language: str, size: int, reason: str) -> Blob:
-    """A blob that is known and not searched."""
+    """A blob that is known but not searched."""
     return Blob(key, Pieces(language, 0, size, [], [], [], []), reason)
 
 
@@ -135,14 +133,14 @@ def _read_in_workers(source: Iterator[list[Raw]], count: int, stop: Callable[[],
 
 
 class _Workers:
-    """One worker a thread, started when the thread first needs it."""
+    """One worker per thread, started on first use."""
 
     def __init__(self) -> None:
         self._local = threading.local()
         self._all: list[subprocess.Popen[bytes]] = []
 
     def read(self, batch: list[Raw]) -> Segment:
-        """Have a batch read; where the worker dies or hangs, read it here without grammars."""
+        """Read a batch in a worker; if that dies or hangs, read it here without grammars."""
         worker = getattr(self._local, "worker", None)
         if worker is None or worker.poll() is not None:
             worker = self._local.worker = self._start()
@@ -295,7 +293,7 @@ class Contents:
             self._database.close()
 
     def empty_reason(self) -> str:
-        """Why nothing of the repository can be asked, a sentence; empty where something can, and before a refresh."""
+        """Why the repository cannot be searched, in a sentence; empty if it can, and before a refresh."""
         with self._lock:
             if len(self._view) or self.listed is None:
                 return ""
@@ -312,7 +310,7 @@ class Contents:
             return f"Nothing is indexed: no searchable text in {files} ({'; '.join(parts)})."
 
     def notes(self) -> tuple[str, ...]:
-        """What is not searched although somebody may look for it, a sentence each."""
+        """What is not searched although it may be expected, one sentence each."""
         with self._lock:
             large = [path for path, reason in self._skipped if reason == "too large"]
         if not large:
@@ -323,9 +321,9 @@ class Contents:
         )
 
     def refresh(self, progress: Report | None = None, *, stop: Callable[[], bool] = lambda: False) -> Refreshed:
-        """Bring the index up to date: list, read what is new, and see the present tree from then on.
+        """Update the index: list the files, read new ones, and use the current tree from then on.
 
-        A damaged index is made anew; one that cannot be written to goes on in memory.
+        A damaged index is rebuilt; one that cannot be written continues in memory.
 
         Raises:
             NothingToAsk, GitFailed: see `open_index`.
@@ -480,7 +478,7 @@ class Contents:
         self._tree = None
 
     def pieces(self, file: str) -> Pieces:
-        """What a file consists of; nothing where it is unknown."""
+        """The parts of a file; empty if it is unknown."""
         at = self._view.position.get(file)
         if at is None:
             return _NOTHING
@@ -493,7 +491,7 @@ class Contents:
 
 
 def blob_key(oid: str, path: str) -> str:
-    """What the index keeps a content under: the same bytes in two languages are two things."""
+    """The index key of a content: the same bytes in two languages have two keys."""
     return f"{oid}:{language_of(path)}"
 
 
@@ -505,7 +503,7 @@ def _open_database(path: Path | None) -> Database:
 
 
 def may_hold_tree(path: str) -> bool:
-    """Whether a file's name says that it holds a tree: ``*-tree.json``, ``dag*.json``."""
+    """Whether a file's name suggests a tree: ``*-tree.json``, ``dag*.json``."""
     return _TREE_FILE.search(path) is not None
 
 

@@ -1,9 +1,9 @@
 """The SQLite file that holds the segments: ``.helix/ask/index-<version>.db``.
 
-Written in transactions, in WAL mode, so that two processes may index at once: who comes second finds the
-first one's blobs and leaves its own out. Each version has a file of its own, so that two of them beside each
-other leave each other's alone; those of other versions go when nobody has written to them for a week. A file
-that SQLite cannot read is replaced, by one process at a time: who waited looks again at what is there.
+Written in transactions, in WAL mode, so that two processes may index at once: the second finds the first one's blobs
+and skips its own. Each version has its own file, so that versions do not disturb each other; files of other versions
+are removed a week after their last write. A file that SQLite cannot read is replaced by one process at a time; a
+process that waited checks again.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from helix_tui.core.ask.index.segment import NAME, Segment, shifted
 from helix_tui.core.ground.files import locked_folder, make_folder
 
 FORMAT = 4
-"""To be raised with any change of the tables or of what parsing yields."""
+"""Version number; increase it with any change of the tables or of the parsers' results."""
 VERSION = f"{FORMAT}.{tokens.VERSION}"
 FILE = f"index-{VERSION}.db"
 _LEFT_S = 7 * 86_400
@@ -64,7 +64,7 @@ CREATE TABLE IF NOT EXISTS meaning(key TEXT PRIMARY KEY, vector BLOB NOT NULL) W
 
 
 class StoredBlob(Struct, frozen=True):
-    """Where a blob's chunks lie, without what it consists of."""
+    """The position of a blob's chunks, without its parts."""
 
     segment: int
     position: int
@@ -141,7 +141,7 @@ class Database:
         return connection
 
     def _replace(self, *, damaged: bool = False) -> sqlite3.Connection:
-        """Put an empty file in the place of one that cannot be read, unless another process has just done so.
+        """Replace an unreadable file by an empty one, unless another process has just done so.
 
         Args:
             damaged: the file opens; the damage is deeper inside.
@@ -159,7 +159,7 @@ class Database:
             return self._open()
 
     def renew(self) -> None:
-        """Throw everything away and start empty: what a damaged file deserves."""
+        """Discard a damaged file and start empty."""
         self._connection.close()
         self.rebuilt = True
         self._connection = self._open() if self.path is None else self._replace(damaged=True)
@@ -190,7 +190,7 @@ class Database:
         return self._connection.execute(query, (term,)).fetchall()
 
     def pieces(self, key: str) -> Pieces | None:
-        """What a blob consists of."""
+        """The parts of a blob."""
         row = self._connection.execute("SELECT pieces FROM blob WHERE key = ?", (key,)).fetchone()
         return None if row is None else _pieces.decode(row[0])
 
@@ -237,7 +237,7 @@ class Database:
 
     @contextlib.contextmanager
     def writing_much(self) -> Iterator[None]:
-        """Hold more pages while much is written, and let them go after it."""
+        """Cache more pages during large writes, and release them afterwards."""
         (usual,) = self._connection.execute("PRAGMA cache_size").fetchone()
         self._connection.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
         try:
@@ -326,7 +326,7 @@ class Database:
 
 
 def _spell(connection: sqlite3.Connection, segment: Segment) -> None:
-    """Note the names of a segment under their trigrams, those that are new."""
+    """Store the new names of a segment under their trigrams."""
     names = sorted({one.name.lower() for blob in segment.blobs for one in blob.pieces.definitions})
     (last,) = connection.execute("SELECT coalesce(max(number), 0) FROM spelt").fetchone()
     connection.executemany("INSERT OR IGNORE INTO spelt(folded) VALUES(?)", ((name,) for name in names))

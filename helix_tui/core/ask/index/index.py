@@ -1,6 +1,5 @@
-"""The index of one repository, at one revision or in its work tree: what retrieval asks.
-
-`IndexKeeper` is the thread that reads the work tree in and keeps the index fresh while somebody may ask.
+"""The index of one repository, at one revision or in its work tree, for retrieval. `IndexKeeper` is the thread that
+reads the work tree and keeps the index fresh.
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ _RANKINGS = 16
 _USE_FILES = 400
 """Files that are looked through for the uses of a name; one that stands in more is used everywhere."""
 RANKED = 500
-"""Files of a ranking that are handed out."""
+"""Maximum files returned from a ranking."""
 _LONG_LINE = 2_000
 _IMPORT = re.compile(r"\s*(?:from|import|use|#\s*include|export\b.*\bfrom)\b")
 TREE_FILES = 1_000
@@ -68,8 +67,8 @@ def open_index(
 ) -> RepositoryIndex:
     """The index of a project's work tree, or of a revision of it.
 
-    ``with_meaning`` false leaves the encoder out. Nothing is seen before `RepositoryIndex.refresh`; what an earlier
-    run has read is not read again. Where ``.helix`` cannot be written the index lives in memory.
+    ``with_meaning`` false leaves the encoder out. It is empty before `RepositoryIndex.refresh`; files read by an
+    earlier run are not read again. If ``.helix`` is not writable the index is in memory.
 
     Raises:
         NothingToAsk: the folder or the revision does not exist.
@@ -86,7 +85,7 @@ _Found = TypeVar("_Found")
 def _asking(
     method: Callable[Concatenate[RepositoryIndex, _Words], _Found],
 ) -> Callable[Concatenate[RepositoryIndex, _Words], _Found]:
-    """One thread at a time; what another process or damage did to the file meanwhile is mended once."""
+    """One thread at a time; changes by another process and damage to the file are repaired once."""
 
     @wraps(method)
     def asked(self: RepositoryIndex, /, *words: _Words.args, **named: _Words.kwargs) -> _Found:
@@ -111,14 +110,14 @@ class RepositoryIndex(Contents):
     """Retrieval over one tree. Safe to ask from one thread while another refreshes."""
 
     def _look_again(self) -> None:
-        """See the same files where they lie now."""
+        """Locate the same files in the current segments."""
         self._look_at(self._files)
 
     # -- asking ------------------------------------------------------------------------------------
 
     @_asking
     def rank_files(self, query: str | IndexQuery, limit: int = RANKED, *, rerank: bool = True) -> list[RankedFile]:
-        """The files that speak to the question, best first; ties in order of path.
+        """The files relevant to the question, best first; ties in order of path.
 
         ``rerank`` false leaves the encoder out, which may take a second when it first sees a part of the repository:
         while somebody types, and for queries that only a search makes up.
@@ -369,11 +368,11 @@ QUIET_MS = 800
 
 
 class State(Struct, frozen=True):
-    """How the index stands."""
+    """The state of the index."""
 
     files: int = 0
     progress: Progress | None = None
-    """How far reading is; None where nothing is being read."""
+    """How far reading is; None if nothing is being read."""
     problem: str = ""
 
 
@@ -383,7 +382,7 @@ then, and a large one answers from what there is."""
 
 
 class IndexKeeper:
-    """Reads a project's files into its index, from a thread of its own, until it is stopped."""
+    """Reads a project's files into its index, in its own thread, until it is stopped."""
 
     def __init__(self, project: Project, tell: Callable[[State], None], *, watch: bool = True) -> None:
         """``tell`` is called from the thread with every new state."""
@@ -400,7 +399,7 @@ class IndexKeeper:
         self.state = State(progress=Progress("list", 0, 0, 0.0))
 
     def start(self) -> None:
-        """Begin to read."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
@@ -408,7 +407,7 @@ class IndexKeeper:
         self._stop.set()
 
     def index(self, timeout: float = 30.0) -> RepositoryIndex | None:
-        """The index, as soon as any of it can be asked; None where there is none."""
+        """The index, as soon as part of it can be searched, or None."""
         self._ready.wait(timeout)
         self._whole.wait(min(timeout, PATIENCE_S))
         return self._index
@@ -428,7 +427,7 @@ class IndexKeeper:
                 # where the tree cannot be followed the index is still asked
                 self._stop.wait()
             finally:
-                # nobody is to get an index that is being closed
+                # do not hand out an index that is being closed
                 self._index = None
                 index.close()
         except (NothingToAsk, GitFailed, OSError) as error:

@@ -1,4 +1,4 @@
-"""A question taken apart: its terms with their weights, and what in it names code outright."""
+"""Parse a question for the index: its terms with weights, and explicit names of code."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from helix_tui.core.ask.tokens import count_terms
 
 MAX_CHARS = 20_000
 LONGEST_ASKED = 20
-"""Words; what is longer tells of something, unless it plainly asks."""
+"""Maximum words of a question; a longer text is a report, unless it plainly asks."""
 LONGEST_QUESTION = 60
 """Words of what plainly asks: one paragraph that begins as a question does, or ends as one."""
 Shape = Literal["name", "question", "report", "work"]
@@ -75,7 +75,7 @@ _KINDS = {
 
 
 class IndexQuery(Struct, frozen=True):
-    """What retrieval asks the index for."""
+    """A query to the index."""
 
     text: str
     title: str
@@ -100,7 +100,7 @@ class IndexQuery(Struct, frozen=True):
 
     @property
     def shape(self) -> Shape:
-        """What kind of text it is, told by its form alone."""
+        """The kind of text, from its form alone."""
         size = len(self.text.split())
         if size == 1:
             return "name"
@@ -123,7 +123,7 @@ class IndexQuery(Struct, frozen=True):
 
 
 def read_question(text: str) -> IndexQuery:
-    """Take a question apart; of a very long one only the beginning counts."""
+    """Parse a question; only the beginning of a very long one counts."""
     text = text[:MAX_CHARS].strip()
     title = text.partition("\n")[0]
     # what an example prints or imports is not what the text asks for

@@ -1,6 +1,6 @@
 """From channels to one order of files: scores scaled to their best, weighted, summed, multiplied with a prior.
 
-What somebody writes comes in four shapes (`Shape`), and each is weighed in its own way. Weights are round; they were
+Queries have four shapes (`Shape`), each with its own weights. Weights are round; they were
 chosen by leaving repositories out, on 900 questions, issues, commit messages and work items over 30 repositories in
 five languages (bench/ask.md). Ties break by path, so the order is the same everywhere.
 """
@@ -56,14 +56,14 @@ OF_SHAPE: Mapping[Shape, Mapping[str, float]] = {
     "work": {**WEIGHTS, **OF_WORK},
 }
 TITLE: Mapping[str, float] = {"whole": 0.2, "best": 0.2, "names": 0.2, "path": 0.3}
-"""What a title's own scores count for beside those of the whole text."""
+"""Weight of a title's own scores relative to those of the whole text."""
 PRIORS: Mapping[Role, float] = {
     "source": 1.0, "test": 0.6, "doc": 0.6, "example": 0.5, "config": 0.8, "data": 0.6, "vendored": 0.4,
 }  # fmt: skip
 PRIORS_OF_SHAPE: Mapping[Shape, Mapping[Role, float]] = {
     "name": PRIORS,
     "question": PRIORS,
-    # what goes wrong is shown by tests and mended in sources
+    # problems are shown by tests and fixed in sources
     "report": {**PRIORS, "test": 0.35, "doc": 0.5},
     # what to do comes with its tests, and often with its documents
     "work": {**PRIORS, "test": 0.85},
@@ -72,8 +72,9 @@ ASKED_FOR = 0.8
 """What a kind of file counts for at least where the text has a word for it: in a documentation tool or a test
 framework "doc" and "test" are ordinary words, so it is less than a source counts for."""
 OUTDATED = 0.6
-"""What a file of an older version counts for, unless the text names its folder: it says all that the present one
-says, and is seldom meant."""
+"""Weight of a file of an older version, unless the text names its folder: it repeats the current one, and is seldom
+meant.
+"""
 INHERITED = 0.15
 """The share of its source's score that a test gets of a work item: who changes one changes the other."""
 OF_PASSAGES = 0.5
@@ -86,13 +87,13 @@ _ROLE_OF_KIND: Mapping[str, Role] = {"test": "test", "doc": "doc", "example": "e
 
 
 class RankingSources(Struct, frozen=True):
-    """Everything that a ranking rests on beside the question."""
+    """Everything that a ranking uses besides the question."""
 
     view: IndexView
     history: CommitHistory
     reader: channels.Reader
     meanings: channels.Meanings | None = None
-    """None where the encoder is not to be asked."""
+    """None if the encoder must not be used."""
 
 
 class Ranking:
@@ -113,7 +114,7 @@ class Ranking:
         self._total = total * weights
         order = np.lexsort((np.arange(len(total)), -self._total))
         self.order: list[int] = order[: int((self._total > 0).sum())].tolist()
-        """Positions of the files that some channel speaks for, best first; ties in order of path."""
+        """Positions of the files with a score in any channel, best first; ties in order of path."""
 
     def best_chunk(self, at: int) -> int | None:
         """The number, within a file, of its chunk that says most of the question; None where it has none."""
@@ -137,7 +138,7 @@ class Ranking:
 
 
 def rank(question: IndexQuery, known: RankingSources) -> Ranking:
-    """Every file that some channel speaks for, best first.
+    """Rank every file with a score in any channel, best first.
 
     Words, names and history come first; then calls are followed from what ranks best, and meanings compared among it.
     """
@@ -195,7 +196,7 @@ def _title(question: IndexQuery, view: IndexView) -> np.ndarray:
 
 
 def _calls(first: Ranking, known: RankingSources) -> np.ndarray:
-    """What the best passages of the best sources call, and what that calls."""
+    """Scores of what the best passages of the best sources call, and of what that calls."""
     view, seeds = known.view, []
     # tests and documents call what they speak of, not what does it
     sources = [at for at in first.order[: CALLERS * 8] if view.documents[at].role == "source"][:CALLERS]
@@ -254,7 +255,7 @@ def weights_for(question: IndexQuery) -> Mapping[str, float]:
 
 
 def priors(question: IndexQuery, view: IndexView) -> np.ndarray:
-    """What each file's sum is multiplied with, float64 (files,)."""
+    """The factor for each file's sum, float64 (files,)."""
     of_role = dict(PRIORS_OF_SHAPE[question.shape])
     for kind in question.kinds:
         role = _ROLE_OF_KIND[kind]

@@ -1,4 +1,4 @@
-"""A segment: some blobs, cut into chunks, and for every term the chunks it stands in.
+"""A segment: some blobs, cut into chunks, and for every term its chunks.
 
 A posting list is packed as the chunks' numbers inside the segment (uint32, ascending, little-endian) followed by the
 counts (uint8, 255 stands for more). A term of a name (definition, heading) has `NAME` before it, and its numbers are
@@ -19,7 +19,7 @@ from helix_tui.core.ask.corpus.reader import Pieces
 from helix_tui.core.ask.tokens import count_terms, make_terms, parts, words
 
 NAME = "\x01"
-"""Stands before a term of a name."""
+"""Prefix of a term of a name."""
 _MOST = 255
 
 
@@ -60,7 +60,7 @@ class _Numbers(dict[str, int]):
 
 
 class WordsSaid(dict[str | bytes, bytes]):
-    """The numbers of the terms that a word stands for, packed, so that a text is counted at the speed of a look-up."""
+    """The packed term numbers of each word, so that a text is counted as fast as a lookup."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -72,7 +72,7 @@ class WordsSaid(dict[str | bytes, bytes]):
         return found
 
     def forget(self) -> None:
-        """Begin anew where there are too many."""
+        """Clear the cache if it is too large."""
         if len(self) > MOST_WORDS:
             self.clear()
             self.numbers.clear()

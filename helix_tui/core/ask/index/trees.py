@@ -1,7 +1,7 @@
-"""Trees of a repository: those that it keeps as JSON of the DAG node schema, and the one that its folders make.
+"""Trees of a repository: those stored as JSON in the DAG node schema, and the one derived from its folders.
 
-`check_tree` says where a kept one breaks the schema of docs/knowledge/dag-node-schema.md: what is missing, what leads
-nowhere, what has changed since it was recorded.
+`check_tree` reports where a stored one violates docs/knowledge/dag-node-schema.md: missing fields, broken references,
+changes since it was recorded.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _TOP = ("class", "type", "function", "module")
 
 
 def read_tree(path: str, data: bytes) -> Tree | None:
-    """The tree that a JSON file holds; None where it holds none. A node without id or title is left out."""
+    """The tree in a JSON file, or None. A node without id or title is left out."""
     if len(data) > MAX_TREE_BYTES:
         return None
     try:
@@ -213,11 +213,11 @@ _NAMED = {"inputs": ("name", "type", "unit", "source"), "outputs": ("name", "typ
 _NEEDS = {"doc": "path", "code": "path", "test": "path", "telemetry": "field"}
 
 ReadFile = Callable[[str], bytes | None]
-"""The content of a file of the repository; None where it has none."""
+"""Returns the content of a file of the repository, or None."""
 
 
 class TreeProblem(Struct, frozen=True):
-    """One thing that is wrong with a tree, or would make it better."""
+    """One problem of a tree, or a possible improvement."""
 
     node: str
     """Id of the node; empty for the tree itself."""
@@ -227,7 +227,7 @@ class TreeProblem(Struct, frozen=True):
 
 
 def check_tree(data: bytes, read: ReadFile) -> list[TreeProblem]:
-    """Everything to say of one tree's JSON, problems first.
+    """All findings about one tree's JSON, problems first.
 
     Args:
         data: the file.
@@ -291,7 +291,7 @@ def _check_node(name: str, row: Mapping[str, Any], nodes: Mapping[str, Any], rea
 
 
 def _leads(name: str, row: Mapping[str, Any], nodes: Mapping[str, Any]) -> Iterator[TreeProblem]:
-    """Children, links and dependencies that lead to no node."""
+    """Children, links and dependencies without a node."""
     for field in ("children", "dependencies"):
         for target in row.get(field) or () if isinstance(row.get(field), list) else ():
             if not _names(target, nodes):

@@ -1,5 +1,5 @@
-"""What a question sees: the files of one revision or work tree, laid over the segments that hold their blobs; their
-names; and past commits.
+"""The view of a question: the files of one revision or work tree, mapped to the segments with their blobs; their names;
+and past commits.
 
 Blobs are numbered through all segments ("rows"), chunks likewise. Files stand in order of path, whatever order the
 segments were written in, and every sum over terms runs in order of term: so the same tree gives the same scores,
@@ -32,20 +32,20 @@ MAX_POSTINGS = 24 << 20
 """Bytes of terms' lists that are held: all of them are let go at once and read again (a question reads a few
 hundred; a frequent term of a large repository takes 1 MB)."""
 _OF_PATHS = frozenset({"path_index", "position", "standing", "tested", "tests", "outdated", "_by_name", "_by_stem"})
-"""What is made of the paths alone, when it is first asked for."""
+"""Cached values that depend only on the paths."""
 
 
 class StaleView(Exception):
-    """Another process has put the segments together meanwhile: look again."""
+    """Another process has merged the segments meanwhile: load them again."""
 
 
 class IndexView:
-    """One set of files over a database. Not for two threads at once."""
+    """One set of files over a database. Not thread-safe."""
 
     def __init__(self, database: Database, files: Sequence[tuple[str, str]], before: IndexView | None = None) -> None:
         """``files`` are (path, blob key) in any order; what is not indexed yet or was refused is left out.
 
-        ``before`` lends what it knows of the paths, where they are the same.
+        ``before`` shares its values that depend only on the paths, if these are equal.
         """
         self._database = database
         stored = database.stored()
@@ -108,7 +108,7 @@ class IndexView:
 
     @cached_property
     def standing(self) -> np.ndarray:
-        """float64 (files,): what each path counts for beside others of its role."""
+        """float64 (files,): the weight of each path among others of its role."""
         return np.array([standing(path) for path in self.paths])
 
     @cached_property
@@ -374,7 +374,7 @@ _files = msgspec.msgpack.Decoder(list[str])
 _SHORTEST_PREFIX = 4
 _PREFIX_HIT = 0.7
 _OTHER_FOLDER = 0.3
-"""What a file counts for whose name alone is that of a path."""
+"""Weight of a file that matches a path only by name."""
 
 
 def mentioned(question: IndexQuery, view: IndexView) -> np.ndarray:

@@ -1,1 +1,1 @@
-"""The retrieval loop: what is asked, what still lacks evidence, what to search next, and when to stop."""
+"""The retrieval loop: parse the question, find what lacks evidence, choose the next search, decide when to stop."""

@@ -1,4 +1,4 @@
-"""What a question asks for, read from its words: its kind, names and words; and its slots, which need evidence.
+"""Parse a question: its kind, names and words; and its slots, which need evidence.
 
 The same question is read the same way everywhere: reading it depends on no repository and no language model.
 
@@ -22,7 +22,7 @@ Kind = Literal["definition", "location", "usage", "mechanism", "check", "task"]
 """What it is; where it is; who uses it; how or why it works; whether it holds; a piece of work to be done."""
 
 LONG_WORDS = 40
-"""Words from which a question is a text: an issue or a bead, not one sentence."""
+"""Words at which a question is a text (an issue or a bead), not one sentence."""
 
 KEYWORDS = 4
 """Words up to which a text that asks nothing is taken for a subject to be explained."""
@@ -31,7 +31,7 @@ MOST_CHARS = 20_000
 """Characters of a question that are read."""
 
 FOLLOWS = "\n\nAfter: "
-"""What stands between a question that refers back and the one before it; none of its words is searched for."""
+"""Separator between a question that refers back and the one before it; its words are not searched for."""
 
 _ONLY_ASKS = """
 explain describe show tell find list give help understand know want wants need needs please mean means meant happen
@@ -95,7 +95,7 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
 
 
 class Question(Struct, frozen=True):
-    """A question as it is understood."""
+    """A parsed question."""
 
     text: str
     kind: Kind
@@ -108,11 +108,11 @@ class Question(Struct, frozen=True):
     words: tuple[str, ...]
     """Lower-case content words in the order in which they stand, each once."""
     focus: str = ""
-    """What a question about meaning is about, in its own words."""
+    """The subject of a question about meaning, in its own words."""
 
     @property
     def is_long(self) -> bool:
-        """A text rather than a sentence."""
+        """Whether it is a text rather than a sentence."""
         return len(self.text.split()) >= LONG_WORDS
 
     @property
@@ -206,7 +206,7 @@ _ARTICLE = re.compile(r"^(?:a|an|the|this|our)\s+", re.IGNORECASE)
 
 
 def _focus(head: str) -> str:
-    """The thing that is asked about: ``What is a cavity in this repo?`` -> ``cavity``."""
+    """The subject of a question: ``What is a cavity in this repo?`` -> ``cavity``."""
     head = head.strip().rstrip("?!. ")
     for pattern in _FOCUS:
         found = pattern.search(head)
@@ -233,7 +233,7 @@ Frequency = Callable[[str], float]
 
 
 class Slot(Struct, frozen=True):
-    """One thing that the answer needs evidence for."""
+    """One part of the question that needs evidence."""
 
     id: str
     """Lower-case words with dashes."""
@@ -246,7 +246,7 @@ class Slot(Struct, frozen=True):
 
     @property
     def would_satisfy(self) -> str:
-        """What evidence would cover it, in one sentence."""
+        """The evidence that would cover it, in one sentence."""
         if self.source == "name":
             return f"a span that defines, documents or uses `{self.label}`"
         if self.source == "quote":
@@ -321,7 +321,7 @@ def _name_pattern(name: str) -> re.Pattern[str]:
 
 
 def covers(slot: Slot, text: str) -> bool:
-    """Whether the words of a span speak of a slot."""
+    """Whether the words of a span cover a slot."""
     if slot.source == "name":
         return _name_pattern(slot.label).search(text) is not None
     if slot.source == "quote":

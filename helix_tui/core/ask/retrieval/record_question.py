@@ -1,4 +1,4 @@
-"""Whether a question is about the records of the work rather than about the files: which, and on what subject.
+"""Detect questions about the records of the work rather than the files: which records, and on what subject.
 
 "Which beads touch the parser?" asks for a list of beads; "what went wrong with ddx-12ab last time?" for an account of
 an attempt; "why was the lease limit changed?" for reasons, which commits and beads hold as well as documents do. A
@@ -25,7 +25,7 @@ WHY_SPANS = 8
 LEAST_DOER = 5
 """Letters from which a word in -er is taken for the name of a doer: *parser*, not *user*."""
 RECORD_WORTH = 0.9
-"""What the best passage of a record is worth beside the best of the files, where both may answer."""
+"""Weight of the best passage of a record relative to that of the files, if both may answer."""
 
 RecordKind = Literal["bead", "attempt", "review", "memory", "run", "commit"]
 
@@ -190,7 +190,7 @@ _LAST_RUN = re.compile(
 
 
 class RecordsAsked(Struct, frozen=True):
-    """What a question wants of the records."""
+    """What a question asks of the records."""
 
     shape: Shape
     kinds: tuple[RecordKind, ...] = ()
@@ -198,7 +198,7 @@ class RecordsAsked(Struct, frozen=True):
     ids: tuple[str, ...] = ()
     """Words that look like the id of a bead or an attempt, as written."""
     subject: str = ""
-    """What the records should speak of, in the question's words without its frame."""
+    """The subject of the records, in the question's words without its frame."""
     state: str = ""
     """``open`` or ``closed`` where a list wants only those; where it has no subject, the state that is asked for."""
     ended: tuple[str, ...] = ()
@@ -208,7 +208,7 @@ class RecordsAsked(Struct, frozen=True):
     one_bead: bool = False
     """Whether the one bead that says all of the subject is asked about."""
     day: str = ""
-    """The day that is asked for, as ``Records.of_day`` takes it."""
+    """The requested day, as for ``Records.of_day``."""
     month: str = ""
     """The month of which attempts by end are asked for: ``2026-04``, or ``04`` of any year."""
     by_model: bool = False
@@ -226,7 +226,7 @@ class RecordsAsked(Struct, frozen=True):
 
 
 def records_asked(text: str) -> RecordsAsked:
-    """What a question asks of the records."""
+    """Parse what a question asks of the records."""
     head = text.strip().split("\n", 1)[0]
     # many words have a dash; an id has a digit behind its last one
     ids = tuple(dict.fromkeys(found for found in _ID.findall(head) if any(map(str.isdigit, found.rpartition("-")[2]))))
@@ -404,7 +404,7 @@ def _commits(library: Library, subject: str, most: int, least: float = 0.51) -> 
 
 
 def doing(term: str) -> str:
-    """What a doer does, by its name: parser -> parse; empty where a word is no such name."""
+    """The verb of an agent noun: parser -> parse; else ""."""
     return f"{term[:-2]}e" if len(term) > LEAST_DOER and term.endswith(("er", "or")) else ""
 
 

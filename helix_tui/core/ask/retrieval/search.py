@@ -1,6 +1,6 @@
-"""The loop of retrieval: what is weak decides what is searched next, until evidence suffices or the budget is spent.
+"""The loop of retrieval: weak evidence decides what is searched next, until it suffices or the budget is spent.
 
-`Pool` holds the evidence, `Searcher` carries out the actions and says what the spans that they bring are worth,
+`Pool` holds the evidence, `Searcher` carries out the actions and scores their spans,
 `Controller` judges each step and chooses the next (docs/formats/ask.md §1, phase 1).
 """
 
@@ -32,11 +32,11 @@ Via = Literal[
     "passage",
     "earlier",
 ]
-"""How a span came in."""
+"""How a span was found."""
 
 
 class PoolEntry(Struct, frozen=True):
-    """A span of evidence and how it came in."""
+    """A span of evidence, and how it was found."""
 
     span: Span
     via: Via
@@ -187,10 +187,10 @@ MOST_USES = 24
 """Uses of a name that are looked at for the best of them."""
 
 HISTORY = 0.6
-"""What a list of changes or a licence is worth beside a document that explains."""
+"""Weight of a changelog or a licence relative to an explaining document."""
 
 WORTH: dict[Via, float] = {"heading": 0.7, "tree": 0.6, "definition": 0.9, "use": 0.5, "test": 0.4}
-"""What a way in is worth where no search gave a score."""
+"""Default scores of spans found without a search."""
 
 _NEWS = re.compile(
     r"(?:^|/)(?:changelog|changes|history|news|licen[cs]e|copying|authors|notice|release[-_ ]?notes)[^/]*$", re.I
@@ -219,7 +219,7 @@ class Searcher:
         self._base: SearchResult | None = None
 
     def search(self, action: Action, pool: Pool, step: int) -> tuple[Pool, list[str]]:
-        """The pool as it is after an action, and the queries that were searched for it."""
+        """The pool after an action, and its queries."""
         doing = {
             "seed_docs": self._seed,
             "expand_queries": self._expand,
@@ -232,7 +232,7 @@ class Searcher:
         for query, spans in self._introduction() if about_all else doing[action](pool):
             if query and query not in queries:
                 queries.append(query)
-            # a tree guides, it never stands in for what it names
+            # a tree guides, but never replaces what it names
             brought = [one for one in spans if one[0].file not in self.tree_files]
             grown = grown.with_spans(brought, step=step, query=query, policy=self._policy)
         return grown, queries
@@ -371,12 +371,12 @@ _NEEDS_DOCS = frozenset(("definition", "mechanism", "check"))
 
 
 class RetrievalStep(Struct, frozen=True):
-    """One iteration, as it ended."""
+    """One finished iteration."""
 
     step: int
     action: Action
     reason: str
-    """Why this was done, and at the end of the loop why it is over."""
+    """Why this was done or, at the end of the loop, why it stopped."""
     evidence_ok: bool
     slot_coverage_ok: bool
     doc_coverage_ok: bool
@@ -391,7 +391,7 @@ class RetrievalStep(Struct, frozen=True):
 
 
 class Retrieval(Struct):
-    """What the loop found, and how it went."""
+    """The result of the loop, and its steps."""
 
     pool: Pool
     steps: list[RetrievalStep] = []
@@ -418,8 +418,8 @@ class Controller:
         """Prepare a run.
 
         Args:
-            searcher: what searches.
-            question: as it was understood.
+            searcher: carries out the searches.
+            question: the parsed question.
             pool: the empty pool with the slots that need evidence.
             policy: thresholds and budgets.
             elapsed_ms: what the run has computed since it began.
@@ -483,7 +483,7 @@ class Controller:
         )
 
     def _evidence_ok(self, pool: Pool) -> bool:
-        """Whether evidence is of the kind that the question asks for, and about as strong as any seen."""
+        """Whether evidence is of the required kind, and about as strong as any seen."""
         if not pool.entries:
             return False
         needs_code = self._question.kind in _NEEDS_CODE or bool(self._question.names)
@@ -497,7 +497,7 @@ class Controller:
         return any(step.action == action for step in self.result.steps)
 
     def _next(self, step: RetrievalStep) -> tuple[Action | None, str]:
-        """What to do after a step, and why; None where the loop is over, with its stop reason set."""
+        """The next action and its reason; None if the loop is over, with its stop reason set."""
         result, policy = self.result, self._policy
         docs_wanted = self._question.kind in _NEEDS_DOCS and not step.doc_coverage_ok
         docs_open = docs_wanted and not self._did("expand_queries")

@@ -1,5 +1,4 @@
-"""Several senses of one word, found in headings, trees and code and weighed by the evidence that each has; and the way
-from documents to code.
+"""Find the senses of a word in headings, trees and code, weigh them by evidence, and link documents to code.
 
 A word has several senses where different things bear its name: "optical cavity" and "Casimir cavity", or a class
 `Session` in two packages. "Cavity tuning" is a side of the same thing, not another one. Where the evidence does not
@@ -51,7 +50,7 @@ class Anchor(Struct, frozen=True):
 
 
 class Sense(Struct, frozen=True):
-    """One thing that the word may stand for."""
+    """One possible meaning of the word."""
 
     label: str
     terms: frozenset[str]
@@ -78,7 +77,7 @@ class Weighed(Struct, frozen=True):
 
 
 class Ambiguity(Struct, frozen=True):
-    """What came of looking for senses."""
+    """The result of looking for senses."""
 
     term: str = ""
     """The word with several senses."""
@@ -282,7 +281,7 @@ _SAYS_WHAT = re.compile(r"\b(is|are|means|denotes|stands for|refers to)\b|:\s|\s
 
 
 def defines(line: str, focus: Sequence[str]) -> bool:
-    """Whether a line says what a word means: the word stands first, then "is", "means", a colon or a dash."""
+    """Whether a line defines a word: the word first, then "is", "means", a colon or a dash."""
     found = _SAYS_WHAT.search(line)
     if found is None:
         return False
@@ -342,7 +341,7 @@ class Link(Struct, frozen=True):
 
 
 class Alignment(Struct, frozen=True):
-    """What following the symbols of documents brought."""
+    """The result of following the symbols of documents."""
 
     extracted: tuple[str, ...] = ()
     resolved: tuple[str, ...] = ()

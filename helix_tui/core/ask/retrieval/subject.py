@@ -1,8 +1,8 @@
-"""What kind of answer a question wants, what it is about, and how its words may be written in a repository.
+"""Determine the kind of answer, the subject, and how its words may be written in a repository.
 
 "Which kinds of values are left out even if nobody asks?" is framed by *which kinds of*, *even if nobody asks*; its
-subject is *values* and *left out*. A word's part in the frame is told by where it stands and by a closed list, never
-by how often the repository has it: a frequent noun may well be what is asked about.
+subject is *values* and *left out*. Frame words are found by position and by a closed list, never by frequency in the
+repository: a frequent noun may well be what is asked about.
 
 A person asks for the *environment*, *directory* or *message* where code writes ``env``, ``dir`` and ``msg``, for
 *file names* where it has ``filename``: `Wording` knows stems, parts of names, abbreviations. Each way counts for less
@@ -38,12 +38,12 @@ Asks = Literal[
     "whether",
     "task",
 ]
-"""What would answer: instructions, a place, a reason, a branch, call sites, several things, one value, two things
+"""The kinds of answers: instructions, a place, a reason, a branch, call sites, several things, one value, two things
 beside each other, a definition, a mechanism, yes or no; or a piece of work.
 """
 
 LIGHT = 0.35
-"""What a word of little meaning weighs beside a noun: it tells passages apart only where the nouns do not."""
+"""Weight of a word of little meaning relative to a noun: it matters only if the nouns do not decide."""
 
 _COUNTED = r"(?:long|many|much|often|deep|big|large|far|high|old|fast|soon|late|wide|small|frequently)"
 _QUANTITY = (
@@ -123,7 +123,7 @@ bench/ask.md 6 answers would be called answered in which such a word stands nowh
 
 
 class SubjectWord(Struct, frozen=True):
-    """A word of the subject."""
+    """One word of the subject."""
 
     word: str
     """As asked, lower case."""
@@ -136,7 +136,7 @@ class SubjectWord(Struct, frozen=True):
 
 
 class QuestionSubject(Struct, frozen=True, dict=True):
-    """A question as the answer has to meet it."""
+    """A question with its subject and kind of answer."""
 
     text: str
     asks: Asks
@@ -173,7 +173,7 @@ class QuestionSubject(Struct, frozen=True, dict=True):
 
 
 def read_subject(text: str) -> QuestionSubject:
-    """Read a question; one without a word has an empty subject."""
+    """Parse a question; one without words has an empty subject."""
     text = text[:MOST_CHARS].strip()
     # what is wanted says the last question, what it is about those before it too
     asked, *before = text.split(FOLLOWS)
@@ -291,7 +291,7 @@ Hit = tuple[int, float]
 
 
 class Wording:
-    """The words of one subject, and what of a text says them."""
+    """The words of one subject, and how texts match them."""
 
     def __init__(self, subject: QuestionSubject, share: Callable[[str], float]) -> None:
         """Prepare the words of a subject; ``share`` is the share of all files that have a term."""
@@ -303,7 +303,7 @@ class Wording:
             one.weight * (1.0 + min(MOST_WEIGHT, -math.log(found)) / 2 if found > 0 else 2.0)
             for one, found in zip(subject.words, shares, strict=True)
         )
-        """What each word weighs: a rare one more, a frequent noun never nothing."""
+        """The weight of each word: more for rare ones, never 0 for a frequent noun."""
         self.total = sum(self.weights) or 1.0
         self._exact = {one.term: at for at, one in enumerate(subject.words)}
         self._joined: dict[str, tuple[Hit, ...]] = {}
@@ -318,7 +318,7 @@ class Wording:
         self._said: dict[str, tuple[Hit, ...]] = {}
 
     def hits(self, term: str) -> tuple[Hit, ...]:
-        """Which words of the subject a term says, and how well."""
+        """The words of the subject that a term matches, and how well."""
         found = self._seen.get(term)
         if found is None:
             found = self._seen[term] = self._find(term)
@@ -356,7 +356,7 @@ class Wording:
         return found
 
     def in_text(self, text: str) -> dict[int, float]:
-        """How much of each word a text says."""
+        """How well a text matches each word."""
         best: dict[int, float] = {}
         for word in _TOKEN.findall(text):
             for at, strength in self.said_by(word):
@@ -365,7 +365,7 @@ class Wording:
         return best
 
     def covered(self, said: Mapping[int, float]) -> float:
-        """The share of the subject, by weight, that some words say."""
+        """The weighted share of the subject that some words cover."""
         return sum(self.weights[at] * strength for at, strength in said.items()) / self.total
 
 
@@ -394,7 +394,7 @@ def _ways_of(terms: Iterable[str]) -> set[str]:
 
 
 def union(rows: Iterable[Mapping[int, float]]) -> dict[int, float]:
-    """What several texts say together: of each word as much as the one that says most of it."""
+    """The combined match of several texts: the best match of each word."""
     best: dict[int, float] = {}
     for row in rows:
         for at, strength in row.items():

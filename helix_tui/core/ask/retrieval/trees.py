@@ -1,8 +1,8 @@
-"""Trees in a run: which nodes speak of a question, and the way from the root to them; and the run's policy.
+"""Match tree nodes with a question and walk to them from the root; and the run's policy.
 
-A node is told in an answer only where a span of a document that was kept stands in the node's evidence; any other node
-is a hint for navigation (docs/formats/ask.md §1, phase 6). Where the repository keeps no tree, the walk follows the
-folders and headings above each document.
+An answer mentions a node only if a kept document span is in the node's evidence; any other node is a hint for
+navigation (docs/formats/ask.md §1, phase 6). Without a tree in the repository, the walk follows the folders and
+headings above each document.
 
 `Policy` holds the thresholds and budgets of a run: names, defaults and ranges (docs/formats/ask.md §5).
 """
@@ -29,11 +29,11 @@ DEPTHS: tuple[Depth, ...] = get_args(Depth)
 
 
 class BudgetError(HelixError, ValueError):
-    """A budget that does not exist, or a value that it cannot have; the message says what can be written."""
+    """An unknown budget, or an invalid value; the message says what is valid."""
 
 
 class Policy(Struct, frozen=True):
-    """What a run may spend and what it must reach."""
+    """The budgets and thresholds of a run."""
 
     min_doc_span_count: int = 1
     """Spans of documents that are wanted before a question about meaning counts as covered."""
@@ -132,7 +132,7 @@ Part = Literal["root", "walk", "anchor", "around"]
 
 
 class Match(Struct, frozen=True):
-    """A tree and its nodes that speak of a question, the best first."""
+    """A tree and its nodes that match a question, best first."""
 
     tree: Tree
     nodes: tuple[str, ...]
@@ -164,7 +164,7 @@ class WalkNode(Struct, frozen=True):
 
 
 def matching_trees(trees: Iterable[Tree], terms: Sequence[str]) -> tuple[Match, ...]:
-    """Trees with nodes that speak of some stems, the best first."""
+    """Trees with nodes that match some stems, best first."""
     matches = []
     for tree in trees:
         scores = {ident: node_score(node, terms) for ident, node in tree.nodes.items()}
@@ -177,7 +177,7 @@ def matching_trees(trees: Iterable[Tree], terms: Sequence[str]) -> tuple[Match, 
 
 
 def node_score(node: TreeNode, terms: Sequence[str]) -> int:
-    """How much a node speaks of some stems (weights of docs/formats/ask.md §3.3)."""
+    """How well a node matches some stems (weights of docs/formats/ask.md §3.3)."""
     ident, title = terms_in(node.id), terms_in(node.title)
     tags, summary = terms_in(" ".join(node.tags)), terms_in(node.summary)
     return sum(
@@ -186,7 +186,7 @@ def node_score(node: TreeNode, terms: Sequence[str]) -> int:
 
 
 def chain(tree: Tree, ident: str) -> list[str]:
-    """The shortest way from the root to a node along parents; the node alone where there is none."""
+    """The shortest path from the root to a node along parents; only the node if there is none."""
     up = {child: node.id for node in tree.nodes.values() for child in node.children if child in tree.nodes}
     # a node's own parent holds before what another one says of its children
     up |= {node.id: node.parent for node in tree.nodes.values() if node.parent in tree.nodes}

@@ -1,1 +1,1 @@
-"""One question from beginning to end, and what is kept of it."""
+"""One question from start to end, and its stored run."""

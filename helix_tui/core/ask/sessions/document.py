@@ -1,6 +1,5 @@
-"""A run as one JSON document, for ``helix-tui ask --json`` and the history; and as a trace with a certificate.
-
-The document's keys are those of docs/formats/ask.md §4. A trace is one JSON object a line; its last line says which of
+"""A run as one JSON document, for ``helix-tui ask --json`` and the history; and as a trace with a certificate. The
+document's keys are those of docs/formats/ask.md §4. A trace has one JSON object per line; its last line says which of
 the nine acceptance criteria hold for this run, and the hash of the lines above it but for the timings, which a second
 run must repeat (docs/formats/ask.md §7; docs/decisions/0017).
 """
@@ -121,7 +120,7 @@ def _used(run: AskRun) -> list[Citation]:
 
 
 def _without_model(run: AskRun) -> dict[str, Any]:
-    """The answer that a model's took the place of, to be compared with it; empty where none did."""
+    """The answer replaced by a model's, for comparison; else empty."""
     if run.without_model is None:
         return {}
     answer, tier, kind = run.without_model
@@ -149,7 +148,7 @@ def _citation(one: Citation) -> dict[str, Any]:
 
 
 def source_of(span: Span) -> dict[str, str]:
-    """What a source is and by which id it opens; a file is itself."""
+    """The kind of a source and the id by which it opens; a file is its own."""
     place = record_place(span.file, span.header)
     if place is None:
         return {"kind": "file", "id": span.file}
@@ -287,7 +286,7 @@ def _walk_node(node: WalkNode) -> dict[str, Any]:
 
 
 def clarify_of(run: AskRun) -> dict[str, Any]:
-    """What a clarify must hold (docs/formats/ask.md §6); empty where none is asked for."""
+    """What a clarify must contain (docs/formats/ask.md §6); empty where none is asked for."""
     if run.tier != "Clarify":
         return {}
     ambiguity, split = run.ambiguity, run.retrieval.stop == "dominance_split"

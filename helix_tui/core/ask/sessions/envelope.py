@@ -1,4 +1,4 @@
-"""A run's document as people read it: result, answer, sources with their lines, what was not found.
+"""A run's document for display: result, answer, sources with their lines, what was not found.
 
 The command line and the screen draw the same from here, for a run of this minute and for one of last month. Slots,
 spans and stop reasons stay in the document, for the steps view and for machines.
@@ -66,7 +66,7 @@ class SourceLine(Struct, frozen=True):
 
 
 def result_of(document: Document) -> Result:
-    """What came of a question, in words."""
+    """The result of a question, in words."""
     if (document.get("clarify") or {}).get("options"):
         return "which one?"
     said = document.get("tier")
@@ -168,7 +168,7 @@ def _excerpt(lines: Sequence[str], header: str) -> tuple[int, tuple[str, ...], i
 
 
 def not_found_of(document: Document) -> list[str]:
-    """What was asked about and nothing mentions."""
+    """The parts of the question without evidence."""
     if "not_found" in document:
         return [clean_line(label, 80) for label in document["not_found"]]
     slots = document.get("slots") or ()
@@ -176,7 +176,7 @@ def not_found_of(document: Document) -> list[str]:
 
 
 def seconds_of(document: Document) -> float:
-    """How long it took."""
+    """Duration of the run in seconds."""
     total = (document.get("timings_ms") or {}).get("total", 0.0)
     return total / 1_000 if isinstance(total, int | float) else 0.0
 

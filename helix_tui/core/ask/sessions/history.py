@@ -54,12 +54,12 @@ class RunSummary(Struct, frozen=True):
     """Instant, nanoseconds; 0 where it is not told."""
     question: str
     result: str
-    """What came of it, in words."""
+    """The result, in words."""
     seconds: float
 
 
 class _Head(Struct):
-    """What the list needs of a file; the rest is passed over while it is decoded."""
+    """The fields of a file that the list needs; others are skipped."""
 
     question: str = ""
     tier: str = ""
@@ -78,7 +78,7 @@ class AskHistory:
         """By id, of the runs that lie there: `MOST_RUNS` and what others have put there."""
 
     def save(self, document: Mapping[str, Any], asked_at: int) -> str:
-        """Keep a run and return its id; the oldest go where there are too many.
+        """Save a run and return its id; the oldest are removed if there are too many.
 
         Raises:
             OSError: the folder cannot be written.
@@ -113,7 +113,7 @@ class AskHistory:
         return found
 
     def load(self, ident: str) -> dict[str, Any] | None:
-        """A whole run; None where there is none of that id, or it cannot be read."""
+        """A whole run; None if there is none with that id, or it cannot be read."""
         name = f"{ident}.json"
         # an id comes from a command line or an agent: it must not lead out of the folder
         data = self._read(name) if _NAME.fullmatch(name) else b""
@@ -161,7 +161,7 @@ _KINDS: dict[str, Kind] = {"class": "class", "type": "class", "function": "funct
 
 
 class FoundSpans(Struct, frozen=True):
-    """What one search brought."""
+    """The results of one search."""
 
     files: tuple[RankedFile, ...]
     spans: tuple[Span, ...]
@@ -187,12 +187,12 @@ class IndexLibrary:
 
     @property
     def empty(self) -> str:
-        """Why nothing of the repository can be asked, a sentence; empty where something can."""
+        """Why the repository cannot be searched, in a sentence; else ""."""
         return self._index.empty_reason()
 
     @property
     def records(self) -> Records | None:
-        """What is known of the work on the repository, read when it is first asked for; None where nothing is."""
+        """The records of the work on the repository, read on first use, or None."""
         if self._records is not None and not self._fresh:
             self._fresh = True
             # read by the first who asks, once a question: most questions need none

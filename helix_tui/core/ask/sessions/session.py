@@ -1,10 +1,10 @@
 """One question from beginning to end: retrieve, tell senses apart, follow symbols, compact, answer, pass the gate.
 
-The order is that of docs/formats/ask.md §1. After the loop has converged nothing decides again what the evidence is;
-what comes later only arranges it. The one model call stands at the end, and its answer passes the same gate as ours.
+The order is that of docs/formats/ask.md §1. After the loop the evidence is fixed; later phases only arrange it. The
+single model call is last, and its answer passes the same gate.
 
-"And when do they expire?" says nothing by itself: where a question refers back, the words of the one before join it.
-Evidence of the run before stays evidence as long as its text is still the same; what has changed is found anew.
+"And when do they expire?" is incomplete: if a question refers back, the words of the previous one are added. Evidence
+of the previous run is kept while its text is unchanged; changed text is searched again.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ from helix_tui.core.ground.text import clean_block, clean_line
 MAX_KEPT = 8
 """Passages of the run before that are kept, its best first."""
 WORTH = 0.45
-"""What the best of them is worth: less than a good find of its own, more than a chance one."""
+"""Score of the best of them: less than a good new find, more than a chance one."""
 FEW_WORDS = 2
-"""Words of content below which a question cannot be asked by itself."""
+"""Minimum content words of a self-contained question."""
 MAX_HEADER = 400
 """Characters of a passage's heading that are kept."""
 
@@ -68,7 +68,7 @@ _REFERS = re.compile(
 
 
 def with_earlier(text: str, earlier: Mapping[str, Any] | None) -> str:
-    """A question with the words of the one before it, where it refers back to that."""
+    """A question with the words of the previous one, if it refers back."""
     if earlier is None:
         return text
     before = clean_block(earlier.get("asked_as") or earlier.get("question"), 1_000).strip()
@@ -78,7 +78,7 @@ def with_earlier(text: str, earlier: Mapping[str, Any] | None) -> str:
 
 
 def kept_evidence(library: Library, earlier: Mapping[str, Any]) -> list[tuple[Span, Via, float]]:
-    """The evidence of a run that still holds: passages whose text has the same hash now, its best first."""
+    """The still valid evidence of a run: passages whose text has the same hash now, its best first."""
     kept: list[tuple[Span, Via, float]] = []
     for one in (earlier.get("evidence") or ())[:MAX_KEPT]:
         span = _present(library, one)
@@ -113,7 +113,7 @@ Stage = Literal["retrieve", "senses", "align", "passages", "compact", "answer", 
 
 
 class News(Struct, frozen=True):
-    """Something that has just been done, for whoever watches."""
+    """A progress message."""
 
     stage: Stage
     text: str
@@ -126,7 +126,7 @@ AskModel = Callable[[str], ModelReply]
 
 
 class AskRun(Struct):
-    """Everything that came of one question."""
+    """The complete run of one question."""
 
     question: Question
     slots: tuple[Slot, ...]
@@ -150,22 +150,22 @@ class AskRun(Struct):
     covered_by: Mapping[str, tuple[str, ...]]
     """Slot id -> places of the kept spans that cover it."""
     subject: QuestionSubject
-    """What kind of answer is wanted, and about what."""
+    """The kind of answer wanted, and its subject."""
     passages: tuple[Passage, ...]
-    """What says most of the subject, the best first."""
+    """The most relevant passages, best first."""
     kind: AnswerKind
-    """How the answer is called before people."""
+    """The label of the answer for display."""
     tool_results: str = ""
     model: ModelReply | None = None
-    """What the model said, if it was asked."""
+    """The model's reply, if it was asked."""
     fallback: str = ""
-    """Why the model's answer was not taken; empty where it was, or where none was asked for."""
+    """Why the model's answer was rejected; empty if it was used or not requested."""
     given: tuple[Citation, ...] = ()
     """The items that the model got, by number."""
     read: ModelAnswer = field(default_factory=ModelAnswer)
-    """What became of the model's answer in the gate."""
+    """The gate's result on the model's answer."""
     without_model: tuple[str, Tier, AnswerKind] | None = None
-    """The answer that the evidence gives by itself, with its tiers, where a model's took its place."""
+    """The answer from the evidence alone, with its tiers, if a model's replaced it."""
     asked: str = ""
     """The question as it was put; `question` has it with what it refers back to."""
     earlier: Mapping[str, Any] | None = None
@@ -196,7 +196,7 @@ def ask(
         depth: how much of a tree is shown.
         sense: the sense that the user chose after a clarify.
         model: asks the model once; without one the answer is the evidence's own.
-        tell: called with what has just been done.
+        tell: called with progress messages.
         earlier: the document of a run that the question follows; its evidence is kept as far as it still holds.
     """
     question = understand(with_earlier(text, earlier))
@@ -281,7 +281,7 @@ class _Asking:
                 slots, searcher, retrieval, retrieval.pool, Ambiguity(), Alignment(), kept, from_records=from_records
             )
         ambiguity = resolve(library, question, slots, policy.dominance_threshold, sense)
-        # without evidence there are no two options to choose from
+        # without evidence there are not two options to choose from
         if ambiguity.is_split and retrieval.pool.entries:
             retrieval.stop = "dominance_split"
             retrieval.detail = f"“{ambiguity.term}” has senses that the evidence does not separate"
@@ -440,7 +440,7 @@ class _Asking:
         records: RecordAnswer | None,
         missing: Sequence[Slot],
     ) -> AnswerKind:
-        """How the answer is called: by its passages, and never better than the gate allows."""
+        """The label of the answer, by its passages, limited by the gate."""
         subject = self._subject
         by_passages = kind_of_answer(
             subject.asks,
@@ -462,11 +462,11 @@ class _Asking:
         return by_passages if tier == "Grounded" or whole else "evidence found"
 
 
-# --- the one call -----------------------------------------------------------------------------------------
+# --- the model call -----------------------------------------------------------------------------------------
 
 
 def put_to_model(run: AskRun, ask_model: AskModel, tell: Tell = lambda _: None) -> None:
-    """Ask the model once and take its answer if it passes; else keep ours and say why.
+    """Ask the model once and use its answer if it passes the gate; else keep the one from evidence, with the reason.
 
     Nothing is asked where the user has to choose first, or where there is no evidence.
     """
@@ -507,7 +507,7 @@ def put_to_model(run: AskRun, ask_model: AskModel, tell: Tell = lambda _: None) 
 
 
 def with_walk(text: str, walked: Sequence[WalkNode]) -> str:
-    """An answer of ours with the tree walk before its sources: what stands in for a model's answer."""
+    """An answer from evidence with the tree walk before its sources, used in place of a model's."""
     if not walked:
         return text
     marks = ("\n\nSources:\n", "\n\nNot found:\n")
@@ -547,11 +547,11 @@ def _items(
     return items
 
 
-# --- in words ---------------------------------------------------------------------------------------------
+# --- for display ---------------------------------------------------------------------------------------------
 
 
 def said_of(step: RetrievalStep) -> str:
-    """An iteration in a line."""
+    """Describe an iteration in one line."""
     slots = f"{step.slot_coverage:.0%} of slots"
     more = f", open: {', '.join(step.missing_slots[:3])}" if step.missing_slots else ""
     return f"{step.action.replace('_', ' ')}: +{step.spans_added} spans, {slots}{more}"
