@@ -427,6 +427,10 @@ class HelixScreen(Dismissal):
         worn = [name for least, name in breakpoints if self.app.size.width >= least][-1:]
         self.update_classes({name: name in worn for _, name in breakpoints}, update=False)
 
+    def on_resize(self) -> None:
+        """The card of the tour has room, or has none any more."""
+        self.console.show_tour(self)
+
     def compose_body(self) -> ComposeResult:
         """Everything between the tabs and the footer."""
         raise NotImplementedError

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from msgspec import Struct
@@ -26,6 +27,7 @@ from helix_tui.screens.sheet import OverlayScreen, Sheet
 from helix_tui.themes.roles import SIGNS
 from helix_tui.widgets.base.line import Line, Span, ascii_only, palette_of, rule, to_strip, wrap_spans
 from helix_tui.widgets.base.row_source import Row, Rows
+from helix_tui.widgets.figures import LOOKS
 from helix_tui.widgets.rows.attempt_table import AttemptFilter
 
 if TYPE_CHECKING:
@@ -159,16 +161,17 @@ class HelpScreen(OverlayScreen, FilteringScreen):
             return self._rows
         found: list[Row] = []
         heading: Row | None = None
-        entry, hit = "", False
+        entry, hit, title = "", False, ""
         for row in self._rows:
             if row.key.startswith("group:"):
-                heading = row
+                heading, title = row, row.key.removeprefix("group:").lower()
                 continue
             # an entry of several lines is found as a whole, or not at all
             first = row.key.rpartition("/")[0] or row.key
             if first != entry:
-                whole = "".join(text for each in self._rows if each.key.startswith(first) for text, _ in each.left)
-                entry, hit = first, all(word in whole.lower() for word in wanted)
+                lines = [each.left for each in self._rows if f"{each.key}/".startswith(f"{first}/")]
+                whole = "".join(text for line in lines for text, _ in line).lower()
+                entry, hit = first, all(word in whole or word in title for word in wanted)
             if hit:
                 if heading is not None:
                     found.append(heading)
@@ -199,9 +202,10 @@ class HelpScreen(OverlayScreen, FilteringScreen):
         here = next((name for screen in reversed(below) if (name := screen.NAME or screen.SCOPE)), "")
         keymap = dict(self.console.keymap)
         mine, *others = places(here)
-        # on those two screens the bars need explaining, elsewhere the signs of beads
-        legend = [*_memory(width)] if here in ("memory", "insights") else [*_signs(width)]
-        rest = [*_signs(width)] if here in ("memory", "insights") else [*_memory(width)]
+        # what is drawn on the screen that one comes from needs explaining
+        legends = [_bead_signs(width), _attempt_signs(width), [*_memory(width)]]
+        legends.insert(0, legends.pop({"loop": 1, "memory": 2, "insights": 2}.get(here, 0)))
+        legend, *rest = legends
         self._rows = [
             *_keys(width, [mine], keymap),
             *legend,
@@ -209,7 +213,7 @@ class HelpScreen(OverlayScreen, FilteringScreen):
             *_keys(width, others, keymap),
             *_language(width),
             *_mouse(width),
-            *rest,
+            *chain.from_iterable(rest),
         ]
         self.show_lines()
 
@@ -244,12 +248,21 @@ def _section(title: str, pairs: Iterable[tuple[str, str]], cells: int, width: in
             yield Row(f"{title}/{number}/{place}", line, selectable=not place)
 
 
-def _signs(width: int) -> list[Row]:
-    rows = [Row("group:signs", tuple(rule("signs", width)), selectable=False)]
-    for state, sign in SIGNS.items():
-        rows.append(Row(f"sign:{state}", ((sign.glyph.ljust(_KEY_CELLS), sign.ink), (sign.word, "text"))))
-    rows.append(Row("sign:next", (("▸".ljust(_KEY_CELLS), "success bold"), ("what DDx will pick next", "text"))))
-    return rows
+def _bead_signs(width: int) -> list[Row]:
+    signs = [(sign.glyph, sign.ink, sign.word) for sign in SIGNS.values()]
+    return _signs("signs", [*signs, ("▸", "success bold", "what DDx will pick next")], width)
+
+
+def _attempt_signs(width: int) -> list[Row]:
+    return _signs("signs of attempts", [(look.glyph, look.ink, look.word) for look in LOOKS.values()], width)
+
+
+def _signs(title: str, signs: Iterable[tuple[str, str, str]], width: int) -> list[Row]:
+    """A heading, and each sign with its word."""
+    rows = [Row(f"group:{title}", tuple(rule(title, width)), selectable=False)]
+    return rows + [
+        Row(f"{title}:{word}", ((glyph.ljust(_KEY_CELLS), ink), (word, "text"))) for glyph, ink, word in signs
+    ]
 
 
 LEAST = Size(60, 20)

@@ -65,6 +65,23 @@ async def test_help_of_a_screen_shows_its_keys_then_its_signs(console: MakeConso
         await pilot.pause()
         heads = [row.split("──")[1].split("─")[0].strip() for row in app.rows() if row.startswith(" ── ")]
         assert heads[:2] == ["on Memory", "what memories are worth"]
+        await pilot.press("escape", "2", "question_mark")
+        await pilot.pause()
+        heads = [row.split("──")[1].split("─")[0].strip() for row in app.rows() if row.startswith(" ── ")]
+        assert heads[:2] == ["on Loop", "signs of attempts"], "○ is no ready bead there"
+
+
+async def test_help_finds_a_section_by_its_name_and_an_entry_by_its_own_words(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(100, 60)) as pilot:
+        await pilot.press("question_mark", "slash", *"mouse", "enter")
+        shown = "\n".join(app.rows())
+        assert "── mouse" in shown
+        assert "wheel" in shown, "the lines of the section do not name it"
+        assert "family" in WORDS[14][0]
+        await pilot.press("escape", "slash", *"family", "enter")
+        assert app.sees(WORDS[14][0])
+        assert not app.sees(WORDS[1][0]), "entry 1 is not entry 14"
 
 
 async def test_the_palette_shows_the_key_of_each_command(console: MakeConsole) -> None:
@@ -163,6 +180,12 @@ async def test_the_first_start_offers_the_tour_once_and_steals_no_key(console: M
         await pilot.press("j")
         assert app.screen.list.selected_key != selected  # type: ignore[attr-defined]
         await pilot.press("2")
+        await pilot.pause()
+        assert "new here?" in card(app)
+        await pilot.resize_terminal(120, 12)
+        await pilot.pause()
+        assert not card(app), "three of twelve lines are too much"
+        await pilot.resize_terminal(120, 40)
         await pilot.pause()
         assert "new here?" in card(app)
         await pilot.press("ctrl+x")
