@@ -173,9 +173,11 @@ def _print(call: Call, facts: Facts, verdict: NextVerdict) -> None:
     about = "everything" if verdict.scope is EVERYTHING else clean_line(verdict.scope, 120)
     call.print(f"decided by {_WHO[verdict.decided_by]}, about {about}")
     for reason in verdict.reasons:
-        call.print(f"  because {clean_line(with_titles(reason.detail, facts.queue.beads), 600)}")
+        call.print(f"  because {clean_line(with_titles(reason.detail, facts.queue.beads, most=5), 600)}")
     for reason in verdict.notes:
-        call.print(call.paint(f"  also    {clean_line(with_titles(reason.detail, facts.queue.beads), 600)}", "muted"))
+        call.print(
+            call.paint(f"  also    {clean_line(with_titles(reason.detail, facts.queue.beads, most=5), 600)}", "muted")
+        )
     call.print(f"queue: {queue_line(facts.counts)}")
     if verdict.recommended_command:
         call.print(f"run: {verdict.recommended_command}")

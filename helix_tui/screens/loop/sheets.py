@@ -148,7 +148,7 @@ class NextSheet(Sheet):
             alike[reason.code] += 1
             if alike[reason.code] > MOST_ALIKE:
                 continue
-            said = with_relative_times(clean_line(with_titles(reason.detail, beads), 600), self.console.now())
+            said = with_relative_times(clean_line(with_titles(reason.detail, beads, most=5), 600), self.console.now())
             refs = [ref for ref in reason.refs if ref in beads]
             page.paragraph([("· ", "muted"), (said, ink)], 2, key=f"bead:{number}:{ink}:{refs[0]}" if refs else "")
         for code, count in alike.items():
@@ -369,7 +369,7 @@ class LoopSheet(ChoiceSheet):
 
     def _ask_to_start(self) -> None:
         """Starting costs money: show how much, and ask."""
-        start = Choice("y", "y", "start", "esc leaves it", self.loop_controls.start)
+        start = Choice("y", "y", "start", "esc cancels", self.loop_controls.start)
         self.console.push_screen(StartSheet(start, self._write_start))
 
     def _budget_words(self) -> str:

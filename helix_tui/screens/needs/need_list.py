@@ -152,8 +152,10 @@ class NeedRows(KeyedRows[NeedRow]):
         """Groups whose rows show their kind; elsewhere the heading does."""
         self._has_usd = any(need.usd for need in needs)
         beads = [queue.beads[need.bead_id] for need in needs if need.bead_id in queue.beads]
-        self._titles = Titles({clean_line(bead.title, 300) for bead in beads})
-        self._longest = max((cell_len(clean_line(bead.title, 300)) for bead in beads), default=0)
+        named = {clean_line(bead.title, 300) for bead in beads}
+        self._titles = Titles(named)
+        self._title_cells = max(map(cell_len, named), default=0)
+        self._reason_cells = max((cell_len(_beside(need, "", "")) for need in needs if need.bead_id), default=0)
         self._stake = max((len(stake(need)) for need in needs if need.waiting), default=0)
         self._has_who = any(need.assigned for need in needs)
 
@@ -200,7 +202,8 @@ class NeedRows(KeyedRows[NeedRow]):
             room = width - width_of(left) - width_of(unpadded(right)) - 1
             left.append((self._titles.shortened(title, room), "text"))
         else:
-            share = min(max(28, room * 11 // 20), self._longest + 2)
+            # what one of the two has no use for is the other's
+            share = min(max(28, room * 11 // 20, room - self._reason_cells), self._title_cells + 2)
             named = clean_line(bead.title, 300) if bead is not None else f"{short_id(need.bead_id)} not in the tracker"
             shown_ = self._titles.shortened(named, share - 2)
             left.append((column(shown_, share), "text" if bead is not None else "muted"))

@@ -50,12 +50,12 @@ def test_what_still_runs_has_not_ended_and_a_landing_is_not_its_own_aftermath() 
     running = Attempt("6", started_at=NOW - MINUTE, held=True)
     assert since_landing([running, FAILED, SHORT]).attempts == (FAILED,)
     assert since_landing([SHORT]).attempts == ()
-    assert since_landing([SHORT]).describe_attempts() == "nothing was attempted since"
+    assert since_landing([SHORT]).describe_attempts() == "no attempt"
     none = since_landing([FAILED])
     assert none.landed is None
     assert none.describe_landed("", NOW) == "nothing yet"
     assert none.describe_attempts() == "1 attempt, n/a: 1 failed; index.lock exists"
-    assert since_landing([]).describe_attempts() == "nothing was attempted"
+    assert since_landing([]).describe_attempts() == "no attempt"
 
 
 def test_the_answer_names_how_the_worker_ended_and_what_waits() -> None:

@@ -296,7 +296,7 @@ class SinceLanding(Struct, frozen=True, dict=True):
     def describe_attempts(self) -> str:
         """How the later attempts ended, in the verdict's words, and the most frequent ending."""
         if not self.attempts:
-            return "nothing was attempted" + ("" if self.landed is None else " since")
+            return "no attempt"
         counts = count_outcomes(self.attempts).items()
         ends = ", ".join(f"{count:,} {OUTCOME_WORDS[outcome]}" for outcome, count in counts)
         number = counted(len(self.attempts), "attempt")
