@@ -50,6 +50,11 @@ async def test_the_present_view_is_saved_under_a_name_and_is_there_at_the_next_s
         await pilot.press("enter")
         await app.workers.wait_for_complete()
         assert "saved: my old ones" in said(app)
+        await pilot.press("V", "S")
+        await typed(pilot, "my old ones")
+        await pilot.press("enter")
+        await app.workers.wait_for_complete()
+        assert "replaced: my old ones" in said(app)
     assert tomllib.loads(file.read_text())["view"] == [
         {"name": "my old ones", "filter": 'type:task "two words" order:-age', "view": "dag", "columns": ["labels"]}
     ]

@@ -585,7 +585,8 @@ def _diff_line(key: str, line: DiffLine, width: int) -> Para:
     ink = PLAIN_INKS[line.kind]
     text = line.text
     if line.kind in "@\\":
-        return Para(key, ((" " * len(gutter) + text, ink),), wrap="cells", hang=len(gutter))
+        # what git names behind the numbers is cut by git already
+        return Para(key, ((" " * len(gutter) + text, ink),), wrap="no")
     spans: tuple[Span, ...] = line.spans or ((text, ink),)
     if len(text) > LONG_LINE:
         spans = ((f"{text[:LONG_LINE]}… {len(text) - LONG_LINE:,} more characters", ink),)

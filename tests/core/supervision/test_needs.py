@@ -178,6 +178,20 @@ def test_what_a_bead_has_cost_at_least_is_told_from_what_it_has_cost() -> None:
     assert [[word for word in line.split() if "$" in word] for line in painted] == [["≥$0.75"], ["≥$0.25"], ["$0.50"]]
 
 
+def test_titles_that_begin_alike_are_told_apart_and_leave_a_long_reason_its_room() -> None:
+    begin = "attempt-backend: verify combined reusable workspace slot number"
+    lines = [json.dumps({"id": f"b{n}", "status": "proposed", "title": f"{begin} {n}"}) for n in (1, 2)]
+    queue = classify((tracker := parse_rows("\n".join(lines).encode())).beads, now=NOW)
+    found = tuple(needs_of(queue, (), tracker))
+    rows = tuple(NeedRow("need", "proposals", (need,)) for need in found)
+    for width, wanted in ((60, begin[:10]), (100, "number 2"), (200, f"{begin} 2")):
+        source = NeedRows(rows, queue, now=NOW, keymap={}, closed=(), without=lambda need: frozenset())
+        first, second = ("".join(text for text, _ in source.paint(index, width)) for index in range(2))
+        assert first.split("  ")[0] != second.split("  ")[0], "two rows look the same"
+        assert wanted in second
+    assert found[1].reason in second, "the title takes no more than it needs"
+
+
 def test_a_budget_that_is_reached_and_a_lesson_to_review_are_needs() -> None:
     tracker = parse_rows(b'{"id":"a"}')
     queue = classify(tracker.beads, now=NOW)

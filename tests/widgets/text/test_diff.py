@@ -141,6 +141,18 @@ async def test_no_character_of_a_line_is_lost_at_any_width(width: int) -> None:
         assert letters.endswith(long)
 
 
+async def test_the_head_of_a_hunk_takes_one_line_at_any_width() -> None:
+    pane = DiffPane()
+    app = Host(pane)
+    async with app.run_test(size=(30, 24)) as pilot:
+        head = "@@ -5,4 +5,7 @@ Reads the timetables that small ferry lines publish"
+        pane.show_diff(DiffFacts(parse_diff(f"diff --git a/f b/f\n--- a/f\n+++ b/f\n{head}\n+one\n")))
+        await pilot.pause()
+        at = next(place for place, row in enumerate(app.rows()) if "@@" in row)
+        assert app.rows()[at].rstrip(" ▐").endswith("…")
+        assert "one" in app.rows()[at + 1]
+
+
 async def test_what_must_be_known_stands_above_the_files() -> None:
     pane = DiffPane()
     app = Host(pane)
