@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar
 
@@ -273,11 +273,6 @@ class InsightsScreen(PanedScreen):
         if f"-{self.breakpoint}" not in NARROW:
             self.remove_class("-reading")
         self.call_after_refresh(self._show_behind)
-
-    def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
-        """Each table by name."""
-        for name in TABLES:
-            yield f"insights: {name}", f"The table of {name}.", partial(self.show_table, name)
 
 
 def read_figures(snapshot: Snapshot, now: int) -> Report:

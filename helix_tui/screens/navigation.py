@@ -76,6 +76,9 @@ def commands(*, demo: bool = False) -> list[Command]:
         Command("tour", "a two-minute tour on a throw-away project", "tour"),
         Command("screenshot", "save this screen as an SVG picture in your downloads folder", "screenshot"),
     ]
+    from helix_tui.widgets.rows.cost_tables import TABLES  # only where somebody asks what there is
+
+    found += [Command(f"insights: {name}", "a table of Insights", f"show_table('{name}')") for name in TABLES]
     found += [Command(f"theme {theme.name}", "colours", f"use_theme('{theme.name}')") for theme in THEMES]
     return [
         *found,
@@ -230,6 +233,14 @@ class Traveller(App[int]):
         await self.switch_mode(name)
         if HOME in self._screen_stacks:
             await self.remove_mode(HOME)  # from now on it opens over other screens
+
+    async def action_show_table(self, name: str) -> None:
+        """Go to a table of Insights by name, from anywhere."""
+        from helix_tui.screens.insights import InsightsScreen
+
+        await self.action_show_screen("insights")
+        if isinstance(self.screen, InsightsScreen):
+            self.screen.show_table(name)
 
     async def on_tabs_pressed(self, event: Tabs.Pressed) -> None:
         """A click on a tab."""

@@ -76,12 +76,17 @@ async def test_the_tables_follow_the_keys(history: Console) -> None:
             "context · memories given",
             "length of prompt · effort",
             "prompts",
-            "haiku for opus",
-            "Lost",
         ):
             await pilot.press("left_square_bracket")
             await settled(pilot)
             assert history.sees(seen)
+        for keys, seen in (("1:failing", "Lost"), ("2:insights: cheaper", "haiku for opus")):
+            # by name, from any screen
+            await pilot.press(keys[0], "colon", *keys[2:], "enter")
+            await settled(pilot)
+            assert history.sees(seen)
+        await pilot.press("left_square_bracket", "left_square_bracket")
+        await settled(pilot)
         assert history.sees("11×")
 
 
