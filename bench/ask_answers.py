@@ -6,7 +6,7 @@ revision of the set. Printed for the questions by which rules were chosen and fo
 repository: the share of the facts in the answer, in the answer and the passages that it cites, how many answers cite
 a gold place, and what each tier is worth. ``--bm25`` measures five passages of 60 lines by plain BM25 beside it;
 ``--show`` prints every question, ``--text`` its answer. Questions about what a repository does not have
-(``bench/ask_absent.jsonl``) are asked too: how many of them are told "not found".
+(``bench/ask_absent.jsonl``) are asked too: how many of them are answered "not found".
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Scored:
-    """What came of one question."""
+    """The result of one question."""
 
     asked: Asked
     answer: float
@@ -107,7 +107,7 @@ def main() -> int:
 
 
 def _print_absent(options: argparse.Namespace) -> None:
-    """What questions about absent things are called, and which of them are called otherwise than not found."""
+    """How questions about absent things are answered, and which of them are not answered "not found"."""
     rows = [json.loads(line) for line in ABSENT.read_text(encoding="utf-8").splitlines()]
     for name in sorted({row["set"] for row in rows if options.set in row["set"]}):
         asked = [row for row in rows if row["set"] == name]

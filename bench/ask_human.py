@@ -3,7 +3,7 @@
 ``FILE`` is JSONL of question and answer, as people gave it, about the repository in ``ROOT``. What is counted are the
 identifiers of the human answer that the repository has: the share of them in our answer, and in it with the passages
 that it cites; once all of them, once those only that the question does not name itself. Five passages of 60 lines by
-plain BM25 are measured beside it where ``--bm25`` is given. A file that is not there is passed over with a word.
+plain BM25 are measured beside it where ``--bm25`` is given. A missing file is skipped with a message.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LEAST_NAMES = 2
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """What came of one question."""
+    """The result of one question."""
 
     repo: str
     question: str

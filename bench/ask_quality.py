@@ -184,7 +184,7 @@ class _Places:
         self.parsed = 0
 
     def path(self, one: Asked) -> Path:
-        """Where the index of a tree lies."""
+        """The path of the index of a tree."""
         return self._cache / "indexes" / one.root.name / "index.db"
 
     def index(self, one: Asked, *, with_meaning: bool) -> RepositoryIndex:
@@ -208,7 +208,7 @@ class _Places:
 
 
 class _Plain:
-    """What people use today: whole files, words as they stand."""
+    """The baseline of today's tools: whole files, plain words."""
 
     def __init__(self, index: RepositoryIndex) -> None:
         self._words: dict[str, Counter[str]] = {}

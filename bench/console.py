@@ -118,7 +118,7 @@ class Terminal:
         raise TimeoutError(f"nothing was drawn for {key!r} within {timeout} s")
 
     def close(self) -> None:
-        """End the program, if it still runs, and give the terminal back."""
+        """End the program, if it still runs, and close the terminal."""
         with contextlib.suppress(ProcessLookupError):
             os.kill(self.pid, signal.SIGKILL)
         os.waitpid(self.pid, 0)

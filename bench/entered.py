@@ -11,7 +11,7 @@ A bead in a file: from the write until its new title is on the screen. A key: fr
 command. Enter: until the tracker has the change and the change runner is done with it. In these two the feed's thread
 is left out, for what it does is the first step again. The steps of the command line are whole calls of it.
 
-A long way is not slow, it is hard to follow: the bounds hold that down. Speed is ``bench.ratios``'s.
+A long path is not slow but hard to follow: the bounds limit it. Speed is ``bench.ratios``'s.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Entered:
 
     @contextlib.contextmanager
     def step(self) -> Iterator[set[str]]:
-        """Count from here on, from nothing."""
+        """Reset the count and start counting."""
         self.files = set()
         self._counting = True
         try:
@@ -88,7 +88,7 @@ class Entered:
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
-        """What this thread does now is the measurement's own."""
+        """Exclude this thread: it does the measuring."""
         self._aside = threading.get_ident()
         try:
             yield

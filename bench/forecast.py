@@ -1,4 +1,4 @@
-"""How often what came was in the interval that the forecast said: every day of two recorded trackers.
+"""How often the outcome was inside the forecast's interval, for every day of two recorded trackers.
 
     python -m bench.forecast ../shared/data/ddx/beads-union.jsonl.xz [more trackers]
 

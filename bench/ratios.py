@@ -1,7 +1,7 @@
 """Speed as ratios, floor and product measured in one run: ``make bench``.
 
 Every row names what was measured, the figure, the floor or bound it is held against, and whether it holds.
-The numbers of one machine say little to another one; the ratios do.
+Absolute numbers differ between machines; the ratios are comparable.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bench.trackers import touch_row, write_attempts, write_tracker
 
 SIZES = (100, 3_018, 10_000)
 LONGEST_OPEN = 0.1
-"""Seconds that a screen may compute until it is shown."""
+"""Seconds of computing allowed until a screen is shown."""
 QUEUE_TRUTH = """
 import resource, sys, time
 from pathlib import Path

@@ -1,7 +1,7 @@
-"""What a console holds in memory while it is used and while everything changes: ``python -m bench.resident``.
+"""How much memory a console uses while it is used and while everything changes: ``python -m bench.resident``.
 
 Each scenario is a real console in a pseudo-terminal. Its resident memory (VmRSS, in MB of 10^6 bytes) is
-read ten times on the way; what it grew by between the first tenth and the last says whether it keeps what it
+read ten times on the way; the growth between the first tenth and the last shows whether it keeps what it
 should drop. Bounds: 100 MB at 3,018 beads, 200 MB at 10,000, 150 MB for a demo used on all screens (220 MB
 with the encoder at work), and 10 MB of growth.
 """

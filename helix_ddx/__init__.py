@@ -1,1 +1,1 @@
-"""helix-ddx: the simulation, the player and the embedded tracker. Nothing else may import it."""
+"""helix-ddx: the simulation, the demo and the embedded tracker. Nothing else may import it."""

@@ -1,7 +1,7 @@
 """``helix-ddx``: the simulation and the embedded tracker behind one command line.
 
-Each verb lives in a module of its own that is imported when it is asked for. ``HELIX_DDX_ERA=april|head``
-picks the release whose words and messages are spoken.
+Each verb is in its own module, which is imported when it is called. ``HELIX_DDX_ERA=april|head``
+picks the release whose commands and messages are used.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ import sys
 from collections.abc import Sequence
 
 _DDX = {"bead": "", "beads": "", "work": "", "version": "", "try": "head", "agent": "april"}
-"""Verbs of DDx's own and the era that has them; their command line reads and complains as DDx's does."""
+"""DDx's own verbs and the era that has them; their command line parses and fails as DDx's does."""
 
 _VERBS: dict[str, tuple[str, str]] = {
     "demo-workspace": ("demo.workspace", "make a throw-away project with a queue"),
-    "drain": ("demo.workspace", "work until nothing is ready that was not tried, then sum up"),
+    "drain": ("demo.workspace", "try every ready bead once, then print a summary"),
 }
 """Verb -> (module with ``add_arguments`` and ``run``, one line of help)."""
 
@@ -42,13 +42,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # whoever read our output has gone; say nothing more, not even at exit
+        # the reader of the output has gone; print nothing more, not even at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + signal.SIGPIPE
 
 
 def _asked(words: Sequence[str]) -> str:
-    """The first word that is neither a flag nor the value of one that may stand before every verb."""
+    """The first word that is neither a global flag nor the value of one."""
     before = ""
     for word in words:
         if not word.startswith("-") and before not in ("--config", "--library-base-path"):
@@ -62,7 +62,7 @@ def _run_own(words: list[str], asked: str) -> int:
         from helix_ddx.program import complain_of_all
 
         return complain_of_all(f'unknown command "{asked}" for "ddx"')
-    import argparse  # slow to load, and DDx's own verbs have no use for it
+    import argparse  # slow to load, and DDx's own verbs do not use it
 
     parser = argparse.ArgumentParser(
         prog="helix-ddx", description="A stand-in for ddx, for demos and tests.", epilog=_EPILOG
@@ -70,7 +70,7 @@ def _run_own(words: list[str], asked: str) -> int:
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb, (module, about) in _VERBS.items():
         sub = verbs.add_parser(verb, help=about)
-        # argparse wants all verbs for its help, but only the one that is asked for loads its module
+        # argparse needs all verbs for its help, but only the called one loads its module
         if verb == asked:
             importlib.import_module(f"helix_ddx.{module}").add_arguments(sub, verb)
     args = parser.parse_args(words or ["--help"])

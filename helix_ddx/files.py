@@ -1,7 +1,7 @@
-"""What leaves helix-ddx: every byte that it puts on disk, and every other program that it starts.
+"""helix-ddx's output: everything it writes to disk, and every program it starts.
 
-Bytes go through a ``Disk``, whose watchers hear of each write, as JSON in Go's spelling; values, times and ids have the
-forms in which Go prints them, and DDx therefore writes them. Programs are git, a project's hook and another tracker's
+Writes go through a ``Disk``, which notifies its watchers, as JSON in Go's format; values, times and ids have the
+forms in which Go prints them, as DDx does. Programs are git, a project's hook and another tracker's
 export.
 """
 
@@ -24,17 +24,17 @@ Watcher = Callable[[str, Path, str], None]
 
 
 class Disk:
-    """Writes files as DDx does, and tells its watchers."""
+    """Writes files as DDx does, and notifies its watchers."""
 
     def __init__(self, *watchers: Watcher, durable: bool = False) -> None:
         self.watchers = list(watchers)
         self.durable = durable
 
     def replace(self, path: Path, text: str) -> None:
-        """Write the whole file beside its place and rename it there."""
+        """Write the whole file to a temporary name and rename it."""
         path.parent.mkdir(parents=True, exist_ok=True)
         existed = path.exists()
-        # named as DDx names it: whoever breaks a dead owner's lock removes such files by its pid
+        # named as in DDx: a process that breaks a dead owner's lock removes such files by the pid
         beside = path.with_name(f"{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
         try:
             with open(beside, "w", encoding="utf-8", newline="") as out:
@@ -43,7 +43,7 @@ class Disk:
                     out.flush()
                     os.fsync(out.fileno())
             beside.replace(path)
-        # ctrl+c too must not leave the file beside; it is raised again
+        # even ctrl+c must not leave the temporary file; it is raised again
         except BaseException:
             beside.unlink(missing_ok=True)
             raise
@@ -65,7 +65,7 @@ class Disk:
         self._tell("append" if existed else "create", path, text)
 
     def delete(self, path: Path) -> None:
-        """Remove a file; that it is gone already is no error."""
+        """Remove a file; a missing file is not an error."""
         try:
             path.unlink()
         except FileNotFoundError:
@@ -73,10 +73,10 @@ class Disk:
         self._tell("delete", path, "")
 
     def delete_tree(self, folder: Path) -> None:
-        """Remove a folder with all that is in it; the watchers hear of each file."""
+        """Remove a folder with its contents; the watchers are notified of each file."""
         if not folder.exists():
             return
-        # listed before it goes, and only for somebody who listens
+        # listed before removal, and only if there are watchers
         gone = sorted(path for path in folder.rglob("*") if not path.is_dir()) if self.watchers else []
         shutil.rmtree(folder)
         for path in gone:
@@ -98,11 +98,11 @@ def go_json(value: Any, *, sort: bool = False, indent: int | None = None) -> str
 
 
 class OtherError(Exception):
-    """A program could not be started, did not answer in time, or refused."""
+    """A program could not be started, did not answer in time, or failed."""
 
 
 def ask(argv: Sequence[str], folder: Path, *, given: bytes = b"", timeout: float) -> tuple[int, bytes, str]:
-    """Run a program; its exit code, its output, and what it said beside it.
+    """Run a program; returns its exit code, stdout and stderr.
 
     Raises:
         OtherError: it cannot be started or takes too long.
@@ -117,10 +117,10 @@ def ask(argv: Sequence[str], folder: Path, *, given: bytes = b"", timeout: float
 
 
 def git(folder: Path, *words: str, timeout: float = 30) -> str:
-    """Run a git command that must succeed; its output.
+    """Run a git command that must succeed; returns its output.
 
     Raises:
-        OtherError: it did not; the message is as DDx puts it.
+        OtherError: it failed; the message is worded as in DDx.
     """
     try:
         code, out, said = ask(["git", *words], folder, timeout=timeout)
@@ -133,7 +133,7 @@ def git(folder: Path, *words: str, timeout: float = 30) -> str:
 
 
 def hook(path: Path, record: bytes, *, timeout: float) -> tuple[int, str]:
-    """Give a record to a hook; its exit code and what it said.
+    """Pass a record to a hook; returns its exit code and output.
 
     Raises:
         OtherError: it cannot be started or takes too long.
@@ -148,18 +148,18 @@ _CANONICAL = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{0,8}[1-9])?Z\Z")
 
 
 class Number(str):
-    """A number as it was written, so that 1.50 stays 1.50 and 1e400 stays what it is."""
+    """A number as it was written, so that 1.50 stays 1.50 and 1e400 stays 1e400."""
 
 
 class Ordered(dict[str, Any]):
-    """An object whose fields keep their order: one that is a struct in DDx, not a map."""
+    """An object whose fields keep their order: a struct in DDx, not a map."""
 
 
 def loads(data: bytes | str) -> Any:
-    """Decode JSON; numbers keep their spelling.
+    """Decode JSON; numbers keep their written form.
 
     Raises:
-        ValueError: no JSON.
+        ValueError: it is not JSON.
     """
     text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
     # Python takes NaN and Infinity for numbers, Go does not
@@ -231,7 +231,7 @@ def plain(value: Any) -> str:
 
 
 def _float(number: Number) -> str:
-    """A number that went through a 64-bit float, in ``%v``: the shortest form, with an exponent from 1e21."""
+    """A 64-bit float as ``%v`` prints it: the shortest form, with an exponent from 1e21 on."""
     value = float(number)
     if value == 0 or 1e-4 <= abs(value) < 1e21:
         text = f"{value:.0f}" if value.is_integer() else repr(value)
@@ -243,7 +243,7 @@ def _float(number: Number) -> str:
 
 
 def time_text(text: object) -> str:
-    """A time as Go writes it again after reading it: no trailing zeros, its zero time for no time at all."""
+    """A time as Go writes it after reading it: without trailing zeros; its zero time if the text has none."""
     if isinstance(text, str) and _CANONICAL.match(text):
         return text
     instant = parse_instant(text)
@@ -266,7 +266,7 @@ def second_text(text: object) -> str:
 
 
 def instant_of(text: object) -> int:
-    """An instant; Go's zero time where the text is none."""
+    """An instant; Go's zero time if the text is not a time."""
     found = parse_instant(text)
     return NEVER if found is None else found
 

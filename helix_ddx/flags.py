@@ -1,6 +1,6 @@
 """Flags as DDx's command line reads them, and the shape of a verb.
 
-Flags stand anywhere among the words, as ``--flag value`` or ``--flag=value``; values are in Go's spellings. The wording
+Flags may be anywhere among the words, as ``--flag value`` or ``--flag=value``; values have Go's forms. The wording
 of complaints is that of both eras' transcripts: a mistake is a `UsageError`, answered with the usage block; `Refused`
 says why a command was not done.
 """
@@ -35,11 +35,11 @@ class Flag(Struct, frozen=True):
     required: bool = False
     eras: tuple[str, ...] = BOTH
     hidden: bool = False
-    """Understood, and in no help text: a word of our own, or one that DDx only still puts up with."""
+    """Whether it is accepted but not in the help: our own flag, or one that DDx only tolerates."""
 
 
 class GivenFlags(Struct):
-    """What somebody gave: flag values as texts, and the other words."""
+    """What was given: flag values as texts, and the other words."""
 
     words: list[str] = []
     values: dict[str, list[str]] = {}
@@ -61,7 +61,7 @@ class GivenFlags(Struct):
         return parse_int(self.values[name][-1])
 
     def seconds(self, name: str) -> float:
-        """The last value of a duration flag; 0 where it was not given."""
+        """The last value of a duration flag; 0 if it was not given."""
         return parse_duration(self.values[name][-1]) if name in self.values else 0.0
 
     def all(self, name: str) -> list[str]:
@@ -70,7 +70,7 @@ class GivenFlags(Struct):
 
 
 def parse(flags: Sequence[Flag], argv: Sequence[str]) -> GivenFlags:
-    """Sort words from flags.
+    """Separate words from flags.
 
     Raises:
         UsageError: an unknown flag, a missing or a wrong value.
@@ -129,7 +129,7 @@ def _short(by_short: dict[str, Flag], token: str, rest: list[str], given: GivenF
         _take(flag, value, given)
 
 
-# checked as it is read: of several wrong flags the first is complained of
+# checked as it is read: of several wrong flags, the first is reported
 def _take(flag: Flag, value: str, given: GivenFlags) -> None:
     try:
         if flag.kind == "bool":
@@ -145,7 +145,7 @@ def _take(flag: Flag, value: str, given: GivenFlags) -> None:
         quoted = json.dumps(value, ensure_ascii=False)
         raise UsageError(f'invalid argument {quoted} for "{dashed}" flag: {error}') from None
     values = given.values.setdefault(flag.name, [])
-    # a list is read as CSV, so that a part in quotes may hold a comma
+    # a list is parsed as CSV, so that a quoted part may contain a comma
     values += next(csv.reader([value]), []) if flag.kind == "strings" else [value]
 
 
@@ -154,7 +154,7 @@ _FALSE = {"0", "f", "F", "FALSE", "false", "False"}
 
 
 def parse_bool(text: str) -> bool:
-    """A truth value in Go's spellings.
+    """A truth value in Go's notation.
 
     Raises:
         ValueError: in Go's words.
@@ -193,7 +193,7 @@ _FLOAT = re.compile(r"[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?|inf(?:inity)
 
 
 def parse_float(text: str) -> float:
-    """A number with a fraction, in Go's spellings.
+    """A number with a fraction, in Go's notation.
 
     Raises:
         ValueError: in Go's words.
@@ -209,7 +209,7 @@ _PART = re.compile(r"(\d+(?:\.\d*)?|\.\d+)([^\d.]*)", re.ASCII)
 
 
 def parse_duration(text: str) -> float:
-    """A span of time in Go's spellings (``30s``, ``1m30s``, ``250ms``, ``0``), in seconds.
+    """A duration in Go's notation (``30s``, ``1m30s``, ``250ms``, ``0``), in seconds.
 
     Raises:
         ValueError: in Go's words.
@@ -236,25 +236,25 @@ APRIL, HEAD = ("april",), ("head",)
 MANY = 1 << 30
 
 REFUSED = "program:refuse"
-"""Where verbs lead that need ddx itself: they are known, so that nobody gets another verb's help for them."""
+"""The handler of verbs that need ddx itself: they are known, so that they do not get another verb's help."""
 
 
 class Verb(Struct, frozen=True):
-    """One verb. Without ``run`` it only stands above others, and answers with its help."""
+    """One verb. Without ``run`` it only groups others, and answers with its help."""
 
     path: tuple[str, ...]
     about: str
     run: str = ""
     """Module of this package and function, ``writing:create``; elsewhere with the module's whole name."""
     use: str = ""
-    """What follows the name in the usage line: ``<title>``."""
+    """The part after the name in the usage line: ``<title>``."""
     least: int = 0
     most: int = 0
     flags: tuple[Flag, ...] = ()
     aliases: tuple[str, ...] = ()
     eras: tuple[str, ...] = BOTH
     quiet: bool = False
-    """Complaints come once, without the usage block."""
+    """Whether errors are printed once, without the usage block."""
 
     @property
     def name(self) -> str:
@@ -263,9 +263,9 @@ class Verb(Struct, frozen=True):
 
 
 def refused(*path: str, eras: tuple[str, ...]) -> Verb:
-    """A verb of DDx that is known, so that nobody gets another one's help for it, and not offered."""
+    """A verb of DDx that is known, so that it does not get another one's help, but not offered."""
     return Verb(path, "Needs ddx itself", REFUSED, most=MANY, eras=eras)
 
 
 class Refused(Exception):
-    """The command cannot be done; the message is DDx's own where DDx has one."""
+    """The command cannot be done; the message is DDx's own if DDx has one."""

@@ -1,7 +1,7 @@
-"""``helix-ddx bead …``: from the words of a command line to an answer and an exit code.
+"""``helix-ddx bead …``: from a command line to an answer and an exit code.
 
 `VERBS` is the one table of verbs and flags of the embedded tracker, with the eras that know them; usage, help and
-complaints follow from it.
+errors follow from it.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ SET = Flag("set", "stringArray", "write a field of your own, key=value; may be r
 
 GLOBAL_FLAGS = (
     Flag("config", about="another settings file", default="$HOME/.ddx.yml"),
-    Flag("library-base-path", about="another place of the library"),
-    Flag("no-update-check", "bool", "no look for a newer release; the embedded tracker never looks", eras=HEAD),
-    Flag("verbose", "bool", "say more", short="v"),
+    Flag("library-base-path", about="another location of the library"),
+    Flag("no-update-check", "bool", "do not check for a newer release; the embedded tracker never does", eras=HEAD),
+    Flag("verbose", "bool", "print more", short="v"),
 )
-"""Flags that every verb of DDx accepts."""
+"""Flags that every DDx verb accepts."""
 
 VERBS = (
     Verb(("bead",), "Beads: the queue's work items", aliases=("beads",)),
-    Verb(("bead", "init"), "Make an empty tracker", "verbs.import_export:init"),
+    Verb(("bead", "init"), "Create an empty tracker", "verbs.import_export:init"),
     Verb(
         ("bead", "create"),
-        "Make a bead and print its id",
+        "Create a bead and print its id",
         "verbs.create_update:create",
         "<title>",
         1,
@@ -40,11 +40,11 @@ VERBS = (
         (
             Flag("type", about="kind of work: task, bug, epic, chore …"),
             Flag("priority", "int", "0 is the most urgent, 4 the least; without the flag it is 0", default="2"),
-            Flag("labels", about="labels, with commas between"),
+            Flag("labels", about="comma-separated labels"),
             Flag("acceptance", about="how to tell when it is done"),
             Flag("description", about="what it is about"),
-            Flag("parent", about="id of the bead it is a part of"),
-            Flag("depends-on", "strings", "ids it waits for, with commas or repeated", eras=HEAD),
+            Flag("parent", about="id of its parent bead"),
+            Flag("depends-on", "strings", "ids it waits for, comma-separated or repeated", eras=HEAD),
             SET,
         ),
     ),
@@ -60,14 +60,14 @@ VERBS = (
             Flag("title", about="new title"),
             Flag("status", about="new status; at head only a step of the lifecycle"),
             Flag("priority", "int", "new priority, 0 to 4", default="0"),
-            Flag("labels", about="new labels in place of all old ones, with commas between"),
+            Flag("labels", about="new comma-separated labels, replacing all old ones"),
             Flag("acceptance", about="new acceptance"),
             Flag("assignee", about="new owner; with --claim, who claims"),
             Flag("parent", about="new parent"),
             Flag("description", about="new description"),
-            Flag("notes", about="new notes in place of the old ones"),
-            Flag("claim", "bool", "take it: in_progress, with an owner"),
-            Flag("unclaim", "bool", "give it back: open, without an owner"),
+            Flag("notes", about="new notes, replacing the old ones"),
+            Flag("claim", "bool", "claim it: in_progress, with an owner"),
+            Flag("unclaim", "bool", "release it: open, without an owner"),
             Flag("external-blocker-reason", about="why it is blocked, for --status blocked", eras=HEAD),
             Flag("blocked-by-ref", about="bead of another repository it waits for, repo#id", eras=HEAD),
             Flag("reject-preserved", about="refuse a preserved result by its revision", eras=HEAD),
@@ -94,7 +94,7 @@ VERBS = (
         "<id>",
         1,
         1,
-        (Flag("reason", about="why, kept as an event"), Flag("append-notes", about="text to add to the notes")),
+        (Flag("reason", about="the reason, kept as an event"), Flag("append-notes", about="text to add to the notes")),
     ),
     Verb(
         ("bead", "list"),
@@ -122,10 +122,10 @@ VERBS = (
     Verb(("bead", "blocked"), "List what is blocked, and why", "verbs.lists:blocked", flags=(JSON,)),
     Verb(("bead", "status"), "Count beads", "verbs.status:status", flags=(JSON,)),
     Verb(("bead", "dep"), "Dependencies between beads"),
-    Verb(("bead", "dep", "add"), "Let a bead wait for another", "verbs.edges:add", "<id> <dep-id>", 2, 2),
-    Verb(("bead", "dep", "remove"), "Let it wait no longer", "verbs.edges:remove", "<id> <dep-id>", 2, 2),
+    Verb(("bead", "dep", "add"), "Make a bead wait for another", "verbs.edges:add", "<id> <dep-id>", 2, 2),
+    Verb(("bead", "dep", "remove"), "Remove a dependency", "verbs.edges:remove", "<id> <dep-id>", 2, 2),
     Verb(("bead", "dep", "tree"), "Draw what waits on what", "verbs.edges:tree", "[id]", 0, 1),
-    Verb(("bead", "evidence"), "Events of a bead, only ever added to"),
+    Verb(("bead", "evidence"), "Events of a bead, append-only"),
     Verb(
         ("bead", "evidence", "add"),
         "Add an event to a bead",
@@ -144,7 +144,7 @@ VERBS = (
     Verb(("bead", "evidence", "list"), "List a bead's events", "verbs.status:list_events", "<id>", 1, 1, (JSON,)),
     Verb(
         ("bead", "import"),
-        "Take beads over from a file or another tool",
+        "Import beads from a file or another tool",
         "verbs.import_export:import_beads",
         "[file]",
         0,
@@ -160,10 +160,10 @@ VERBS = (
         1,
         (Flag("stdout", "bool", "print instead of writing a file"),),
     ),
-    Verb(("bead", "metrics"), "Attempts, tokens and cost a bead", "verbs.status:metrics", flags=(JSON,)),
+    Verb(("bead", "metrics"), "Attempts, tokens and cost per bead", "verbs.status:metrics", flags=(JSON,)),
     Verb(
         ("bead", "doctor"),
-        "Look for rows that DDx would stumble over",
+        "Find rows that DDx would fail on",
         "verbs.checks:doctor",
         most=MANY,
         flags=(JSON, Flag("fix", "bool", "repair them; needs ddx itself")),
@@ -180,10 +180,10 @@ VERBS = (
         (Flag("before", about="id to place it before"), Flag("after", about="id to place it after")),
         eras=HEAD,
     ),
-    Verb(("bead", "queue", "clear"), "Forget a bead's place", "verbs.create_update:clear", "<id>", 1, 1, eras=HEAD),
+    Verb(("bead", "queue", "clear"), "Clear a bead's place", "verbs.create_update:clear", "<id>", 1, 1, eras=HEAD),
     Verb(("bead", "cooldown"), "The pause after an attempt that failed", eras=HEAD),
     Verb(("bead", "cooldown", "show"), "Until when, and why", "verbs.work:show", "<id>", 1, 1, (JSON,), eras=HEAD),
-    Verb(("bead", "cooldown", "clear"), "End it now", "verbs.work:clear", "<id>", 1, 1, eras=HEAD),
+    Verb(("bead", "cooldown", "clear"), "End the pause now", "verbs.work:clear", "<id>", 1, 1, eras=HEAD),
     Verb(
         ("bead", "clear-cooldown"),
         "End the pause of many beads",
@@ -203,7 +203,7 @@ VERBS = (
     ),
     Verb(
         ("bead", "operator-attention"),
-        "List claims that a stuck worker gave up",
+        "List claims that a stuck worker released",
         "verbs.status:released",
         flags=(JSON,),
         eras=HEAD,
@@ -219,7 +219,7 @@ VERBS = (
         (
             Flag("action", about="retry, split, obsolete or defer", required=True),
             Flag("note", about="why; needed"),
-            Flag("children", "strings", "ids it was split into, with commas or repeated"),
+            Flag("children", "strings", "ids it was split into, comma-separated or repeated"),
         ),
         eras=HEAD,
     ),
@@ -227,12 +227,12 @@ VERBS = (
         ("bead", "reap"),
         "Close epics whose parts are all done",
         "verbs.close:reap",
-        flags=(Flag("apply", "bool", "do it; without it they are only listed"),),
+        flags=(Flag("apply", "bool", "close them; without it they are only listed"),),
         eras=HEAD,
     ),
     Verb(
         ("bead", "lint"),
-        "How much of the acceptance a machine can check",
+        "How much of the acceptance can be checked automatically",
         "verbs.checks:lint",
         "<bead-id>",
         1,
@@ -252,7 +252,7 @@ VERBS = (
     Verb(("bead", "review"), "Needs ddx itself", REFUSED, "<id>", 1, MANY),
     Verb(("bead", "routing"), "Needs ddx itself", REFUSED, "<id>", 1, 1, (JSON,)),
     Verb(("bead", "validate-ready"), "Needs ddx itself", REFUSED, eras=HEAD, quiet=True),
-    Verb(("version",), "Which helix-ddx this is", "program:tell"),
+    Verb(("version",), "Print the version of helix-ddx", "program:tell"),
     *LOOP_VERBS,
 )
 
@@ -269,7 +269,7 @@ def flags_of(verb: Verb, era: str) -> tuple[Flag, ...]:
 
 
 def global_flags(era: str) -> tuple[Flag, ...]:
-    """The flags of one release that go with every verb."""
+    """The global flags of one release."""
     return tuple(flag for flag in GLOBAL_FLAGS if era in flag.eras)
 
 
@@ -279,9 +279,9 @@ _PLACEHOLDER = {"string": " string", "bool": "", "int": " int", "float": " float
 
 
 def find_verb(era: str, argv: Sequence[str]) -> tuple[Verb, list[str]]:
-    """The deepest verb that the words name, and the rest of the command line.
+    """The most specific verb that the words name, and the rest of the command line.
 
-    A word that names no verb is left to the verb above it, which may ignore it: so does DDx.
+    A word that names no verb is left to the verb above it, which may ignore it, as in DDx.
     """
     verbs = verbs_of(era)
     takes_value = {f"--{flag.name}" for flag in global_flags(era) if flag.kind != "bool"}
@@ -294,14 +294,14 @@ def find_verb(era: str, argv: Sequence[str]) -> tuple[Verb, list[str]]:
         if word == "--":
             break
         if word.startswith("-"):
-            # the value of a global flag is no verb
+            # the value of a global flag is not a verb
             place += 2 if word in takes_value else 1
             continue
         deeper = next((verb for verb in verbs if verb.path[:-1] == path and _is_called(verb, word)), None)
         if deeper is None:
             break
         found, path = deeper, deeper.path
-        # the words of the verb alone go: flags between them are the verb's to read
+        # remove only the verb's words: flags between them are for the verb to read
         del rest[place]
     if found is None:
         raise UsageError(f'unknown command "{rest[0] if rest else ""}" for "{PROGRAM}"')
@@ -313,7 +313,7 @@ def _is_called(verb: Verb, word: str) -> bool:
 
 
 def check_words(verb: Verb, words: Sequence[str]) -> None:
-    """Whether the verb takes so many words.
+    """Check the number of words of a verb.
 
     Raises:
         UsageError: it takes more or fewer, in DDx's words.
@@ -331,7 +331,7 @@ def check_words(verb: Verb, words: Sequence[str]) -> None:
 
 
 def usage(verb: Verb, era: str) -> str:
-    """The block that follows a complaint, and ends a help text."""
+    """The usage block, after an error or at the end of a help text."""
     name = " ".join((PROGRAM, *verb.path))
     children = [child for child in verbs_of(era) if child.path[:-1] == verb.path]
     line = f"{name} {verb.use} [flags]" if verb.use else f"{name} [flags]"
@@ -375,7 +375,7 @@ def _default(flag: Flag) -> str:
 
 def main(argv: Sequence[str], era: str) -> int:
     """Run one command of the embedded tracker; its exit code."""
-    # bytes that are no text become U+FFFD, as Go's JSON writes them
+    # invalid bytes become U+FFFD, as in Go's JSON
     words = [word.encode("utf-8", "surrogateescape").decode("utf-8", "replace") for word in argv]
     try:
         verb, rest = find_verb(era, words)
@@ -387,7 +387,7 @@ def main(argv: Sequence[str], era: str) -> int:
         if verb.run != REFUSED and (given.on("help") or not verb.run):
             _print(help_text(verb, era).encode())
             return 0
-        if not given.on("help"):  # asked what it is, a verb that is not offered says that it is not
+        if not given.on("help"):  # the help of a verb that is not offered says so
             check_words(verb, given.words)
         _require(flags, given)
     except UsageError as problem:
@@ -406,7 +406,7 @@ def main(argv: Sequence[str], era: str) -> int:
 
 
 def _given(verb: Verb, flags: Sequence[Flag], rest: Sequence[str]) -> GivenFlags:
-    """What was given; of a verb that is not offered HELIX does not know the flags."""
+    """The given flags and words; the flags of a verb that is not offered are unknown."""
     if verb.run != REFUSED:
         return parse(flags, rest)
     helped = {"help": ["true"]} if {"-h", "--help"} & set(rest) else {}
@@ -420,7 +420,7 @@ def _require(flags: Sequence[Flag], given: GivenFlags) -> None:
 
 
 def _tell(call: VerbCall) -> None:
-    """Print what the command has to say; what is for people first, so that it does not drown."""
+    """Print a command's output; messages for people first, so that they are not lost."""
     for line in call.err:
         _warn(line + "\n")
     _print(b"".join(call.out))
@@ -436,20 +436,20 @@ def _complain(message: str, verb: Verb, era: str) -> int:
 
 
 def complain_of_all(message: str) -> int:
-    """What DDx says where no verb was found that could tell its usage; the exit code."""
+    """Print DDx's error for an unknown verb; returns the exit code."""
     _warn(f"Error: {message}\nRun 'ddx --help' for usage.\nError: {message}\n")
     return 1
 
 
 def _print(data: bytes) -> None:
-    """Write an answer; on a terminal, without what could steer it."""
+    """Write an answer; on a terminal, without control sequences."""
     if sys.stdout.isatty():
         from helix_tui.core.ground.text import clean_block
 
         sys.stdout.write(clean_block(data.decode("utf-8", "replace")))
     else:
         sys.stdout.flush()
-        # past the text layer, for a record may hold bytes that are no text
+        # bypass the text layer, because a record may contain invalid bytes
         sys.stdout.buffer.write(data)
     sys.stdout.flush()
 
@@ -463,7 +463,7 @@ def _warn(text: str) -> None:
 
 
 def refuse(call: VerbCall) -> None:
-    """Say so, instead of answering with somebody else's help."""
+    """Say that ddx itself is needed, instead of printing another verb's help."""
     raise Refused("this needs ddx itself: the embedded tracker edits beads, it does not execute or migrate them")
 
 

@@ -34,7 +34,7 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, now_ns
 
 MEDIUM = "simulation-medium"
-"""The model of an attempt that names none."""
+"""The default model of an attempt."""
 
 
 class PastAttempt(Struct, frozen=True):
@@ -46,11 +46,11 @@ class PastAttempt(Struct, frozen=True):
     model: str = MEDIUM
     tokens: int = 38_000
     cost: float | None = None
-    """Dollars; None where nobody knows."""
+    """Dollars; None if unknown."""
 
 
 class DemoBead(Struct, frozen=True):
-    """One bead of the demo, by a key from which its id is made."""
+    """One bead of the demo, with a key from which its id is derived."""
 
     key: str
     title: str
@@ -79,7 +79,7 @@ class DemoQueue(Struct, frozen=True):
 
 
 class DemoCommit(Struct, frozen=True):
-    """One commit: what it says, who made it how many days ago, and the files it writes."""
+    """One commit: its message, its author, its age in days, and the files it writes."""
 
     message: str
     days_ago: float
@@ -128,11 +128,11 @@ _IGNORED = {
 
 
 class DemoError(RuntimeError):
-    """The demo cannot be built there; the message says why."""
+    """The demo cannot be built in that folder; the message says why."""
 
 
 class DemoWorkspace(Struct, frozen=True):
-    """A project that exists only to be watched."""
+    """The demo project."""
 
     project: Path
     era: str
@@ -144,12 +144,12 @@ class DemoWorkspace(Struct, frozen=True):
 
 
 def build_demo(folder: Path, era: str = "head", now: int | None = None, *, torn: bool = False) -> DemoWorkspace:
-    """Make the demo project in a folder that is absent or empty; the same for the same ``now``.
+    """Create the demo project in a new or empty folder; the same ``now`` gives the same project.
 
-    ``torn`` leaves a line in the tracker that a crash cut off, over which nothing may be written.
+    ``torn`` leaves a truncated line in the tracker, as after a crash, so that nothing may be written.
 
     Raises:
-        DemoError: the folder holds something already.
+        DemoError: the folder is not empty.
         GitError: git is missing or refused.
     """
     folder = folder.resolve()
@@ -191,7 +191,7 @@ class _Builder:
         self.disk.replace(self.project / ".helix" / "ask" / "questions.txt", ready)
 
     def _commit_past(self) -> None:
-        """The commits of people and, between them, what past attempts landed."""
+        """People's commits and, between them, the commits that past attempts landed."""
         past: list[tuple[float, str, dict[str, str], str, str]] = [
             (made.days_ago, made.message, made.files, made.author, "") for made in demo_code().commits
         ]
@@ -250,7 +250,7 @@ class _Builder:
         return row if self.era == "head" else _as_in_april(row)
 
     def _set_memory(self, row: Row, fields: dict[str, Any]) -> None:
-        """What the worker remembers of its last try, under the names of the era."""
+        """The worker's record of its last attempt, in the fields of the era."""
         prefix = "work" if self.era == "head" else "execute-loop"
         hours = fields.pop("cooldown_hours", None)
         if hours is not None:
@@ -340,7 +340,7 @@ class _Builder:
         self.disk.create(self.project / ".ddx" / "metrics" / "attempts.jsonl", text)
 
     def _write_old_tracker(self, rows: list[Row]) -> None:
-        """The bead that something still waits on: in the archive at head, only in git's past in April."""
+        """A bead that others still wait on: archived at head, only in git history in April."""
         old = self._row(demo_queue().archived)
         if self.era == "head":
             self.disk.replace(self.project / ".ddx" / "beads-archive.jsonl", go_json(dict(sorted(old.items()))) + "\n")
@@ -374,7 +374,7 @@ def _session(seed: DemoBead, run: PastAttempt) -> str:
 
 
 def _as_in_april(row: Row) -> Row:
-    """The same bead where proposed, blocked and cancelled did not exist yet (docs/formats/ddx.md §0)."""
+    """The same bead for a release without proposed, blocked and cancelled (docs/formats/ddx.md §0)."""
     row = {key: value for key, value in row.items() if not key.startswith(("needs-human", "lifecycle", "queue-rank"))}
     if row["status"] == "proposed":
         row |= {"status": "open", "execution-eligible": False, "labels": [*row["labels"], "needs_human"]}
@@ -386,11 +386,11 @@ def _as_in_april(row: Row) -> Row:
 
 
 MAX_LOOPS = 100
-"""A loop that stops early leaves at least one bead tried: more loops than beads are no drain."""
+"""A loop that stops early has tried at least one bead, so more loops than beads mean no progress."""
 
 
 class DrainSummary(Struct):
-    """What came of a drain."""
+    """The result of a drain."""
 
     workspace: Path
     results: list[SimulatedResult] = []
@@ -414,13 +414,13 @@ class DrainSummary(Struct):
 
 
 def drain(project: Path, pace: float = 0.0, era: str = "head", quiet: bool = True) -> DrainSummary:
-    """Work until nothing is ready that was not tried; a loop that stops for a person is started again."""
+    """Work until every ready bead has been tried; a loop that stops for a person is started again."""
     summary = DrainSummary(project)
     begun = time.monotonic()
     tried: set[str] = set()
     for _ in range(MAX_LOOPS):
         worker = make_worker(era, project, Orders(pace=pace), out=io.StringIO() if quiet else sys.stdout)
-        # what one loop has tried the next one passes over: each bead is tried once
+        # the next loop skips what an earlier one tried: each bead is tried once
         worker.attempted = tried
         if not quiet:
             cancel_on_signals(worker)
@@ -434,7 +434,7 @@ def drain(project: Path, pace: float = 0.0, era: str = "head", quiet: bool = Tru
 
 
 def add_arguments(parser: argparse.ArgumentParser, verb: str) -> None:
-    """What the two verbs understand."""
+    """The options of the two verbs."""
     era = os.environ.get("HELIX_DDX_ERA") or "head"
     if verb == "demo-workspace":
         parser.add_argument("folder", type=Path, metavar="DIR", help="a folder that is absent or empty")
@@ -477,7 +477,7 @@ def _drain(args: argparse.Namespace) -> int:
 
 
 def _kind(result: SimulatedResult) -> str:
-    """One of four: how the result counts in a summary."""
+    """Which of the four summary categories a result counts in."""
     if result.landed and result.closed:
         return "landed"
     if result.preserved:

@@ -1,4 +1,4 @@
-"""The simulation as DDx of April writes it, step by step (recorded in loops/april-*.jsonl).
+"""The simulation of April's DDx, step by step (recorded in loops/april-*.jsonl).
 
 Claim in the row, one run-state for the project, transcript in the project's own evidence folder, a linked
 worktree, landing by fast forward or merge, review after the merge, cooldown keys on what did not work.
@@ -67,10 +67,10 @@ class AprilWorker(Worker):
         )
 
     def idle(self) -> None:
-        """April polls without a word."""
+        """April polls without output."""
 
     def lost_race(self, row: Row) -> None:
-        """The log knows that the bead was passed over."""
+        """Log that the bead was skipped."""
         self.log("preclaim.skipped", bead_id=row["id"], reason="claimed by another worker")
 
     def attempt(self, row: Row) -> SimulatedResult:
@@ -113,7 +113,7 @@ class AprilWorker(Worker):
         return 0
 
     def finish(self, reason: str) -> None:
-        """The log's last line, and the result object or the summary."""
+        """Write the log's last line, and print the result object or the summary."""
         counts = self.counts()
         failed = [result for result in self.results if not result.closed]
         if self.orders.as_json:
@@ -138,7 +138,7 @@ class AprilWorker(Worker):
         self.log("loop.end", **counts, last_failure_status=self.last_failure())
 
     def heartbeat(self) -> None:
-        """The row says that its worker lives."""
+        """Renew the heartbeat in the row."""
         if self.running is not None and self.clock() - self.beat_at >= HEARTBEAT:
             self.beat_at = self.clock()
             self.change(self.running.bead, lambda row: row.update({"execute-loop-heartbeat-at": stamp(self.beat_at)}))
@@ -167,7 +167,7 @@ class AprilWorker(Worker):
         return self.change(bead, take)
 
     def _prepare(self, row: Row, track: bool = True) -> SimulatedAttempt:
-        """Commit what lies about, and check out a worktree."""
+        """Commit uncommitted changes, and check out a worktree."""
         if track:
             now = self.clock()
             commit(self.project, f"chore: update tracker (execute-bead {attempt_id(now, '')[:-1]})", ".ddx/beads.jsonl")
@@ -180,7 +180,7 @@ class AprilWorker(Worker):
         return attempt
 
     def _execute(self, attempt: SimulatedAttempt) -> records.AttemptEnding | None:
-        """The agent at work, from run-state to result.json; how it ended when it made no commit."""
+        """Run the agent, from run-state to result.json; returns how it ended if it made no commit."""
         self.running = attempt
         state = self.ddx / "run-state.json"
         folder = self.project / evidence.bundle(attempt.id)
@@ -207,7 +207,7 @@ class AprilWorker(Worker):
         return ending
 
     def _play(self, attempt: SimulatedAttempt, stream: AgentStream) -> None:
-        """The transcript, with the edits made when they are told."""
+        """Write the transcript, making the edits as they are reported."""
         act, copy = attempt.act, attempt.copy
         self.wait(0.3)
         if act.outcome == "already_satisfied":
@@ -230,7 +230,7 @@ class AprilWorker(Worker):
         if act.silence_beats:
             self.wait(act.silence_beats)
         if act.outcome == "killed":
-            # claim and run-state stay, as of any worker that is killed
+            # claim and run-state stay, as with any killed worker
             self.die()
         for edit in edits:
             copy.apply(edit)
@@ -258,7 +258,7 @@ class AprilWorker(Worker):
             return self._preserved(attempt, "land_conflict", str(error))
         said = f"provider={HARNESS} model={act.model}"
         self.add_event(bead, self._event("routing", said, records.routed(attempt), self.LOOP))
-        # only now: April reviews what has landed already
+        # only now: April reviews after landing
         verdict = "" if self.orders.no_review else self._review(attempt, landed)
         if verdict in ("REQUEST_CHANGES", "BLOCK"):
             return self._reopen(attempt, landed, verdict)
@@ -271,7 +271,7 @@ class AprilWorker(Worker):
         return SimulatedResult(bead, attempt.id, "success", "success", row, landed=landed, closed=True)
 
     def _land(self, attempt: SimulatedAttempt) -> str:
-        """Onto the branch, with the evidence committed behind it; the new tip."""
+        """Land on the branch, and commit the evidence after it; returns the new tip."""
         short = attempt.id[:16]
         scratch = places.temp_folder(self.env) / f"ddx-land-wt-{self.chance.getrandbits(32)}"
         message = f"Merge bead {attempt.bead} attempt {short} into main"
@@ -286,7 +286,7 @@ class AprilWorker(Worker):
         return ref
 
     def _preserved(self, attempt: SimulatedAttempt, status: str, detail: str) -> SimulatedResult:
-        """The work could not land: it gets a ref, and the bead goes back."""
+        """The work could not land: keep it at a ref, and release the bead."""
         ref = self._preserve(attempt)
         self._unclaim(attempt.bead)
         self._add_outcome(attempt, status, detail, attempt.rev, preserve=ref)
@@ -295,7 +295,7 @@ class AprilWorker(Worker):
         return SimulatedResult(attempt.bead, attempt.id, status, detail, row, preserved=ref)
 
     def _review(self, attempt: SimulatedAttempt, landed: str) -> str:
-        """A reviewer looks at what has landed; its verdict."""
+        """Review what has landed; returns the verdict."""
         review = attempt_id(self.clock(), f"{self.chance.getrandbits(32):08x}")
         folder = self.project / evidence.bundle(review)
         begun = self.clock()
@@ -321,7 +321,7 @@ class AprilWorker(Worker):
         return verdict
 
     def _reopen(self, attempt: SimulatedAttempt, landed: str, verdict: str) -> SimulatedResult:
-        """The review was not content: the code stays, the bead is open again with the review in its notes."""
+        """The review refused it: the code stays, and the bead is open again with the review in its notes."""
         bead = attempt.bead
         detail = f"post-merge review: {verdict}"
         status = "review_request_changes" if verdict == "REQUEST_CHANGES" else "review_block"
@@ -341,7 +341,7 @@ class AprilWorker(Worker):
         return SimulatedResult(bead, attempt.id, status, detail, row, landed=landed)
 
     def _release(self, attempt: SimulatedAttempt, ending: records.AttemptEnding) -> SimulatedResult:
-        """Nothing to land: the bead is done already, or goes back, mostly to rest for a while."""
+        """Nothing to land: the bead is already done, or is released, usually with a cooldown."""
         bead, act = attempt.bead, attempt.act
         rationale = evidence.rationale(attempt.row, act).strip() if act.outcome == "already_satisfied" else ""
         if act.outcome == "already_satisfied" and act.verified:

@@ -18,7 +18,7 @@ class AttemptEnding(Struct, frozen=True):
     status: str
     detail: str
     cools: bool = False
-    """Whether the bead rests before it is tried again."""
+    """Whether the bead has a cooldown before it is tried again."""
     failure: str = ""
     error: bool = False
 
@@ -56,7 +56,7 @@ def run_state(attempt: SimulatedAttempt, now: int) -> str:
 
 
 def metadata(attempt: SimulatedAttempt) -> Json:
-    """What every line of the transcript repeats."""
+    """The fields that every line of the transcript repeats."""
     folder = evidence.bundle(attempt.id)
     return {
         "attempt_id": attempt.id,
@@ -115,7 +115,7 @@ def result(attempt: SimulatedAttempt, ending: AttemptEnding | None) -> Json:
 
 
 def failed_checks(attempt: SimulatedAttempt, now: int) -> Json:
-    """checks.json of a gate that said no."""
+    """checks.json of a gate that failed."""
     check = {"definition_id": "simulation-check", "required": True, "exit_code": 1, "status": "fail"}
     results = [check | {"stdout": attempt.act.rationale}]
     return {"attempt_id": attempt.id, "evaluated_at": stamp(now), "summary": "fail", "results": results}
@@ -162,7 +162,7 @@ def outcome_text(attempt: SimulatedAttempt, detail: str, rev: str, preserve: str
 
 
 def loop_row(attempt: SimulatedAttempt, status: str, detail: str, **more: Any) -> Json:
-    """One entry of the loop's ``results``; what is empty is absent."""
+    """One entry of the loop's ``results``; empty fields are left out."""
     row: Json = {
         "bead_id": attempt.bead,
         "attempt_id": attempt.id,

@@ -20,7 +20,7 @@ def document(value: Json) -> str:
 
 
 def usage(attempt: str, harness: str, model: str, tokens: tuple[int, int], cost: float | None) -> Json:
-    """usage.json; a cost that nobody knows is absent."""
+    """usage.json; an unknown cost is left out."""
     row: Json = {
         "attempt_id": attempt,
         "harness": harness,
@@ -74,7 +74,7 @@ def cost_event(
     exit_code: int = 0,
     **more: str,
 ) -> Json:
-    """The event that says what an attempt used; head tells more of it."""
+    """The event with an attempt's usage; head has more fields."""
     body: Json = {
         "attempt_id": attempt,
         "harness": harness,
@@ -139,7 +139,7 @@ OUTCOME = {
 
 
 def bundle(attempt: str) -> str:
-    """Where an attempt's evidence lies, relative to the project."""
+    """The folder of an attempt's evidence, relative to the project."""
     return f".ddx/executions/{attempt}"
 
 
@@ -201,7 +201,7 @@ def result(
     tail: Json | None = None,
     **more: Any,
 ) -> Json:
-    """result.json as far as both eras agree; what only some ends have comes as keywords."""
+    """result.json as far as both eras agree; fields that only some endings have are keywords."""
     folder = bundle(attempt)
     row: Json = {
         "bead_id": bead,

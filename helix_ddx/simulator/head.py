@@ -1,7 +1,7 @@
-"""The simulation as DDx of August writes it, step by step (recorded in loops/head-*.jsonl).
+"""The simulation of August's DDx, step by step (recorded in loops/head-*.jsonl).
 
 Lease, sidecar and run-state beside the row; a readiness call before; the transcript in a local clone,
-copied into the project at the end; candidates that are pinned, reviewed, repaired when need be, and landed.
+copied into the project at the end; candidates that are pinned, reviewed, repaired if needed, and landed.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class HeadWorker(HeadEnds):
         return result
 
     def execute_one(self, bead: str) -> int:
-        """``try``: the whole way with one named bead; 0 closed, 1 not, 2 refused."""
+        """``try``: run one named bead; exit code 0 if closed, 1 if not, 2 if refused."""
         row = self.store.read().get(bead)
         if row is None:
             self.err.write(f"Error: bead: not found: {bead}\n")
@@ -101,7 +101,7 @@ class HeadWorker(HeadEnds):
         return attempt
 
     def _carry(self, attempt: SimulatedAttempt) -> SimulatedResult:
-        """The agent, and whatever follows from what it did."""
+        """Run the agent, and act on its result."""
         act = attempt.act
         failure = self._failure_of(attempt)
         self.implement(attempt, failure)
@@ -166,7 +166,7 @@ class HeadWorker(HeadEnds):
     # --- review and repair ------------------------------------------------------------------------------
 
     def _review_until_content(self, attempt: SimulatedAttempt) -> bool:
-        """Pin a candidate, have it reviewed, repair it once; whether the reviewer is content in the end."""
+        """Pin a candidate, have it reviewed, repair it once; returns whether the reviewer approves in the end."""
         for index in (0, 1):
             cycle = self._pin(attempt, index)
             if self.orders.no_review:
@@ -223,7 +223,7 @@ class HeadWorker(HeadEnds):
         outcome = {"required_exec_summary": "skipped"}
         self._publish(
             attempt,
-            # before it lands, as DDx writes it: this success may still become a conflict
+            # written before landing, as in DDx: this success may still become a conflict
             self._document(attempt, "success", "task_succeeded", "success", **outcome),
         )
         attempt.copy.keep(f"refs/ddx/attempt-backend/result-{attempt.bead}-{attempt.id}", attempt.rev)
@@ -253,7 +253,7 @@ class HeadWorker(HeadEnds):
         return self._close(attempt, "success", "success", landed, row)
 
     def _conflict(self, attempt: SimulatedAttempt, why: str, scratch: Path) -> SimulatedResult:
-        """Somebody else changed the same lines: kept under a ref, and merged with their side winning."""
+        """Someone else changed the same lines: keep the work at a ref, and merge with their side winning."""
         ref = f"refs/ddx/iterations/{attempt.bead}/{attempt.id}-{head(self.project)[:12]}"
         git(self.project, "update-ref", ref, attempt.rev)
         more: Json = {"landed_branch": "main", "orchestrator_status": "land_conflict", "reason": why}
@@ -276,7 +276,7 @@ class HeadWorker(HeadEnds):
         return self._close(attempt, "success", detail, tip, row, preserve=ref)
 
     def _blocked_by_checks(self, attempt: SimulatedAttempt) -> SimulatedResult:
-        """A check of the project says no: kept under a ref, the bead goes back."""
+        """A check of the project failed: keep the work at a ref, and release the bead."""
         detail = attempt.act.detail or "pre-merge checks blocked: simulation-check"
         name = detail.rpartition(":")[2].strip() or "simulation-check"
         check = {"status": "block", "message": attempt.act.rationale or detail}

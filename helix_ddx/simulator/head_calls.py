@@ -18,14 +18,14 @@ from helix_ddx.simulator.worker import Json, SimulatedAttempt
 from helix_ddx.store.tracker import Row
 
 _HELPER = Act(input_tokens=2850, output_tokens=150, cost_usd=0.0, model="simulation-small")
-"""What a call costs that is not about the code itself."""
+"""The cost of a call that is not about the code itself."""
 
 
 class HeadCalls(HeadLoop):
     """Every transcript that a head worker leaves."""
 
     def ask_readiness(self, row: Row) -> None:
-        """Is the bead fit to be worked on? In the simulation it always is."""
+        """The readiness call; in the simulation a bead is always ready."""
         bead = str(row["id"])
         prompt = f"MODE: intake\nThis is a simulation: no model reads this.\n{json.dumps(row.get('title', ''))}\n"
         stream = self._service(
@@ -73,7 +73,7 @@ class HeadCalls(HeadLoop):
         self._end_work(attempt, service, "do", failure)
 
     def repair(self, attempt: SimulatedAttempt, cycle: Cycle) -> None:
-        """The agent works once more on what the review found."""
+        """The agent works again on the review's findings."""
         self.write_record(attempt, records.new_record(attempt, self.clock(), bundled=True))
         prompt = f"Repair bead {attempt.bead}.\n\n{records.words_of(attempt.act, cycle)}\n\nThis is a simulation.\n"
         folder = attempt.copy.path / evidence.bundle(attempt.id)
@@ -90,7 +90,7 @@ class HeadCalls(HeadLoop):
         self._end_work(attempt, service, "repair", "")
 
     def review(self, attempt: SimulatedAttempt, cycle: Cycle) -> None:
-        """A reviewer looks at a candidate; its verdict stands in the cycle afterwards."""
+        """Review a candidate; the verdict is stored in the cycle."""
         cycle.review = attempt_id(self.clock(), f"{self.chance.getrandbits(32):08x}")
         prompt = evidence.review_prompt(attempt.row, cycle.rev)
         self.disk.create(self.project / evidence.bundle(cycle.review) / "prompt.md", prompt)
@@ -142,7 +142,7 @@ class HeadCalls(HeadLoop):
         self.write_record(attempt, done)
 
     def triage(self, attempt: SimulatedAttempt, failure: str, status: str) -> str:
-        """Why did it fail, and what now? Its word for the reason."""
+        """The triage call after a failure; returns the reason's name."""
         stream = self._service(
             self.ddx / "agent-logs",
             task="",

@@ -1,4 +1,4 @@
-"""How a head attempt ends that lands nothing, and the pieces that every end is made of."""
+"""How a head attempt that lands nothing ends, and the parts common to all endings."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class HeadEnds(HeadCalls):
         return self.make_event("execution-routing-intent", summary, body, actor="ddx")
 
     def _release(self, bead: str) -> None:
-        """The bead is open again, and nobody's."""
+        """Reopen the bead without an owner."""
 
         def free(row: Row) -> None:
             row["status"] = "open"
@@ -258,7 +258,7 @@ class HeadEnds(HeadCalls):
         self.change(bead, park)
 
     def _satisfied(self, attempt: SimulatedAttempt) -> SimulatedResult:
-        """There was nothing to do; whether that is true decides a command that the agent named."""
+        """There was nothing to do; a command that the agent named decides whether that is true."""
         bead, act = attempt.bead, attempt.act
         why = evidence.rationale(attempt.row, act).strip()
         more: Json = {"no_changes_rationale": why, "failure_mode": "no_changes"}
@@ -306,7 +306,7 @@ class HeadEnds(HeadCalls):
         return self._wind_up(attempt, SimulatedResult(bead, attempt.id, "no_changes", "no_changes", row))
 
     def _declined(self, attempt: SimulatedAttempt) -> SimulatedResult:
-        """The agent changed nothing and says why: the bead rests, and is tried again by a stronger one."""
+        """The agent changed nothing and says why: the bead gets a cooldown, then a stronger agent tries it."""
         bead, status = attempt.bead, "no_changes"
         why = evidence.rationale(attempt.row, attempt.act).strip()
         more: Json = {"no_changes_rationale": why, "failure_mode": status}
@@ -338,7 +338,7 @@ class HeadEnds(HeadCalls):
         return self._wind_up(attempt, SimulatedResult(bead, attempt.id, status, status, row))
 
     def _exhausted(self, attempt: SimulatedAttempt) -> SimulatedResult:
-        """The reviewer was not content with the repair either."""
+        """The reviewer refused the repair too."""
         bead, ref = attempt.bead, self.course.cycles[-1].ref
         detail = f"pre-land repair: {EXHAUSTED}"
         more: Json = {"preserve_ref": ref, "failure_mode": EXHAUSTED, "required_exec_summary": "skipped"}
@@ -357,7 +357,7 @@ class HeadEnds(HeadCalls):
         return self._wind_up(attempt, SimulatedResult(bead, attempt.id, EXHAUSTED, detail, row, preserved=ref))
 
     def _abort(self, bead: str, attempt: SimulatedAttempt | None, claimed: int) -> SimulatedResult:
-        """Told to stop in the middle: what there is of the attempt is kept, the bead goes back."""
+        """Stopped halfway: keep what the attempt has produced, and release the bead."""
         detail = "context canceled"
         self.log("loop.attempt_terminated", bead_id=bead, reason=self.cancelled)
         # stopped before there was a clone; its records need an attempt all the same

@@ -79,7 +79,7 @@ class HeadLoop(Worker):
     # --- beginning and end ------------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """An empty queue leaves no trace; anything else opens the log."""
+        """Open the log, unless the queue is empty, which leaves no trace."""
         if self.orders.watch or self.queue().ready:
             self._open()
 
@@ -277,7 +277,7 @@ class HeadLoop(Worker):
         self.disk.delete(self.ddx / "run-state" / f"{attempt.id}.json")
 
     def drop_lease(self, bead: str) -> None:
-        """Nobody holds the bead any more."""
+        """Remove the lease of the bead."""
         self.disk.delete(self.lease_folder / f"{bead}.json")
 
     def _write_lease(self, bead: str, since: int, now: int) -> None:
@@ -354,7 +354,7 @@ class HeadLoop(Worker):
             self.say(f"tracker_lock section={section} wait=0s hold={held}ms retries=0")
 
     def commit_tracker(self, section: str, name: str) -> None:
-        """Commit what the tracker has become."""
+        """Commit the tracker."""
         with self.git_section(section):
             paths = [
                 path for path in (".ddx/beads.jsonl", ".ddx/metrics/attempts.jsonl") if (self.project / path).exists()
@@ -377,9 +377,9 @@ class HeadLoop(Worker):
         super().say(f"{self.hour()} {text}")
 
     def hour(self) -> str:
-        """The time of the day, as the text stream has it."""
+        """The time of day, as in the text stream."""
         return time.strftime("%H:%M:%S")
 
     def embedded(self, attempt: SimulatedAttempt) -> Path:
-        """Where the attempt's transcripts are written while it runs."""
+        """The folder of the attempt's transcripts while it runs."""
         return attempt.copy.path / ".ddx" / "executions" / attempt.id / "embedded"

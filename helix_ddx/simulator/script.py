@@ -1,4 +1,4 @@
-"""What is going to happen to a bead in the simulation: data, never a branch for one bead in the code.
+"""What happens to a bead in the simulation, as data: the code has no branches for single beads.
 
 A bead carries its act in the field ``simulate`` (a name of an outcome, or an object with the fields of
 ``Act``) or in a label ``simulate:<outcome>``; a plan file holds acts by bead id. A bead without one
@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 HARNESS = "simulation"
-"""The harness in every record of a simulation, so that nobody mistakes it for real work."""
+"""The harness in every record of a simulation, so that it is not mistaken for real work."""
 MODEL = "simulation-medium"
 
 SAY = "say"
@@ -50,12 +50,12 @@ class FileEdit(Struct, frozen=True):
 
 
 class ToolCall(Struct, frozen=True):
-    """One tool call as the transcript shows it; the tool ``say`` is no tool but something said."""
+    """One tool call as the transcript shows it; ``say`` is not a tool but a message."""
 
     tool: str
     input: Mapping[str, Any]
     output: str
-    """What it printed; ``error:`` at the beginning makes it fail."""
+    """Its output; ``error:`` at the beginning makes it fail."""
     beats: float = 1.0
     """How long it takes, in steps of the simulation's pace."""
 
@@ -83,7 +83,7 @@ class Act(Struct, frozen=True):
     person: FileEdit | None = None
     """What a person commits to the branch while the attempt runs."""
     silence_beats: float = 0.0
-    """How long the transcript says nothing while the heartbeat goes on."""
+    """How long the transcript is silent while the heartbeat continues."""
     verified: bool = True
     """Whether the proof of an ``already_satisfied`` holds when the worker tries it."""
     recovers: bool = True
@@ -138,7 +138,7 @@ def default_edit(row: Mapping[str, Any]) -> FileEdit:
         f"{row.get('description', '')}\n{row.get('acceptance', '')}",
     )
     path = (named[1] or named[2]) if named else f"docs/notes/{row.get('id', 'bead')}.md"
-    # the text of a bead is anybody's: nothing outside the copy, nothing of git's own
+    # a bead's text is untrusted: no path outside the copy, nothing in .git
     if path.startswith(("/", "../")) or "/../" in path or ".git/" in path:
         path = f"docs/notes/{row.get('id', 'bead')}.md"
     comment = {"py": "#", "sh": "#", "txt": "#", "toml": "#", "yaml": "#"}.get(path.rpartition(".")[2], "")

@@ -1,4 +1,4 @@
-"""What an attempt leaves while it runs: its two live transcripts, and its own copy of the code.
+"""What an attempt produces while it runs: two live transcripts, and its copy of the code.
 
 The agent's events and the service's go into a file each (docs/formats/ddx.md §4.4). April works in a linked worktree,
 head in a local clone (§4.6); both land by fast forward when nobody committed meanwhile, else by a merge that is made in
@@ -35,7 +35,7 @@ class AgentStream:
         disk.create(self.path)
 
     def text(self, text: str) -> None:
-        """Something said."""
+        """A message of the agent."""
         self._emit("text_delta", {"text": text})
 
     def call(self, number: int, call: ToolCall) -> None:
@@ -225,7 +225,7 @@ class Copy(Struct):
                 git(self.project, "fetch", "-q", "--no-tags", str(self.path), f"+{rev}:{ref}")
 
     def remove(self) -> None:
-        """Take the folder away, whatever is in it."""
+        """Remove the folder, whatever is in it."""
         if not self.path.exists():
             return
         # not by git, which refuses to remove a tree with changes
@@ -259,7 +259,7 @@ class LandConflict(RuntimeError):
 
 
 def land(project: Path, rev: str, message: str, scratch: Path, at: int, *, ours: bool = False) -> str:
-    """Bring a commit onto the branch; the branch's new tip.
+    """Land a commit on the branch; returns the new tip.
 
     Args:
         message: of the merge commit, when the branch has moved.
@@ -280,7 +280,7 @@ def land(project: Path, rev: str, message: str, scratch: Path, at: int, *, ours:
 
 
 def _merge(project: Path, rev: str, tip: str, message: str, scratch: Path, at: int, strategy: tuple[str, ...]) -> str:
-    # in a folder of its own: a conflict must not stand in a person's files
+    # in a separate folder: a conflict must not appear in a person's files
     git(project, "worktree", "add", "-q", "--detach", str(scratch), tip)
     try:
         try:

@@ -1,4 +1,4 @@
-"""The verbs that carry beads through: ``work``, ``try``; in April ``agent execute-loop|execute-bead``."""
+"""The verbs that run beads: ``work``, ``try``; in April ``agent execute-loop|execute-bead``."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from helix_ddx.store.tracker import LockTimeout
 from helix_ddx.store.workspace import VerbCall
 
 DEFAULT_IDLE_S = 30.0
-"""Seconds between two looks of a loop that waits for more."""
+"""Seconds between two looks of a waiting loop."""
 
 
 def run(call: VerbCall) -> int:
@@ -73,7 +73,7 @@ def find_root(start: Path) -> Path:
 
 def _run(worker: Worker, one: str) -> int:
     if worker.era == "april":
-        # DDx of April has no handler: an interrupt ends it where it stands
+        # April's DDx has no handler: an interrupt ends it at once
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
     else:

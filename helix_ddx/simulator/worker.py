@@ -47,7 +47,7 @@ class Cancelled(Exception):
 
 
 class ClaimRaceError(RuntimeError):
-    """Another worker has taken the bead between the look and the claim."""
+    """Another worker took the bead between the look and the claim."""
 
 
 class Orders(Struct, frozen=True):
@@ -167,7 +167,7 @@ class Worker(ABC):
 
     @abstractmethod
     def attempt(self, row: Row) -> SimulatedResult:
-        """Carry one bead through, from the claim to the last word about it."""
+        """Run one bead, from the claim to its last record."""
 
     @abstractmethod
     def lost_race(self, row: Row) -> None:
@@ -183,11 +183,11 @@ class Worker(ABC):
 
     @abstractmethod
     def execute_one(self, bead: str) -> int:
-        """Carry one named bead through; the exit code."""
+        """Run one named bead; returns the exit code."""
 
     @abstractmethod
     def heartbeat(self) -> None:
-        """Refresh what says that the worker lives, when it is due."""
+        """Renew the heartbeat when it is due."""
 
     def run(self) -> int:
         """Work until there is nothing left to do; the exit code."""
@@ -261,7 +261,7 @@ class Worker(ABC):
         """Let time pass at the simulation's pace.
 
         Raises:
-            Cancelled: somebody asked the worker to stop.
+            Cancelled: the worker was asked to stop.
         """
         self.wait_seconds(beats * self.orders.pace)
 
@@ -269,7 +269,7 @@ class Worker(ABC):
         """Let seconds pass, with heartbeats.
 
         Raises:
-            Cancelled: somebody asked the worker to stop.
+            Cancelled: the worker was asked to stop.
         """
         end = time.monotonic() + seconds
         while True:
@@ -333,7 +333,7 @@ class Worker(ABC):
         return f"{prefix}-{self.chance.getrandbits(32):08x}"
 
     def person_commits(self, act: Act) -> None:
-        """Somebody else commits to the branch while the agent works."""
+        """Make another person's commit on the branch while the agent works."""
         if act.person is not None:
             apply_edit(self.project, act.person)
             commit(self.project, f"docs: change {act.person.path}", act.person.path, at=self.clock(), author="person")

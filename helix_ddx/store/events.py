@@ -1,6 +1,6 @@
 """A bead's events: in its record, or, once it is closed at head, in a file of their own.
 
-Formats: docs/formats/ddx.md §1. Events that are there already are kept as they stand, whatever else they
+Formats: docs/formats/ddx.md §1. Existing events are kept unchanged, whatever else they
 hold.
 """
 
@@ -48,7 +48,7 @@ def capped(text: str) -> str:
 
 
 def attachment(ddx: Path, bead_id: str) -> Path:
-    """Where head keeps the events of a closed bead."""
+    """The file in which head keeps the events of a closed bead."""
     return ddx / "attachments" / bead_id / "events.jsonl"
 
 
@@ -58,7 +58,7 @@ def is_attached(row: TrackerRow) -> bool:
 
 
 def events_of(row: TrackerRow, ddx: Path) -> list[Event]:
-    """A bead's events, wherever they lie."""
+    """A bead's events, wherever they are stored."""
     if is_attached(row):
         return read_attachment(attachment(ddx, row.text("id")))
     return [event for event in _decoded(row) if isinstance(event, dict)]

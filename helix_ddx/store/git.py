@@ -25,12 +25,12 @@ from helix_tui.core.ground.time import NS
 TIMEOUT_S = 60
 NAME, EMAIL = "simulation", "simulation@localhost"
 _BUSY = ("index.lock", "cannot lock ref", "Another git process", "unable to stat", "unable to index file")
-"""Signs that somebody else works there at this moment: a lock, or a file that went while git looked."""
+"""Messages of git that mean that another process is at work: a lock, or a file that vanished."""
 _TRIES = 40
 
 
 class GitError(RuntimeError):
-    """Git is missing, refused or took too long; the message has git's own last words."""
+    """Git is missing, failed or took too long; the message ends with git's own."""
 
 
 def git(folder: Path, *words: str, at: int | None = None, author: str = NAME) -> str:
@@ -81,7 +81,7 @@ def _environment(at: int | None, author: str) -> dict[str, str]:
 def alone(project: Path) -> Iterator[None]:
     """Keep other simulations out of a repository for some commands that belong together.
 
-    DDx of April has no such lock, and its workers do get in each other's way; ours shall not.
+    April's DDx has no such lock, and its workers interfere with each other; ours must not.
     """
     with open(project / ".git" / "helix-ddx.lock", "w", encoding="utf-8") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)

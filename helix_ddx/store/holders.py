@@ -1,4 +1,4 @@
-"""Who is at work here, and who has a say in what is written.
+"""Workers at work in a project, and hooks that may refuse a change.
 
 Run records, leases and workers' status files are read as they stand on disk (docs/formats/ddx.md §4). A project's hooks
 ``.ddx/hooks/validate-bead-create`` and ``-update`` may refuse a record (§2); `change_row` is the one way of changing
@@ -33,7 +33,7 @@ TIMEOUT_S = 60
 
 
 def run_hook(call: VerbCall, name: str, record: bytes) -> None:
-    """Ask a hook, where the project has one.
+    """Ask a hook, if the project has one.
 
     Raises:
         Refused: it says no, cannot be started or does not answer.
@@ -64,7 +64,7 @@ def run_hook(call: VerbCall, name: str, record: bytes) -> None:
 
 
 FRESH = 90 * NS
-"""How long a sign of life counts, in both eras."""
+"""How long a heartbeat counts, in both eras."""
 
 HELD = 2 * 3600 * NS
 """How long a lease counts whose process lives on this machine."""
@@ -76,7 +76,7 @@ _MAX_BYTES = 4 << 20
 
 
 class ActiveWork(Struct, frozen=True):
-    """What one file says about somebody at work."""
+    """One file's statement about a worker."""
 
     source: Source
     bead_id: str = ""
@@ -146,7 +146,7 @@ def read_run_records(project: Project) -> list[ActiveWork]:
 
 
 def read_workers(project: Project) -> list[ActiveWork]:
-    """What workers say of themselves, in their own shape or in a server's record of them."""
+    """Workers' status files, in their own form or in a server's."""
     found = []
     for path, document in _documents((project.ddx_dir / "workers").glob("*/status.json")):
         ended = _word(document, "state") in _ENDED or _instant(document, "finished_at") is not None
@@ -238,7 +238,7 @@ def read_lease(call: VerbCall, bead_id: str) -> dict[str, Any] | None:
 
 
 def write_lease(call: VerbCall, bead_id: str, owner: str, at: int) -> None:
-    """Say that somebody here holds the bead."""
+    """Write a lease on the bead."""
     if not _is_name(bead_id):
         return
     folder = lease_folder(call.workspace.root, call.env)
@@ -256,7 +256,7 @@ def write_lease(call: VerbCall, bead_id: str, owner: str, at: int) -> None:
 
 
 def remove_lease(call: VerbCall, bead_id: str) -> None:
-    """Nobody holds the bead any more."""
+    """Remove the leases on the bead."""
     if not call.head or not _is_name(bead_id):
         return
     own = lease_folder(call.workspace.root, call.env)

@@ -1,10 +1,10 @@
-"""DDx's lock: a folder that whoever makes it owns, with the owner's pid and the time in it.
+"""DDx's lock: a folder owned by the process that creates it, with the owner's pid and the time in it.
 
 Rules: docs/formats/ddx.md §3. A folder whose owner is dead, or that is older than two hours, is broken by renaming it
 away; breakers take turns with ``flock``, so that none of them takes away the lock of the one that was faster. An owner
-that was killed before it could sign leaves an empty folder: nobody waits long for that.
+that was killed before it could sign leaves an empty folder, which is broken soon.
 
-`held` is for commands: who cannot have the lock is refused in DDx's words.
+`held` is for commands: if the lock is taken, they are refused in DDx's words.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ RETRY_S = 0.05
 TIMEOUT_S = 10.0
 STALE_AFTER = 2 * 3600 * NS
 UNSIGNED_S = 2.0
-"""How long a folder without a pid may be the lock of somebody who is just about to sign it."""
+"""How long a folder without a pid may belong to a process that is about to sign it."""
 
 
 class LockTimeout(RuntimeError):
-    """Somebody else holds the tracker; the message is DDx's own."""
+    """Another process holds the tracker; the message is DDx's own."""
 
 
 class FolderLock:
@@ -79,7 +79,7 @@ class FolderLock:
                 (self.folder / "owner_token").chmod(0o600)
             yield
         finally:
-            # broken as stale meanwhile, it may be somebody else's by now
+            # it may have been broken as stale and belong to another process by now
             if self._owner() in ("", str(os.getpid())):
                 self.disk.delete_tree(self.folder)
 
@@ -122,9 +122,9 @@ class FolderLock:
             return False
 
     def _break(self) -> bool:
-        """Take a stale lock away, unless somebody did so first; whether to try again at once."""
+        """Remove a stale lock, unless another process did first; returns whether to try again at once."""
         with self._turn():
-            # asked again in our turn: somebody may have broken it before us, and another taken it since
+            # checked again: another process may have broken it first, and a third one taken it since
             if not self._stale():
                 return not self.folder.exists()
             owner = self._owner()
@@ -183,7 +183,7 @@ def held(lock: FolderLock) -> Iterator[None]:
     """Hold a lock.
 
     Raises:
-        Refused: somebody else holds it for too long, or its folder cannot be made.
+        Refused: another process holds it for too long, or its folder cannot be created.
     """
     with ExitStack() as stack:
         try:

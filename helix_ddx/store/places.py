@@ -4,8 +4,8 @@ Places (docs/formats/ddx.md §4.3): the exec root is ``$DDX_EXEC_WT_DIR``, else 
 project's config or of ``~/.ddx/config.yaml``; without one, leases are below the system's temporary folder and the
 copies in ``~/.cache/ddx/exec-wt``.
 
-A record that is being changed keeps every field as the JSON it was until somebody sets it: a number like 1.50 or 1e400,
-a nested object in its own order, a field nobody here has heard of. Fields are written sorted by name, as DDx does (§1).
+A record keeps every field as its original JSON until it is set: a number like 1.50 or 1e400,
+a nested object in its own order, an unknown field. Fields are written sorted by name, as DDx does (§1).
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ KNOWN = frozenset(
         "dependencies",
     }
 )
-"""Fields that are DDx's own; anything else belongs to whoever wrote it. Head has ``schema_version`` too."""
+"""Fields that are DDx's own; all others belong to their writers. Head has ``schema_version`` too."""
 
 _DECODER = json.JSONDecoder()
 _BLANK, _COLON, _COMMA = re.compile(r"\s*"), re.compile(r"\s*:\s*"), re.compile(r"\s*,?\s*")
@@ -141,7 +141,7 @@ class TrackerRow:
             return None
 
     def text(self, name: str) -> str:
-        """A text field, empty where it is none."""
+        """A text field; empty if it is not a text."""
         value = self.value(name)
         return value if isinstance(value, str) and not isinstance(value, Number) else ""
 

@@ -1,4 +1,4 @@
-"""The tracker file ``.ddx/beads.jsonl``, read as it stands, or changed under DDx's lock and put in place whole.
+"""The tracker file ``.ddx/beads.jsonl``, read as it is, or changed under DDx's lock and replaced as a whole.
 
 Rules: docs/formats/ddx.md §1 (record) and §3 (locking).
 
@@ -42,7 +42,7 @@ class Beads(Struct):
     beads: dict[str, Bead] = {}
     changed: bool = False
     after: list[Callable[[], None]] = []
-    """What is to be done once the file is in place."""
+    """Actions to run once the file is in place."""
     fresh: set[str] = field(default_factory=set)
     """Ids of this command's own new records."""
 
@@ -111,7 +111,7 @@ class BeadStore:
 
     Args:
         ddx: DDx's folder.
-        warn: told about lines that are no records.
+        warn: called for lines that are not records.
     """
 
     def __init__(self, ddx: Path, era: str, *, warn: Callable[[str], None], clock: Callable[[], int] = now_ns) -> None:
@@ -157,7 +157,7 @@ class BeadStore:
             tracker = read_tracker(self.path)
             if tracker.problem:
                 raise Refused(f"bead: read {self.path}: {tracker.problem}")
-            # whoever writes the file anew would lose those lines
+            # rewriting the file would lose those lines
             if tracker.dropped:
                 raise Refused(_unreadable(self.path, tracker.dropped[0], len(tracker.dropped)))
             beads = Beads(tracker, self.era)
@@ -176,7 +176,7 @@ def write_whole(path: Path, data: bytes) -> None:
     """Write a file beside its place, see it on disk, and rename it there: readers never see half of it.
 
     Raises:
-        Refused: it cannot be written; what stood there still does.
+        Refused: it cannot be written; the old file is unchanged.
     """
     beside = path.with_name(f"{path.name}.tmp-{os.getpid()}-{os.urandom(4).hex()}")
     try:
@@ -295,7 +295,7 @@ _STEPS = {
 
 
 class StatusChange(Struct, frozen=True):
-    """Facts about a change of status that the statuses alone do not tell."""
+    """Facts about a change of status beyond the two statuses."""
 
     manual_close: bool = False
     manual_reopen: bool = False

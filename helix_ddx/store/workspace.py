@@ -1,4 +1,4 @@
-"""What one command has to work with: its words, the project with its settings, the tracker, and where to speak.
+"""The context of one command: its words, the project with its settings, the tracker, and its output.
 
 Of ``.ddx/config.yaml`` only a few plain settings are obeyed, so it is searched, not parsed.
 """
@@ -112,7 +112,7 @@ class VerbCall(Struct, dict=True):
 
     @property
     def id(self) -> str:
-        """The first word: the bead that is meant."""
+        """The first word: the bead's id."""
         return self.given.words[0]
 
     @cached_property
@@ -136,7 +136,7 @@ class VerbCall(Struct, dict=True):
         self.out.append(pretty(value).encode("utf-8", "replace"))
 
     def warn(self, line: str) -> None:
-        """Tell the person something beside the answer."""
+        """Print a message for the user beside the answer."""
         self.err.append(line)
 
     def assignee(self) -> str:

@@ -1,4 +1,4 @@
-"""``bead doctor`` and ``bead lint``: what DDx or a reviewer would stumble over."""
+"""``bead doctor`` and ``bead lint``: find what DDx or a reviewer would object to."""
 
 from __future__ import annotations
 

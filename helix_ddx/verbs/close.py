@@ -92,7 +92,7 @@ def _close_with_evidence(call: VerbCall, beads: Beads, session: str, commit: str
 
 
 def _gate(row: TrackerRow) -> str:
-    """What speaks against closing with evidence: none at all, or an approval without a word of reason."""
+    """The objection to closing with evidence: there is none, or an approval without a reason."""
     found = row.value("events")
     inline = [event for event in found if isinstance(event, dict)] if isinstance(found, list) else []
     if not inline and not history.is_attached(row) and not row.text("closing_commit_sha").strip():
@@ -136,7 +136,7 @@ def _cascade(call: VerbCall, beads: Beads, closed: str) -> None:
             _try_to_end(call, beads, bead_id, "closed", "superseded_close", summary, body, source)
     parent = beads.beads[closed].parent
     visited = {closed}
-    # parents may go in a circle
+    # parents may form a cycle
     while parent and parent not in visited:
         visited.add(parent)
         if not _close_parent(call, beads, parent):
@@ -147,7 +147,7 @@ def _cascade(call: VerbCall, beads: Beads, closed: str) -> None:
 def _try_to_end(
     call: VerbCall, beads: Beads, bead_id: str, status: str, kind: str, summary: str, body: str, source: str
 ) -> None:
-    """End a bead along with another; where a hook or the lifecycle objects it stays as it is."""
+    """Close a bead along with another; if a hook or the lifecycle objects, it is unchanged."""
     try:
         _end(call, beads, bead_id, status)
         _note(call, beads, bead_id, kind, summary=summary, body=body, source=source)
@@ -168,7 +168,7 @@ def _goes_along(call: VerbCall, beads: Beads, before: Mapping[str, Bead], bead_i
         if target in before and before[target].status != "cancelled":
             return False
     row = beads.row(bead_id)
-    # what anybody has begun, noted, held back or claimed is not closed along
+    # a bead that was started, annotated, held back or claimed is not closed along
     kinds = [str(event.get("kind", "")) for event in history.events_of(row, call.workspace.ddx)]
     if any(word in kind for kind in kinds for word in ("execution", "dispatch", "work", "execute-bead")):
         return False

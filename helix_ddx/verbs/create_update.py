@@ -1,4 +1,4 @@
-"""``bead create``, ``bead update`` and ``bead queue``: how records are made, changed, claimed, released and ranked."""
+"""``bead create``, ``bead update`` and ``bead queue``: create, change, claim, release and rank records."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def _checked(call: VerbCall, name: str, value: str) -> str:
 
 
 def _set_extra(row: TrackerRow, name: str, value: str, era: str) -> None:
-    """Write a field of somebody's own: true and false become booleans, all else but a rank stays text."""
+    """Write a custom field: true and false become booleans; everything else except a rank stays text."""
     if name in KNOWN or (era == "head" and name == "schema_version"):
         return
     if value in ("true", "false"):
@@ -237,7 +237,7 @@ def claim(call: VerbCall) -> None:
 
 
 def _is_held(call: VerbCall, bead: Bead) -> bool:
-    """Whether somebody holds the bead, by the rule of readiness."""
+    """Whether the bead is held, by the rule of readiness."""
     era: Literal["april", "head"] = "head" if call.head else "april"
     queue = classify({bead.id: bead}, now=call.clock(), era=era, claims=claims_of(call))
     return any(reason.kind == "claimed" for reason in queue.standing(bead.id).reasons)
@@ -257,7 +257,7 @@ def _take(call: VerbCall, row: TrackerRow, owner: str, now: int) -> None:
 
 
 def unclaim(call: VerbCall) -> None:
-    """Give a bead back; one that is closed stays so."""
+    """Release a bead; a closed one stays closed."""
     with writing(call, f"unclaim {call.id}") as beads:
         change_row(call, beads, call.id, lambda row: release(call, row))
         beads.after.append(lambda: remove_lease(call, call.id))

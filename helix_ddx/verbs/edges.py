@@ -103,7 +103,7 @@ def parent_chain(beads: Mapping[str, Bead], parent: str) -> tuple[list[str], boo
 
 
 def reject_ancestors(beads: Beads, bead: Bead, targets: Iterable[str]) -> None:
-    """A bead may not wait for what it is a part of.
+    """Refuse a dependency on an ancestor.
 
     Raises:
         Refused: it would.
@@ -173,7 +173,7 @@ def _draw(
             return
         branch = ("└── " if last else "├── ") if prefix else ""
         call.say(f"{prefix}{branch}{_line(beads[bead_id])}")
-        # a circle is drawn to where it closes
+        # a cycle is drawn to where it closes
         if bead_id in above:
             continue
         deeper = prefix + ("    " if last else "│   ") if prefix else ""

@@ -23,7 +23,7 @@ _ABOUT_OWN = "\n\nBeside DDx's flags: -C DIR, --pace SECONDS (0 is at once), --p
 
 
 def _passed_over(kind: Kind, names: str) -> tuple[Flag, ...]:
-    """Flags of DDx that a simulation has no use for: read, checked and passed over."""
+    """Flags of DDx that the simulation does not use: parsed, checked and ignored."""
     return tuple(Flag(name, kind, "read and ignored by the simulation") for name in names.split())
 
 
@@ -80,7 +80,7 @@ LOOP_VERBS = (
         ("work", "plan"),
         "What the loop would take next",
         "verbs.work:plan",
-        flags=(JSON, Flag("limit", "int", "so many at most, 0 for all", default="10")),
+        flags=(JSON, Flag("limit", "int", "at most N, 0 for all", default="10")),
         eras=HEAD,
     ),
     Verb(("work", "status"), "Live workers of this project", "verbs.work:status", flags=(JSON,), eras=HEAD),
@@ -100,7 +100,7 @@ LOOP_VERBS = (
     refused("work", "metrics", eras=HEAD),
     Verb(
         ("try",),
-        f"Carry one bead through, simulated{_ABOUT_OWN}",
+        f"Run one bead, simulated{_ABOUT_OWN}",
         _SIMULATION,
         "<bead-id>",
         1,
@@ -114,7 +114,7 @@ LOOP_VERBS = (
     ),
     Verb(
         ("agent", "execute-bead"),
-        f"Carry one bead through, simulated{_ABOUT_OWN}",
+        f"Run one bead, simulated{_ABOUT_OWN}",
         _SIMULATION,
         "<bead-id>",
         1,

@@ -96,7 +96,7 @@ def _head_status(call: VerbCall) -> None:
 
 
 def active_work(call: VerbCall, beads: Mapping[str, Bead]) -> dict[str, Any]:
-    """Who is at work, from leases, workers' own files and run records that are fresh."""
+    """Active workers, from fresh leases, worker files and run records."""
     now, project = call.clock(), call.workspace.project
     holders = (*read_leases(project, call.env), *read_workers(project), *read_run_records(project))
     found: dict[str, tuple[int, dict[str, Any]]] = {}
@@ -141,7 +141,7 @@ def _record(call: VerbCall, holder: ActiveWork) -> dict[str, Any]:
 
 
 STUCK = frozenset({"route_resolution_timeout", "progress_watchdog", "consecutive_wedge"})
-"""Reasons for which a worker gives a claim back because it hangs."""
+"""Reasons for which a stuck worker releases a claim."""
 
 _META = ("reason", "since", "source", "suggested-action", "summary")
 
@@ -176,7 +176,7 @@ def _human_row(bead: Bead) -> dict[str, Any]:
 
 
 def released(call: VerbCall) -> None:
-    """``bead operator-attention``: claims that a stuck worker gave up, oldest first."""
+    """``bead operator-attention``: claims that a stuck worker released, oldest first."""
     beads = call.store.read()
     rows: list[dict[str, Any]] = []
     for bead in beads.beads.values():
@@ -271,7 +271,7 @@ MAX_RESULT = 8 << 20
 
 
 class Attempts(Struct):
-    """What is known of the attempts on one bead."""
+    """Totals of the attempts on one bead."""
 
     count: int = 0
     tokens: int = 0

@@ -1,6 +1,6 @@
 """``work focus``, ``work plan`` and ``work status`` of head, ``agent workers`` of April, and the cooldowns.
 
-What the loop would take next, what it will not take by itself and until when, and whether a worker is called for.
+What the loop would take next, what it will not take and until when, and whether a worker is needed.
 """
 
 from __future__ import annotations
