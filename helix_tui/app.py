@@ -44,7 +44,7 @@ from helix_tui.themes import DEFAULT_THEME, PLAIN_THEME, THEMES
 if TYPE_CHECKING:
     from helix_tui.core.editing.journal import JournalEntry
     from helix_tui.core.supervision.decide.check import StatusSummary
-    from helix_tui.core.supervision.decide.watch_and_notify import Concerns
+    from helix_tui.core.supervision.decide.monitor import Concerns
     from helix_tui.screens.background import ConsoleMonitor, Notifier
     from helix_tui.screens.editing.change_runner import ChangeRunner
     from helix_tui.screens.loop.controls import LoopControls

@@ -20,7 +20,7 @@ from helix_tui.core.snapshot.snapshot import Change
 from helix_tui.garbage import DEEP_AT_LEAST, DEEP_EVERY, SETTLE_EVERY, YOUNG_BUSY, collect_all
 from helix_tui.keymap import BY_ID, KEYS, bindings, checked_keymap, keys_of, names, shown
 from helix_tui.screens import AHEAD, NUMERIC, SCREENS, to_import_ahead
-from helix_tui.screens.help_and_tour import places
+from helix_tui.screens.help import places
 from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.settings import Settings, load_settings, settings_file
 from helix_tui.themes import DEFAULT_THEME, THEMES

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
-from helix_tui.core.supervision.decide.watch_and_notify import NewsWatch
+from helix_tui.core.supervision.decide.monitor import NewsWatch
 from helix_tui.screens.background import Notifier
-from helix_tui.screens.help_and_tour import Tour, TourCard
+from helix_tui.screens.help import Tour, TourCard
 from helix_tui.screens.needs.actions import BesideQueue, QuestionSheet
 from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.screens.queue.screen import QueueScreen

@@ -63,7 +63,7 @@ async def test_job_of_a_screen(console: MakeConsole) -> None:
         "snapshot.feed.folders_to_watch",
         "snapshot.feed.Watcher.__init__",
         "snapshot.feed.Watcher.wait",
-        "supervision.decide.watch_and_notify.BackgroundMonitor.look",
+        "supervision.decide.monitor.BackgroundMonitor.look",
     ],
 )
 async def test_thread_that_reads_goes_on(console: MakeConsole, monkeypatch: pytest.MonkeyPatch, place: str) -> None:

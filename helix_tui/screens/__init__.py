@@ -65,7 +65,7 @@ TABS = tuple((entry.key, entry.name, entry.title) for entry in SCREENS.values())
 
 AHEAD = (
     *("helix_tui.screens.queue.screen", "helix_tui.screens.needs.screen", "helix_tui.screens.loop.screen"),
-    *("helix_tui.screens.insights", "helix_tui.screens.journal", "helix_tui.screens.help_and_tour"),
+    *("helix_tui.screens.insights", "helix_tui.screens.journal", "helix_tui.screens.help"),
     *("helix_tui.screens.loop.sheets", "helix_tui.screens.editing.choices"),
 )
 """What is imported ahead of its first use: 5 MB together."""

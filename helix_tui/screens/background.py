@@ -1,7 +1,7 @@
 """Background work of one console: the monitor, jobs in threads, notifications, outcomes of memories.
 
 The monitor looks for drift, orphaned claims and an outdated focus. A user who looks elsewhere is notified by the
-terminal's bell and notes and by a command of their own; `decide/watch_and_notify` decides of what.
+terminal's bell and notes and by a command of their own; `decide/monitor` decides of what.
 
 As attempts end, their outcomes settle the memories they were given. That happens in a separate thread, imports
 included: the memory's libraries are not loaded without a memory. With --read-only outcomes are left for another
@@ -28,8 +28,7 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
 from helix_tui.core.snapshot import Snapshot
 from helix_tui.core.supervision.decide.check import StatusSummary
-from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.core.supervision.decide.watch_and_notify import (
+from helix_tui.core.supervision.decide.monitor import (
     BackgroundMonitor,
     Concerns,
     NewsWatch,
@@ -41,6 +40,7 @@ from helix_tui.core.supervision.decide.watch_and_notify import (
     sequences,
     terminal_ways,
 )
+from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.settings import Settings, load_settings
 
 if TYPE_CHECKING:

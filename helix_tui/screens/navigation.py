@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from helix_tui.core.beads.readiness import Queue
     from helix_tui.core.snapshot import Change, Snapshot
     from helix_tui.core.supervision.decide.needs import Need, SplitNeeds
-    from helix_tui.screens.help_and_tour import Tour
+    from helix_tui.screens.help import Tour
     from helix_tui.settings import Layout, ViewBook
     from helix_tui.widgets.chrome.prompt import Prompt
 
@@ -272,7 +272,7 @@ class Traveller(App[int]):
 
     def action_help(self) -> None:
         """Every key."""
-        from helix_tui.screens.help_and_tour import HelpScreen
+        from helix_tui.screens.help import HelpScreen
 
         self._lay_on(HelpScreen)
 
@@ -508,7 +508,7 @@ class Traveller(App[int]):
 
     def offer_tour(self) -> None:
         """Offer the tour at the first start, if there is room; never again after that."""
-        from helix_tui.screens.help_and_tour import LEAST
+        from helix_tui.screens.help import LEAST
         from helix_tui.screens.panes import keep
 
         room = self.size.width >= LEAST.width and self.size.height >= LEAST.height
@@ -519,7 +519,7 @@ class Traveller(App[int]):
 
     def begin_tour(self, *, offer: bool = False) -> None:
         """Show the first step, or the offer."""
-        from helix_tui.screens.help_and_tour import Tour
+        from helix_tui.screens.help import Tour
 
         self.tour = Tour(self, offer=offer)
         for screen in self.screen_stack:

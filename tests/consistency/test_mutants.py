@@ -25,7 +25,7 @@ from helix_tui.core.insights import cells
 from helix_tui.core.insights.cells import Cell
 from helix_tui.core.supervision.agents import learning
 from helix_tui.core.supervision.decide import check as status_summary
-from helix_tui.core.supervision.decide import facts, needs, watch_and_notify
+from helix_tui.core.supervision.decide import facts, monitor, needs
 from helix_tui.core.supervision.decide import stuck as blocked
 from helix_tui.core.supervision.decide import verdict as check_verdict
 from helix_tui.core.supervision.decide.stuck import SinceLanding
@@ -300,7 +300,7 @@ def _the_last_ready_bead_is_forgotten_by_next(patch: Patch) -> None:
 
 @mutant
 def _needs_me_does_not_know_the_questions(patch: Patch) -> None:
-    patch.setattr("helix_tui.core.supervision.decide.watch_and_notify.asked_of", lambda project: ())
+    patch.setattr("helix_tui.core.supervision.decide.monitor.asked_of", lambda project: ())
 
 
 @mutant
@@ -350,13 +350,13 @@ def _line_1_counts_what_was_spent_on_other_days(patch: Patch) -> None:
 
 @mutant
 def _a_notification_says_how_many_are_new(patch: Patch) -> None:
-    made = watch_and_notify._of_needs
-    patch.setattr(watch_and_notify, "_of_needs", lambda fresh, waiting, beads: made(fresh, waiting - 1, beads))
+    made = monitor._of_needs
+    patch.setattr(monitor, "_of_needs", lambda fresh, waiting, beads: made(fresh, waiting - 1, beads))
 
 
 @mutant
 def _the_end_of_a_run_takes_every_end_for_a_landing(patch: Patch) -> None:
-    patch.setattr(watch_and_notify, "count_outcomes", lambda attempts: {"landed": len(attempts)})
+    patch.setattr(monitor, "count_outcomes", lambda attempts: {"landed": len(attempts)})
 
 
 @mutant

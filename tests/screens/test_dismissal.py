@@ -19,7 +19,7 @@ from textual.widgets import Input
 from helix_tui.screens.base import Commands, HelixPalette
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet, Pick, PickSheet
 from helix_tui.screens.editing.preview import PreviewSheet
-from helix_tui.screens.help_and_tour import HelpScreen
+from helix_tui.screens.help import HelpScreen
 from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.loop.sheets import LoopSheet, NextSheet
 from helix_tui.screens.memory.changes import MemoryAction, MemoryActionSheet

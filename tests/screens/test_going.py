@@ -10,7 +10,7 @@ from textual.widget import Widget
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.keymap import BY_ID
-from helix_tui.screens.help_and_tour import HelpScreen
+from helix_tui.screens.help import HelpScreen
 from helix_tui.screens.navigation import commands, ways_to
 from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.widgets.chrome.prompt import Chooser

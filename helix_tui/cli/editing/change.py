@@ -34,7 +34,7 @@ from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.agents.hooks import SKIP
-from helix_tui.core.supervision.signals.focus_and_hold import plan_upkeep, read_focus
+from helix_tui.core.supervision.signals.focus import plan_upkeep, read_focus
 
 MOST = 12
 """How many beads one line names."""

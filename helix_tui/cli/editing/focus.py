@@ -10,7 +10,7 @@ from helix_tui.cli.loading import find_bead
 from helix_tui.core.editing.execute.curator import Curator, QueueState
 from helix_tui.core.editing.steps import Overlay
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.signals.focus_and_hold import plan_focus, plan_unfocus, plan_upkeep, read_focus
+from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -26,7 +26,7 @@ from helix_tui.core.supervision.decide.check import Asking, Checker, CheckFailed
 from helix_tui.core.supervision.decide.facts import Facts
 from helix_tui.core.supervision.decide.verdict import NextVerdict
 from helix_tui.core.supervision.signals.drift import DriftWatch
-from helix_tui.core.supervision.signals.focus_and_hold import EVERYTHING, drifted, plan_drifted, read_scope, stale
+from helix_tui.core.supervision.signals.focus import EVERYTHING, drifted, plan_drifted, read_scope, stale
 from helix_tui.core.supervision.stages.stage_run import command_of
 from helix_tui.core.supervision.stages.table import STAGES
 

@@ -19,6 +19,7 @@ from helix_tui.core.ddx.runs.running import holds
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.text import clean_line, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, now_ns
+from helix_tui.core.supervision.decide.monitor import BackgroundMonitor, needs_now
 from helix_tui.core.supervision.decide.need_view import (
     LANDING,
     NeedFilter,
@@ -33,7 +34,6 @@ from helix_tui.core.supervision.decide.need_view import (
     stake,
 )
 from helix_tui.core.supervision.decide.needs import Need, SplitNeeds, read_snoozes
-from helix_tui.core.supervision.decide.watch_and_notify import BackgroundMonitor, needs_now
 
 MOST_LINES = 8
 """How many needs of one group are printed."""

@@ -25,7 +25,7 @@ from helix_tui.core.editing.plan.planner import plan
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.decide.check import Checker, facts_text
 from helix_tui.core.supervision.decide.verdict import decide
-from helix_tui.core.supervision.signals.focus_and_hold import WORD, read_scope
+from helix_tui.core.supervision.signals.focus import WORD, read_scope
 from helix_tui.core.supervision.signals.responses import Level
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate
 from helix_tui.core.supervision.stages.results import raise_from

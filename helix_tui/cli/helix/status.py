@@ -141,7 +141,7 @@ def _stuck(call: Call) -> int:
     from helix_tui.core.supervision.decide.stuck import find_stuck, mend_words
     from helix_tui.core.supervision.run_state.state import load_state
     from helix_tui.core.supervision.signals.drift import DriftWatch
-    from helix_tui.core.supervision.signals.focus_and_hold import read_focus
+    from helix_tui.core.supervision.signals.focus import read_focus
     from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans
     from helix_tui.core.supervision.signals.questions import OpenQuestions, still_tried
     from helix_tui.core.supervision.signals.stoppage import find_stoppage

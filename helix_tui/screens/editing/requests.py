@@ -22,7 +22,7 @@ from helix_tui.core.editing.plan.planner import Plan, describe, plan
 from helix_tui.core.editing.steps import Conflict, Difference, Overlay, PlanBuilder, called, named
 from helix_tui.core.editing.undo import NotUndoable, UndoStep, plan_undo
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.supervision.signals.focus_and_hold import (
+from helix_tui.core.supervision.signals.focus import (
     drifted,
     plan_drifted,
     plan_focus,

@@ -28,7 +28,7 @@ from helix_tui.core.ground.text import clean_line, counted, short_id
 from helix_tui.core.ground.time import NS
 from helix_tui.core.supervision.decide.need_view import HOUR_S, MORNING, Snoozes, next_morning, set_snoozes
 from helix_tui.core.supervision.decide.needs import Need, Snooze
-from helix_tui.core.supervision.signals.focus_and_hold import plan_undecided, undecided
+from helix_tui.core.supervision.signals.focus import plan_undecided, undecided
 from helix_tui.core.supervision.signals.questions import Kept, OpenQuestions, answering, deciding
 from helix_tui.core.supervision.stages.build import lands_words, refusal
 from helix_tui.core.supervision.stages.commit import closing

@@ -17,7 +17,7 @@ from helix_tui.core.ground.time import NS, format_age
 from helix_tui.core.supervision.decide import need_view
 from helix_tui.core.supervision.decide.need_view import ActionId, NeedAction, NeedFilter, NeedGroup, stake
 from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.core.supervision.signals.focus_and_hold import drifted, stale
+from helix_tui.core.supervision.signals.focus import drifted, stale
 from helix_tui.keymap import BY_ID, shown
 from helix_tui.screens.editing.keys import MARKED, PENDING, BeadKeys
 from helix_tui.screens.filter import FilteringScreen

@@ -22,7 +22,7 @@ from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.steps import Conflict
 from helix_tui.core.editing.undo import NotUndoable
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.supervision.signals.focus_and_hold import plan_focus, plan_unfocus
+from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus
 
 SHARED = tuple(f"demo-{number:08x}" for number in range(6))
 LAID_ASIDE = "laid-aside"

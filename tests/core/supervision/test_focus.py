@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect
 from helix_tui.core.editing.steps import CommandStep, OperationRefused, Overlay, PlanBuilder
-from helix_tui.core.supervision.signals.focus_and_hold import (
+from helix_tui.core.supervision.signals.focus import (
     ON,
     PRIOR,
     plan_focus,

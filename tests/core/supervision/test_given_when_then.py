@@ -16,7 +16,7 @@ from helix_tui.core.editing.authoring import deterministic, judge
 from helix_tui.core.editing.plan.planner import plan
 from helix_tui.core.editing.steps import Overlay
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
-from helix_tui.core.supervision.signals.focus_and_hold import plan_focus, plan_unfocus, plan_upkeep, read_focus
+from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
 from helix_tui.core.supervision.signals.orphans import find_orphans, recover, supervisory
 from helix_tui.core.supervision.stages.injection import (
     Trigger,

@@ -17,8 +17,8 @@ from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.editing.steps import Overlay
-from helix_tui.core.supervision.decide.watch_and_notify import MIND_AFTER, MIND_MOST, BackgroundMonitor, Concerns
-from helix_tui.core.supervision.signals.focus_and_hold import plan_focus, read_focus
+from helix_tui.core.supervision.decide.monitor import MIND_AFTER, MIND_MOST, BackgroundMonitor, Concerns
+from helix_tui.core.supervision.signals.focus import plan_focus, read_focus
 from helix_tui.core.supervision.signals.orphans import recover
 from tests.core.supervision.conftest import World, WorldFactory, make_curator, row
 

@@ -17,8 +17,7 @@ from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.time import NS, parse_now
-from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.core.supervision.decide.watch_and_notify import (
+from helix_tui.core.supervision.decide.monitor import (
     NewsWatch,
     Notification,
     claimed,
@@ -27,6 +26,7 @@ from helix_tui.core.supervision.decide.watch_and_notify import (
     sequences,
     terminal_ways,
 )
+from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.settings import load_settings, parse_quiet
 
 NOW = parse_now("2026-08-21T22:00:28Z")

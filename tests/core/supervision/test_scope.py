@@ -16,7 +16,7 @@ from helix_tui.core.supervision.decide.check import take_status_summary, undecid
 from helix_tui.core.supervision.decide.facts import Facts, gather_facts
 from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.decide.verdict import decide
-from helix_tui.core.supervision.signals.focus_and_hold import EVERYTHING, Scope, read_scope
+from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope
 from helix_tui.core.supervision.signals.questions import OpenQuestion
 from tests.core.supervision.conftest import NOW, WorldFactory, row
 

@@ -39,7 +39,7 @@ from helix_tui.core.supervision.run_state.state import RunState, load_state
 from helix_tui.core.supervision.run_state.status import NO_STATE, RunStatus, run_status
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
-from helix_tui.core.supervision.signals.focus_and_hold import EVERYTHING, Scope, read_scope, scope_word
+from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope, scope_word
 from helix_tui.core.supervision.signals.orphans import Orphan, find_dead_claims, find_orphans
 from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, still_asked, still_tried
 from helix_tui.core.supervision.signals.stoppage import Stoppage, find_stoppage

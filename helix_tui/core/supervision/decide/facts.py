@@ -29,7 +29,7 @@ from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
 from helix_tui.core.supervision.signals.drift import Drift
-from helix_tui.core.supervision.signals.focus_and_hold import EVERYTHING, Scope, named_beads, under
+from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, named_beads, under
 from helix_tui.core.supervision.signals.orphans import Orphan, governs_alignment
 from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, beads_in_question, still_asked
 from helix_tui.core.supervision.signals.stoppage import Stoppage

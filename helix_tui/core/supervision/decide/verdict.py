@@ -19,7 +19,7 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.decide.facts import Facts
 from helix_tui.core.supervision.signals.drift import STALE
-from helix_tui.core.supervision.signals.focus_and_hold import EVERYTHING, Scope, scope_word
+from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, scope_word
 from helix_tui.core.supervision.signals.questions import OpenQuestion
 
 MAX_CHANGES = 5

@@ -26,7 +26,7 @@ from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.loop.epic_focus import inject
 from helix_tui.core.supervision.loop.work import LoopWork, Stop, Stopped
 from helix_tui.core.supervision.run_state.state import ddx_lives
-from helix_tui.core.supervision.signals.focus_and_hold import EVERYTHING
+from helix_tui.core.supervision.signals.focus import EVERYTHING
 from helix_tui.core.supervision.signals.questions import DECISION
 from helix_tui.core.supervision.signals.responses import response_to
 from helix_tui.core.supervision.stages import injection

@@ -18,7 +18,7 @@ from helix_tui.core.editing.steps import Conflict, OperationRefused, Overlay, ca
 from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.text import CONTEXT_BEGIN, with_context
 from helix_tui.core.supervision.loop.work import LoopWork
-from helix_tui.core.supervision.signals.focus_and_hold import (
+from helix_tui.core.supervision.signals.focus import (
     FOR_DECISION,
     descendants,
     drifted,

@@ -31,7 +31,7 @@ from helix_tui.core.supervision.loop.passes import Passes, drifted_in, settle_do
 from helix_tui.core.supervision.loop.work import LoopWork, Retry, Stop, Stopped, failure_class, stop_of
 from helix_tui.core.supervision.run_state.start_pause_stop import request
 from helix_tui.core.supervision.run_state.status import MOST
-from helix_tui.core.supervision.signals.focus_and_hold import stale, undecided
+from helix_tui.core.supervision.signals.focus import stale, undecided
 from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans
 from helix_tui.core.supervision.signals.questions import Tried, bead_fingerprint
 from helix_tui.core.supervision.signals.stoppage import find_stoppage

@@ -18,7 +18,7 @@ from helix_tui.core.supervision.loop.epic_focus import inject
 from helix_tui.core.supervision.loop.work import LoopWork, Stop, Stopped, stop_of
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts
 from helix_tui.core.supervision.signals.drift import DriftWatch
-from helix_tui.core.supervision.signals.focus_and_hold import Scope, scope_word
+from helix_tui.core.supervision.signals.focus import Scope, scope_word
 from helix_tui.core.supervision.signals.orphans import find_orphans
 from helix_tui.core.supervision.signals.questions import OpenQuestions, work_fields
 from helix_tui.core.supervision.stages import injection

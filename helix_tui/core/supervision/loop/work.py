@@ -30,7 +30,7 @@ from helix_tui.core.supervision.run_state.budget import (
 from helix_tui.core.supervision.run_state.start_pause_stop import Control
 from helix_tui.core.supervision.run_state.state import REASONS, RunState, denied_runs, save_state
 from helix_tui.core.supervision.run_state.status import Teller
-from helix_tui.core.supervision.signals.focus_and_hold import FOR_DECISION
+from helix_tui.core.supervision.signals.focus import FOR_DECISION
 from helix_tui.core.supervision.signals.questions import OpenQuestions, Tried, still_tried
 from helix_tui.core.supervision.signals.responses import ApprovalNeeded, Autonomy, GuardedAction, Level
 from helix_tui.core.supervision.stages.delegate import NOBODY, AgentChoice, Delegate

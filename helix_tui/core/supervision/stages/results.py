@@ -26,7 +26,7 @@ from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, parse_instant
-from helix_tui.core.supervision.signals.focus_and_hold import plan_undecided, undecided
+from helix_tui.core.supervision.signals.focus import plan_undecided, undecided
 from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, answering, kept_by
 from helix_tui.core.supervision.signals.responses import Level, response_to
 from helix_tui.core.supervision.stages import injection

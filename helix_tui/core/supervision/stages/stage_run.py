@@ -30,7 +30,7 @@ from helix_tui.core.ground.git import GitFailed, ask_git, read_git
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.threads import pid_alive
-from helix_tui.core.supervision.signals.focus_and_hold import (
+from helix_tui.core.supervision.signals.focus import (
     Scope,
     named_beads,
     names_of,

@@ -19,7 +19,7 @@ from msgspec import Struct
 
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ground.project import Project
-from helix_tui.core.supervision.signals.focus_and_hold import WORD
+from helix_tui.core.supervision.signals.focus import WORD
 
 STANCES = {
     "planning": "exploratory, assumption-surfacing, artifact-authoring",

@@ -61,7 +61,7 @@ from helix_tui.core.supervision.decide.needs import (
 )
 from helix_tui.core.supervision.run_state.budget import NO_BUDGET, Budget
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
-from helix_tui.core.supervision.signals.focus_and_hold import (
+from helix_tui.core.supervision.signals.focus import (
     Focus,
     drifted,
     plan_drifted,
