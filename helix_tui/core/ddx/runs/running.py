@@ -323,7 +323,7 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     living = [pid for pid in asked if pid_alive(pid)]
     if asked and not living:
         return "dead", f"worker gone: process {asked[0]} is not on this machine"
-    if all(not claim.beaten and claim.machine not in ("", here) for claim in claims):
+    if all(_unheard(claim, here) for claim in claims):
         return "dead", f"claimed on {machine} without a heartbeat: ddx gives such a bead out again"
     left = [claim.left for claim in claims if claim.source != "sidecar"]
     if left and all(left):
@@ -375,7 +375,14 @@ def lost(claims: Sequence[Claim], now: int, *, here: str) -> str:
     return f"{what}; ddx gives the bead out again at {clock_time(again)}" if again else what
 
 
+def _unheard(claim: Claim, here: str) -> bool:
+    """Whether nothing speaks for a claim: no heartbeat, and a process that nobody here can ask."""
+    return not claim.beaten and claim.machine not in ("", here)
+
+
 def _vouched_until(claim: Claim, now: int, here: str) -> int | None:
+    if _unheard(claim, here):
+        return None
     # a lease counts for up to 2 h while its process runs, though its 90 s are over
     if claim.source == "lease" and claim.at is not None and lease_is_fresh(claim, now, here):
         return max(now, claim.at + FRESH)

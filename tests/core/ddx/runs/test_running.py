@@ -414,6 +414,10 @@ def test_a_claim_by_hand_on_another_machine_is_no_work(place: Place, age: int) -
     assert (run.verdict, run.live) == ("dead", False)
     assert "far" in run.why
     assert "again at" not in run.lost, "ddx does not wait for 90 s to pass"
+    del claimed["claimed-pid"]
+    place.lease("b-1", machine="far", updated_at=ago(9000))
+    place.beads["b-1"] = held("b-1", ago(age), **claimed)
+    assert [run.verdict for run in place.find()] == ["dead"], "it does not lengthen a lease either"
     place.beads["b-1"] = held("b-1", ago(age), **claimed, **{"execute-loop-heartbeat-at": ago(50)})
     (run,) = place.find()
     assert run.verdict == "alive"
