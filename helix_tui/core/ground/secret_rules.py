@@ -77,7 +77,7 @@ _ASSIGNMENT = re.compile(
     r"(?P<name>[\w.-]{0,60}?"
     r"(?:passw(?:or)?d|passwd|pwd|passphrase|(?<=[_-])pass|secret|token|api[_-]?key|apikey"
     r"|access[_-]?key|private[_-]?key"
-    r"|signing[_-]?key|encryption[_-]?key|auth[_-]?key|account[_-]?key|credentials?)"
+    r"|(?:signing|encryption|auth|account|deploy)[ _-]?key|credentials?)"
     r"[\w-]{0,30}['\"]?\s{0,3}(?::=|=>|[:=])\s{0,3})"
     r"(?:(?P<quote>['\"`])(?P<secret>[^'\"`\n]{6,300})(?P=quote)|(?P<bare>[^\s'\"`,;)}\]]{6,300}))",
     re.I,
@@ -94,8 +94,8 @@ _SAID = re.compile(
     re.I,
 )
 _WORD_SAID = re.compile(
-    r"\b(?:password|passwd|passphrase|passcode|pwd|user\b[^.\n]{0,30}?\bpass(?=\s?[:=])"
-    r"|(?:recovery|backup|one-time|unlock) (?:code|key|pin))(?: (?:for|of|on|at) [\w .-]{1,40}?)?\s*(?:\bis\b"
+    r"\b(?:pass ?word|passwd|pass[ -]?phrase|passcode|pwd|pin|user\b[^.\n]{0,30}?\bpass(?=\s?[:=])"
+    r"|(?:recovery|backup|one-time|unlock) (?:codes?|keys?|pins?))(?: (?:for|of|on|at) [\w .-]{1,40}?)?\s*(?:\bis\b"
     r"|\bwas\b|[:=])\s*"
     r"(?P<quote>['\"`]?)(?P<secret>[^\s'\"`,;]{4,64})",
     re.I,
@@ -113,7 +113,9 @@ _LOGIN = re.compile(
     re.I,
 )
 _HINT = re.compile(
-    r"pass|pwd|secret|token|key|credential|log ?in|sign in|authenticat|cookie|bearer|basic|://|curl|mysql|code is", re.I
+    r"pass|pwd|\bpin\b|secret|token|key|credential|log ?in|sign in|authenticat|cookie|bearer|basic|://|curl|mysql"
+    r"|code is|(?:recovery|backup|one-time|unlock) code",
+    re.I,
 )
 """A text without any of these contains no secret in words."""
 _ALGORITHM = re.compile(
@@ -176,12 +178,15 @@ def _in_prose(secret: str, match: re.Match[str]) -> bool:
 def _names_a_secret(secret: str, match: re.Match[str]) -> bool:
     """Letters with digits that do not name an algorithm, or a quoted word that is not a placeholder."""
     word = secret.rstrip(".!?)]")
+    said = match.group().lower()
+    if said.startswith("pin"):
+        return re.fullmatch(r"\d{4,8}", word) is not None
+    # a recovery code may be all digits
+    if "code" in said and sum(map(str.isdigit, word)) >= 6:
+        return True
     if _PLACEHOLDER.match(word) or _ALGORITHM.match(word) or (_CODE.search(word) and not word.isalpha()):
         return False
     mixed = any(c.isdigit() for c in word) and any(c.isalpha() for c in word)
-    # a recovery code may be all digits
-    if "code" in match.group().lower() and sum(map(str.isdigit, word)) >= 6:
-        return True
     return len(word) >= 5 and (mixed or (bool(match["quote"]) and "=" not in match.group() and word.isalpha()))
 
 
