@@ -1,12 +1,22 @@
-"""Programs that tests write for the product to run: Python scripts, and a ddx that does as a script says."""
+"""What tests write for the product: Python scripts and a ddx that does as a script says, to run; rows, to read."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+import tempfile
 from pathlib import Path
 
+from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.editing.execute.gate import EMBEDDED
+
+
+def parse_rows(rows: bytes) -> Tracker:
+    """A tracker of these lines, read as a file is."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "beads.jsonl")
+        path.write_bytes(rows)
+        return read_tracker(path)
 
 
 def write_program(path: Path, code: str) -> Path:

@@ -13,6 +13,7 @@ import pytest
 
 from helix_tui.core.ddx.client import Ddx
 from helix_tui.core.ddx.documents.builder import read_graph
+from helix_tui.core.ddx.documents.graph import stale_json
 from helix_tui.core.ddx.documents.source import read_documents
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ground.project import find_project
@@ -127,7 +128,9 @@ def test_our_own_reader_answers_as_ddx(release: Release, tmp_path: Path, tree: s
     assert own.graph_json() == ddx.json("doc", "graph", "--json")
     assert own.audit_json() == json.loads(ddx.attempt("doc", "audit", "--json").stdout)
     stale: Any = ddx.json("doc", "stale", "--json")
-    assert own.stale_json(flat=not isinstance(stale, dict)) == (stale or [])
+    ours = own.stale()
+    flat = [each.as_json() for each in ours]
+    assert (stale_json(ours) if isinstance(stale, dict) else flat) == (stale or [])
     for name in list(own.documents)[:12]:
         assert own.show_json(name) == ddx.json("doc", "show", name, "--json")
     asked = read_documents(find_project(root), ddx, dialect)

@@ -6,7 +6,6 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.attempts.attempt import Attempt, Tokens
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.dialect import AUGUST, RowGate
@@ -17,6 +16,7 @@ from helix_tui.core.snapshot.feed import empty_snapshot
 from helix_tui.core.snapshot.snapshot import Change, Snapshot
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.screens.status_bar_model import pulse_facts
+from tests.programs import parse_rows
 from tests.screens.conftest import NOW, Console, MakeConsole
 
 

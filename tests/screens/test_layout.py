@@ -9,7 +9,6 @@ from typing import cast
 import pytest
 
 from helix_tui.core.beads.readiness import classify
-from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ground.time import NS
 from helix_tui.core.supervision.decide.need_view import grouped
 from helix_tui.core.supervision.decide.needs import Need
@@ -20,6 +19,7 @@ from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.settings import Layout
 from helix_tui.widgets.rows.bead import RowContext
 from helix_tui.widgets.text.bead import DetailFacts, detail_rows
+from tests.programs import parse_rows
 from tests.screens.conftest import Console, MakeConsole
 
 

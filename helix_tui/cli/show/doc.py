@@ -13,7 +13,7 @@ from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.program import add_shared
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.client import Ddx
-from helix_tui.core.ddx.documents.graph import BUCKETS, DocumentsUnreadable, GraphDocument, StaleDocument
+from helix_tui.core.ddx.documents.graph import BUCKETS, DocumentsUnreadable, GraphDocument, stale_json
 from helix_tui.core.ddx.documents.source import DocumentChange, DocumentMatch, Documents, read_documents
 from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ground.project import Project, find_ddx
@@ -127,18 +127,13 @@ def _ids(documents: Documents, ids: Iterable[str]) -> list[str]:
 
 
 def _stale(call: Call, _project: Project, documents: Documents) -> _Answer:
-    parts: dict[str, list[StaleDocument]] = {name: [] for name in BUCKETS}
-    for each in documents.stale:
-        parts[each.bucket].append(each)
-    counts = {name: len(found) for name, found in parts.items()}
-    answer: dict[str, Any] = {name: [each.as_json() for each in found] for name, found in parts.items()}
     lines: list[str] = []
-    for name, found in parts.items():
+    for name in BUCKETS:
+        found = [each for each in documents.stale if each.bucket == name]
         if found:
             lines.append(call.paint(f"{name.replace('_', ' ')} ({len(found)})", "bold"))
             lines += [f"  {clean_line(each.id, 80)}  {clean_line('; '.join(each.reasons), 400)}" for each in found]
-    summary = {"total": len(documents.stale), **counts}
-    return {**answer, "summary": summary}, lines or ["Every document is up to date."]
+    return stale_json(documents.stale), lines or ["Every document is up to date."]
 
 
 def _audit(_call: Call, _project: Project, documents: Documents) -> _Answer:

@@ -416,11 +416,6 @@ def read_tracker(path: Path, *, digest: bool = False) -> Tracker:
     return TrackerReader(path).read(digest=digest)
 
 
-def parse_rows(data: bytes, path: Path = Path("-")) -> Tracker:
-    """A tracker from bytes, for what does not come from a file (an archive in git, a test)."""
-    return _tracker(read_lines(data, len(data)), path)
-
-
 def _insist_on_file(mode: int) -> None:
     if not stat.S_ISREG(mode):
         raise OSError(errno.EINVAL, "it is a folder" if stat.S_ISDIR(mode) else "it is not a regular file")

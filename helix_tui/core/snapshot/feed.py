@@ -321,6 +321,8 @@ class Gatherer:
         if self._attempts is not None and self._attempts.left_out:
             count = self._attempts.left_out
             notices.append(Notice("attempts", f"{count:,} older attempts are not read: there are too many"))
+        if self._attempts is not None and self._attempts.unread_metrics:
+            notices.append(Notice("attempts", f"{counted(self._attempts.unread_metrics, 'line')} of metrics unread"))
         if archive.problem or archive.unread:
             notices.append(Notice("archive", archive.problem or archive.unread))
         unknown = queue.unknown_statuses()

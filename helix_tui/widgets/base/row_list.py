@@ -237,7 +237,7 @@ class RowList(PaintedRows, can_focus=True):
 
     def on_key(self, event: events.Key) -> None:
         """While labels are shown, every key belongs to them."""
-        if not self._labels:
+        if not self.jumping:
             return
         event.stop()
         event.prevent_default()

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from helix_tui.core.beads.graph import Cut, circle_ahead, circle_of, circles
 from helix_tui.core.beads.readiness import Queue, classify
-from helix_tui.core.beads.tracker import parse_rows
+from tests.programs import parse_rows
 
 
 def queue_of(edges: dict[str, str], **status: str) -> Queue:

@@ -10,8 +10,9 @@ import pytest
 
 from helix_tui.core.beads.counts import count_queue
 from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
-from helix_tui.core.beads.tracker import parse_rows, read_tracker
+from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ground.time import parse_now
+from tests.programs import parse_rows
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 

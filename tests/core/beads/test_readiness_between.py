@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from helix_tui.core.beads.readiness import Claims, Queue, classify
-from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ground.time import parse_now
+from tests.programs import parse_rows
 
 NOW = "2026-05-14T12:00:00Z"
 LATER = "2026-05-14T18:00:00Z"

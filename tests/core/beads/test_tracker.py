@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.core.beads.record import Bead, FileBuffer, copy_to_disk, decode_bead
-from helix_tui.core.beads.tracker import Found, Image, TrackerReader, parse_rows, read_lines, read_tracker
+from helix_tui.core.beads.tracker import Found, Image, TrackerReader, read_lines, read_tracker
+from tests.programs import parse_rows
 
 
 def write(path: Path, *rows: dict[str, Any] | bytes) -> None:

@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from helix_tui.core.beads.query import complete, fields, parse_query
 from helix_tui.core.beads.readiness import Claims, Queue, classify
-from helix_tui.core.beads.tracker import parse_rows, read_tracker
+from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.beads.views import FOLD_DONE, FOLD_LOOSE, FOLD_REST, VIEWS, Folding, ViewKind, build_view
 from helix_tui.core.ground.time import parse_now
+from tests.programs import parse_rows
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 

@@ -10,7 +10,6 @@ import pytest
 from msgspec.structs import asdict, replace
 
 from helix_tui.core.beads.readiness import classify
-from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.client import Ddx, DdxError, last_error
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, RowGate, difference, read_verbs, remarks, rule_for, shut
 from helix_tui.core.ddx.probe import at_hand, dialect_of
@@ -18,7 +17,7 @@ from helix_tui.core.ddx.trial import try_out
 from helix_tui.core.editing.execute.gate import hook_warnings
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.time import parse_now
-from tests.programs import write_program
+from tests.programs import parse_rows, write_program
 
 pytestmark = pytest.mark.long
 

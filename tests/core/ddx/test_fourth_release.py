@@ -8,14 +8,13 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.beads.readiness import classify
-from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.dialect import Dialect, DocumentRule, remarks, rule_for
 from helix_tui.core.ddx.probe import at_hand
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.supervision.stages.build import undone
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate
-from tests.programs import write_program
+from tests.programs import parse_rows, write_program
 
 NOW = parse_now("2026-08-01T12:00:00Z")
 

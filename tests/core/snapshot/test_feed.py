@@ -208,9 +208,13 @@ def test_bad_lines_and_unknown_statuses_are_notices(root: Path) -> None:
     write(root / ".ddx", {"id": "a", "status": "paused"})
     with open(root / ".ddx/beads.jsonl", "a") as file:
         file.write("{half a line")
+    metrics = root / ".ddx" / "metrics" / "attempts.jsonl"
+    metrics.parent.mkdir()
+    metrics.write_text('{"no": "attempt"}\n{half\n')
     snapshot = take_snapshot(Project(root, root / ".ddx"))
     assert {notice.kind: notice.text for notice in snapshot.notices} == {
         "unread": "1 line unread",
+        "attempts": "2 lines of metrics unread",
         "status": "unknown status: paused",
     }
 

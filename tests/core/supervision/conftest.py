@@ -12,13 +12,12 @@ from typing import Any
 import pytest
 
 from helix_tui.core.beads.readiness import Queue, classify
-from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import Executable, find_executable
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
 from tests.conftest import ProjectFactory
-from tests.programs import write_ddx
+from tests.programs import parse_rows, write_ddx
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 

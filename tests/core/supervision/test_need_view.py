@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.beads.readiness import Queue, classify
-from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import NS, parse_now
@@ -24,6 +23,7 @@ from helix_tui.core.supervision.decide.need_view import (
     shared_actions,
 )
 from helix_tui.core.supervision.decide.needs import KINDS, Need, read_snoozes, snooze_file, split_snoozed
+from tests.programs import parse_rows
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 DAY = 86_400 * NS

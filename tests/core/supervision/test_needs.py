@@ -6,7 +6,6 @@ import json
 from typing import Any
 
 from helix_tui.core.beads.readiness import Claims, classify
-from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
@@ -21,6 +20,7 @@ from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.orphans import Orphan
 from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried
 from helix_tui.screens.needs.need_list import NeedRow, NeedRows
+from tests.programs import parse_rows
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
@@ -28,6 +27,7 @@ from helix_tui.core.supervision.decide.monitor import (
 )
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.settings import load_settings, parse_quiet
+from tests.programs import parse_rows
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 OLD = Need("proposed", "a", "accept or reject", 0)

@@ -10,13 +10,13 @@ import pytest
 from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Claims, classify
-from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, RowGate
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan.planner import PLANNERS, Plan, plan
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder
 from tests.core.supervision.conftest import NOW, queue_of, row
+from tests.programs import parse_rows
 
 ROWS = [
     row("a"),

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from helix_tui.core.beads.tracker import Tracker, parse_rows
+from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
 from helix_tui.core.ground.project import find_project
@@ -23,6 +23,7 @@ from helix_tui.core.supervision.signals.questions import (
 )
 from helix_tui.core.supervision.stages.results import answer_question, conflicts_in
 from tests.core.supervision.conftest import WorldFactory, queue_of, row
+from tests.programs import parse_rows
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 

@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helix_tui.core.beads.readiness import classify
-from helix_tui.core.beads.tracker import parse_rows
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.supervision.decide.check import take_status_summary, undecided
 from helix_tui.core.supervision.decide.facts import Facts, gather_facts
@@ -19,6 +18,7 @@ from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope
 from helix_tui.core.supervision.signals.questions import OpenQuestion
 from tests.core.supervision.conftest import NOW, WorldFactory, row
+from tests.programs import parse_rows
 
 ACCEPTED = {"acceptance": "`make test` passes"}
 

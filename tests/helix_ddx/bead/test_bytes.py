@@ -124,7 +124,7 @@ def test_a_file_with_a_line_that_is_no_record_is_read_but_never_written(era: str
     assert sorted(path.name for path in bench.tracker.parent.iterdir()) == ["beads.jsonl"]
 
 
-def test_a_tracker_of_nothing_but_rubbish_is_an_error(desk: MakeDesk) -> None:
+def test_a_parse_rows_nothing_but_rubbish_is_an_error(desk: MakeDesk) -> None:
     answer = desk("rubbish", "{")("list")
     assert answer.rc == 1
     assert "2 malformed record(s), 0 valid" in answer.error

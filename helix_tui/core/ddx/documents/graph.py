@@ -6,7 +6,7 @@ Format: docs/formats/documents.md. ``builder`` builds one from files.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -184,17 +184,11 @@ class DocumentGraph(Struct, frozen=True):
         """As ``ddx doc audit --json`` prints it."""
         return [issue.as_json() for issue in self.issues]
 
-    def stale_json(self, *, flat: bool = False) -> Any:
-        """As ``ddx doc stale --json`` prints it.
 
-        Args:
-            flat: one list, as in releases up to May.
-        """
-        found = self.stale()
-        if flat:
-            return [each.as_json() for each in found]
-        parts: dict[str, Any] = {name: [each.as_json() for each in found if each.bucket == name] for name in BUCKETS}
-        return {**parts, "summary": {"total": len(found), **{name: len(parts[name]) for name in BUCKETS}}}
+def stale_json(found: Sequence[StaleDocument]) -> dict[str, Any]:
+    """As ``ddx doc stale --json`` prints it since June; up to May it prints one list."""
+    parts: dict[str, Any] = {name: [each.as_json() for each in found if each.bucket == name] for name in BUCKETS}
+    return {**parts, "summary": {"total": len(found), **{name: len(parts[name]) for name in BUCKETS}}}
 
 
 def _entry(document: GraphDocument) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect
 from helix_tui.core.ddx.documents import builder
 from helix_tui.core.ddx.documents.builder import read_graph
 from helix_tui.core.ddx.documents.frontmatter import read_fields, read_node, split
-from helix_tui.core.ddx.documents.graph import DocumentGraph, DocumentsUnreadable
+from helix_tui.core.ddx.documents.graph import DocumentGraph, DocumentsUnreadable, stale_json
 from helix_tui.core.ddx.documents.hashing import content_hash
 from helix_tui.core.ddx.documents.source import Documents, GoverningDocuments, read_documents
 from helix_tui.core.ddx.files import read_bytes
@@ -68,7 +68,8 @@ def _ours(graph: DocumentGraph, verb: str, words: list[str], releases: list[str]
     if verb == "audit":
         return graph.audit_json()
     if verb == "stale":
-        return graph.stale_json(flat="april" in releases)
+        found = graph.stale()
+        return [each.as_json() for each in found] if "april" in releases else stale_json(found)
     return graph.show_json(words[0])
 
 
@@ -275,7 +276,7 @@ def test_where_there_is_a_ddx_it_answers_and_differences_are_kept(project: Proje
     answers = {
         "graph": json.dumps(own.graph_json()),
         "audit": json.dumps(own.audit_json()),
-        "stale": json.dumps(own.stale_json()),
+        "stale": json.dumps(stale_json(own.stale())),
     }
     asked = read_documents(project, Ddx(a_ddx(tmp_path, **answers), project.root))
     assert (asked.source, asked.note, asked.differences) == ("ddx", "", ())
