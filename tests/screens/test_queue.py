@@ -192,6 +192,19 @@ async def test_jump_labels_take_the_next_key(console: MakeConsole) -> None:
         assert queue(app).list.selected_index == 2
 
 
+async def test_in_the_detail_only_lines_that_lead_somewhere_have_a_letter(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("colon", *"demo-00000002", "enter", "tab", "f")
+        detail = queue(app).detail
+        keys = [detail.source.key(index) for index in range(len(detail.source))]
+        leading = [key for key in keys if key.startswith(("to:", "attempt:"))]
+        assert leading
+        await pilot.press("f")
+        assert not detail.jumping
+        assert detail.selected_key == leading[0]
+
+
 async def test_a_bead_opens_beside_the_list_where_there_is_room(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:

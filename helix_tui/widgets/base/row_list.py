@@ -225,9 +225,11 @@ class RowList(PaintedRows, can_focus=True):
         return action != "previous_match" or self._pattern is not None
 
     def action_jump(self) -> None:
-        """Put a letter on every row in view; typing it moves the cursor there."""
+        """Put a letter on every row in view, among text on the lines that lead somewhere; typing it goes there."""
         source = self.source
-        self._labels.put([source.key(index) for index in self._in_view() if source.selectable(index)])
+        rows = [index for index in self._in_view() if source.selectable(index)]
+        leading = [index for index in rows if source.leads(index)]
+        self._labels.put([source.key(index) for index in leading or rows])
         self.refresh()
 
     @property

@@ -64,6 +64,10 @@ class RowSource(ABC):
         """False for captions: the cursor steps over them."""
         return True
 
+    def leads(self, index: int) -> bool:
+        """Enter leads somewhere from this row, which is one of few among lines of text."""
+        return False
+
     def text(self, index: int) -> str:
         """The text that ``n`` and ``N`` search."""
         return ""
@@ -103,6 +107,8 @@ class Row(Struct, frozen=True):
     left: tuple[Span, ...]
     right: tuple[Span, ...] = ()
     selectable: bool = True
+    leads: bool = False
+    """Enter leads somewhere from this row, which is one of few among lines of text."""
 
 
 class Rows(KeyedRows[Row]):
@@ -123,6 +129,9 @@ class Rows(KeyedRows[Row]):
             return None
         rest = [span for line in wrap_spans(row.left, room)[1:] for span in (*line, (" ", "text"))]
         return fit([("    ", "text"), *rest[:-1]], width)
+
+    def leads(self, index: int) -> bool:
+        return self.rows[index].leads
 
     def selectable(self, index: int) -> bool:
         return self.rows[index].selectable

@@ -215,7 +215,8 @@ class _Rows:
     def line(self, spans: Line, key: str = "") -> None:
         """Add one line, unwrapped."""
         self._line += 1
-        self.rows.append(Row(key or f"{self._section}/{self._line}", tuple(spans)))
+        leads = key.startswith(("to:", "attempt:"))
+        self.rows.append(Row(key or f"{self._section}/{self._line}", tuple(spans), leads=leads))
 
     def wrapped(self, spans: Line) -> None:
         """A paragraph."""

@@ -365,6 +365,10 @@ class Paragraphs(RowSource):
         beside = part == 0 and para.right and self._room_beside(para) >= LEAST_BESIDE
         return spread(spans, para.right, width) if beside else spans
 
+    def leads(self, index: int) -> bool:
+        para, part = self.place(index)
+        return para.opens and not part
+
     def text(self, index: int) -> str:
         return "".join(text for text, _ in self.paint(index, self.width))
 
