@@ -16,7 +16,7 @@ READER_GONE = 141
 UNROUTED = r"no viable routing candidate|routing under-specified|under-specified routing"
 """Messages of ddx's router when it finds no harness or model."""
 
-WHO = "name one: --agent and --model, HELIX_AGENT and HELIX_MODEL, or `agent` and `model` in the settings"
+WHO = "name an agent: --agent and --model, HELIX_AGENT and HELIX_MODEL, or `agent` and `model` in the settings"
 """Advice for those messages."""
 
 

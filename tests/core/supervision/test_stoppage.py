@@ -82,7 +82,8 @@ def test_a_cause_that_cannot_be_seen_from_here_is_not_called_gone(project: Proje
     assert stoppage is not None
     assert stoppage.present is None
     assert "ResolveRoute" in stoppage.words
-    assert "harness" in stoppage.fix
+    assert "--agent" in stoppage.fix
+    assert "--harness" in stoppage.fix
 
 
 def test_a_bead_that_is_stuck_twice_is_one_issue() -> None:

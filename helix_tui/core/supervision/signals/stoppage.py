@@ -13,6 +13,7 @@ from msgspec import Struct
 from helix_tui.core.ddx.git_state import implementation_changes
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.workers import WorkerEnding, read_ending
+from helix_tui.core.ground.errors import WHO
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.time import format_instant
 
@@ -21,7 +22,7 @@ _NAMED = 5
 
 _DIRTY = ("checkpoint_dirty", "dirty", "uncommitted")
 _FIXES = {
-    "routing_unavailable": "configure a harness and a model that ddx can reach: `ddx doctor`",
+    "routing_unavailable": f"{WHO}; `ddx work` has --harness and --model, `ddx doctor` shows what ddx can reach",
     "budget": "raise --max-cost, or wait for the next day",
     "resource_exhausted": "free disk space or open files, then start a worker again",
     "fatal_config": "correct .ddx/config.yaml: `ddx doctor`",
