@@ -50,13 +50,13 @@ def run(call: Call) -> int:
         words = ("ddx", *delegate.one_bead(bead_id, agent_choice))
         left = undone(delegate.dialect)
         note_unread(call, queue_state.tracker)
-        if call.options.dry_run:
-            return show_dry_run(call, [words], bead_id=bead_id, leaves_undone=list(left))
-        curator.gate.check()
         # August's ddx lands a kept change as it is, even if a review refused it
         kept = kept_change(curator.project, queue_state.queue, delegate.dialect, bead_id)
         if kept is not None and not call.options.land_kept:
             _warn_of(call, bead_id, kept, rejects=delegate.dialect.lands_kept)
+        if call.options.dry_run:
+            return show_dry_run(call, [words], bead_id=bead_id, leaves_undone=list(left))
+        curator.gate.check()
         note_difference(call, queue_state)
         note_unheard(call, words, agent_choice)
         for line in () if call.options.quiet else left:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -111,6 +112,18 @@ def test_what_ddx_may_land_without_an_agent_is_known_before(
             event = {"kind": "preserved-result-rejected", "body": f"result_rev={kept}"}
             file.write(json.dumps(row("a", events=[event])) + "\n")
         assert kept_change(curator.project, curator.look().queue, dialect, "a") is None, "it begins afresh"
+
+
+def test_a_dry_run_refuses_what_the_run_refuses(world: WorldFactory, tmp_path: Path) -> None:
+    here = world([row("a")])
+    refused = {"status": "repair-cycle-exhausted", "outcome": "preserved", "result_rev": "b" * 40}
+    attempted(here.root, 21, **refused, preserve_ref=REF)
+    delegate = saying(tmp_path, here.root, SUCCESS)
+    words = [sys.executable, "-m", "helix_tui", "build", "a", "-C", str(here.root), "--ddx", str(delegate.ddx.path)]
+    ran = subprocess.run([*words, "--dry-run"], capture_output=True, text=True, timeout=120)
+    assert (ran.returncode, "a review refused it" in ran.stderr) == (1, True), ran
+    ran = subprocess.run([*words, "--dry-run", "--land-kept"], capture_output=True, text=True, timeout=120)
+    assert ran.returncode == 0
 
 
 @pytest.mark.parametrize(
