@@ -61,7 +61,17 @@ RECOVERIES = frozenset({"dangling-success-recovery", "dangling-success-preserved
 REJECTED = "preserved-result-rejected"
 """Event kinds for a kept commit that must not land: ``bead update --reject-preserved``, or it no longer merges."""
 
-_EVENT_KINDS = RECOVERIES | {"execute-bead", "cost", "review", "execution-routing-intent", "operator_attention"}
+DISRUPTED = "disruption_detected"
+"""What cut an attempt short, in a word or two (``context_canceled``); the event of its end follows."""
+
+_EVENT_KINDS = RECOVERIES | {
+    DISRUPTED,
+    "execute-bead",
+    "cost",
+    "review",
+    "execution-routing-intent",
+    "operator_attention",
+}
 
 
 class BeadEvents:

@@ -35,6 +35,7 @@ from helix_tui.core.ddx.attempts.attempt import (
 from helix_tui.core.ddx.attempts.book import AttemptBook, NamelessEnd, deciding
 from helix_tui.core.ddx.attempts.from_bundles import BundleFolders, FoundBundle
 from helix_tui.core.ddx.attempts.from_events import (
+    DISRUPTED,
     RECOVERIES,
     BeadEvents,
     EventRow,
@@ -416,9 +417,11 @@ def _group(found: Mapping[str, FoundBundle], dirty: set[str]) -> dict[str, list[
 def _add_events(pieces: _Pieces, events: Iterable[EventRow], bead_id: str) -> tuple[NamelessEnd, ...]:
     """Assign each event to its attempt, in written order; return the ends left over."""
     nameless = []
-    last_named = ""
+    last_named = disrupted = ""
     for event in events:
-        if event.kind == "cost":
+        if event.kind == DISRUPTED:
+            disrupted = event.summary.strip().replace("_", " ")
+        elif event.kind == "cost":
             piece = cost_piece(event, bead_id)
             if piece is not None:
                 pieces[piece.attempt_id]["cost"] = piece
@@ -430,8 +433,10 @@ def _add_events(pieces: _Pieces, events: Iterable[EventRow], bead_id: str) -> tu
             last_named = ""
             if attempt_id:
                 pieces[attempt_id]["event"] = event_piece(event, attempt_id, bead_id)
+                pieces[attempt_id]["event"].stopped = disrupted
             else:
                 nameless.append(NamelessEnd(bead_id, clean_line(event.summary.strip(), 80), event.at))
+            disrupted = ""
         elif event.kind in RECOVERIES:
             attempt_id = attempt_named(event.body, bead_id, pieces)
             if attempt_id:

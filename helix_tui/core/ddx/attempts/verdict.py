@@ -193,7 +193,8 @@ def _by_status(attempt: AttemptEnd) -> AttemptVerdict:
     known = status_of(attempt.status)
     if known.outcome == "landed":
         return _success(attempt)
-    stop = _stop(attempt) if known.outcome == "failed" else ""
+    # 10 May: an attempt that somebody ended is tried again at once, which changes nothing
+    stop = _stop(attempt) if known.outcome in ("failed", "no_change") else ""
     if stop:
         return AttemptVerdict("interrupted", "status", f"{attempt.status}: {stop}")
     # the loop verifies such a claim, and then reports it in another source than the result

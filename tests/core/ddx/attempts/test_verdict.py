@@ -109,6 +109,17 @@ def test_landing_by_recovery_is_landing(tmp_path: Path) -> None:
     assert (attempt.verdict.outcome, attempt.preserve_ref) == ("kept_aside", REF)
 
 
+def test_an_attempt_that_was_cut_short_changed_nothing_for_that(tmp_path: Path) -> None:
+    """10 May: ddx tries again at once, in a context that is cancelled too, and calls that no change."""
+    place = Place(tmp_path)
+    place.bundle(FIRST, status="no_evidence_produced", outcome="task_no_evidence")
+    ended = event("execute-bead", "no_changes", f"agent exited without a commit\nattempt_id={FIRST}")
+    place.row("b-1", event("disruption_detected", "routing", {}), ended)
+    assert place.look().verdict.outcome == "no_change"
+    place.row("b-1", event("disruption_detected", "context_canceled", {}), ended)
+    assert (place.look().verdict.outcome, place.look().verdict.why) == ("interrupted", "no_changes: context canceled")
+
+
 def test_only_the_newest_attempt_of_a_held_bead_can_be_unfinished(tmp_path: Path) -> None:
     place = Place(tmp_path)
     place.bundle(FIRST)
