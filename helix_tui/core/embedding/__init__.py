@@ -1,6 +1,6 @@
-"""Texts become vectors: all-MiniLM-L6-v2, with or without torch, and never over the network.
+"""Embed texts as vectors: all-MiniLM-L6-v2, with or without torch, never over the network.
 
-What other rooms use (final; fields and functions are only ever added)::
+The interface for other rooms (stable; fields and functions may be added)::
 
     loaded = load_encoder()            # Loaded(encoder, mode, detail); takes < 1 s, never raises
     loaded.encoder                     # an Encoder, or None

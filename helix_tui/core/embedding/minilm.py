@@ -1,7 +1,7 @@
 """The encoders: all-MiniLM-L6-v2 in numpy (the light one), or by sentence-transformers (the one of record).
 
-In numpy it is six layers of BERT, the mean over all tokens, unit length. Either model is let go while nobody uses it.
-`load_encoder` says which one serves this process, in words where there is none.
+In numpy it is six layers of BERT, the mean over all tokens, unit length. Either model is unloaded while unused.
+`load_encoder` returns the encoder of this process, or why there is none.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from tokenizers import Tokenizer
 from helix_tui.core.embedding.weights import MappedTensors, Search, Weights, find_weights, use_one_thread
 
 IDLE_S = 600.0
-"""Seconds without a text after which a model is let go: 70 MB of the light encoder, 90 MB of
-sentence-transformers. The next text brings either back within a second."""
+"""Seconds without a text after which a model is unloaded: 70 MB of the light encoder, 90 MB of
+sentence-transformers. The next text brings either back within a second.
+"""
 
 Model = TypeVar("Model")
 
 
 class IdleModel(Generic[Model]):
-    """Makes a model when it is asked for and forgets it after a while without use. For any thread."""
+    """Loads a model on demand and unloads it after a while without use. Thread-safe."""
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class IdleModel(Generic[Model]):
         idle_s: float = IDLE_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Make the model; ``forget`` is called when it was let go, ``clock`` tells seconds."""
+        """``make`` loads the model, ``forget`` is called when it is unloaded, ``clock`` returns seconds."""
         self.idle_s = idle_s
         self._clock = clock
         self._make, self._forget = make, forget
@@ -57,7 +58,7 @@ class IdleModel(Generic[Model]):
         return self._model is not None
 
     def use(self) -> Model:
-        """The model, brought back if it was let go; the time without use begins anew."""
+        """The model, loaded again if needed; restarts the idle time."""
         with self._lock:
             self._used_at = self._clock()
             if self._model is None:
@@ -75,7 +76,7 @@ class IdleModel(Generic[Model]):
         self._timer.start()
 
     def let_go_if_idle(self) -> None:
-        """Let the model go if it was not used for long; else look again when it may be."""
+        """Unload the model if it was idle long enough; else check again later."""
         with self._lock:
             left = self._used_at + self.idle_s - self._clock()
             if left > 0:
@@ -101,24 +102,24 @@ class Encoder(Protocol):
 
     @property
     def model_id(self) -> str:
-        """Which model made a vector; vectors of different ids are never compared."""
+        """The id of the model; vectors of different ids are never compared."""
 
     def encode(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One float32 row of length 1 for each text, shape (n, dimensions); (0, dimensions) for none."""
 
 
 class Loaded(Struct, frozen=True):
-    """An encoder, or the reason why there is none."""
+    """An encoder, or why there is none."""
 
     encoder: Encoder | None
     detail: str
     """One sentence for a person: which encoder on which weights, or why search is by keywords only."""
     fix: str = ""
-    """What to do about it, where there is no encoder."""
+    """What to do if there is no encoder."""
 
     @property
     def mode(self) -> Mode:
-        """How memory and ask can search."""
+        """How memory and Ask search."""
         return "keyword" if self.encoder is None else "semantic"
 
 
@@ -126,7 +127,7 @@ _QUIET = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_HUB_DISABLE_PROGRESS_BAR
 
 
 def _imported_quietly() -> Any:
-    """The library of the encoder of record: it asks no network and draws no bar over what is on the terminal.
+    """Import the library of the encoder of record, without network access and progress bars.
 
     Its libraries read the variables while they are imported; agents that are started later do not inherit them.
     """
@@ -191,7 +192,7 @@ _MAX_TEXT = 8_000
 
 
 class MiniLM:
-    """The light encoder. For any thread."""
+    """The light encoder. Thread-safe."""
 
     model_id = MODEL_ID
 
@@ -225,7 +226,7 @@ class _Model:
         try:
             self._words = tensors[_WORDS]
             types = tensors["embeddings.token_type_embeddings.weight"]
-            # every token is of BERT's first segment, so that segment's row is added once for all
+            # every token is in BERT's first segment, so that segment's row is added once for all
             self._positions: Array = tensors["embeddings.position_embeddings.weight"] + types[0]
             self._norm = _norm(tensors, "embeddings.LayerNorm")
             self._layers = [_Layer(tensors, f"encoder.layer.{number}") for number in range(_LAYERS)]
@@ -268,7 +269,7 @@ class _Model:
 
 
 def _batches(ids: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Places of texts to be worked on at once: those of like length, and not too much in all."""
+    """Positions of texts to process together: of similar length, and limited in total."""
     batch: list[int] = []
     # by length, so that little of a batch is padding
     for place in sorted(range(len(ids)), key=lambda place: len(ids[place])):
@@ -339,17 +340,17 @@ FIX = "`helix-tui setup` fetches the weights (91 MB) after asking; HELIX_MODEL_D
 
 _lock = threading.Lock()
 _encoder: tuple[object, Encoder] | None = None
-"""What the newest encoder was made of, and it: one, because its weights are most of what a process holds."""
+"""The newest encoder and its key: only one, because its weights are most of a process's memory."""
 
 
 def load_encoder(
     choice: str | None = None, *, folder: Path | None = None, env: Mapping[str, str] | None = None
 ) -> Loaded:
-    """The encoder that ``choice`` or ``HELIX_EMBEDDER`` asks for, or the reason why there is none.
+    """The encoder requested by ``choice`` or ``HELIX_EMBEDDER``, or why there is none.
 
-    ``auto`` takes sentence-transformers, the embedder of record, where it is installed and finds the model, else
-    the light encoder. An encoder is loaded once a process and shared. Never raises for what is missing or
-    broken, never touches the network.
+    ``auto`` takes sentence-transformers, the embedder of record, if it is installed and finds the model, else the light
+    encoder. An encoder is loaded once per process and shared. Never raises for missing or broken files, never uses the
+    network.
     """
     env = os.environ if env is None else env
     choice = choice or env.get("HELIX_EMBEDDER") or "auto"
@@ -363,7 +364,7 @@ def load_encoder(
     if choice == "sentence-transformers" and not installed:
         return Loaded(None, "sentence-transformers is not installed", "`pip install 'helix-tui[semantic]'`")
     record = _of_record(search) if installed else None
-    # who names it gets it or the reason why not; `auto` goes on to the light encoder
+    # if named explicitly, it or the reason is returned; `auto` falls back to the light encoder
     if record is not None and (record.encoder is not None or choice == "sentence-transformers"):
         return record
     if search.weights is None:

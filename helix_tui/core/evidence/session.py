@@ -37,12 +37,12 @@ from helix_tui.core.supervision.stages.delegate import chosen
 def model_command(
     ddx: Path, root: Path, *, prompt: str, seconds: int, who: Mapping[str, str] | None = None
 ) -> tuple[str, ...] | None:
-    """The command that asks a model once; None where this ddx cannot.
+    """The command that asks a model once; None if this ddx cannot.
 
     Args:
         ddx: the executable.
         root: the project that it is run in.
-        prompt: what stands where the prompt's path goes.
+        prompt: the placeholder for the prompt's path.
         seconds: how long ddx may wait for its harness.
         who: who is to answer, by flag: ``--harness``, ``--model``, ``--effort``.
 
@@ -82,18 +82,18 @@ class NotAskable(HelixError):
 
 
 class AskRequest(Struct, frozen=True):
-    """A question as the screen asks it."""
+    """A question from the screen."""
 
     text: str
     sense: str = ""
     depth: Depth = "root_to_anchor"
     with_model: bool = False
     follows: str = ""
-    """Id of the run whose evidence is kept; empty for a question of its own."""
+    """Id of the run whose evidence is kept; empty for an independent question."""
 
 
 class ModelSettings(Struct, frozen=True):
-    """Who is to answer: as a command line says, else as the user's settings say."""
+    """Who is to answer: from the command line, else from the user's settings."""
 
     agent: str = ""
     model: str = ""
@@ -102,7 +102,7 @@ class ModelSettings(Struct, frozen=True):
 
 
 class FoundFile(Struct, frozen=True):
-    """A file that speaks to what is being typed, with the line that says most."""
+    """A file relevant to the text being typed, with its best line."""
 
     file: str
     line: int
@@ -111,7 +111,7 @@ class FoundFile(Struct, frozen=True):
 
 
 class AskSession:
-    """One project's questions. Its methods that read or ask are for threads."""
+    """One project's questions. Call its methods that read or ask from threads."""
 
     def __init__(
         self,
@@ -130,8 +130,8 @@ class AskSession:
             ddx: the ddx that the call names.
             keep: whether runs, and the index of records, are written down.
             hear: called from a thread with every new state of the index.
-            present: what is known of the work; None reads the project's files.
-            who: who is to answer, where a model is asked.
+            present: the records of the work; None reads the project's files.
+            who: who is to answer, if a model is asked.
         """
         self.project = project
         self.history = AskHistory(project.helix_dir)
@@ -139,7 +139,7 @@ class AskSession:
         self._keep = keep
         self._who = who or ModelSettings()
         self._unkept: Recent[str, Document] = Recent(MAX_UNKEPT)
-        """Runs that are written nowhere, so that a question can follow them."""
+        """Runs that are not saved, kept so that a question can follow them."""
         self._asked = 0
         self._keeper = IndexKeeper(project, hear)
         self._records = ProjectRecords(project, present or WorkReader(project), in_memory=not keep)
@@ -155,7 +155,7 @@ class AskSession:
 
     @property
     def state(self) -> State:
-        """How the index stands."""
+        """The state of the index."""
         return self._keeper.state
 
     def _library(self) -> IndexLibrary:
@@ -190,17 +190,17 @@ class AskSession:
             earlier=self._earlier(request.follows),
         )
         if request.with_model:
-            # what stands without the model is shown first: the model may take two minutes or fail
+            # the answer without the model is shown first: the model may take two minutes or fail
             drafted(document_of(run))
             put_to_model(run, self._model(), tell)
         document = document_of(run)
         return self.history.save(document, now) if self._keep else "", document
 
     def _earlier(self, ident: str) -> Document | None:
-        """The run of an id; None where none is named."""
+        """The run with an id; None without an id."""
         if not ident:
             return None
-        # a read-only session writes no history: its runs are held in memory alone
+        # a read-only session writes no history: its runs are only in memory
         found = self._unkept.get(ident) or self.history.load(ident)
         if found is None:
             raise NotAskable(f"no answer has the id {ident[:80]}: `ask` gives it as follows_id")
@@ -220,7 +220,7 @@ class AskSession:
         return ident, document
 
     def files(self, text: str, most: int = MAX_FILES) -> Sequence[FoundFile]:
-        """The files that speak to a text, best first, each with its best line: quick enough for every key.
+        """The files relevant to a text, best first, each with its best line: fast enough for every key press.
 
         Raises:
             NotAskable: there is no repository to ask.
@@ -260,7 +260,7 @@ class AskSession:
 
         Args:
             ident: ``src/a.py:10-42``, ``src/a.py``, ``bead:ddx-1234``, ``bead:ddx-1234:5-20``.
-            known: the hash that somebody has seen; empty where they have seen none.
+            known: the hash that the caller has seen, or "".
 
         Raises:
             NotAskable: there is no such item.
@@ -303,7 +303,7 @@ class AskSession:
     # --- what is kept -------------------------------------------------------------------------------------
 
     def trace(self, ident: str, document: Document) -> str:
-        """Write a run as JSON lines beside the history; where, from the project's root.
+        """Write a run as JSON lines beside the history; return its path relative to the project's root.
 
         Raises:
             OSError: it cannot be written.
@@ -313,7 +313,7 @@ class AskSession:
         return path.relative_to(self.project.root).as_posix()
 
     def ready(self) -> tuple[str, ...]:
-        """Questions that the project has ready."""
+        """The project's prepared questions."""
         try:
             path = self.project.helix_dir / "ask" / READY_FILE
             with open(path, "rb", opener=open_nonblocking) as file:
@@ -328,7 +328,7 @@ def policy_here() -> Policy:
     """The thresholds, with the room that the environment gives a model's prompt.
 
     Raises:
-        BudgetError: the variable holds no number of bytes that can be.
+        BudgetError: the variable is not a valid number of bytes.
     """
     said = os.environ.get(PROMPT_VARIABLE, "")
     return with_budgets(Policy(), [f"max_prompt_bytes={said}"] if said else [])
@@ -337,7 +337,7 @@ def policy_here() -> Policy:
 def find_model(
     project: Project, ddx: str | None, who: ModelSettings, *, command: str = "", seconds: float = MODEL_SECONDS
 ) -> ModelCommand | None:
-    """How a model is asked: by a command that is given or set, else by ddx; None where there is neither.
+    """How to ask a model: by a command given or set, else by ddx; None if there is neither.
 
     Raises:
         ValueError: the command cannot be read as words.
@@ -357,7 +357,7 @@ def find_model(
 
 
 def best_line(span: Span, text: str) -> tuple[int, str]:
-    """The line of a passage that has most words of a text, and its number."""
+    """The line of a passage with most words of a text, and its number."""
     words = {word for word in text.lower().split() if len(word) > 2}
     lines = span.text.split("\n")
     scored = [(-sum(word in line.lower() for word in words), at) for at, line in enumerate(lines) if line.strip()]

@@ -1,8 +1,8 @@
-"""The records of one project as Ask's second index: looked up by words, by id, by commit.
+"""The records of one project as Ask's second index: searched by words, by id, by commit.
 
-A second index, for two reasons: what somebody wrote in a bead must not change which files are found, and a queue
-changes by the minute where files change by the hour. It is made when a question first needs it, kept in
-``.helix/ask`` and brought up to date in a fraction of a second; records whose text is the same are not read again.
+A second index, for two reasons: the text of a bead must not change which files are found, and a queue changes more
+often than files. It is built when a question first needs it, kept in ``.helix/ask`` and brought up to date in a
+fraction of a second; unchanged records are not read again.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _SECTION_OF = {"attempt": "Attempt ", "review": "Review o"}
 
 
 class WorkRecords(Struct, frozen=True):
-    """What a project knows of its work at one moment."""
+    """The records of a project's work at one moment."""
 
     beads: Mapping[str, Bead] = {}
     """The tracker's and the archive's, by id."""
@@ -64,7 +64,7 @@ class WorkRecords(Struct, frozen=True):
     """All attempts that are counted, as the command ``attempts`` lists them."""
     memories: Sequence[Memory] = ()
     runs: Sequence[tuple[str, Sequence[str]]] = ()
-    """Runs of the loop: the log's name, and what the run said."""
+    """Runs of the loop: the log's name, and the run's own lines."""
     commits: Sequence[PastCommit] = ()
     events: Callable[[Bead], Sequence[Mapping[str, Any]]] = lambda _: ()
     """The events of a bead that lie beside its row."""
@@ -85,13 +85,12 @@ _LOG_BYTES = 256 << 10
 
 
 class WorkReader:
-    """Reads what a project's files know of its work; again, only what has changed. Parts that cannot be read are left
-    out."""
+    """Reads the records of work from a project's files, and only what has changed. Unreadable parts are left out."""
 
     def __init__(
         self, project: Project, look: Callable[[Tracker], tuple[Queue, Mapping[str, Hold]]] | None = None
     ) -> None:
-        """``look`` judges a tracker: its queue, and who holds which bead; None knows of neither."""
+        """``look`` returns a tracker's queue and holds; None for neither."""
         self._project = project
         self._look = look
 
@@ -113,7 +112,7 @@ class WorkReader:
         return AttemptIndex.of(self._project)
 
     def __call__(self) -> WorkRecords:
-        """What is known now."""
+        """The current records."""
         project, tracker = self._project, self._tracker.read()
         past = only_archived(read_archive(project.archive_file), tracker.beads)
         beads = dict(tracker.beads) | past
@@ -136,14 +135,14 @@ class WorkReader:
 
 
 class ArchivedAttempts:
-    """The attempts at beads that stand in ddx's archive alone, for who holds those of the tracker already."""
+    """The attempts at beads that exist only in ddx's archive, in addition to those of the tracker."""
 
     def __init__(self, project: Project) -> None:
         self._project = project
         self._index: AttemptIndex | None = None
 
     def of(self, archive: Mapping[str, Bead]) -> Callable[[str], Sequence[Attempt]]:
-        """The attempts of each of these beads, newest first, as they stand now."""
+        """The attempts of each of these beads, newest first, from current records."""
         if not archive:
             return lambda _: ()
         if self._index is None:
@@ -153,7 +152,7 @@ class ArchivedAttempts:
 
 
 def read_memories(project: Project) -> Sequence[Memory]:
-    """The project's memories; none where there is no database, or it cannot be read."""
+    """The project's memories; empty without a readable database."""
     # brought in by the first question that is about records: its database is a tenth of a cold question's time
     from helix_tui.core.memory import MemoryFault, database_path, open_memory
 
@@ -168,7 +167,7 @@ def read_memories(project: Project) -> Sequence[Memory]:
 
 
 def read_runs(project: Project) -> Sequence[tuple[str, Sequence[str]]]:
-    """What the last runs of the loop said, by the names of their logs."""
+    """The own lines of the last runs of the loop, by log name."""
     folder = project.root / LOGS
     try:
         names = sorted((name for name in os.listdir(folder) if name.endswith(".log")), reverse=True)[:MAX_RUNS]
@@ -178,7 +177,7 @@ def read_runs(project: Project) -> Sequence[tuple[str, Sequence[str]]]:
 
 
 class RecordSource(Source):
-    """Records in the place of files. A record that did not change is not rendered again."""
+    """Records as a source of texts in place of files. An unchanged record is not rendered again."""
 
     def __init__(self, root: Path) -> None:
         # the base's own is not called: it would look for a git repository
@@ -187,10 +186,10 @@ class RecordSource(Source):
         self._digests: dict[str, tuple[tuple[object, ...], str]] = {}
 
     def close(self) -> None:
-        """Nothing is held open."""
+        """Do nothing, as nothing is open."""
 
     def take(self, records: Iterable[Record]) -> bool:
-        """Have these records from now on; whether any differs from before."""
+        """Replace the records; return whether any differs."""
         new = {record.path: record for record in records}
         before = {path: digest for path, (_, digest) in self._digests.items()}
         digests: dict[str, tuple[tuple[object, ...], str]] = {}
@@ -213,7 +212,7 @@ class RecordSource(Source):
                 yield entry, entry.oid, data
 
     def text(self, path: str, oid: str) -> bytes | None:
-        """One record's text; None where it is no more, or another by now."""
+        """One record's text; None if it is gone or has changed."""
         record = self._records.get(path)
         if record is None or self._digests[path][1] != oid:
             return None
@@ -225,7 +224,7 @@ class RecordSource(Source):
 
 
 def _same(before: tuple[object, ...], now: tuple[object, ...]) -> bool:
-    """Whether two records are made of the same: the very same objects, or equal plain ones."""
+    """Whether two records have the same sources: identical objects, or equal plain values."""
     # the tracker's reader gives the very same object for a row whose bytes are the same
     return len(before) == len(now) and all(
         one is other or (not isinstance(one, Bead) and one == other) for one, other in zip(before, now, strict=True)
@@ -233,7 +232,9 @@ def _same(before: tuple[object, ...], now: tuple[object, ...]) -> bool:
 
 
 class ProjectRecords:
-    """The records of a project, to be asked from threads. Its index is made by the first question that needs it."""
+    """The searchable records of a project, for use from threads. The index is built by the first question that needs
+    it.
+    """
 
     def __init__(self, project: Project, present: Callable[[], WorkRecords], *, in_memory: bool = False) -> None:
         """``present`` reads what there is now; it is called at most once for each question."""
@@ -244,7 +245,7 @@ class ProjectRecords:
         self._index: RepositoryIndex | None = None
         self._lock = threading.Lock()
         self.work = WorkRecords()
-        """What was there when it was last refreshed."""
+        """The records at the last refresh."""
         self._stand: Mapping[str, Sequence[str]] | None = None
         """The states of its beads, once one was asked for."""
 
@@ -261,7 +262,7 @@ class ProjectRecords:
                 self._index = None
 
     def refresh(self, commits: Sequence[PastCommit] = ()) -> None:
-        """See what there is now."""
+        """Refresh the records."""
         with self._lock:
             self.work, self._stand = replace(self._present(), commits=commits), None
             changed = self._source.take(self.work.records())
@@ -278,7 +279,7 @@ class ProjectRecords:
     # --- asking -------------------------------------------------------------------------------------------
 
     def search(self, text: str, *, spans: int = 24, kinds: Sequence[str] = ()) -> list[Span]:
-        """The passages of records that speak most of a text; of some kinds of record only, where any is named."""
+        """The passages of records most relevant to a text, only of the given kinds, if any."""
         index = self._index
         if index is None:
             return []
@@ -292,15 +293,14 @@ class ProjectRecords:
         return [_as_record(span) for span in kept[:spans]]
 
     def named(self, word: str) -> list[Span]:
-        """Every passage of the bead or memory of an id, or of the bead whose attempt has it; empty where none has.
-
-        The beginning or the end of an id will do where it fits one record only.
+        """Every passage of the bead or memory of an id, or of the bead whose attempt has it; else empty. A unique
+        prefix or suffix of an id suffices.
         """
         path = self._path_of(word)
         return [] if path is None else self._passages(path)
 
     def lines(self, file: str, start: int = 1, end: int | None = None) -> list[str]:
-        """Lines of a record, counted from 1, both ends included; empty where there is none such.
+        """Lines of a record, counted from 1, both ends included; empty if there are none.
 
         Args:
             file: as a passage names it: ``bead:ddx-1234``; the beginning or the end of the id will do.
@@ -328,7 +328,9 @@ class ProjectRecords:
         ]
 
     def in_state(self, kind: str, state: str) -> tuple[int, Sequence[Span]]:
-        """How many beads stand in a state of the queue, or attempts have an outcome; passages of the first of them."""
+        """The number of beads in a state of the queue, or of attempts with an outcome, and passages of the first of
+        them.
+        """
         if kind == "bead":
             ids = self._states().get(state, ())
             return len(ids), [span for bead_id in ids[:MAX_SHOWN] for span in self.named(bead_id)[:1]]
@@ -338,13 +340,13 @@ class ProjectRecords:
         return len(found), [span for span in shown if span is not None]
 
     def _section_of(self, attempt: Attempt) -> Span | None:
-        """The passage that tells of an attempt: None where a later one that ended alike stands for it."""
+        """The passage on an attempt; None if it is listed under a later one with the same end."""
         title = f"Attempt {attempt.attempt_id}"
         passages = self.named(attempt.bead_id)
         return next((span for span in passages if span.header.rpartition(" > ")[2] == title), None)
 
     def ended(self, ends: Sequence[str]) -> list[Span]:
-        """The passages of all attempts with one of some ends, newest first; attempts told together stand in one."""
+        """The passages of all attempts with one of some ends, newest first; attempts with the same end share one."""
         wanted = {
             f"Attempt {one.attempt_id}": bead_id
             for bead_id in self.work.beads
@@ -356,7 +358,7 @@ class ProjectRecords:
         return sorted(found, key=_last, reverse=True)
 
     def of_day(self, day: str) -> DayOfWork:
-        """What is recorded of a local day: its attempts, counted as ``attempts`` does, and its runs' logs."""
+        """The records of a local day: its attempts, counted as ``attempts`` does, and its runs' logs."""
         # the day under which the Loop and Insights have an attempt
         attempts = [(format_day(one.at), one) for one in self.work.every()]
         runs = {name: found for name, _ in self.work.runs if (found := _day_of_log(name))}
@@ -388,12 +390,12 @@ class ProjectRecords:
         return None if owner is None else f"bead/{owner}.md"
 
     def title(self, file: str) -> str:
-        """The title of the record that a passage comes from; empty where it is no record."""
+        """The title of the record that a passage comes from; empty if it is not from a record."""
         record = self._source.record(_path(file))
         return "" if record is None else record.title
 
     def state(self, bead_id: str) -> str:
-        """Where a bead stands in the queue, else the status in its row; empty where there is none."""
+        """A bead's state in the queue, else the status in its row; else ""."""
         bead = self.work.beads.get(bead_id)
         found = next((state for state, ids in self._states().items() if bead_id in ids), "")
         return found or ("" if bead is None else bead.status)
@@ -418,7 +420,7 @@ def _day_of_log(name: str) -> str:
 
 
 def _day_named(day: str, known: Iterable[str], last_run: str) -> str:
-    """The day that is asked for, as ``2026-10-30``; as it was asked for where that says none."""
+    """The requested day, as ``2026-10-30``; the request itself if it names none."""
     days = sorted(known)
     if day == "last":
         return last_run or (days[-1] if days else "")
@@ -448,7 +450,7 @@ def _section(path: str, start: int, end: int, title: str, lines: Sequence[str]) 
 
 
 def _as_record(span: Span) -> Span:
-    """A passage of the record index under the name that people cite: ``bead:ddx-1234``."""
+    """A passage of the record index under its citable name: ``bead:ddx-1234``."""
     kind, _, rest = span.file.partition("/")
     return replace(span, file=f"{kind}:{rest.removesuffix('.md')}", role="record")
 

@@ -287,16 +287,16 @@ class ModelComparison(Struct, frozen=True):
     dearer: Cell
     cheaper: Cell
     rescued: int
-    """Beads that the cheaper one failed on and the dearer one landed later."""
+    """Beads that the cheaper one failed and the dearer one landed later."""
 
     @property
     def verdict(self) -> Verdict:
-        """What the cheaper one is, by its share of landed attempts.
+        """The verdict on the cheaper one, by its share of landed attempts.
 
         ``as good`` where its share is above the lower half of what the dearer one's may be below its own;
         ``unclear`` where a row is too small, or the intervals overlap and say no more than that.
         """
-        # below ten attempts either way the shares say nothing
+        # with fewer than ten attempts the shares mean nothing
         one, other = self.cheaper.landed, self.dearer.landed
         if self.cheaper.small or self.dearer.small or one.rate is None or other.rate is None:
             return "unclear"
@@ -307,7 +307,8 @@ class ModelComparison(Struct, frozen=True):
     @property
     def saved(self) -> float | None:
         """Dollars saved on each landed bead; below 0 where the cheaper attempts land so rarely that they
-        cost more. None where nothing landed or no cost is known."""
+        cost more. None if nothing landed or no cost is known.
+        """
         one, other = self.cheaper.cost_per_landed, self.dearer.cost_per_landed
         return None if one is None or other is None else other - one
 
@@ -317,7 +318,7 @@ def compare_models(attempts: Iterable[Attempt], beads: Mapping[str, Bead]) -> tu
     cells = [
         cell
         for cell in table(attempts, beads, ("kind", "model"))
-        # without a cost nobody can say which model is the cheaper one; one that is unknown is no model to choose
+        # without a cost there is no cheaper model; an unknown model cannot be chosen
         if cell.cost_per_attempt is not None and UNKNOWN not in dict(cell.key).values()
     ]
     found = []
@@ -367,7 +368,7 @@ class Report(Struct, frozen=True):
     _behind: dict[str, tuple[Attempt, ...]] = {}
 
     def attempts_behind(self, key: str) -> tuple[Attempt, ...]:
-        """The attempts that the row of this key stands for; none where there is no such row."""
+        """The attempts behind the row of a key; empty if there is no such row."""
         # made when a row is first opened: the command line never asks
         if not self._behind:
             self._behind.update(self._all_behind())
@@ -390,7 +391,7 @@ class Report(Struct, frozen=True):
 
 
 def key_of(row: Cell | ModelComparison) -> str:
-    """What a row is known by from one report to the next."""
+    """The key of a row, stable between reports."""
     if isinstance(row, ModelComparison):
         names = " or ".join(dict(cell.key)["model"] for cell in (row.cheaper, row.dearer))
         return f"compare:{row.kind}: {names}"
@@ -405,7 +406,7 @@ def read_report(
     measures: Sequence[Measure] = (),
     archive: Mapping[str, Bead] | None = None,
 ) -> Report:
-    """Work out every table as of ``now`` (ns since the epoch)."""
+    """Compute every table as of ``now`` (ns since the epoch)."""
     beads = queue.beads
     return Report(
         tables={name: table(attempts, beads, by) for name, by in TABLES.items()},
