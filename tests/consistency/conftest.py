@@ -107,7 +107,7 @@ def every_row() -> list[Row]:
     plain[10] |= {"issue_type": "epic", "title": "Epic: both"}
     plain[11] |= {"parent": "d-11", "dependencies": [_edge("d-12", "d-13")]}
     plain[12]["dependencies"] = [_edge("d-13", "d-12")]
-    plain[13]["dependencies"] = [_edge("d-14", "gone-1"), _edge("d-14", "d-3")]
+    plain[13]["dependencies"] = [_edge("d-14", "gone-1"), _edge("d-14", "d-3"), _edge("d-14", "d-15")]
     plain[14]["status"] = "cancelled"
     return plain
 

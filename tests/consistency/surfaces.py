@@ -70,6 +70,11 @@ def _of_edges(rows: dict[str, dict[str, Any]]) -> Iterator[Statement]:
         if row.get("status") not in ("closed", "cancelled")
     }
     yield ("dangling", ""), sorted((name, on) for name, needed in waits.items() for on in needed if on not in rows)
+    dropped = {name for name, row in rows.items() if row.get("status") == "cancelled"}
+    yield (
+        ("waits on what is cancelled", ""),
+        sorted((name, on) for name, needed in waits.items() for on in needed if on in dropped),
+    )
     circled = []
     for name in waits:
         ahead, seen = [*waits[name]], set()
@@ -312,6 +317,8 @@ def _check(overlay: Scene) -> Iterator[Statement]:
     yield ("count", "beads"), health["total"]
     yield ("count", "ddx's ready"), health["ready"]
     yield from _of_faults(document)
+    waits = sorted((each["bead_id"], each["cancelled"]) for each in document["waits_on_cancelled"])
+    yield ("waits on what is cancelled", ""), waits
     yield ("count in state", "waiting_dependencies"), health["waiting"]
     yield ("something is unread", ""), bool(document["unread_lines"])
     yield ("left out", ""), health["left_out"]

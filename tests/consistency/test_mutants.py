@@ -227,6 +227,11 @@ def _a_missing_dependency_is_met(patch: Patch) -> None:
 
 
 @mutant
+def _check_passes_over_what_waits_on_something_cancelled(patch: Patch) -> None:
+    patch.setattr(facts.Facts, "waits_on_cancelled", property(lambda found: ()))
+
+
+@mutant
 def _check_sees_no_cycle(patch: Patch) -> None:
     gathered = facts.Facts
     patch.setattr(facts, "Facts", lambda *given, **more: gathered(*given, **{**more, "cycles": ()}))
