@@ -183,7 +183,7 @@ def heard() -> Iterator[None]:
     """Write to stdout or stderr.
 
     Raises:
-        ReaderGone: nobody reads them any more.
+        ReaderGone: the reading end is closed.
     """
     try:
         yield
@@ -219,7 +219,7 @@ def _here() -> Path:
 
 
 def locate(call: Call) -> Project:
-    """The project of this call: the folder that ``-C`` names where it has a ``.ddx``, else its git root."""
+    """The project of this call: the folder that ``-C`` names if it has a ``.ddx``, else its git root."""
     if not call.directory.is_dir():
         raise CliError(f"{clean_line(str(call.directory))} is not a folder", "Name the project with -C DIR.")
     project = find_project(call.directory)

@@ -37,7 +37,7 @@ def helix_ddx() -> list[str]:
 
 
 def helix_ddx_file() -> str | None:
-    """The same as one executable, where it is installed beside this Python."""
+    """The same as one executable, if it is installed beside this Python."""
     beside = Path(sys.executable).with_name("helix-ddx")
     return str(beside) if shutil.which(str(beside)) else None
 

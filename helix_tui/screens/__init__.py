@@ -43,7 +43,7 @@ SCREENS: Mapping[str, ScreenEntry] = {
 }
 
 HOME = "home"
-"""The mode of a console that opens on Needs me: that screen alone, which elsewhere lies on another."""
+"""The mode of a console that opens on Needs me: here it is a base screen, elsewhere it covers another."""
 
 
 MODES: Mapping[str, Callable[[], Screen[Any]]] = {

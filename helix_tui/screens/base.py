@@ -594,7 +594,7 @@ class HelixScreen(Dismissal):
 
         Args:
             letter: the key as people write it.
-            does: the id of the key that it is here; empty where it is none.
+            does: the id of the key here; empty if it is not a key.
             act: presses that key.
         """
         del letter, does, act

@@ -253,7 +253,7 @@ class JournalScreen(FilteringScreen):
         self._appraise(snapshot)
 
     def tick(self) -> None:
-        """Ages go on."""
+        """Refresh the ages."""
         super().tick()
         if self._rows:
             self._show_rows()
@@ -272,7 +272,7 @@ class JournalScreen(FilteringScreen):
         """Compare the entries with the beads, in a thread, if either has changed."""
         last, self._appraised = self._appraised, (snapshot.journal, snapshot.queue.beads)
         history, beads = self._appraised
-        # by identity: a snapshot shares with the one before what has not changed
+        # by identity: a snapshot shares unchanged parts with the previous one
         if last is not None and last[0] is history and last[1] is beads:
             return
         work = partial(self._appraiser.marks, history, beads)

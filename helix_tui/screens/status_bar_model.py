@@ -148,7 +148,7 @@ def _loop(status_summary: StatusSummary) -> str:
 
 @lru_cache(maxsize=4)
 def _focus(queue: Queue) -> str:
-    """The title of the epic in focus; empty where there is none."""
+    """The title of the epic in focus; empty if there is none."""
     epics = [bead for bead in queue.beads.values() if bead.focus_since]
     newest = max(epics, key=lambda bead: (bead.focus_since, bead.id), default=None)
     return (clean_line(newest.title, 40) or clean_line(newest.id, 40)) if newest is not None else ""

@@ -239,7 +239,7 @@ class Form(Vertical):
     @on(Input.Changed)
     @on(TextArea.Changed)
     def tell(self, event: Message) -> None:
-        """Every key tells."""
+        """Update on every key."""
         event.stop()
         self._offer()
         self.post_message(self.Changed())

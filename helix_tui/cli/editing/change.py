@@ -60,7 +60,7 @@ def curator_of(call: Call, *, who: str = "cli") -> Curator:
     project = locate(call)
 
     def find(era: Era) -> Executable:
-        # a command that makes a bead has judged it, or was told not to: helix-tui's own hook would say the same again
+        # a command that creates a bead has judged it or was told not to: the hook would only repeat that
         judged = hasattr(call.options, "no_triage")
         return find_executable(project, call.ddx, era=era, env=os.environ | {SKIP: "1"} if judged else None)
 

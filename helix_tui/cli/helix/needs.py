@@ -159,7 +159,7 @@ def _foretell(call: Call, keys: Iterable[str], until: int | None) -> None:
 
 
 def _until(call: Call) -> int | None:
-    """When a snooze ends; None where it ends by a change."""
+    """When a snooze ends; None if it ends on a change."""
     span = call.options.span
     if span == "change":
         return None

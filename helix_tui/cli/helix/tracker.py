@@ -102,7 +102,7 @@ def run(call: Call) -> int:
 
 
 def reads(words: Sequence[str]) -> bool:
-    """Whether a command of ``ddx bead`` changes nothing; one that HELIX does not know may."""
+    """Whether a command of ``ddx bead`` is known to change nothing."""
     if "-h" in words or "--help" in words or words[0] in _READS or tuple(words[:2]) in _READS_BELOW:
         return True
     flag = _WRITES_WITH.get(words[0])

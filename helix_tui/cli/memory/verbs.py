@@ -275,7 +275,7 @@ VERBS = {
     "plan": _Verb("plans of tasks: list, show, add, apply (create beads)", _plan),
     "exploration": _Verb("what explorers found: list, add", _exploration),
     "workspace": _Verb("tasks of a plan as they are carried out: list, open, close", _workspace),
-    "health": _Verb("the state of the store", _nothing),
+    "health": _Verb("show the state of the memory store", _nothing),
     "embed": _Verb("give vectors to memories that lack them", _embed, writes=True),
 }
 """Verb -> what it does, its options, and whether it always writes."""

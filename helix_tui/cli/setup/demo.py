@@ -57,7 +57,7 @@ LESSONS = (
     (3, _EXIT, "print the usage before exiting", "failure"),
     (2, _EXIT, "print the usage before exiting", "failure"),
 )
-"""(days ago, trigger, resolution, type), each met by an attempt of its own: the last one has occurred twice
+"""(days ago, trigger, resolution, type), each from a different attempt: the last one has occurred twice
 within the week, so its third time is systemic."""
 
 BEADS = (

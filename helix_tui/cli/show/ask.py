@@ -376,7 +376,7 @@ def serve(session: AskSession) -> int:
     server = MCPServer("helix-ask", instructions=INSTRUCTIONS, log_level="ERROR")
     reads = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
-    # synchronous functions: the package runs each in a thread of its own
+    # synchronous functions: the package runs each in a separate thread
     def search(query: str, limit: int = 10) -> dict[str, Any]:
         """Find passages of the repository for some words, best first: code, documents, beads, memories, commits."""
         if not query.strip():

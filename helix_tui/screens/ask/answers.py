@@ -306,7 +306,7 @@ class QuestionLine:
     ) -> bool:
         """Take a pressed key as the beginning of a question, or let it wait; False if it is to act as a key at once.
 
-        A letter that is no key begins a question, with the letters that were typed right before it. One that is a key
+        A letter that is not a key begins a question, with the letters typed right before it. One that is a key
         waits a moment: where another letter follows, both begin a question (`Why`, `quite`), and no key was pressed.
 
         Args:
@@ -390,7 +390,7 @@ def open_file(app: App[object], session: AskSession | None, file: str, line: int
 
 def open_record(console: Console, app: App[object], session: AskSession | None, kind: str, ident: str) -> str:
     """Open a record where it belongs: a bead in the queue, an attempt in the loop, a memory on its screen, a log in the
-    editor; a commit's hash is copied. What went wrong, or nothing."""
+    editor; a commit's hash is copied. Returns an error text, or nothing."""
     if kind == "bead":
         console.go_to_bead(ident)
     elif kind == "attempt":

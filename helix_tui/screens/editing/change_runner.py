@@ -97,8 +97,8 @@ class JobQueue:
 
     def _do(self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Trouble], None]) -> None:
         unheard = RuntimeError("it ended unexpectedly; look at the bead before you continue")
-        # said where something else than TROUBLES is raised: that goes on to the error barrier, and the caller waits for
-        # nothing
+        # the caller must not keep waiting if something other than TROUBLES is raised, which goes to the error
+        # barrier
         tell: Callable[[], None] = partial(failed, unheard)
         try:
             tell = partial(done, work())

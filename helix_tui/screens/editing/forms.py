@@ -349,7 +349,7 @@ def editor_words(env: Mapping[str, str]) -> list[str]:
 
 
 def texts_of(bead: Bead) -> dict[str, str]:
-    """The texts of a bead, empty where it has none."""
+    """The texts of a bead; empty if it has none."""
     row = bead.document()
     return {name: str(row.get(name) or "") for name in TEXTS}
 

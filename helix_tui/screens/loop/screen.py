@@ -211,7 +211,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
     # --- keys ---------------------------------------------------------------------------------------------
 
     def panes(self) -> Sequence[Widget]:
-        """The list, and the open tab where it shows."""
+        """The list, and the open tab if it is visible."""
         return [pane for pane in (self.list, self.view.pane, self.view.files) if pane.size.width]
 
     def on_descendant_focus(self) -> None:

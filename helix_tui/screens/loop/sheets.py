@@ -198,7 +198,7 @@ class StartForecast(Struct, frozen=True):
 
 
 def _stops(after: int, use: BudgetUse, beads: int) -> str:
-    """Where a budget ends a run of so many beads, as far as past attempts tell."""
+    """After how many beads a budget would end a run, judging by past attempts."""
     part = f"the budget of {'a run' if use.span == 'run' else 'a day'}, {use.limit_words}"
     if not after:
         return f"before the first bead: {part}, is reached"

@@ -288,7 +288,7 @@ class MemoryScreen(FilteringScreen):
     # --- keys ---------------------------------------------------------------------------------------------
 
     def panes(self) -> Sequence[Widget]:
-        """The table, and the page where it shows."""
+        """The table, and the page if it is visible."""
         return [pane for pane in (self.list, self.page) if pane.size.width]
 
     @property

@@ -82,7 +82,7 @@ def fit(spans: Line, width: int) -> list[Span]:
 
 
 def spread(left: Line, right: Line, width: int) -> list[Span]:
-    """``left`` at the left edge and ``right`` at the right one; the left gives way."""
+    """``left`` at the left edge and ``right`` at the right one; the left is cut first."""
     taken = width_of(right)
     # no room for both: the left part identifies the row
     if taken + 1 >= width:
@@ -315,7 +315,7 @@ class Titles:
         return sorted(place for place in places if 0 < place < len(title))
 
     def _shortened(self, title: str, width: int) -> str:
-        """The title in at most ``width`` cells, with the words that tell it apart from the others."""
+        """The title in at most ``width`` cells, with the words that distinguish it from the others."""
         if cell_len(title) <= width:
             return title
         places = self._parting(title)

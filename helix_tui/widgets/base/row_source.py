@@ -157,7 +157,7 @@ class JumpLabels:
         return bool(self._rows)
 
     def put(self, rows: Sequence[str]) -> None:
-        """Put a label on each row; labels have two letters where one is not enough for all."""
+        """Put a label on each row; labels have two letters if one is not enough for all."""
         labels = list(JUMP_LETTERS)
         if len(rows) > len(labels):
             labels = [first + second for first in JUMP_LETTERS for second in JUMP_LETTERS]

@@ -232,7 +232,7 @@ class AttemptRows(RowSource):
         return group.attempts[place] if place >= 0 else None
 
     def sibling(self, index: int, bead_id: str, step: int) -> str | None:
-        """The key of the next row (or the one before) of the same bead, in the order; None where there is none."""
+        """The key of the next or previous row of the same bead, in the order; None if there is none."""
         runs = [
             key for key, view, line in self._heads if view is not None and line is None and view.run.bead_id == bead_id
         ]

@@ -58,7 +58,7 @@ class AttemptSubject(Struct, frozen=True):
 
 
 class EvidencePane(TextPane):
-    """The first tab. Lines that name a bead, an attempt or the diff lead there."""
+    """The first tab. Lines that name a bead, an attempt or the diff are links."""
 
     class Followed(TextPane.LineFollowed):
         """Enter on a link: ``bead``, ``attempt``, ``diff``."""

@@ -73,7 +73,7 @@ class MissingFacts(Struct, frozen=True):
 
 
 class DetailView(RowList):
-    """The pane. Its rows are lines of text; those that name a bead lead there."""
+    """The pane. Its rows are lines of text; those that name a bead are links."""
 
     class BeadChosen(Gesture):
         """Enter on a line that names a bead."""
