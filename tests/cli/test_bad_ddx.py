@@ -198,7 +198,7 @@ LINES += [go_line(row(f"demo-{number}")).rstrip("\n") for number in (8, 9)]
         (ZERO_WITH_AN_ERROR, ["execution-eligible is absent, not False"]),
         (SOMETHING_ELSE, ["execution-eligible is True, not False"]),
         (DIES, ["ddx ended with -9", "Nothing was changed"]),
-        (SECOND_FAILS, ["lock timeout", "1 of 2 ran", "failed", "u undoes what was done"]),
+        (SECOND_FAILS, ["lock timeout", "1 of 2 ran", "failed", "u undoes the finished part"]),
     ],
 )
 async def test_the_console_says_what_stands(

@@ -330,7 +330,7 @@ async def test_a_change_meanwhile_shows_both_versions_and_the_plan_once_more(app
         rewrite(app, "demo-a", priority=4)
         await press(pilot, "enter")
         assert isinstance(app.screen, PreviewSheet)
-        assert app.sees("Nothing ran. This is the plan now")
+        assert app.sees("Nothing was run. The new plan")
         assert app.sees("expected  1")
         assert app.sees("now       4")
         assert rows_of(app)["demo-a"]["priority"] == 4

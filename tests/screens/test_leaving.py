@@ -130,4 +130,4 @@ async def test_a_terminal_that_cannot_be_given_to_an_editor_is_said_alone(
         await pilot.press("E")
         await pilot.pause()
         (said,) = (notification.message for notification in app._notifications)
-        assert "cannot be given to an editor" in said
+        assert "no editor can run in this terminal" in said
