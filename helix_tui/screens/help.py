@@ -299,8 +299,8 @@ STEPS = (
     ),
     Step(
         "other ways to look",
-        "{go.view} turns from the graph to the tree, the lanes and the pick order; {list.sort} sorts, {list.views} has"
-        " saved views, {list.columns} chooses columns, {pane.zoom} zooms. Press {go.view}.",
+        "{go.view} switches between graph, tree, lanes and pick order; {list.sort} sorts, {list.views} has saved views,"
+        " {list.columns} chooses columns, {pane.zoom} zooms. Press {go.view}.",
         ("go.view", "go.view-back"),
     ),
     Step(

@@ -162,7 +162,8 @@ async def test_every_step_of_the_tour_is_over_when_its_key_is_pressed(console: M
             assert f"tour {place} of {len(STEPS)} · {step.title}" in card(app)
             await pilot.press(names(BY_ID[step.keys[0]].keys)[0])
             await pilot.pause()
-            if step.keys[0] in ("find.filter", "change.what-if"):
+            # two beads wait on the first one: the sheet that asks which covers the card
+            if step.keys[0] in ("move.dependent", "find.filter", "change.what-if"):
                 await pilot.press("escape")
                 await pilot.pause()
         assert app.tour is None
