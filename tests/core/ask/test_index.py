@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -14,7 +16,7 @@ import pytest
 from helix_tui.core.ask.corpus.git import BlobReader
 from helix_tui.core.ask.index import channels as meaning
 from helix_tui.core.ask.index import database
-from helix_tui.core.ask.index.index import RepositoryIndex, open_index
+from helix_tui.core.ask.index.index import IndexKeeper, RepositoryIndex, State, open_index
 from helix_tui.core.ask.index.question import read_question
 from helix_tui.core.ground.project import find_project
 
@@ -400,3 +402,66 @@ def test_a_long_question_is_compared_with_passages(tmp_path: Path, encoder: Coun
     question = "How does the lease table find out that the owner of a lease went away long before its time?"
     index_of(make(tmp_path / "r", FILES)).rank_files(question)
     assert any("Push the expiry of a lease into the future" in text for text in encoder.texts)
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[tuple[Path, IndexKeeper, Callable[[str], bool]]]:
+    """A repository that is followed, and a wait for one of its files to be searchable."""
+    root = make(tmp_path / "followed", FILES)
+    told = threading.Condition()
+
+    def tell(_: State) -> None:
+        with told:
+            told.notify_all()
+
+    keeper = IndexKeeper(find_project(root), tell)
+
+    def searchable(line: str) -> bool:
+        def found() -> bool:
+            index = keeper.index()
+            return index is not None and any(line in span.text for span in index.search(line))
+
+        with told:
+            return told.wait_for(found, 30)
+
+    keeper.start()
+    assert keeper.index() is not None
+    yield root, keeper, searchable
+    keeper.stop()
+    keeper._thread.join(30)
+
+
+def test_what_changes_is_searchable_soon(kept: tuple[Path, IndexKeeper, Callable[[str], bool]]) -> None:
+    root, _, searchable = kept
+    (root / "docs/guide.md").write_text("# Guide\n\nThe zebrafish swims.\n")
+    assert searchable("zebrafish")
+    # a file in a new folder: only git knows that it belongs to the repository from now on
+    (root / "fresh/deep").mkdir(parents=True)
+    (root / "fresh/deep/new.py").write_text("def armadillo():\n    return 1\n")
+    git(root, "add", "fresh")
+    assert searchable("armadillo")
+    (root / "fresh/deep/new.py").write_text("def pangolin():\n    return 1\n")
+    assert searchable("pangolin")
+
+
+@pytest.mark.skipif(not Path("/proc/self/fdinfo").is_dir(), reason="only Linux counts watches there")
+def test_evidence_folders_take_no_watches(kept: tuple[Path, IndexKeeper, Callable[[str], bool]]) -> None:
+    root, _, searchable = kept
+    (root / "docs/guide.md").write_text("# Guide\n\nThe zebrafish swims.\n")
+    assert searchable("zebrafish")
+    before = _watches()
+    for number in range(50):
+        (root / f".ddx/executions/{number}/embedded").mkdir(parents=True)
+    (root / "docs/guide.md").write_text("# Guide\n\nThe armadillo walks.\n")
+    assert searchable("armadillo")
+    assert before
+    assert _watches() == before
+
+
+def _watches() -> int:
+    """The folders that this process has the kernel watch."""
+    count = 0
+    for entry in Path("/proc/self/fdinfo").iterdir():
+        with contextlib.suppress(FileNotFoundError):
+            count += entry.read_text().count("inotify wd")
+    return count

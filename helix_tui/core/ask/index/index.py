@@ -4,12 +4,13 @@ reads the work tree and keeps the index fresh.
 
 from __future__ import annotations
 
+import os
 import re
 import sqlite3
 import threading
 from collections.abc import Callable, Sequence
 from functools import wraps
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
@@ -44,6 +45,7 @@ from helix_tui.core.ask.tokens import terms_of
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.git import GitFailed
 from helix_tui.core.ground.project import Project
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.threads import keep_at
 
 BLAME_S = 5.0
@@ -448,15 +450,56 @@ class IndexKeeper:
         self._say(State(done.files))
 
     def _follow(self, index: RepositoryIndex) -> None:
-        """Read again after changes; a repository too large for the kernel's watches is not followed."""
-        root = str(self._project.root)
-        for _ in watchfiles.watch(
-            root,
-            watch_filter=lambda _, path: left_out(path[len(root) + 1 :]) is None,
+        """Refresh after changes until stopped; where the kernel has no watches left, changes are not followed."""
+        new: set[str] = set()
+        while not self._stop.is_set():
+            new = {folder for folder in new if os.path.isdir(folder)}
+            folders = self._folders(index) | new
+            try:
+                new |= self._follow_in(folders, index)
+            except FileNotFoundError:  # a folder went away before it was watched
+                self._stop.wait(0.5)
+            except (OSError, RuntimeError) as error:
+                logs.logger("ask").warning("changes of files are not followed: %s", clean_line(str(error), 200))
+                return
+
+    def _follow_in(self, folders: set[str], index: RepositoryIndex) -> set[str]:
+        """Refresh after changes in some folders until others have to be watched; the folders that appeared there."""
+        new: set[str] = set()
+        settled = False
+        for changes in watchfiles.watch(
+            *sorted(folders),
+            watch_filter=lambda _, path: self._concerns(path),
             debounce=QUIET_MS,
             stop_event=self._stop,
             rust_timeout=500,
-            yield_on_timeout=False,
+            yield_on_timeout=True,
             raise_interrupt=False,
+            # recursive watches would follow every evidence folder, and watchfiles keeps an entry for each of them
+            # after it is gone: 7 MB after 40,000
+            recursive=False,
         ):
+            if settled and not changes:
+                continue
+            # files may have changed while the watches were set up
+            settled = True
             self._read(index)
+            new |= {path for _, path in changes if os.path.isdir(path) and self._concerns(f"{path}/x")}
+            if self._folders(index) | new != folders:
+                break
+        return new
+
+    def _folders(self, index: RepositoryIndex) -> set[str]:
+        """The existing folders of documents, the root, and git's own folder, in which ``git add`` changes the index."""
+        root = self._project.root
+        places = {PurePosixPath(document.file).parent for document in index.documents()}
+        wanted = {root, *(root / above for place in places for above in (place, *place.parents))}
+        if self._project.git_dir is not None:
+            wanted.add(self._project.git_dir)
+        return {str(folder) for folder in wanted if folder.is_dir()}
+
+    def _concerns(self, path: str) -> bool:
+        """Whether a change of a path can change what is indexed."""
+        if self._project.git_dir is not None and path.startswith(f"{self._project.git_dir}{os.sep}"):
+            return path == str(self._project.git_dir / "index")
+        return left_out(path.removeprefix(f"{self._project.root}{os.sep}")) is None
