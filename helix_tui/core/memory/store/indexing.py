@@ -203,7 +203,7 @@ class Draft(Struct, frozen=True):
 
     @property
     def protected(self) -> bool:
-        """Whether a person enters it."""
+        """Whether a person entered it, so that it is never merged away or pruned."""
         return USER_PROVIDED in self.source
 
     @property

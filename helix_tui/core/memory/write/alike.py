@@ -98,7 +98,7 @@ class Kin:
 
 
 def worded_alike(one: str, other: str) -> bool:
-    """Whether two texts that the model cannot distinguish have the same words."""
+    """Whether two texts that the model cannot distinguish are worded alike."""
     return one == other or (key(one) == key(other) != "") or likeness(one, other) >= ALIKE
 
 

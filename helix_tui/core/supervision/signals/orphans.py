@@ -191,7 +191,7 @@ def governs_alignment(bead: Bead) -> bool:
 
 
 def injected_record(bead: Bead) -> dict[str, Any]:
-    """The record of an injected bead for ``status``, or None."""
+    """The record of an injected bead for ``status``; None stands for what was not recorded."""
     row = bead.document()
     notes = dict(_CAUSE.findall(str(row.get("notes") or "")))
     cycle = str(row.get("helix-trigger-cycle") or notes.get("CYCLE") or "")
