@@ -1,8 +1,8 @@
 """Compose the answer without a model, from sentences of the evidence with their sources; and check which of a model's
 claims its sources support.
 
-Sentences are taken from the kept spans; only a few connecting words are added. The
-parts are those of docs/formats/ask.md §1, phase 7: what it is, the evidence, the code, what was not found, the sources.
+Sentences come from the kept spans; only a few connecting words are added. The parts are those of docs/formats/ask.md
+§1, phase 7: what it is, the evidence, the code, what was not found, the sources.
 
 A model gets the twenty best items and reports in the same call which it used, the most useful first; that order counts
 in the ranking. A claim that its sources do not support is removed and kept with the reason; if none is left, or
@@ -62,7 +62,7 @@ _WORD = re.compile(r"[^\W\d_]{2,}")
 
 
 class Citation(Struct, frozen=True):
-    """A source as it is cited: the span, and the lines of it that are quoted."""
+    """A cited source: the span, and its quoted lines."""
 
     number: int
     span: Span
@@ -86,7 +86,7 @@ class Section(Struct, frozen=True):
 
 
 QUOTED = "    "
-"""What a quoted line begins with, as code does in plain text."""
+"""Prefix of a quoted line, as for code in plain text."""
 
 
 class Answer(Struct, frozen=True):
@@ -94,7 +94,7 @@ class Answer(Struct, frozen=True):
 
     sections: tuple[Section, ...]
     sources: tuple[Citation, ...]
-    """Every span that was kept, by number; those that the text cites first."""
+    """Every kept span, by number; those that the text cites come first."""
 
     @property
     def body(self) -> str:
@@ -133,7 +133,7 @@ class Answer(Struct, frozen=True):
 
 
 def with_sources(body: str, cited: Sequence[Citation]) -> str:
-    """A text and below it the sources that it cites."""
+    """A text followed by the sources that it cites."""
     lines = [
         f"[{one.number}] {clean_line(one.place, 400)}  {clean_line(one.span.header, 200)}".rstrip() for one in cited
     ]
@@ -141,7 +141,7 @@ def with_sources(body: str, cited: Sequence[Citation]) -> str:
 
 
 class _Sources:
-    """Numbers of spans, in the order in which they are first cited."""
+    """Numbers of spans, in order of first citation."""
 
     def __init__(self) -> None:
         self.by_key: dict[tuple[str, int, int], Citation] = {}
@@ -171,14 +171,14 @@ def compose(
     passages: Sequence[Passage] = (),
     unsaid: Sequence[str] = (),
 ) -> Answer:
-    """The answer from the evidence alone: whole passages, then sentences and places of the rest.
+    """Compose the answer from the evidence alone: whole passages, then sentences and places of the rest.
 
     ``unsaid`` are words of the question without evidence: the answer says so first.
     """
     sources = _Sources()
     required = [slot for slot in slots if slot.required]
     there = {one.entry.span.key for one in kept}
-    # dropped by compaction means it is not evidence of this answer, so it is not quoted either
+    # a passage that compaction dropped is not evidence of this answer, so it is not quoted either
     answering = [one for one in passages if one.span.key in there and not one.tests]
     tests = [one for one in passages if one.span.key in there and one.tests]
     quoted = list(_quoted(answering, _MOST_QUOTES.get(question.kind, MOST_QUOTES)))
@@ -187,7 +187,7 @@ def compose(
     lead: list[str] = []
     if question.kind == "usage" or (question.kind == "location" and not quoted):
         lead += _places(question, kept, required, sources)
-    # sentences that lead: one for a definition or below a place, without quotes two, none where uses are listed
+    # leading sentences: one for a definition or below a place, two without quotes or places, none below uses
     first = 0 if lead and question.kind == "usage" else 1 if lead or question.kind == "definition" else 0
     first = first if quoted else max(first, 0 if question.kind == "usage" else 1 if lead else 2)
     lead += [_sentence_line(span, sentence, sources) for span, sentence in sentences[:first]]
@@ -220,19 +220,19 @@ def compose(
     if missing or unsaid:
         sections.append(Section("Not found", tuple(_not_found(missing, queries))))
     for one in kept:
-        # what the text does not cite has a number too: a model gets the items by these numbers
+        # number uncited spans too: a model gets the items by these numbers
         sources.number(one.entry.span)
     return Answer(tuple(sections), tuple(sources.by_key.values()))
 
 
 def _nothing_of(words: Sequence[str]) -> str:
-    """The statement that nothing mentions some words, and what follows nevertheless."""
+    """State that nothing mentions some words, and introduce the rest of the answer."""
     named = " or ".join(f"“{clean_line(word, 80)}”" for word in words)
     return f"Nothing that was searched mentions {named}. What follows is closest to the rest of the question."
 
 
 def _quoted(passages: Sequence[Passage], most: int) -> Iterator[Passage]:
-    """The passages to quote: the best, and others while the answer stays readable."""
+    """Yield the passages to quote: the first one, and others that fit in `MOST_QUOTED_LINES`."""
     room = MOST_QUOTED_LINES
     for one in passages[:most]:
         size = one.span.end - one.span.start + 1
@@ -245,7 +245,7 @@ def _quoted(passages: Sequence[Passage], most: int) -> Iterator[Passage]:
 def _quote(one: Passage, sources: _Sources) -> Section:
     """A passage verbatim, under its place."""
     span = one.span
-    # cleaning makes a line break of a CR inside a line, and the place above would then name other lines
+    # cleaning turns a CR inside a line into a line break; the place above would then be wrong
     lines = [clean_block(line).replace("\n", " ")[:MOST_LINE] for line in span.text.expandtabs(4).split("\n")]
     margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     named = f" `{clean_line(span.header, 120)}`" if span.header else ""
@@ -263,12 +263,12 @@ def _further(one: Passage, sources: _Sources) -> str:
 
 
 def _stands_in(sentence: str, shown: str) -> bool:
-    """Whether a sentence is part of what is quoted, line breaks and comment marks aside."""
+    """Whether a sentence is in the quoted text, line breaks and comment marks aside."""
     return " ".join(_WORD.findall(sentence)) in " ".join(_WORD.findall(shown))
 
 
 def _telling(question: Question, kept: Sequence[Kept], slots: Sequence[Slot]) -> list[tuple[Span, Sentence]]:
-    """The most relevant sentences, without repetitions; at least one for each slot."""
+    """The most relevant sentences, without repetitions; one for each slot if possible."""
     focus = sorted(terms_in(question.focus)) or [term for slot in slots for term in slot.terms]
     scored: list[tuple[float, int, Span, Sentence]] = []
     for rank, one in enumerate(kept):
@@ -286,7 +286,7 @@ def _telling(question: Question, kept: Sequence[Kept], slots: Sequence[Slot]) ->
     best = scored[0][0] if scored else 0.0
     for score, _, span, sentence in scored:
         words = terms_in(sentence.text)
-        # a slot of which nothing has been said yet gets its sentence, however weak that is
+        # a slot that is not covered yet gets its sentence, however weak
         untold = any(
             covers(slot, sentence.text) and not any(covers(slot, known.text) for _, known in chosen) for slot in slots
         )
@@ -307,7 +307,7 @@ def _score(sentence: Sentence, span: Span, slots: Sequence[Slot], focus: Sequenc
     head = terms_in(span.header.rpartition(" > ")[2].rpartition(".")[2])
     by_header = sum(head.issuperset(slot.terms) for slot in slots) / len(slots) if slots else 0.0
     score = covered
-    # the first sentences below a heading speak of what it names without naming it again
+    # the first sentences below a heading are about what it names, but need not repeat the name
     if by_header > covered and sentence.place < 3:
         score = (covered + by_header) / 2
     if score <= 0:
@@ -332,18 +332,18 @@ def _sentence_line(span: Span, sentence: Sentence, sources: _Sources) -> str:
 
 
 def _whose(span: Span, sentence: Sentence) -> str:
-    """The definition that a comment describes, unless it names it itself."""
+    """The definition that a comment describes, as a prefix; empty if the sentence names it."""
     name = sentence.about or span.header.rpartition(".")[2]
     if span.role == "doc" or span.kind == "section" or not name or name in sentence.text:
         return ""
     if not sentence.about and sentence.start < span.start + definition_line(span, name):
-        return ""  # it stands above the definition that its span is named after
+        return ""  # it is above the definition that its span is named after
     of = span.header if span.header.rpartition(".")[2] == name else name
     return f"`{clean_line(of, 120)}`: "
 
 
 def _places(question: Question, kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Iterator[str]:
-    """Where it is, or who uses it: the first lines of an answer to such a question."""
+    """Yield the first lines of an answer to "where" or "who uses": places or uses."""
     if question.kind == "usage":
         yield from _uses(kept, slots, sources)
         return
@@ -358,7 +358,7 @@ def _places(question: Question, kept: Sequence[Kept], slots: Sequence[Slot], sou
 
 
 def _uses(kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Iterator[str]:
-    """The lines of code that use what is asked about, tests last."""
+    """Yield the lines of code that use a name asked about, tests and then imports last."""
     names = [slot for slot in slots if slot.source == "name"]
     code = [one.entry.span for one in kept if not one.entry.is_doc]
     found = [
@@ -369,7 +369,7 @@ def _uses(kept: Sequence[Kept], slots: Sequence[Slot], sources: _Sources) -> Ite
     ]
     seen: set[tuple[str, int]] = set()
     for *_, at, span in sorted(found, key=lambda row: row[:-1]):
-        # spans around two uses overlap where these stand near each other
+        # spans around two nearby uses overlap
         if (span.file, span.start + at) not in seen and len(seen) < MOST_USES:
             seen.add((span.file, span.start + at))
             yield _use_line(span, at, sources)
@@ -380,7 +380,7 @@ def _is_call(line: str, names: Sequence[Slot]) -> bool:
 
 
 def _code(kept: Sequence[Kept], slots: Sequence[Slot], quoted: Set[str], sources: _Sources) -> Iterator[str]:
-    """The part on code: definitions with their first sentence, uses, tests."""
+    """Yield the lines of the part on code: definitions with their first sentence, uses, tests."""
     required = {slot.id for slot in slots}
     code = [one for one in kept if not one.entry.is_doc and one.entry.span.role != "data"]
     speaking = [one for one in code if one.entry.slots & required]
@@ -402,7 +402,7 @@ def _code(kept: Sequence[Kept], slots: Sequence[Slot], quoted: Set[str], sources
 
 
 def _use_line(span: Span, at: int, sources: _Sources) -> str:
-    """A line of a span that uses what is asked about."""
+    """Describe a use: its place and its line of code."""
     inside = f" in {_named(span)}" if span.header else ""
     line = span.start + at
     said = clean_line(span.text.split("\n")[at].strip(), 120)
@@ -469,7 +469,7 @@ def _option(number: int, one: Weighed, sources: _Sources) -> str:
 
 
 def best_evidence(one: Weighed) -> tuple[Span, Sentence] | None:
-    """The best sentence for a sense: one that defines it, else the first of its best span."""
+    """The best sentence for a sense: one that defines it, else the first of its best span; None if it has no span."""
     spans = sorted(
         one.spans,
         key=lambda span: (
@@ -547,7 +547,7 @@ def read_answer(
     """Check a model's reply with the gate.
 
     Args:
-        reply: what the model said.
+        reply: the model's reply.
         sources: the items that it was given, by number.
         missing: what was not found; saying so is not a denial.
         threshold: the share of claims that must be grounded.
@@ -556,7 +556,7 @@ def read_answer(
         return ModelAnswer(refused=reply.error)
     said = _USED.search(reply.text)
     text = _USED.sub("", reply.text).strip()
-    # looked for in all that it said, before anything is left out of it
+    # checked in the whole text, before claims are removed
     denial = denies(text, missing)
     if denial:
         return ModelAnswer(refused=f"it denies evidence that exists: “{denial[:120]}”")
@@ -568,15 +568,15 @@ def read_answer(
     left_out = tuple(claim for claim in grounding.claims if not claim.grounded)
     kept = _without(text, left_out)
     named = tuple(int(number) for number in re.findall(r"\d+", said["list"])) if said is not None else ()
-    # a number that it was not given is not an item
+    # a number that the model was not given is not an item
     used = dict.fromkeys(number for number in (*named, *cited_numbers(kept)) if number in sources)
     return ModelAnswer(kept, tuple(used), left_out, grounding)
 
 
 def _without(text: str, claims: Iterable[AnswerClaim]) -> str:
-    """A text without some of its sentences."""
+    """Remove some of a text's sentences."""
     for claim in claims:
-        # a claim has its blanks made one, the text still has its line breaks
+        # blanks are collapsed in a claim; the text still has its line breaks
         words = r"\s+".join(map(re.escape, claim.text.split()))
         text = re.sub(words, "", text, count=1)
     text = re.sub(r"[ \t]+$", "", _EMPTY.sub("", text), flags=re.MULTILINE)

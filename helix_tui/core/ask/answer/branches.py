@@ -1,9 +1,9 @@
-"""What happens when …: the branch of the code whose condition a question names, what it does, and its test.
+"""Find the branches of code whose conditions a question names, what they do, and their tests.
 
 A branch is a guard (``if``, ``case``, ``except``, ``catch``, an arm of a match) with the lines indented below it, or a
 statement that raises, refuses or reports, with the nearest guard above it. Its condition is described by the guard, its
-comment and its message; a constant or class of an error by its definition. Found by lines and indentation, so that
-every language is read alike.
+comment and its message; the constant or class of an error by its definition. Branches are found by lines and
+indentation, so that it works for every language.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from helix_tui.core.ask.records import Definition, Library, Span
 from helix_tui.core.ask.retrieval.subject import Wording, union
 
 MOST_FILES = 24
-"""Files that are read for branches: those that the search brings first."""
+"""Maximum number of files to read for branches: those with the best spans."""
 MOST_BRANCHES = 12
-"""Maximum branches judged as passages."""
+"""Maximum number of branches judged as passages."""
 BODY = 10
-"""Lines of a branch that are read: what stands deeper in it has a guard of its own."""
+"""Maximum lines of a branch to read: deeper code usually has another guard."""
 ABOVE = 16
-"""Lines above a statement within which its guard is looked for."""
+"""Maximum lines above a statement to search for its guard."""
 OUTER = 0.6
-"""Weight of an enclosing guard relative to the branch's own."""
+"""Weight of outer guards and of the definition's name relative to the branch itself."""
 LINKED = 0.8
-"""Weight of the definition of the error."""
+"""Weight of the definition of an error relative to the branch itself."""
 MOST_LINKED = 60
 ENDS = 0.15
 """Bonus of a branch that raises, refuses or exits."""
@@ -70,11 +70,11 @@ _SENSES = (
         r"!=|!\s*\w|\bnot\b|except|catch|Err|err|invalid|unknown|fail|not_?found|== ?-1|undefined",
     ),
 )
-"""A condition in plain words, and how code writes it."""
+"""Conditions in plain words, with patterns of how code writes them."""
 
 
 class Branch(Struct, frozen=True):
-    """A branch: where it decides, where it acts, and its last line, all counted from 1."""
+    """A branch: the line of its guard, the one that acts, and its last, all counted from 1."""
 
     file: str
     guard: int
@@ -84,11 +84,11 @@ class Branch(Struct, frozen=True):
     end: int
     score: float
     said: float
-    """The share of the subject that the branch itself says, 0 to 1."""
+    """The share of the subject that the branch itself covers, 0 to 1."""
 
 
 def branches_for(library: Library, spans: Iterable[Span], wording: Wording) -> list[Branch]:
-    """The branches whose conditions match a subject best, best first, from the files of some spans."""
+    """The branches whose conditions match a subject best, best first, from the source files of some spans."""
     best: dict[str, float] = {}
     for span in spans:
         if span.role == "source" and span.kind != "section":
@@ -106,14 +106,14 @@ def branches_for(library: Library, spans: Iterable[Span], wording: Wording) -> l
 
 
 class _Sense(Struct, frozen=True):
-    """A way to write a condition of the question, and the words of the subject that say it."""
+    """A code pattern for a condition of the question, and the subject's words for that condition."""
 
     code: re.Pattern[str]
     said: Mapping[int, float]
 
 
 def is_condition(word: str) -> bool:
-    """Whether a word is a condition that code writes with other signs: zero, twice, limit."""
+    """Whether a word is a condition that code may write with other signs: zero, twice, limit."""
     return any(re.fullmatch(plain, word) for plain, _ in _SENSES)
 
 
@@ -142,7 +142,7 @@ class _Linked:
             if len(self._said) <= MOST_LINKED:
                 texts = []
                 for one in self._library.definitions(name)[:2]:
-                    # a comment above it and its first lines: there an error says what it means
+                    # the comment above it and its first lines usually explain an error
                     first = max(1, one.start - 2)
                     texts += list(self._library.lines(one.file, first, min(one.end, one.start + 4)))
                 self._said[name] = self._wording.in_text("\n".join(text[:LINE] for text in texts))
@@ -196,16 +196,16 @@ def _of_file(
         guard = guards[0] if guards else at
         end = _end_of(guard, depth, lines) if guards else _statement_end(at, lines)
         acts = at if at != guard else _acts(guard, end, lines)
-        # a guard and the statement that it leads to are both met, and are one branch
+        # a guard and the statement it leads to are one branch
         if acts in seen:
             continue
         seen.add(acts)
         last = _statement_end(acts, lines)
-        # what the branch says itself: its condition, which may take several lines, and what it does
+        # the branch itself: its condition, which may take several lines, and what it does
         own: list[Mapping[int, float]] = [
             says(number) for number in (*range(guard, min(end, guard + READ) + 1), *range(acts, last + 1))
         ]
-        # a comment on a branch stands above its guard or is the first line below it
+        # a comment on a branch is above its guard or on the first line below it
         comments = [says(n) for n in (guard - 1, guard - 2, guard + 1) if 0 <= n < len(lines) and n in prose]
         own += comments
         own.append(linked.said(lines[acts]) if _ENDING.search(lines[acts]) else {})
@@ -215,7 +215,7 @@ def _of_file(
         together = union(own)
         if not together:
             continue
-        # what is around it counts for less: the guards further out, and the names of the definitions
+        # context counts for less: the outer guards, and the name of the definition
         outer = union([*(says(number) for number in guards[1:3]), names.said(at + 1)])
         around = {number: OUTER * strength for number, strength in outer.items()}
         alone, with_outer = wording.covered(together), wording.covered(union((together, around)))
@@ -241,11 +241,11 @@ def _prose(lines: Sequence[str]) -> frozenset[int]:
 
 
 def _guards_of(at: int, lines: Sequence[str], depth: Sequence[int]) -> list[int]:
-    """The guards that a line stands in, the nearest first; itself where it is one."""
+    """The guards around a line, nearest first; the line itself comes first if it is one."""
     found = [at] if _GUARD.search(lines[at]) else []
     level = depth[at]
     for above in range(at - 1, max(-1, at - ABOVE - 1), -1):
-        # only lines that are indented less hold this one
+        # only less indented lines enclose this one
         if 0 <= depth[above] < level:
             level = depth[above]
             if _GUARD.search(lines[above]):
@@ -256,10 +256,11 @@ def _guards_of(at: int, lines: Sequence[str], depth: Sequence[int]) -> list[int]
 
 
 def _end_of(guard: int, depth: Sequence[int], lines: Sequence[str]) -> int:
-    """The last line of a branch, as far as it is read."""
+    """The last line of a branch, at most `BODY` lines below its guard."""
     end = guard
     for at in range(guard + 1, min(len(lines), guard + BODY + 1)):
-        # a condition in brackets over several lines closes them at the guard's own depth, and does not end there
+        # the closing bracket of a condition over several lines may have the guard's depth; the branch does not end
+        # there
         if 0 <= depth[at] <= depth[guard] and not lines[at].lstrip().startswith((")", "]")):
             return at if lines[at].strip() in ("}", "};", "})", "},") else end
         if depth[at] >= 0:
@@ -279,7 +280,7 @@ def _statement_end(at: int, lines: Sequence[str]) -> int:
 
 
 def _acts(guard: int, end: int, lines: Sequence[str]) -> int:
-    """The line that shows what a branch does: the one that ends it, else its first."""
+    """The line that shows what a branch does: the first that raises, refuses or reports, else its first."""
     inside = [at for at in range(guard, end + 1) if _ENDING.search(lines[at])]
     return inside[0] if inside else min(guard + 1, end)
 
@@ -290,9 +291,9 @@ MOST_NAMES = 4
 MOST_USES = 200
 TEST_LINES = 40
 LEAST_SAID, LEAST_NAMED = 0.4, 0.35
-"""Shares of the subject that a test, and its name, must say to be the one of a branch."""
+"""Minimum shares of the subject in a test and in its name for it to belong to a branch."""
 MESSAGE = 12
-"""Characters of a message from which it is like no other."""
+"""Minimum characters of a distinctive message."""
 _TEST = re.compile(
     r"^\s*(?:test|it|Deno\.test)(?:\.\w+)*\s*\(|^\s*(?:async )?def test|^func Test|^\s*(?:async )?fn \w+"
     r"|^\s*(?:public )?void \w+"
@@ -302,11 +303,13 @@ _HOLE = re.compile(r"\$?\{[^}]*\}|%\S|\\\S")
 
 
 def test_of(library: Library, branch: Branch, spans: Iterable[Span], wording: Wording) -> Span | None:
-    """The test that covers a branch: it names its error, its message or its function, and matches the subject best."""
+    """The test of a branch: it names its error, message or function, and matches the subject best; None if there is
+    none.
+    """
     lines = library.lines(branch.file)
     acts = "\n".join(lines[branch.acts - 1 : branch.acted])
     around = [one.name for one in library.definitions_in(branch.file) if one.start <= branch.guard <= one.end]
-    # errors first, then the function that the branch stands in; `msg` is anybody's name
+    # errors first, then the definition around the branch; `msg` is too common a name
     names = list(dict.fromkeys([*(name for name in _NAME.findall(acts) if name.strip("_") != "msg"), *around[-1:]]))
     found: dict[tuple[str, int], tuple[float, Span]] = {}
     for name in names[:MOST_NAMES]:
@@ -333,7 +336,7 @@ def _messages(text: str) -> Iterator[str]:
 def _add_test(
     library: Library, found: dict[tuple[str, int], tuple[float, Span]], file: str, line: int, by: str, wording: Wording
 ) -> None:
-    """Count a line of a test for the test that it stands in."""
+    """Add the test around a line to ``found``, if it is relevant and scores higher than before."""
     lines = library.lines(file)
     first = next((at for at in range(line, max(0, line - TEST_LINES), -1) if _TEST.match(lines[at - 1])), 0)
     if not first:
@@ -342,7 +345,7 @@ def _add_test(
     text = "\n".join(text[:LINE] for text in lines[first - 1 : last])
     said = wording.covered(wording.in_text(text))
     named = wording.covered(wording.in_text(lines[first - 1]))
-    # a test that has the message is of this branch; a name stands in tests of others too
+    # the message belongs to this branch; a name is in tests of other branches too
     message = len(by) >= MESSAGE and " " in by
     if not message and (said < LEAST_SAID or named < LEAST_NAMED):
         return

@@ -1,10 +1,11 @@
-"""Find passages for a question, best first: runs of lines that cover its subject in one place and in the requested
-form.
+"""Find the passages that answer a question, best first: short runs of lines that cover its subject, in the form asked
+for.
 
-A passage is scored by what adjacent lines cover *together*; a heading or a definition's name counts for all lines below
-it. The form adds to that: a branch for what happens, a value for how long, several like lines for which, a reason for
-why, instructions for how to. The weights were set on five repositories and looked at on five others (bench/ask.md);
-single ones around them move the facts in an answer by less than .02.
+A passage is scored by the share of the subject that adjacent lines cover *together*; a heading or a definition's name
+counts for every line below it. Lines in the form of an answer add to the score: a branch for "what happens", a value
+for "how long", similar lines for "which", a reason for "why", instructions for "how to". The weights were set on five
+repositories and checked on five others (bench/ask.md); a change of one weight moves the share of facts found by less
+than .02.
 """
 
 from __future__ import annotations
@@ -34,35 +35,35 @@ from helix_tui.core.ask.tokens import parts
 WINDOW = 8
 """Number of lines that count as one place."""
 SPANS = 80
-"""Spans that the whole question brings, and what its subject alone adds."""
+"""Maximum spans for the whole question; `SUBJECT_SPANS` for its subject alone, `DOC_SPANS` in documents."""
 SUBJECT_SPANS = 60
 DOC_SPANS = 20
 SPANS_OF_A_FILE = 6
 CLOSER = 40
-"""Number of passages that are cut and judged again as quoted."""
+"""Number of best spans that are cut as they would be quoted, then scored again."""
 MOST_PASSAGES = 12
 ALIKE = 0.6
-"""Share of its lines from which a passage is a copy of another one: manuals are kept once a version."""
+"""Share of its lines in a better passage that makes one a copy: manuals are often kept once per version."""
 LONG_LINE = 400
 MOST_WHOLE = 2
-"""Number of passages extended to their whole section or definition, so that lists are complete and named."""
+"""Number of passages to extend to their whole section or definition, so that lists are complete and named."""
 MOST_WHOLE_LINES = 60
-"""Longer ones stay cut. With 90 lines .01 more of the facts of bench/ask.md stand in an answer, which is 7 % longer."""
+"""Longer sections stay cut. A limit of 90 lines finds .01 more of the facts of bench/ask.md, in answers 7 % longer."""
 
 MOST_TESTED = 2
-"""Branches whose tests are looked for."""
+"""Maximum number of branches for which to find a test."""
 MOST_BLAMED = 2
-"""Passages whose lines are looked up in the history where a reason is asked for: a tenth of a second each."""
+"""Maximum number of passages whose lines are looked up in the git history for "why": 0.1 s each."""
 MOST_COMMITS = 8
 MOST_COMMITS_TOLD = 2
-"""Commits that are looked at for a reason, and those of them that may be told: the code has to stand beside them."""
+"""Maximum number of commits to read for a reason, and to quote, so that code is quoted too."""
 NEAR_BEST = 3
-"""Distance in lines within which lines are neighbours of the best one."""
+"""Maximum distance in lines of a neighbour of the best line."""
 FARTHER = 0.5
-"""Weight of the commit of another line of the passage relative to a neighbour's."""
+"""Weight of a commit whose lines are farther away, relative to a neighbour's."""
 
 _ITEM = re.compile(r"\s*(?:\||[-+•]\s|\*\s+\S.*[*`_]|\d+[.)]\s)")
-"""A row of a table or an item of a list; a star begins one only where the line has marks, for comments have stars."""
+"""A table row or list item. A star starts an item only if the line has further markup: comments have stars too."""
 _NUMBER = re.compile(r"\d")
 
 _FORMS: dict[Asks, str] = {
@@ -84,16 +85,16 @@ _FORMS: dict[Asks, str] = {
     "what is": r"\b(?:is|are|means|refers to|describes?|represents?)\s+(?:an?|the)\b"
     r"|^\s*(?:class|struct|interface|type|enum)\b",
 }
-"""Patterns of lines that answer each kind of question."""
+"""For each kind of question, the pattern of a line that has the form of an answer."""
 
 
 BRANCH = 1.4
-"""Weight of a branch whose condition is asked about, in addition to its words."""
+"""Weight of the score of a branch whose condition is asked about; the score of its words is added."""
 BRANCH_SAID = 0.5
-"""Share of the subject from which a branch speaks of it, though it writes the condition with other signs."""
+"""Share of the subject from which a branch counts as about it, though its condition may be written with other signs."""
 SETS = 1.0
 SETS_ONCE = 0.4
-"""Bonus of a document with the exact line that sets what the question wants to set."""
+"""Bonus for a document line that sets what the question wants to set; `SETS_ONCE` if it does so by a ``--flag``."""
 _TO_SET = frozenset(
     ("change", "set", "configure", "choose", "switch", "enable", "disable", "select", "customize", "adjust", "specify")
 )
@@ -122,8 +123,8 @@ _ROLES: dict[str, dict[Asks, float]] = {
     "record": {"why": 1.0},
 }
 _OTHER_ROLE = {"doc": 0.9, "source": 1.0, "test": 0.45, "example": 0.6, "config": 0.6}
-"""Weight of each kind of file for each kind of question: rules, how-tos and comparisons are in documents; branches,
-values and places in code.
+"""Weight of each kind of file: for some kinds of questions in `_ROLES`, otherwise here. Rules, how-tos and comparisons
+are in documents; branches, values and places in code.
 """
 _ELSE = 0.4
 _NEWS = re.compile(
@@ -131,7 +132,7 @@ _NEWS = re.compile(
     re.IGNORECASE,
 )
 NEWS = 0.6
-"""Weight of a changelog relative to an explaining document; for a reason it may be the only evidence."""
+"""Weight of a changelog or licence; not applied to "why", where it may be the only evidence."""
 COMPLETION, _COMPLETION = 0.4, "complet"
 """Weight of shell completions if the question is not about them: they list options without explaining."""
 _TESTS = re.compile(r"test|fixtur|mock|exampl|data")
@@ -139,47 +140,47 @@ _TESTING = re.compile(r"^(?:tests?|mod tests?|spec)\b|\btest_", re.IGNORECASE)
 
 
 class Passage(Struct, frozen=True):
-    """A run of lines about the subject, as it would be quoted."""
+    """A run of lines about the subject, as quoted."""
 
     span: Span
     score: float
     together: float
-    """The share of the subject that is said within a few lines, heading and name included, 0 to 1."""
+    """The largest share of the subject that `WINDOW` lines cover together, with heading, name and path, 0 to 1."""
     line: int
-    """The line that says most of it."""
+    """Number of the line that covers most of the subject."""
     best_line: float
-    """The share that this line says alone."""
+    """The share of the subject on this line alone."""
     form: float
-    """The share of these lines that have the form of an answer."""
+    """The share of its lines that have the form of an answer."""
     named: float
-    """The share of the subject that the name of its definition, or its heading, says."""
+    """The share of the subject in the name of its definition or in its heading."""
     valued: float
-    """The share that a line with a number says alone."""
+    """The largest share of the subject on one line with a number."""
     stated: float = 0.0
-    """The share that one sentence of prose says; computed for yes-or-no questions."""
+    """The largest share in one sentence of prose; computed for yes-or-no questions only."""
     branch: Branch | None = None
-    """The matching branch, if the question names a condition."""
+    """The branch that it quotes, if one matches the question's condition."""
     tests: str = ""
-    """The place of the branch that this covers, where it is a test."""
+    """``file:line`` of the branch that it tests; empty unless it is such a test."""
 
 
 def passages_for(
     library: Library, subject: QuestionSubject, skip: frozenset[str] = frozenset(), records: Sequence[Span] = ()
 ) -> tuple[Passage, ...]:
-    """The best passages of a repository for a question, none of them a copy of another.
+    """Return the best passages of a repository for a question, without copies or overlaps.
 
     Args:
         library: the repository.
         subject: what is asked about.
-        skip: files that guide but never answer.
-        records: passages of records that may answer too.
+        skip: files that guide the search but never answer.
+        records: spans of records that may answer too.
     """
     if not subject.words:
         return ()
     wording = Wording(subject, library.share)
     spans = [*(span for span in _found(library, subject) if span.file not in skip), *records]
     most = max((span.score for span in spans), default=0.0) or 1.0
-    # all spans are looked at as they are, the best of them cut and judged again: cutting reads their files
+    # score every span as found, then cut and score only the best again: cutting reads their files
     near = [
         (score, at, span) for span in spans for score, at in [_nearest(span, wording, span.score / most)] if score > 0
     ]
@@ -210,8 +211,7 @@ def passages_for(
 
 
 def _with_wholes(library: Library, passages: Sequence[Passage]) -> tuple[Passage, ...]:
-    """The passages, the first of them as the whole section or definition that holds it; what then stands in one is left
-    out."""
+    """Extend the first ones to their whole part unless it overlaps a better one; drop worse ones that it overlaps."""
     found = list(passages)
     for one in passages[:MOST_WHOLE]:
         whole = _whole_of(library, one.span) if one in found else None
@@ -223,7 +223,7 @@ def _with_wholes(library: Library, passages: Sequence[Passage]) -> tuple[Passage
 
 
 def _whole_of(library: Library, span: Span) -> Span | None:
-    """The section or definition that holds a passage; None if that is too long, or not larger."""
+    """The section or definition around a passage; None for a record, or if none is larger and short enough."""
     lines = library.lines(span.file)
     if span.role == "record" or len(lines) < span.end:
         return None
@@ -244,7 +244,7 @@ def _whole_of(library: Library, span: Span) -> Span | None:
 
 
 def _of_branches(library: Library, branches: Iterable[Branch], wording: Wording) -> Iterator[Passage]:
-    """Branches as they would be quoted, within the definition that holds them where it is short."""
+    """Yield branches as passages, cut as they would be quoted."""
     for branch in branches:
         lines = library.span_at(branch.file, branch.guard, branch.end)
         if lines is not None:
@@ -254,7 +254,7 @@ def _of_branches(library: Library, branches: Iterable[Branch], wording: Wording)
 def _with_tests(
     library: Library, passages: Sequence[Passage], spans: Sequence[Span], wording: Wording
 ) -> tuple[Passage, ...]:
-    """The passages, and the tests of the branches that are quoted first, each once and last."""
+    """The passages, then the tests of the best branches, each once; passages that overlap a test are dropped."""
     branches = [one.branch for one in passages[:MOST_TELLING] if one.branch is not None]
     tests: list[Passage] = []
     for branch in branches[:MOST_TESTED]:
@@ -274,10 +274,7 @@ def _in_order(judged: Iterable[Passage]) -> list[Passage]:
 
 
 def _commits_behind(library: Library, passages: Sequence[Passage]) -> list[tuple[Span, float]]:
-    """The commits that the lines of the best passages come from, with what each is worth beside the best of them.
-
-    The reason for a line is in its commit's message; lines nearer to the most relevant one count more.
-    """
+    """The commits that last changed the lines of the best passages, each with its weight, 1 for the best."""
     worth: dict[str, float] = {}
     files = [one for one in passages if one.span.role != "record" and not _NEWS.search(one.span.file)]
     for rank, one in enumerate(files[:MOST_BLAMED], 1):
@@ -294,7 +291,7 @@ def _sha(commit: Span) -> str:
 
 
 def _found(library: Library, subject: QuestionSubject) -> list[Span]:
-    """Spans that the search brings for the question, for its subject alone and from the documents; each once."""
+    """The spans found for the question, for its subject alone and in the documents, each once with its best score."""
     alone = " ".join(one.word for one in subject.words if one.weight == 1)
     found: dict[tuple[str, int, int], Span] = {}
     searches = [library.search(subject.text, spans=SPANS, per_file=SPANS_OF_A_FILE)]
@@ -310,7 +307,7 @@ def _found(library: Library, subject: QuestionSubject) -> list[Span]:
 
 
 def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]:
-    """The score of a span and the start of its best lines, from 0; 0.0 if it does not mention the subject."""
+    """The score of a span and the index of its best window of lines; ``(0.0, 0)`` if it lacks the subject."""
     lines = span.text.split("\n")
     said = _said_by(lines, span, wording)
     everything = union(said)
@@ -324,14 +321,14 @@ def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]
     best, begin = -1.0, 0
     for at in range(max(1, len(lines) - WINDOW + 1)):
         window = said[at : at + WINDOW]
-        # with ends that say nothing it says no more together than the window before it
+        # a window whose first and last lines match nothing covers no more than the one before it
         if at and not (window[0] or window[-1]):
             continue
         together = _said_together(window, lines[at : at + WINDOW], wording)
         own, with_head = wording.covered(together), wording.covered(union((together, around)))
         score = 0.5 * own + 0.5 * with_head + 0.25 * with_head * sum(formed[at : at + WINDOW]) / WINDOW
         score += max(sets[at : at + WINDOW])
-        # of windows that are alike the first, whatever the last digit of a sum is on this machine
+        # the first of equal windows wins, whatever the last digit of a sum is on this machine
         if score > best + 1e-9:
             best, begin = score, at
     score = 0.6 * best + 0.25 * whole + 0.15 * wording.covered(wording.in_text(span.header)) + 0.35 * standing
@@ -339,7 +336,7 @@ def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]
 
 
 def _said_by(lines: Sequence[str], span: Span, wording: Wording) -> list[dict[int, float]]:
-    """The match of each line of a span with the subject; imports do not count."""
+    """The match of each line with the subject; imports count only in documents and for "who uses"."""
     said = [wording.in_text(line[:LONG_LINE]) for line in lines]
     if span.role != "doc" and wording.subject.asks != "who uses":
         for at in imports_in(lines):
@@ -349,8 +346,7 @@ def _said_by(lines: Sequence[str], span: Span, wording: Wording) -> list[dict[in
 
 @lru_cache(8)
 def _setting(subject: QuestionSubject) -> re.Pattern[str] | None:
-    """A line that sets what the question wants to set: ``theme = …``, ``theme: …``, ``--theme``; None where it wants
-    none."""
+    """The pattern of a line that sets what the question wants to set (``theme = …``, ``--theme``), or None."""
     words = frozenset(re.findall(r"[a-z]+", subject.text.lower()))
     named = [re.escape(one.word.removesuffix("s")) for one in subject.words if one.weight == 1]
     if subject.asks != "how to" or not words & _TO_SET or not named:
@@ -366,7 +362,7 @@ def _sets(line: str, setting: re.Pattern[str] | None) -> float:
 
 def _worth(span: Span, subject: QuestionSubject) -> float:
     asks = subject.asks
-    # Rust has its tests in the file of what they test
+    # Rust keeps unit tests in the file that they test
     role = "test" if span.role == "source" and _TESTING.search(span.header) else span.role
     worth = _ROLES.get(role, {}).get(asks, _OTHER_ROLE.get(role, _ELSE))
     if completes_for_a_shell(span.file) and not any(term.startswith(_COMPLETION) for term in subject.terms):
@@ -383,7 +379,7 @@ def _around(span: Span, wording: Wording) -> dict[int, float]:
 
 
 def _judge(library: Library, found: Span, at: int, wording: Wording, near: float) -> Passage:
-    """A span cut as it would be quoted, and scored by the rest."""
+    """Cut a span as it would be quoted and score it; ``near`` is its score as found."""
     span = _cut(library, found, at, wording)
     lines = span.text.split("\n")
     said = _said_by(lines, span, wording)
@@ -420,7 +416,7 @@ def _judge(library: Library, found: Span, at: int, wording: Wording, near: float
 
 
 def _cut(library: Library, found: Span, at: int, wording: Wording) -> Span:
-    """The thing that holds the best lines of a span, whole; ``at`` is where these begin in it, from 0."""
+    """Cut a span to the section or definition around its best lines, which begin at index ``at``."""
     first = found.start - 1 + at
     last = min(first + WINDOW, found.end) - 1
     if found.role == "record":
@@ -429,7 +425,7 @@ def _cut(library: Library, found: Span, at: int, wording: Wording) -> Span:
         text = "\n".join(own[start : end + 1])
         return replace(found, start=before + start + 1, end=before + end + 1, text=text, hash=text_hash(text))
     lines = library.lines(found.file)
-    # the file has become shorter since it was read into the index
+    # the file has become shorter since it was indexed
     if len(lines) < found.end:
         return found
     header = found.header
@@ -443,7 +439,7 @@ def _cut(library: Library, found: Span, at: int, wording: Wording) -> Span:
         around = [one for one in library.definitions_in(found.file) if one.start <= best + 1 <= one.end > one.start]
         around.sort(key=lambda one: one.end - one.start)
         start, end = cut_code(lines, first, last, [(one.start - 1, one.end - 1) for one in around])
-        # named after the largest definition of which the head is quoted too
+        # name it after the largest definition whose first line is quoted
         inside = [one.header for one in around if one.start - 1 >= start]
         header = inside[-1] if inside else around[0].header if around else header
     text = "\n".join(lines[start : end + 1])
@@ -451,12 +447,12 @@ def _cut(library: Library, found: Span, at: int, wording: Wording) -> Span:
 
 
 def _distinct(ordered: Iterable[Passage]) -> Iterator[Passage]:
-    """Passages that neither overlap nor repeat a better one."""
+    """Yield at most `MOST_PASSAGES` passages that neither overlap nor repeat a better one."""
     taken: list[Passage] = []
     said: list[frozenset[str]] = []
     for one in ordered:
         span = one.span
-        # brackets and blank lines are the same in any two passages
+        # brackets and blank lines are common to any two passages
         lines = frozenset(line.strip() for line in span.text.split("\n") if len(line.strip()) > 3)
         overlaps = any(_overlap(other.span, span) for other in taken)
         copied = any(len(lines & other) >= ALIKE * max(1, len(lines)) for other in said)
@@ -470,7 +466,7 @@ def _distinct(ordered: Iterable[Passage]) -> Iterator[Passage]:
 
 
 def _said_together(said: Sequence[Mapping[int, float]], lines: Sequence[str], wording: Wording) -> dict[int, float]:
-    """What neighbouring lines say as one: rows and items each for themselves with what leads to them, else all."""
+    """The match of adjacent lines: of the best row or item with the lines before the first, or of all without any."""
     groups: list[list[Mapping[int, float]]] = [[]]
     for one, line in zip(said, lines, strict=True):
         if _ITEM.match(line):
@@ -486,47 +482,49 @@ AnswerKind = Literal["answered", "evidence found", "not found"]
 """Labels of an answer: a passage answers the question, something relevant was found, or nothing."""
 
 MOST_TELLING = 4
-"""Passages that decide: those that are quoted."""
+"""Number of best passages that decide the label: the quoted ones."""
 TOGETHER = 0.6
-"""Share of the subject that one place must say where the form of the answer is told by its words: a list, a reason,
-instructions, a comparison, call sites. On bench/ask_facts.jsonl 44 of 50 such answers are right.
+"""Minimum share of the subject in one passage for a list, a reason, instructions, a comparison or call sites. On
+bench/ask_facts.jsonl 44 of 50 such answers are right.
 """
 REASONED = 0.6
-"""Share that one line of such a place must say where a reason is asked for: a name above and words in many lines make
-code that looks like it, and the reason is elsewhere. Of 32 such answers 26 were right, of the 26 left 24.
+"""Minimum share on one line of such a passage for "why": code often matches by its name and by words in many lines,
+while the reason is elsewhere. Of 32 such answers 26 were right; with this rule 24 of the remaining 26.
 """
 VALUED = 0.54
-"""Share that the line with the value must say: 5 of 6 are right."""
+"""Minimum share on the line with the value: 5 of 6 such answers are right."""
 NAMED = 0.8
-"""Share that the name of a definition or a heading must say, for what a thing is and how it works."""
+"""Minimum share in the name of a definition or in a heading, for "what is" and "how it works"."""
 SURE = 1.8
-"""Score from which a passage answers whatever is asked: a branch and a place are told by nothing else; 6 of 7 right."""
+"""Score from which the best passage answers any question; the only test for "where" and for "what happens" without a
+matching branch. 6 of 7 such answers are right.
+"""
 SURE_BRANCH, BRANCH_TOGETHER, BRANCH_BESIDE = 1.95, 0.75, 0.85
-"""The same, and the share of the subject that it, or another quoted place, must say, where the best passage is a branch
-that was looked for: 12 of 13, and 5 of 6 more, right on the questions of bench/ask.md, off which the shares were read.
+"""The same if the best passage is a matching branch, with the minimum share of the subject in it, or else in another
+quoted passage. On the questions of bench/ask.md, where they were chosen, 12 of 13 are right, and 5 of 6 more.
 """
 BOTH = 0.95
-"""Share of the subject that one place must say where two things are asked for: with less of it, one of them is left;
-and one sentence for a yes or no, which that sentence gives.
+"""Minimum share in one passage if two things are asked for (with less, one of them is missing), and in one sentence for
+a yes-or-no question.
 """
 ITEMS = 0.5
-"""Share of the best passage's lines that must be items, or branches, where several things are asked for."""
+"""Minimum share of the best passage's lines that are items or cases, for "list"."""
 LEAST = 0.2
-"""Share of the subject below which the nearest passage says nothing of it."""
+"""Share of the subject below which the nearest passage does not mention it."""
 LACKING = 0.5
 LACKING_THINGS = 0.25
-"""Share of the subject, by weight, in words that stand nowhere from which nothing speaks of it; less of it will do in
-things by their article, for what is done may be said in many ways.
+"""Minimum weighted share of the subject in words without evidence for it to count as not mentioned; `LACKING_THINGS`
+for things (`_is_thing`), as an action may be phrased in many ways.
 """
 _BY_FORM: frozenset[Asks] = frozenset(("how to", "list", "compare", "who uses"))
 _BY_NAME: frozenset[Asks] = frozenset(("what is", "how it works"))
 
 
 def lacking(library: Library, subject: QuestionSubject, passages: Sequence[Passage]) -> tuple[str, ...]:
-    """The words of a subject without any evidence, if they are too large a share for an answer.
+    """The words of a subject without evidence, if they are too large a share for an answer; else empty.
 
-    Words only in tests or data do not count, as those are full of made-up things. Actions (words in -ed) may be phrased
-    in many ways, so only things count.
+    Words found only in tests or data, which are full of invented examples, have no evidence unless the question is
+    about them. Words in -ed are not counted: an action may be phrased in many ways.
     """
     wording = Wording(subject, library.share)
     said: set[int] = set()
@@ -553,9 +551,9 @@ def lacking(library: Library, subject: QuestionSubject, passages: Sequence[Passa
 
 
 def _is_thing(word: str, text: str) -> bool:
-    """Whether a word of a question has an article, or its like, before it, or is written as a name within it.
+    """Whether a word of a question follows an article or similar word, or is part of a name written with capitals.
 
-    One word may stand between, *a bar chart*, but not before one in -s: that may be what somebody does.
+    One word may come between, *a bar chart*, but not before a word in -s, which may be a verb.
     """
     between = "" if word.endswith("s") else r"(?:[\w-]+\s+)?"
     article = rf"\b(?:the|an?|our|which|what|many|all|each|every|any)\s+{between}{re.escape(word)}\b"
@@ -571,14 +569,14 @@ def kind_of_answer(
     turned_by: Sequence[str] = (),
     one_word: bool = False,
 ) -> AnswerKind:
-    """The label of an answer from some passages; bench/ask.md says how often each is right.
+    """The label of an answer from its passages; bench/ask.md gives how often each is right.
 
     Args:
-        asks: what is asked for.
+        asks: the kind of answer asked for.
         passages: the passages, best first.
         two_things: whether the question asks for something else too.
-        turned_by: words of the question outside its subject that reverse its meaning.
-        one_word: whether its subject is one word of any meaning at most, and no name.
+        turned_by: words that change the meaning of the question.
+        one_word: whether its subject has at most one word of full weight, and no name.
     """
     telling = [one for one in passages if not one.tests][:MOST_TELLING]
     if not telling or max(one.together for one in telling) < LEAST:
@@ -597,7 +595,7 @@ def kind_of_answer(
         return "answered" if sure else "evidence found"
     if telling[0].score >= SURE:
         return "answered"
-    # what one word says it says together wherever it stands; a name, and what the place is called, say more
+    # one word is covered together wherever it occurs; names and headings are better evidence
     if one_word and asks not in _BY_NAME:
         return "evidence found"
     if asks == "why":

@@ -1,7 +1,7 @@
 """Answer from the records of the work: a list of beads, memories or commits; the outcome of one bead or attempt.
 
 A list names each record once, with its title, its state and its most relevant sentence. An account starts with the
-newest attempt: its outcome and reason, its review, earlier tries.
+newest attempt: its outcome and reason, its review, then earlier attempts.
 """
 
 from __future__ import annotations
@@ -26,35 +26,35 @@ _ABOUT = re.compile(r"bead \S+ · ")
 _DAY = re.compile(r"\b\d{4}-\d\d-\d\d\b|\b\d{8}(?=T)")
 
 MAX_SAID_OF = 3
-"""Things said after the last attempt that are told."""
+"""Maximum number of dated notes (`_SAID`) to quote since the last attempt."""
 MAX_LISTED = 12
 MAX_OF_MODEL = 3
 MAX_RUNS_TOLD = 3
 MAX_RUN_SAID = 6
-"""Maximum runs of a day that are listed, and last lines of each."""
+"""Maximum number of runs of a day to quote, and of last lines from each."""
 MAX_NAMED = 60
-"""Attempts beyond those that are named at least."""
+"""Maximum number of further attempts that are named by id only."""
 MAX_SENTENCE = 220
 MAX_SAID = 420
 LEAST_SHARE = 0.5
-"""Share of the subject's words that a record must have at all, where none has all of them."""
+"""Minimum share of the subject's words in a listed record, if no record has all of them."""
 _OVER = ("closed", "cancelled")
 _EXCLUDES = re.compile(r" > (?:non-?scope|non-?goals?|out of scope)$", re.IGNORECASE)
 """Headings of sections on what a bead does not touch."""
 _WHERE = {"attempt": ("Attempt ",), "review": ("Review o",)}
 _SAID = ("Review on ", "Check failed on ", "Needed a person on ", "Blocked on ", "Unclear on ", "Split on ")
-"""Headings of what was said about the work at some time, each followed by a day."""
+"""Starts of headings of notes about the work, each followed by a day."""
 
 
 class RecordAnswer(Struct, frozen=True):
-    """An answer from records, and whether it is one."""
+    """An answer from records, and whether it is complete."""
 
     answer: Answer
     complete: bool
     """Whether the records answer: each listed one covers the whole question, or the requested one is described."""
 
     def compaction(self, entries: Sequence[PoolEntry], policy: str, budget: dict[str, int]) -> Compaction:
-        """The evidence of this answer: only the passages that it cites."""
+        """Keep as evidence only the passages that this answer cites."""
         cited = {one.span.key for one in self.answer.sources}
         kept = tuple(Kept(one, "other", "a record asked about") for one in entries if one.span.key in cited)
         left = [one for one in entries if one.span.key not in cited]
@@ -63,7 +63,7 @@ class RecordAnswer(Struct, frozen=True):
 
 
 def answer_records(asked: RecordsAsked, spans: Sequence[Span], records: Records | None) -> RecordAnswer | None:
-    """The answer to a question about records; None if files must answer, or there is nothing to say."""
+    """Answer a question about records; None if files must answer, or the records cannot."""
     if asked.by_model and spans and records is not None:
         return count_by_model(asked, spans, title=records.title)
     if asked.ended and records is not None:
@@ -90,8 +90,8 @@ def answer_records(asked: RecordsAsked, spans: Sequence[Span], records: Records 
 
 
 def _has_id(spans: Sequence[Span], ids: Sequence[str]) -> bool:
-    """Whether one of the ids that a question names is the record's or an attempt's of it: else other records were
-    found.
+    """Whether an id in the question is that of the first record or of one of its attempts; if not, the search found
+    other records.
     """
     record = spans[0].file.partition(":")[2]
     headings = "\n".join(span.header for span in spans if span.file == spans[0].file)
@@ -99,7 +99,7 @@ def _has_id(spans: Sequence[Span], ids: Sequence[str]) -> bool:
 
 
 class _Cited:
-    """Sources by number, in the order in which they are cited."""
+    """Numbered sources, in order of citation."""
 
     def __init__(self) -> None:
         self.all: list[Citation] = []
@@ -133,14 +133,14 @@ def list_records(
     state: Callable[[str], str],
     every: int = 0,
 ) -> RecordAnswer | None:
-    """The records about a subject, best first; None if there are none.
+    """List the records about a subject, best first; None if there are none.
 
     Args:
         asked: what was asked.
         spans: passages of records, best first.
         title: the title of a record by its file.
         state: the status of a bead by its id.
-        every: how many are in the state that was asked for, of which the passages are the first.
+        every: the number of records in the requested state, of which ``spans`` are the first; 0 if none is requested.
     """
     wanted = _words(asked.subject)
     listed = list(_candidates(asked, spans, wanted, title, state))
@@ -160,7 +160,7 @@ def list_records(
     said = counted(count, noun, "memories" if noun == "memory" else "")
     sections = [Section(f"{said}{about}{some}", lines)]
     if count > len(kept):
-        # a line that begins with "searched" is no claim to the gate: nothing can bear it out
+        # a line that begins with "searched" is not a claim for the gate: no source could support it
         sections.append(Section("Not listed", (f"searched: {count - len(kept)} more, further down",)))
     return RecordAnswer(Answer(tuple(sections), tuple(cited.all)), bool(full))
 
@@ -197,14 +197,14 @@ def _in_words(state: str) -> str:
 
 
 def _is_in(asked: str, state: str) -> bool:
-    """Whether a bead's state is the one asked for; "past" and its like ask for none."""
+    """Whether a bead's state is the requested one; words other than open, closed and ready ("past") request none."""
     if asked in ("open", "closed"):
         return (state in _OVER) == (asked == "closed")
     return asked != "ready" or state == asked
 
 
 def _entry(one: _Listed, wanted: frozenset[str]) -> str:
-    """A record in a line: its id, title, state and, unless the title suffices, its most relevant sentence."""
+    """One line for a record: its id, title, state and, unless the title suffices, its most relevant sentence."""
     state = f" ({_in_words(one.state)})" if one.state else ""
     part = f", {one.place.section}" if one.place.kind == "attempt" else ""
     head = f"`{clean_line(one.place.record, 80)}` {clean_line(one.title, 160)}{state}{part}"
@@ -243,7 +243,7 @@ _SAME: dict[str, tuple[str, ...]] = {
     "timeout": ("deadline", "timed", "time"),
     "money": ("cost", "budget"),
 }
-"""ddx's and its agents' words for people's words."""
+"""Words of users, with those of ddx and its agents for the same causes."""
 _ENDS = {
     "landed": "landed",
     "kept aside": "went aside",
@@ -258,19 +258,19 @@ _ENDS = {
 def list_attempts(
     asked: RecordsAsked, spans: Sequence[Span], *, title: Callable[[str], str], day: DayOfWork | None = None
 ) -> RecordAnswer:
-    """The attempts with an end that is asked for, newest first; if a cause is asked for, only those that name it.
+    """List the attempts with a requested outcome, newest first; with a cause, only those that match it best.
 
     Args:
-        asked: what was asked; it names an end.
-        spans: the passages of all attempts with that end.
+        asked: what was asked; it names an outcome.
+        spans: the passages of all attempts with that outcome, newest first.
         title: the title of a record by its file.
-        day: what is recorded of the day, where only those of a day are wanted.
+        day: the records of the day, if only its attempts are wanted.
     """
     causes = [_ways(word) for word in sorted(_words(asked.cause))]
     about = _words(asked.subject)
     rows: list[tuple[float, Span]] = []
     for span in spans:
-        # without its heading: the attempt's id names no cause
+        # leave out the heading: the attempt's id names no cause
         said = terms_in(span.text.partition("\n")[2])
         if about <= terms_in(f"{title(span.file)}\n{span.text}"):
             rows.append((sum(bool(ways & said) for ways in causes) / len(causes) if causes else 1.0, span))
@@ -280,7 +280,7 @@ def list_attempts(
     ends = _ENDS.get(asked.ended[0], "did not land") if len(asked.ended) == 1 else "did not land"
     why = f" for “{clean_line(asked.cause, 60)}”" if asked.cause else ""
     on = f" on “{clean_line(asked.subject, 60)}”" if asked.subject else ""
-    # attempts in a row that ended alike are told in one passage
+    # consecutive attempts with the same outcome share one passage
     count = len(kept) if asked.day or asked.month else sum(map(_stands_for, kept))
     if day is not None and not causes and not about:
         count = max(count, sum(number for end, number in day.ends.items() if end in asked.ended))
@@ -289,7 +289,7 @@ def list_attempts(
     head = f"{counted(count, 'attempt')} that {ends}{when}{why}{on}{some}"
     if not kept:
         none = f"No attempt is recorded that {ends}{when}{why}{on}."
-        # words of a subject may have been read wrongly, an end and a day are not
+        # an outcome and a day are parsed reliably, a subject may not be
         return RecordAnswer(Answer((Section("", (none,)),), ()), not asked.subject)
     cited = _Cited()
     lines = tuple(f"{_attempt_line(span, title(span.file))} {cited.cite(span)}" for span in kept[:MAX_LISTED])
@@ -307,11 +307,11 @@ def _in_month(month: str) -> str:
 
 
 def count_by_model(asked: RecordsAsked, spans: Sequence[Span], *, title: Callable[[str], str]) -> RecordAnswer:
-    """How many attempts with an end each model has, the most first; each with the newest of them.
+    """Count each model's attempts with the requested outcomes, highest count first, each with its newest attempts.
 
     Args:
-        asked: what was asked; it names ends.
-        spans: the passages of all attempts with those ends, newest first.
+        asked: what was asked; it names outcomes.
+        spans: the passages of all attempts with those outcomes, newest first.
         title: the title of a record by its file.
     """
     by: dict[str, list[Span]] = {}
@@ -333,7 +333,7 @@ def count_by_model(asked: RecordsAsked, spans: Sequence[Span], *, title: Callabl
 
 
 def _stands_for(span: Span) -> int:
-    """How many attempts a passage tells of: those in a row that ended alike are told in one."""
+    """The number of attempts in a passage: consecutive ones with the same outcome share one."""
     return 1 + sum(map(int, _TOGETHER.findall(span.text)))
 
 
@@ -348,7 +348,7 @@ def _attempt_id(span: Span) -> str:
 
 
 def _attempt_line(span: Span, title: str) -> str:
-    """An attempt in a line: its id, its bead, what came of it, in its record's own words."""
+    """One line for an attempt: its id, its bead, and its outcome as recorded."""
     place = record_place(span.file, span.header)
     lines = [line for line in span.text.split("\n")[1:] if not _TOGETHER.match(line) and not line.startswith("Cost: ")]
     said = clean_line(_lowered(" ".join(lines).strip()), MAX_SENTENCE)
@@ -420,10 +420,10 @@ def describe_record(spans: Sequence[Span], *, title: str, state: str) -> RecordA
     newest, *older = attempts
     lead += _account("The last attempt", newest, reviews, cited)
     day = _day_of(newest)
-    # what was said before the last attempt is of an earlier one
+    # notes from before the last attempt are about an earlier one
     lead += [_dated(span, cited) for span in said[:MAX_SAID_OF] if _day_of(span) >= day]
     sections = [Section("", tuple(lead))]
-    # of a bead that has landed, what went wrong lies before its landing
+    # if the bead has landed, what went wrong was before that
     failed = next((one for one in older if not _landed(one)), None) if _landed(newest) else None
     if failed is not None:
         older.remove(failed)
@@ -437,12 +437,12 @@ def describe_record(spans: Sequence[Span], *, title: str, state: str) -> RecordA
 
 
 def _dated(span: Span, cited: _Cited) -> str:
-    """What was said at some time: ``Review on 2026-08-02: BLOCK …``."""
+    """One line for a dated note: ``Review on 2026-08-02: BLOCK …``."""
     return f"{_section_of(span)}: {_said(span)} {cited.cite(span)}"
 
 
 def _day_of(span: Span) -> str:
-    """The day that a section's heading names, or an attempt's id begins with; empty where there is none."""
+    """The day in a section's heading or in its attempt's id, as ``YYYYMMDD``; empty if there is none."""
     found = _DAY.search(_section_of(span))
     return found[0].replace("-", "") if found is not None else ""
 
@@ -452,7 +452,7 @@ def _landed(span: Span) -> bool:
 
 
 def _account(head: str, span: Span, reviews: dict[str, Span], cited: _Cited) -> Iterator[str]:
-    """An attempt in full: every line of its section, and its review."""
+    """Yield the first lines of an attempt's section, seven at most, and its review."""
     attempt = _section_of(span).removeprefix("Attempt ")
     lines = [line for line in span.text.split("\n")[1:] if line.strip()]
     if lines:
@@ -483,7 +483,7 @@ def _section_of(span: Span) -> str:
 
 
 def _ended(text: str) -> str:
-    """A line as a separate sentence, or the gate would join it with the next one into one claim."""
+    """End a line as a sentence; else the gate would join it with the next one into one claim."""
     return text if text.endswith((".", "!", "?", "…", ":")) else f"{text}."
 
 

@@ -1,7 +1,7 @@
 """Extract the sentences of a span with their lines, and cut passages for quoting.
 
-A quote is the complete unit around its best lines: of a document its paragraphs, of code
-the definition with its comment. Sentences come from prose, and in code from comments and docstrings.
+A quote is the complete unit around its best lines: the paragraphs of a document, or a definition with its comment.
+Sentences come from prose and, in code, from comments and docstrings.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from helix_tui.core.ask.retrieval.question import Slot, covers
 from helix_tui.core.ground.text import clean_block
 
 MOST_QUOTED = 34
-"""Lines of one quote: about what a screen shows at once."""
+"""Maximum lines of one quote: about one screen."""
 LEAST_LINES = 6
 MOST_LEAD = 24
-"""Lines of a comment that are quoted with what stands below it."""
+"""Maximum lines of comments that are quoted with the definition below them."""
 NEAR_HEAD = 8
-"""Lines from the head of a long definition within which it is quoted too."""
+"""Maximum distance in lines from the head of a long definition for the head to be quoted too."""
 
 _FENCE_LINE = re.compile(r"^\s*(?:```|~~~)")
 _ITEM = re.compile(r"^\s*(?:[-*+•]|\d+[.)])\s+|^\s*\|")
@@ -32,7 +32,7 @@ Lines = Sequence[str]
 
 
 def cut_document(lines: Lines, first: int, last: int, most: int = MOST_QUOTED) -> tuple[int, int]:
-    """The blocks of a document around some lines, all counted from 0, both ends included."""
+    """The first and last line of the blocks of a document around some lines, all from 0 and inclusive."""
     blocks = _blocks(lines)
     touched = [at for at, (start, end) in enumerate(blocks) if start <= last and end >= first]
     if not touched:
@@ -44,7 +44,7 @@ def cut_document(lines: Lines, first: int, last: int, most: int = MOST_QUOTED) -
         high += 1
     if low > 0 and _leads_on(lines, blocks[low - 1], blocks[low]) and blocks[high][1] - blocks[low - 1][0] < most:
         low -= 1
-    # too long for a quote: blocks go at the end that is farther from the best lines
+    # too long for a quote: drop blocks at the end farther from the best lines
     while blocks[high][1] - blocks[low][0] >= most and high > low:
         if first - blocks[low][0] > blocks[high][1] - last:
             low += 1
@@ -58,7 +58,7 @@ def cut_document(lines: Lines, first: int, last: int, most: int = MOST_QUOTED) -
 
 
 def section_around(lines: Lines, first: int, last: int) -> tuple[int, int]:
-    """The section of a document that holds some lines, its heading included; counted from 0, both ends included."""
+    """The first and last line of a document's section around some lines, with its heading, all from 0 and inclusive."""
     headings = [start for start, end in _blocks(lines) if start == end and _HEADING.match(lines[start])]
     start = max((at for at in headings if at <= first), default=0)
     end = min((at for at in headings if at > last), default=len(lines)) - 1
@@ -66,7 +66,9 @@ def section_around(lines: Lines, first: int, last: int) -> tuple[int, int]:
 
 
 def _leads_on(lines: Lines, one: tuple[int, int], other: tuple[int, int]) -> bool:
-    """Whether a block reads on in the next one: a heading, a sentence with a colon, a list or code below a sentence."""
+    """Whether a block belongs with the next one: a heading, an end in a colon, or a list item before another or before
+    indented text.
+    """
     last, following = lines[one[1]].rstrip(), lines[other[0]]
     if _HEADING.match(following):
         return False
@@ -78,7 +80,7 @@ def _leads_on(lines: Lines, one: tuple[int, int], other: tuple[int, int]) -> boo
 
 
 def _blocks(lines: Lines) -> list[tuple[int, int]]:
-    """Runs of lines between blank ones; a fenced block is one, blank lines and all; a heading stands alone."""
+    """Runs of lines between blank ones; a fenced block is one, with its blank lines; a heading is one by itself."""
     found: list[tuple[int, int]] = []
     start, fenced = -1, False
     for at, line in enumerate(lines):
@@ -111,10 +113,10 @@ def _blocks(lines: Lines) -> list[tuple[int, int]]:
 def cut_code(
     lines: Lines, first: int, last: int, around: Sequence[tuple[int, int]] = (), most: int = MOST_QUOTED
 ) -> tuple[int, int]:
-    """The largest definition around some lines that is short enough, else their paragraph; counted from 0, both ends
-    included.
+    """The first and last line of the largest definition around some lines that is short enough, else of their
+    paragraph; all from 0 and inclusive.
 
-    ``around`` are the definitions that hold the lines, the shortest first.
+    ``around`` are the definitions around the lines, the shortest first.
     """
     whole = [(start, end) for start, end in around if end - start < most]
     if whole:
@@ -125,7 +127,7 @@ def cut_code(
         start -= 1
     while end < roof and end - start < most - 1 and lines[end + 1].strip():
         end += 1
-    # near its head the definition's first line is quoted too, for it says what the lines are of
+    # near the head of the definition, quote its first line too, which names it
     if around and start - floor <= NEAR_HEAD and end - floor < most:
         start = with_lead(lines, floor)
     while end - start + 1 < LEAST_LINES and end < roof:
@@ -134,7 +136,7 @@ def cut_code(
 
 
 def with_lead(lines: Lines, start: int) -> int:
-    """The first line of the comments and decorators right above a line; a comment in bars is taken whole."""
+    """The first line of the comments and decorators directly above a line; a block comment is taken whole."""
     first = start
     while first > 0 and start - first < MOST_LEAD:
         above = lines[first - 1]
@@ -151,7 +153,7 @@ def with_lead(lines: Lines, start: int) -> int:
 
 
 def _filled(lines: Lines, start: int, end: int) -> tuple[int, int]:
-    """The lines without blank ones at the ends."""
+    """Strip blank lines from both ends of a range."""
     while start < end and not lines[start].strip():
         start += 1
     while end > start and not lines[end].strip():
@@ -160,7 +162,7 @@ def _filled(lines: Lines, start: int, end: int) -> tuple[int, int]:
 
 
 MOST_CHARS = 420
-"""Characters of one sentence; a longer one is cut at a word."""
+"""Maximum characters of one sentence; a longer one is cut at a word."""
 MOST_LINES = 200
 
 _FENCE = re.compile(r"^\s*(```|~~~)")
@@ -173,7 +175,7 @@ _PROSE_DIRECTIVE = re.compile(
     r"|deprecated|version(?:added|changed))::"
 )
 _LITERAL = re.compile(r"^\s*\.\. [\w:-]+::|::\s*$")
-"""A line of reStructuredText below which stands something else than prose."""
+"""A line of reStructuredText that introduces something other than prose."""
 _TROFF = re.compile(r"\\f[BIPR]|\\&")
 _LINK = re.compile(r"!?\[([^\]]*)\]\([^)\s]*(?:\s+\"[^\"]*\")?\)")
 _EMPHASIS = re.compile(r"(\*\*|__|(?<!\w)[*_](?=\S))(.+?)(?:\1|(?<=\S)[*_](?!\w))")
@@ -185,10 +187,10 @@ _NO_PROSE = (".json", ".jsonl", ".yaml", ".yml", ".toml", ".lock", ".csv", ".tsv
 _COMMENT = re.compile(r"^\s*(?:#(?!!)|//[/!]?|--|;+|\*(?!/)|/\*+|%|\"\"\"|''')\s?")
 _COMMENT_END = re.compile(r"\s*(?:\*+/|\"\"\"|''')\s*$")
 _RULE = re.compile(r"[-=~*_#^+.]{3,}|@\w.*|:\w+(?: [^:]+)?:(?: .*)?")
-"""Lines of a comment without a sentence: drawn ones, and tags as ``@param x`` and ``:returns:``."""
+"""Comment lines without a sentence: rules, and tags such as ``@param x`` and ``:returns:``."""
 _RIGHTS = re.compile(r"\bcopyright\b|\(c\)\s*\d{4}|\blicen[cs]ed?\b|\bSPDX\b|all rights reserved", re.IGNORECASE)
 _HEAD = 40
-"""Lines of a file among which a comment may say who owns it."""
+"""First lines of a file, in which a comment may be a copyright notice."""
 _DEFINES = re.compile(
     r"^\s*(?:(?:export|default|public|private|protected|static|async|abstract|final|pub|declare|override|inline"
     r"|unsafe|extern|const|let|var)\s+)*"
@@ -200,16 +202,16 @@ _IMPORT = re.compile(
     r"^\s*(?:import\s+(?:static\s+)?[\w.*]+(?:\s+as\s+\w+)?(?:\s*,.*)?;?\s*$|import\b.*[\"'{(]|from\s+[\w.]+\s+import\b"
     r"|(?:pub\s+)?use\s+[\w:]+(?:::.*|;)?$|#\s*include\b|export\s+(?:default\b|\{|\*)|module\.exports\b)|\brequire\("
 )
-"""A statement, as opposed to prose in a comment that begins with the same word."""
+"""An import or export statement, as opposed to prose that begins with the same word."""
 _DOCSTRING = re.compile(r"^\s*[rRuUbB]?(\"\"\"|''')")
 
 
 Block = list[tuple[int, str]]
-"""Numbered lines that continue."""
+"""Consecutive lines with their numbers."""
 
 
 class Sentence(Struct, frozen=True):
-    """One sentence and where it stands in its file."""
+    """One sentence and its lines in the file."""
 
     text: str
     start: int
@@ -217,7 +219,7 @@ class Sentence(Struct, frozen=True):
     place: int
     """Its number in the span, from 0."""
     about: str = ""
-    """In code, the name of the definition that its comment or docstring belongs to; empty inside of one."""
+    """In code, the name of the definition that its comment or docstring belongs to; else empty."""
 
 
 def sentences_of(span: Span) -> list[Sentence]:
@@ -243,10 +245,10 @@ def _is_of_rights(block: Block, start: int) -> bool:
 
 
 def _introduced(lines: Sequence[str], block: Block) -> str:
-    """The definition that a comment stands right above, or a docstring right below."""
+    """The name of the definition directly below a comment or above a docstring; empty if there is none."""
     below = lines[block[-1][0] + 1 :]
     while below and (is_comment(below[0]) or below[0].lstrip().startswith(("@", "*/", "#["))):
-        # decorators, attributes and further comments may stand between
+        # decorators, attributes and further comments may come between
         below = below[1:]
     above = [line for line in lines[max(0, block[0][0] - 4) : block[0][0]] if line.strip()]
     quoted = _DOCSTRING.match(lines[block[0][0]]) or (above and _DOCSTRING.fullmatch(above[-1].strip()))
@@ -290,7 +292,7 @@ def _prose_blocks(lines: list[str]) -> Iterator[Block]:
 
 
 def _comment_blocks(lines: list[str]) -> Iterator[Block]:
-    """Comments and docstrings before and in a piece of code; the first blocks tell most."""
+    """Yield blocks of comments and docstrings in a piece of code."""
     block: Block = []
     quote = ""
     for number, line in enumerate(lines):
@@ -301,7 +303,7 @@ def _comment_blocks(lines: list[str]) -> Iterator[Block]:
             ends = mark in body
             text = body.partition(mark)[0].strip()
             quote = "" if ends else mark
-            # a docstring goes on over several paragraphs: a blank line or a tag ends a block, not the docstring
+            # a docstring may have several paragraphs: a blank line or a tag ends a block, not the docstring
             spoken = bool(text) and not _RULE.fullmatch(text)
             if spoken:
                 block.append((number, text))
@@ -327,15 +329,15 @@ def is_comment(line: str) -> bool:
 
 
 def is_import(line: str) -> bool:
-    """Whether a line only brings a name from one place to another."""
+    """Whether a line imports or exports a name."""
     return _IMPORT.search(line) is not None
 
 
 def imports_in(lines: Lines) -> Iterator[int]:
-    """The lines that only bring names from one place to another, from 0; a list of names in brackets to its end."""
+    """Yield the lines that only import or export names, from 0; a list of names in brackets to its end."""
     closing = ""
     for at, line in enumerate(lines):
-        # what a module exports as its own may be all of its code
+        # a module's default export may be all of its code
         if not closing and is_import(line) and not line.lstrip().startswith(("export default", "module.exports")):
             closing = next((end for begin, end in ("()", "{}") if begin in line and end not in line), "")
             yield at
@@ -351,7 +353,7 @@ def is_definition(line: str, names: Sequence[Slot]) -> bool:
 
 
 def definition_line(span: Span, name: str) -> int:
-    """How many lines of a span stand above the definition of a name; 0 where it is not defined there."""
+    """The number of lines of a span above the definition of a name; 0 if it is not defined there."""
     for at, line in enumerate(span.text.split("\n")[:MOST_LINES]):
         found = _DEFINES.match(line)
         if found is not None and name in (found["named"], found["called"]):
@@ -365,7 +367,7 @@ def _split(block: Block) -> Iterator[tuple[str, int, int]]:
         return
     whole, marks = "", []
     for number, line in block:
-        # where each line begins in the joined text, for a sentence goes over line ends
+        # where each line begins in the joined text: a sentence may continue over line ends
         marks.append((len(whole), number))
         whole += line + " "
     at = 0
@@ -382,7 +384,7 @@ def _split(block: Block) -> Iterator[tuple[str, int, int]]:
 
 
 def plain(text: str) -> str:
-    """Markdown's emphasis and links taken out, blanks made one, a long text cut at a word."""
+    """Remove Markdown emphasis, link targets and troff fonts, collapse blanks, and cut a long text at a word."""
     text = _LINK.sub(r"\1", _TROFF.sub("", text))
     text = _EMPHASIS.sub(r"\2", text)
     text = " ".join(text.split())

@@ -1,8 +1,8 @@
-"""Detect questions about the records of the work rather than the files: which records, and on what subject.
+"""Detect questions about the records of the work rather than its files; parse which records, and on what subject.
 
 "Which beads touch the parser?" asks for a list of beads; "what went wrong with ddx-12ab last time?" for an account of
-an attempt; "why was the lease limit changed?" for reasons, which commits and beads hold as well as documents do. A
-repository may itself be about beads or attempts, so a word alone decides nothing: the shape of the sentence does.
+an attempt; "why was the lease limit changed?" for reasons, which may be in commits and beads as well as in documents. A
+repository may itself be about beads or attempts, so the form of the sentence decides, not a single word.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from helix_tui.core.ask.retrieval.trees import Policy
 
 RECORD_SPANS = 48
 WHY_SPANS = 8
-"""Passages of records, and commits, that are looked at where reasons are asked for."""
+"""Maximum number of passages of records, and of commits, for a question that wants no list."""
 LEAST_DOER = 5
-"""Letters from which a word in -er is taken for the name of a doer: *parser*, not *user*."""
+"""A word in -er or -or with more letters than this counts as an agent noun: *parser*, not *user*."""
 RECORD_WORTH = 0.9
-"""Weight of the best passage of a record relative to that of the files, if both may answer."""
+"""Weight of the best passage of a record among those of files, if both may answer."""
 
 RecordKind = Literal["bead", "attempt", "review", "memory", "run", "commit"]
 
 Shape = Literal["list", "account", "why", "none"]
-"""A list of records; what became of one; reasons for a change; not about records, though they may help."""
+"""A list of records; what happened to one; reasons for a change; or not about records, which may still help."""
 
 _NOUNS: dict[RecordKind, str] = {
     "bead": "beads|tickets|work items|backlog items|bead|ticket|work item",
@@ -54,9 +54,9 @@ _LIST = tuple(
     re.compile(pattern, re.IGNORECASE | re.DOTALL)
     for pattern in (
         rf"{_ASKS}(?P<noun>{_MANY})\b(?!\s+(?:is|are|does|do|means?|when|if|after|before|where|exist)\b(?!\s+(?:about|on|for|concerned)\b))\s*(?P<rest>.*)",
-        # asked of what happened, not of what happens
+        # only about the past: "did any", not "does any"
         rf"^\W*(?:did|has|have|was|were)\s+(?:there\s+)?any\s+(?:of\s+(?:the|our)\s+)?(?P<noun>{_MANY}|{_ONE})\b\s*(?P<rest>.+)",
-        # one of them only where it does something: "which commit removed", not "which bead to pick"
+        # a singular only with a verb: "which commit removed", not "which bead to pick"
         rf"{_ASKS}(?P<noun>{_ONE})\s+(?=(?:\w+ed|touches|changes|fixes|made|broke|wrote|has|is\s+about)\b)(?P<rest>.+)",
         rf"^\W*(?P<state>(?:open|closed)\s+)?(?P<noun>{_MANY})\s+(?:that|which|about|on|for|touching|mentioning|concerning|with)\s+(?P<rest>.+)",
     )
@@ -75,7 +75,7 @@ _IN_STATE = tuple(
     )
     for kind, states in _STATES.items()
 )
-"""A list of what is in one state, on no subject: "which beads are ready?", "how many attempts landed?"."""
+"""A list of all records in one state, whatever their subject: "which beads are ready?", "how many attempts landed?"."""
 _REMEMBERED = re.compile(
     r"^\W*what\s+(?:(?:do|have|did)\s+we|has\s+been|was|is)\s+(?:remember(?:ed)?|know|known|learnt?|learned)"
     r"(?:\s+(?:about|of|on|from))?\s+(?P<rest>.+)"
@@ -102,19 +102,19 @@ _MADE_BY = re.compile(
     r"\s+(?P<it>.+)",
     re.IGNORECASE | re.DOTALL,
 )
-"""Who worked on a bead: its attempts say so."""
+"""Which model, harness or agent worked on a bead: its attempts record that."""
 _MOST = re.compile(
     r"^\W*(?:which|what)\s+(?:model|harness|agent)s?\s+(?P<did>.+?)\s+(?:the\s+)?(?:most|least|fewest)\b(?:\s+(?:of\s+)?(?:the\s+)?"
     rf"(?:{_MANY}|work|often|times))?\W*$",
     re.IGNORECASE,
 )
-"""Who has most attempts with some end, whatever they are about."""
+"""Which model, harness or agent did something most or least often, whatever the subject."""
 _COST = re.compile(
     r"^\W*(?:what|how\s+much)\s+(?:did|has|have)\s+(?!(?:the|our)\s+(?:last|latest|previous)\b)"
     r"(?:it\s+costs?\s+to\s+(?P<it>.+)|(?P<of>.+?)\s+cost\b)",
     re.IGNORECASE | re.DOTALL,
 )
-"""What work on a bead has cost: its attempts say so."""
+"""The cost of the work on a bead, which its attempts record."""
 _WHY = re.compile(
     r"\bwhy\s+(?:was|were|did|has|have|is|are|do|does)\b.{0,100}\b(?:chang|remov|add|renam|mov|drop|delet|replac|introduc|rais"
     r"|lower|revert|switch|split|merg|increas|decreas|bump|deprecat|rewrit|rewrot|mad|disabl|enabl|limit)\w*"
@@ -128,7 +128,7 @@ _CHANGED = re.compile(
     r"(?:ed|es|ing|e|s)?\b|\b(?:made|wrote|written|since when)\b",
     re.IGNORECASE,
 )
-"""Words for a change: every commit has one, so none of them says which."""
+"""Words for a change, which are removed from the subject: every commit message has one."""
 _SUBJECT_OF_ACCOUNT = re.compile(
     r"\b(?:wrong\s+(?:with|in)|happened\s+(?:to|with|in)|came\s+of|became\s+of|tried\s+(?:to|for|with|on)?|review(?:er)?\s+say\s+(?:about|of|to)?)\s+"
     r"(?P<it>.+)$",
@@ -147,16 +147,16 @@ _ENDED: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"landed|succeeded|were\s+merged", ("landed",)),
     (r"failed|fail|went\s+wrong|ended\s+in\s+(?:an?\s+)?(?:error|failure)s?", ("failed",)),
 )
-"""How somebody asks for attempts by their end, and which ends these are."""
+"""Phrases that ask for attempts by outcome, with these outcomes."""
 EVERY_END = ("landed", "kept aside", "refused", "no change", "satisfied", "failed", "interrupted")
 _CAUSE = re.compile(
     r"\b(?:because(?:\s+of)?|due\s+to|owing\s+to|for\s+want\s+of|over|from|with|by|on\s+account\s+of)\s+(?P<cause>.+)$",
     re.IGNORECASE | re.DOTALL,
 )
 _MET = re.compile(r"\b(?:r[au]n\s+into|hit|met)\s+(?P<cause>.+)$", re.IGNORECASE | re.DOTALL)
-"""How somebody names a cause alone: what ran into a conflict did not land."""
+"""Phrases that name only a cause: an attempt that ran into a conflict did not land."""
 _NOT_LANDED = ("failed", "kept aside", "refused", "interrupted")
-"""What *failed* means where a cause is named: what ddx keeps aside for a conflict has failed for whoever asks."""
+"""Outcomes meant by *failed* with a cause: an attempt that ddx kept aside for a conflict has failed for the user."""
 
 
 MONTHS = (
@@ -180,7 +180,7 @@ _HAPPENED = re.compile(
     r"|\b(?:how|why)\s+did\b.{0,60}\b(?:run|loop)\b|\bwhat\s+came\s+of\b.{0,40}\b(?:run|loop)\b|\bruns?\s+(?:of|on)\b",
     re.IGNORECASE,
 )
-"""How somebody asks for what happened; of a day where one is named."""
+"""Phrases that ask what happened, on a day if one is named."""
 _LAST_RUN = re.compile(
     r"\b(?:what\s+did|how\s+did|why\s+did|what\s+happened\s+(?:in|during)|what\s+came\s+of)\s+(?:the|our)\s+"
     r"(?:(?:last|latest|previous|most\s+recent)\s+(?:run|loop)|(?:run|loop)\s+(?=do\b|go\b|end\b|stop\b))"
@@ -190,49 +190,49 @@ _LAST_RUN = re.compile(
 
 
 class RecordsAsked(Struct, frozen=True):
-    """What a question asks of the records."""
+    """A question's request for records."""
 
     shape: Shape
     kinds: tuple[RecordKind, ...] = ()
-    """The kinds that it names; empty where any may answer."""
+    """The kinds that it names; empty if any may answer."""
     ids: tuple[str, ...] = ()
     """Words that look like the id of a bead or an attempt, as written."""
     subject: str = ""
     """The subject of the records, in the question's words without its frame."""
     state: str = ""
-    """``open`` or ``closed`` where a list wants only those; where it has no subject, the state that is asked for."""
+    """The state to which a list is limited, as a word of the question; ``_`` joins several words (``kept_aside``)."""
     ended: tuple[str, ...] = ()
-    """How the attempts ended that a list wants; empty where any will do."""
+    """Outcomes of the attempts to list; empty for any."""
     cause: str = ""
-    """Why they ended so, in the question's words."""
+    """The cause of that outcome, in the question's words."""
     one_bead: bool = False
-    """Whether the one bead that says all of the subject is asked about."""
+    """Whether it is about one bead, found by its title."""
     day: str = ""
     """The requested day, as for ``Records.of_day``."""
     month: str = ""
-    """The month of which attempts by end are asked for: ``2026-04``, or ``04`` of any year."""
+    """The month of the attempts to list: ``2026-04``, or ``04`` of any year."""
     by_model: bool = False
-    """Whether attempts are counted by the model that made them."""
+    """Whether to count attempts by model."""
 
     @property
     def all_in_state(self) -> bool:
-        """Whether everything in one state is asked for, whatever it is about."""
+        """Whether it asks for everything in one state, whatever the subject."""
         return self.shape == "list" and bool(self.state and self.kinds) and not self.subject and not self.ids
 
     @property
     def only_records(self) -> bool:
-        """Whether no file can be the answer."""
+        """Whether only records can answer."""
         return self.shape == "list" or (self.shape == "account" and bool(self.ids or self.kinds))
 
 
 def records_asked(text: str) -> RecordsAsked:
-    """Parse what a question asks of the records."""
+    """Parse a question's request for records."""
     head = text.strip().split("\n", 1)[0]
-    # many words have a dash; an id has a digit behind its last one
+    # many words have a hyphen; an id has a digit after its last one
     ids = tuple(dict.fromkeys(found for found in _ID.findall(head) if any(map(str.isdigit, found.rpartition("-")[2]))))
     if len(head.split()) > 40:
         return RecordsAsked("none", ids=ids)
-    # with an id in it the question is about that bead, not about the whole day
+    # a question with an id is about that bead, not about the whole day
     day = "" if ids else _day_asked(head)
     if day:
         return RecordsAsked("account", ("run",), subject=_plain(head), day=day)
@@ -271,13 +271,13 @@ def records_asked(text: str) -> RecordsAsked:
 
 
 def _day_asked(head: str) -> str:
-    """The day of which a question asks what happened; empty where it asks nothing of the kind."""
+    """The day whose events a question asks for, or ``last`` for the last run; empty if it asks for neither."""
     named = _named_day(head) if _HAPPENED.search(head) else ""
     return named or ("last" if _LAST_RUN.search(head) else "")
 
 
 def _named_day(text: str) -> str:
-    """The day that a text names, as ``Records.of_day`` takes it; empty where it names none."""
+    """The day in a text, in the form of ``Records.of_day``; empty if there is none."""
     found = next(filter(None, (pattern.search(text) for pattern in _DAYS)), None)
     if found is None:
         near = _NEAR_DAY.search(text)
@@ -287,7 +287,7 @@ def _named_day(text: str) -> str:
 
 
 def _named_month(text: str) -> str:
-    """The month that a text names as a whole, ``2026-04`` or ``04``; empty where it names none."""
+    """The whole month that a text names, as ``2026-04`` or ``04``; empty if there is none."""
     found = _WHOLE_MONTH.search(text)
     return "" if found is None else "-".join(filter(None, (found["year"], _number(found["month"]))))
 
@@ -298,10 +298,12 @@ def _number(month: str) -> str:
 
 
 def _by_end(asked: RecordsAsked, rest: str) -> RecordsAsked:
-    """A list of attempts read for how they ended and why; as it is where it names no end."""
+    """Add the outcome and cause that ``rest`` names, and its day or month, to a list of attempts; unchanged if it names
+    neither outcome nor cause.
+    """
     hits = [(found, ended) for words, ended in _ENDED if (found := re.search(rf"\b(?:{words})\b", rest, re.IGNORECASE))]
     if hits:
-        # the end that is named first: a later one belongs to the cause
+        # the outcome that is named first: a later one belongs to the cause
         found, ended = min(hits, key=lambda hit: hit[0].start())
         about = f"{rest[: found.start()]} {rest[found.end() :]}"
         day = _named_day(about)
@@ -330,7 +332,7 @@ def _kinds_in(text: str) -> tuple[RecordKind, ...]:
 
 
 def _bare(text: str) -> str:
-    """The same, without the words for a record: ``the exit code bead`` -> ``exit code``."""
+    """A part of a question without its frame and the words for a record: ``the exit code bead`` -> ``exit code``."""
     return _plain(re.sub(rf"\b(?:{_ONE}|{_MANY})\b", " ", text, flags=re.IGNORECASE))
 
 
@@ -343,15 +345,15 @@ def _plain(text: str) -> str:
 
 
 def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: bool) -> list[Span]:
-    """Passages of records for a question, best first; none where the records are not asked about.
+    """Passages of records for a question; empty if it does not ask about records and the files may answer.
 
     Args:
         library: the repository and its records.
-        asked: what the question wants of them.
+        asked: the question's request for records.
         text: the question.
-        nothing_else: the files hold nothing, so that any record may help.
+        nothing_else: whether the files have no evidence, so that any record may help.
     """
-    # what is written in beads is no evidence for a question about files, unless these hold nothing
+    # beads are no evidence for a question about files, unless the files have none
     if asked.shape == "none" and not nothing_else:
         return []
     found: list[Span] = []
@@ -376,7 +378,7 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
             found = _one_bead(records, asked.subject)
         for word in asked.ids:
             found += records.named(word)
-        # a list asks for beads *about* something: "parser" finds those that say "parse", too
+        # a list wants beads *about* something: "parser" finds those with "parse" too
         if not found and asked.shape == "list":
             subject = " ".join([asked.subject, *filter(None, map(doing, sorted(terms_in(asked.subject))))])
             found += records.search(subject, spans=RECORD_SPANS, kinds=asked.kinds)
@@ -388,7 +390,7 @@ def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: b
 
 
 def _one_bead(records: Records, subject: str) -> list[Span]:
-    """All passages of the bead whose title says all of a subject; empty where none does."""
+    """All passages of the first bead found whose title has all words of a subject; empty if there is none."""
     wanted = terms_in(subject)
     for span in records.search(subject, spans=RECORD_SPANS, kinds=("bead",)) if wanted else ():
         if wanted <= terms_in(records.title(span.file)):
@@ -397,7 +399,7 @@ def _one_bead(records: Records, subject: str) -> list[Span]:
 
 
 def _commits(library: Library, subject: str, most: int, least: float = 0.51) -> list[Span]:
-    """Commits whose messages have most of the subject's words, best first; half will do where commits are asked for."""
+    """Commits found with at least the share ``least`` of the subject's words, best first."""
     wanted = terms_in(subject)
     found = library.commits(subject, most)
     return [span for span in found if len(wanted & terms_in(span.text)) >= least * len(wanted)]
@@ -409,7 +411,9 @@ def doing(term: str) -> str:
 
 
 def with_records(pool: Pool, spans: list[Span], *, step: int, query: str, policy: Policy) -> Pool:
-    """The pool with passages of records, each worth what it is beside the best of its own search."""
+    """Add passages of records to a pool, each weighed relative to the best of them; one without a score counts as the
+    best.
+    """
     best = max((span.score for span in spans), default=0.0) or 1.0
     scored = [(span, "record", RECORD_WORTH * (span.score / best if span.score else 1.0)) for span in spans]
     return pool.with_spans(scored, step=step, query=query, policy=policy)  # type: ignore[arg-type]

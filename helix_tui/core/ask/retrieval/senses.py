@@ -1,12 +1,12 @@
 """Find the senses of a word in headings, trees and code, weigh them by evidence, and link documents to code.
 
-A word has several senses where different things bear its name: "optical cavity" and "Casimir cavity", or a class
-`Session` in two packages. "Cavity tuning" is a side of the same thing, not another one. Where the evidence does not
-decide, the user is asked (docs/formats/ask.md §1, phase 4). `concepts_in` finds the concepts of a repository: names of
-several words that its headings and trees give to things.
+A word has several senses if different things have its name: "optical cavity" and "Casimir cavity", or a class `Session`
+in two packages. "Cavity tuning" is an aspect of the same thing, not another sense. If the evidence does not decide, the
+user is asked (docs/formats/ask.md §1, phase 4). `concepts_in` finds concepts: names of several words in headings and
+trees.
 
-`align` goes from the symbols that documents name to their definitions, one hop of use, their tests. Only what the
-symbol index knows is a symbol: a capitalised word of prose is not (docs/formats/ask.md §1, phase 5).
+`align` follows symbols named in documents to their definitions, one use and one test each. Only a name in the symbol
+index is a symbol; a capitalised word of prose is not (docs/formats/ask.md §1, phase 5).
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ MOST_FOCUS_WORDS = 2
 MOST_TITLE_WORDS = 5
 SENSE_SPANS = 8
 ALIKE = 0.3
-"""Overlap of words from which two sections speak of the same thing."""
+"""Overlap of words, by the smaller set, from which two sections are about the same thing."""
 
 Reason = Literal["not_ambiguous", "one_sense", "evidence_dominance", "split", "user_choice"]
 
 
 _QUALIFIER = re.compile(r"\s+\([^()\d]+\)\s*$")
-"""What tells a name from others like it: "Shutter (optics)"."""
+"""The qualifier after a name: "Shutter (optics)"."""
 
 
 class Anchor(Struct, frozen=True):
@@ -72,7 +72,7 @@ class Weighed(Struct, frozen=True):
 
     @property
     def score(self) -> float:
-        """docs/formats/ask.md §1, phase 4."""
+        """The product of mass, coverage and density (docs/formats/ask.md §1, phase 4)."""
         return round(self.evidence_mass * self.slot_coverage_ratio * self.proof_density, 6)
 
 
@@ -84,10 +84,10 @@ class Ambiguity(Struct, frozen=True):
     weighed: tuple[Weighed, ...] = ()
     """The senses, the strongest first."""
     selected: str = ""
-    """Label of the sense that is answered; empty where none dominates, or none was looked for."""
+    """Label of the sense to answer; empty if none dominates, or there are not several."""
     reason: Reason = "not_ambiguous"
     gap: float = 0.0
-    """By how much the first leads the second."""
+    """The difference between the two best scores."""
 
     @property
     def is_split(self) -> bool:
@@ -98,14 +98,15 @@ class Ambiguity(Struct, frozen=True):
 def resolve(
     library: Library, question: Question, slots: Sequence[Slot], threshold: float, wanted: str = ""
 ) -> Ambiguity:
-    """Find the senses of what a question is about and let the evidence choose, or say that it does not.
+    """Find the senses of a question's subject and select one: the user's choice, or else one with enough lead in
+    evidence.
 
     ``wanted`` is the label of the sense that the user chose.
     """
     focus = _focus_terms(question)
     if not focus:
         return Ambiguity()
-    # the first of two that are one thing gives it its label: code comes before headings
+    # the first of two senses of one thing gives the label: code comes before headings
     senses = _merged(library, focus, [*_code_senses(library, question), *_named_senses(library, focus)])
     term = question.focus or (question.names[0] if question.names else "")
     if len(senses) < 2:
@@ -113,7 +114,7 @@ def resolve(
     weighed = _weigh(library, senses[:MOST_SENSES], slots, focus)
     gap = round(weighed[0].score - weighed[1].score, 6)
     chosen = next((one.sense.label for one in weighed if one.sense.label.lower() == wanted.lower()), "")
-    # what the user has chosen holds whatever the evidence says
+    # the user's choice overrides the evidence
     if chosen:
         return Ambiguity(term, weighed, chosen, "user_choice", gap)
     if gap < threshold:
@@ -122,7 +123,7 @@ def resolve(
 
 
 def prefer(ambiguity: Ambiguity, entries: Iterable[PoolEntry]) -> Iterator[tuple[PoolEntry, bool]]:
-    """Each entry with whether it belongs to the selected sense, or to none of the others."""
+    """Yield each entry with whether it belongs to the selected sense, or to none of the others."""
     others = [one.sense for one in ambiguity.weighed if one.sense.label != ambiguity.selected]
     chosen = [one.sense for one in ambiguity.weighed if one.sense.label == ambiguity.selected]
     for entry in entries:
@@ -131,10 +132,12 @@ def prefer(ambiguity: Ambiguity, entries: Iterable[PoolEntry]) -> Iterator[tuple
 
 
 def belongs(span: Span, sense: Sense) -> bool:
-    """Whether a span speaks of a sense: it stands at one of its places, or has its whole name."""
+    """Whether a span is about a sense: it overlaps one of its places, or has its whole name of several words. For a
+    sense in code, being in one of its files decides.
+    """
     if any(span.file == at.file and span.start <= at.end and at.start <= span.end for at in sense.anchors):
         return True
-    # the same name may mean another definition in any other file
+    # in any other file, the same name may mean another definition
     if any(at.kind == "code" for at in sense.anchors):
         return any(span.file == at.file for at in sense.anchors)
     words = re.findall(r"\w+", sense.label.partition(" (")[0])
@@ -146,12 +149,14 @@ def belongs(span: Span, sense: Sense) -> bool:
 
 
 def _focus_terms(question: Question) -> tuple[str, ...]:
-    """The stems of the one thing that is asked about; none where the question says more than that."""
+    """The stems of the one thing asked about; empty if the question mentions more, is long, or asks for no definition
+    or mechanism.
+    """
     if question.is_long or question.kind not in ("definition", "mechanism"):
         return ()
     said = [word for word in re.findall(r"\w+", question.focus) if word.lower() not in STOP_WORDS]
     if question.names:
-        # a second name, or a word beside it, says which one is meant
+        # a second name or another word makes clear which one is meant
         return name_parts(question.names[0]) if len(question.names) == 1 and not question.words else ()
     if not 0 < len(said) <= MOST_FOCUS_WORDS or len(question.words) > len(said):
         return ()
@@ -159,7 +164,9 @@ def _focus_terms(question: Question) -> tuple[str, ...]:
 
 
 def _named_senses(library: Library, focus: tuple[str, ...]) -> Iterator[Sense]:
-    """Headings and tree nodes whose name ends in the word: "optical cavity", "cavity (optics)", not "cavity tuning"."""
+    """Yield headings and tree nodes whose names end in the word: "optical cavity", "cavity (optics)", not "cavity
+    tuning".
+    """
     for heading in library.headings(focus):
         if _ends_in(heading.title, focus):
             at = Anchor(heading.file, heading.start, heading.end, heading.path, "heading")
@@ -173,13 +180,13 @@ def _named_senses(library: Library, focus: tuple[str, ...]) -> Iterator[Sense]:
 
 
 def _code_senses(library: Library, question: Question) -> Iterator[Sense]:
-    """Definitions of the same name in different files; tests and examples do not count."""
+    """Yield definitions of the same name in different files; tests and examples do not count."""
     for name in question.names[:1]:
         places = [found for found in library.definitions(name) if found.role == "source"]
         done = any(not is_declaration(found.file) for found in places)
         seen: set[tuple[str, str]] = set()
         for found in places:
-            # a declaration names what another file does; a package of Go has a file for each platform
+            # a declaration repeats what another file implements; a Go package has a file for each platform
             place = found.file.rpartition("/")[0] if found.file.endswith(".go") else found.file
             if (place, found.header) not in seen and not (done and is_declaration(found.file)):
                 seen.add((place, found.header))
@@ -194,10 +201,10 @@ def _ends_in(title: str, focus: tuple[str, ...]) -> bool:
 
 
 def _merged(library: Library, focus: tuple[str, ...], senses: Iterable[Sense]) -> list[Sense]:
-    """One sense for each thing: the same name is the same thing unless its sections share few words."""
+    """Merge senses of one thing: their sections share many words, or have one name and no words to compare."""
     found: list[tuple[Sense, frozenset[str]]] = []
     for sense in senses:
-        # all of them have the word itself, which makes none alike
+        # all of them have the word itself, which makes no two alike
         words = _words_at(library, sense) - set(focus)
         for place, (other, others_words) in enumerate(found):
             same_name = other.terms == sense.terms
@@ -211,7 +218,7 @@ def _merged(library: Library, focus: tuple[str, ...], senses: Iterable[Sense]) -
 
 
 def _apart(senses: list[Sense]) -> list[Sense]:
-    """Labels that differ: equal names are told apart by their files."""
+    """The senses with different labels: equal ones get their file added."""
     labels = [sense.label.lower() for sense in senses]
     return [
         Sense(f"{sense.label} ({sense.anchors[0].file})", sense.terms, sense.anchors)
@@ -236,7 +243,7 @@ def _alike(words: frozenset[str], others: frozenset[str]) -> bool:
 def _weigh(
     library: Library, senses: Sequence[Sense], slots: Sequence[Slot], focus: tuple[str, ...]
 ) -> tuple[Weighed, ...]:
-    """Each sense with what a small search of its own brings."""
+    """Weigh each sense by a small search for its label; the strongest first."""
     found: list[tuple[Sense, str, list[Span], float]] = []
     for sense in senses:
         query = sense.label.replace("(", "").replace(")", "")
@@ -246,7 +253,7 @@ def _weigh(
         own += [span for span in at_anchor if span is not None and span.key not in known]
         best = max((span.score for span in own), default=0.0) or 1.0
         own = own[:SENSE_SPANS]
-        # a span that was added for its place alone has no score, and counts a quarter of the best
+        # a span added only for its place has no score, and counts a quarter of the best
         found.append((sense, query, own, sum(max(0.25, span.score / best) for span in own)))
     total = sum(mass for *_, mass in found) or 1.0
     weighed = [
@@ -271,7 +278,7 @@ def _coverage(spans: Sequence[Span], slots: Sequence[Slot]) -> float:
 
 
 def _is_proof(span: Span, focus: tuple[str, ...]) -> bool:
-    """Whether a span defines: it has the word in its heading or name, or a line that says what it is."""
+    """Whether a span defines the word: by its heading or name, or by a line that says what it means."""
     if terms_in(span.header.rpartition(" > ")[2]).issuperset(focus):
         return True
     return any(defines(line, focus) for line in span.text.split("\n"))
@@ -281,7 +288,7 @@ _SAYS_WHAT = re.compile(r"\b(is|are|means|denotes|stands for|refers to)\b|:\s|\s
 
 
 def defines(line: str, focus: Sequence[str]) -> bool:
-    """Whether a line defines a word: the word first, then "is", "means", a colon or a dash."""
+    """Whether a line defines a word: the word among its first few, then "is", "means" or similar, a colon or a dash."""
     found = _SAYS_WHAT.search(line)
     if found is None:
         return False
@@ -293,7 +300,7 @@ MOST_WORDS = 4
 
 
 def concepts_in(library: Library, question: Question) -> tuple[str, ...]:
-    """Names of concepts, all of whose words a question has; the longest first, then by name."""
+    """Names of concepts whose words are all in a question; most words first, then by name."""
     said = frozenset(question.terms)
     if len(said) < 2:
         return ()
@@ -318,10 +325,10 @@ MOST_LOOKUPS = 60
 MOST_USES = 24
 MOST_DOCS = 8
 MOST_NAMESAKES = 12
-"""Definitions of one name from which it says nothing."""
+"""Maximum number of definitions of one name; with more, none is followed."""
 _CALLABLE = frozenset(("class", "type", "function", "interface", "struct", "enum", "trait"))
 STRANGERS = 2
-"""Symbols that are followed though they do not stand by what is asked about."""
+"""A symbol not near the question's words is followed only while fewer than this many are resolved."""
 _TICKED = re.compile(r"`+([^`\n]{2,120}?)`+")
 _IDENTIFIER = re.compile(r"[A-Za-z_]\w*(?:(?:\.|::|#)[A-Za-z_]\w*)*")
 
@@ -329,14 +336,14 @@ WORTH: dict[Via, float] = {"alignment": 0.65, "use": 0.45, "test": 0.4}
 
 
 class Link(Struct, frozen=True):
-    """One way from a document into the code."""
+    """A link from a document to code."""
 
     symbol: str
     doc: str
     """``file:start-end`` of the span that names it."""
     definition: str
     use: str
-    """``file:line`` of a place that uses it; empty where none does."""
+    """``file:line`` of a place that uses it; empty if none does."""
     test: str
 
 
@@ -347,16 +354,16 @@ class Alignment(Struct, frozen=True):
     resolved: tuple[str, ...] = ()
     links: tuple[Link, ...] = ()
     added: int = 0
-    """Spans of code that were not among the evidence before."""
+    """Number of code spans added to the evidence."""
 
     @property
     def applied(self) -> bool:
-        """Whether any symbol led into the code."""
+        """Whether any symbol led to code."""
         return bool(self.links)
 
 
 def align(library: Library, pool: Pool, policy: Policy, step: int) -> tuple[Pool, Alignment]:
-    """The pool with the code that its documents speak of, and how that was found."""
+    """The pool with the code that its documents name, and how it was found."""
     docs = pool.docs()[:MOST_DOCS]
     extracted = _symbols(docs, pool.slots)
     links: list[Link] = []
@@ -380,7 +387,9 @@ def align(library: Library, pool: Pool, policy: Policy, step: int) -> tuple[Pool
 
 
 def _symbols(docs: Sequence[PoolEntry], slots: Sequence[Slot]) -> list[tuple[str, bool]]:
-    """Names in spans of documents, each with whether it stands by what is asked about; those first."""
+    """Names in document spans, those related to the question first; True marks names that have one of its required
+    terms, or stand near one.
+    """
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}
     near: set[str] = set()
@@ -389,7 +398,7 @@ def _symbols(docs: Sequence[PoolEntry], slots: Sequence[Slot]) -> list[tuple[str
         for symbol in dict.fromkeys(_names(entry.span.text)):
             counts[symbol] += 1
             first.setdefault(symbol, len(first))
-        # near is what stands in one paragraph or item with a word of the question
+        # near: in one paragraph or item with a word of the question
         for block in re.split(r"\n\s*\n|\n(?=\s*[-*|])", entry.span.text):
             if not asked.isdisjoint(terms_in(block)):
                 near.update(_names(block))
@@ -400,18 +409,18 @@ def _symbols(docs: Sequence[PoolEntry], slots: Sequence[Slot]) -> list[tuple[str
 
 
 def _names(text: str) -> Iterator[str]:
-    """Identifiers of a document: what stands in back-ticks, and words that are written like code."""
+    """Yield the identifiers of a document: names in back-ticks, and words written like code."""
     for ticked in _TICKED.findall(text):
         head = ticked.partition("(")[0].strip()
-        if " " not in head:  # several words are a command or a phrase, of which only names count
+        if " " not in head:  # of a command or a phrase only names count
             yield from (name for name in _IDENTIFIER.findall(head)[:1] if "(" in ticked or not name.islower())
     yield from names_in(text)
 
 
 def _definition(library: Library, symbol: str) -> Definition | None:
-    """Where a symbol is defined: in source rather than in tests, types rather than members.
+    """A symbol's definition, source before tests and types before members; None if there is none, or too many.
 
-    A plain word, like ``demo``, is a symbol only where source defines a type or a function of that name.
+    A plain word, like ``demo``, is a symbol only if source defines a type or a function of that name.
     """
     found = sorted(
         library.definitions(symbol),
@@ -423,7 +432,7 @@ def _definition(library: Library, symbol: str) -> Definition | None:
 
 
 def _one_hop(library: Library, symbol: str, found: Definition) -> tuple[Use | None, Use | None]:
-    """A place in the code that uses it, and a test that does."""
+    """A use of a symbol in source and one in a test; None for each without one."""
     uses = sorted(
         (use for use in library.uses(symbol, most=MOST_USES) if use.kind != "import"),
         key=lambda use: (use.kind != "call", use.file == found.file, use.file, use.line),
@@ -443,7 +452,7 @@ def _spans(library: Library, found: Definition, use: Use | None, test: Use | Non
 
 
 def _fitting(spans: Iterable[tuple[Span, Via, float]], pool: Pool, policy: Policy) -> list[tuple[Span, Via, float]]:
-    """As many as the budget has room for: definitions before uses, uses before tests."""
+    """As many spans as fit the budget, each cut to size: definitions before uses, uses before tests."""
     kept: list[tuple[Span, Via, float]] = []
     count, room = policy.max_code_spans, policy.max_code_bytes
     for span, via, worth in sorted(spans, key=lambda one: -one[2]):

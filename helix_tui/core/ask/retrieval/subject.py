@@ -1,12 +1,12 @@
-"""Determine the kind of answer, the subject, and how its words may be written in a repository.
+"""Determine a question's kind of answer and its subject, and match the subject's words with texts.
 
-"Which kinds of values are left out even if nobody asks?" is framed by *which kinds of*, *even if nobody asks*; its
-subject is *values* and *left out*. Frame words are found by position and by a closed list, never by frequency in the
-repository: a frequent noun may well be what is asked about.
+"Which kinds of errors does the parser report?" is framed by *which kinds of*; its subject is *errors*, *parser* and
+*report*. Frame words come from closed lists, never from their frequency in the repository: a frequent noun may well be
+what is asked about.
 
-A person asks for the *environment*, *directory* or *message* where code writes ``env``, ``dir`` and ``msg``, for
-*file names* where it has ``filename``: `Wording` knows stems, parts of names, abbreviations. Each way counts for less
-than the word itself, so that the word decides wherever it stands.
+A question says *environment*, *directory*, *message* or *file names* where code has ``env``, ``dir``, ``msg`` or
+``filename``: `Wording` matches stems, parts of names and abbreviations. Joined words, other forms and abbreviations
+count for less than the word itself.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ Asks = Literal[
     "whether",
     "task",
 ]
-"""The kinds of answers: instructions, a place, a reason, a branch, call sites, several things, one value, two things
-beside each other, a definition, a mechanism, yes or no; or a piece of work.
+"""The kinds of answers: instructions, a place, a reason, a branch, call sites, several things, one value, a comparison
+of two things, a definition, a mechanism, yes or no; or a piece of work.
 """
 
 LIGHT = 0.35
-"""Weight of a word of little meaning relative to a noun: it matters only if the nouns do not decide."""
+"""Weight of a word of little meaning relative to a noun: it decides only if the nouns do not."""
 
 _COUNTED = r"(?:long|many|much|often|deep|big|large|far|high|old|fast|soon|late|wide|small|frequently)"
 _QUANTITY = (
@@ -67,7 +67,7 @@ _FRAMES: tuple[tuple[Asks, str], ...] = (
     ("who uses", rf"\b(?:who|what|which (?!\w*s? (?:is|are))\w+)(?: \w+)? {_USED}\b(?! (?:to|for)\b)"),
     ("who uses", r"\bwhere (?:is|are|does|do|was) .{1,60} (?:called|used|imported|invoked|referenced)\b"),
     ("who uses", r"\b(?:callers?|usages?|uses|call sites?) of\b"),
-    # a place, a reason or a branch may well be that of a difference
+    # "where", "why" and "what happens" may well ask about a difference
     ("compare", rf"^(?!.*\b(?:where|why|what happens)\b).*(?:{_DIFFERENT})"),
     ("how to", rf"\bhow (?:do|can|could|should|would|might|must|may|shall) {_AGENT}\b|\bhow to\b|\bsteps to\b"),
     ("how to", rf"\bis there (?:a|any) way\b|^can {_AGENT}\b|\bhow (?:can|could|should|must) .{{1,60}} be \w+"),
@@ -93,7 +93,7 @@ _FRAMES: tuple[tuple[Asks, str], ...] = (
     ("value", r"^wh(?:at|ich)\b"),
     ("whether", r"^(?:is|are|was|were|does|do|did|can|could|has|have|should|will|must|may)\b"),
 )
-"""The first that fits holds."""
+"""Patterns of the kinds of answers; the first that matches applies."""
 
 _OF_LITTLE_MEANING = """
 use used uses using user users make makes made making work works working take takes taken keep keeps kept leave leaves
@@ -110,15 +110,15 @@ _LIGHT_WORDS = frozenset(_OF_LITTLE_MEANING.split())
 
 _WORD = re.compile(r"[^\W_][\w'’+#-]*")
 _SECOND = re.compile(r",? and (?=(?:(?:by|with|in|from) )?(?:what|when|where|why|how|who|which)\b)")
-"""Where a second question begins in the same sentence: the first one says what is wanted."""
+"""Start of a second question in the same sentence; the first one decides the kind of answer."""
 _CLAUSE = re.compile(r"(?<=[.!?])\s+|\n")
 
 
 _ASKS_FOR = re.compile(r"\basks?\b(?=(?: \w+){0,3} for\b)", re.IGNORECASE)
-"""That something is wanted, whatever it is: "if I ask a shop for bread"; "ask the user" is something that is done."""
+"""A request ("if I ask a shop for bread"), whose "ask" is removed; in "ask the user" it is an action, and stays."""
 _TURNING = re.compile(r"\b(?:again|without|although|except)\b")
-"""What turns a question and is no part of its subject: "sent again", "without the embedded ones". Over all sets of
-bench/ask.md 6 answers would be called answered in which such a word stands nowhere, and 4 of them are right.
+"""Words that change a question's meaning: "sent again", "without the embedded ones". Over all sets of bench/ask.md, 6
+answers would be labelled "answered" without such a word in them; 4 of them are right.
 """
 
 
@@ -126,13 +126,13 @@ class SubjectWord(Struct, frozen=True):
     """One word of the subject."""
 
     word: str
-    """As asked, lower case."""
+    """As in the question, in lower case."""
     term: str
     """Its stem."""
     weight: float
-    """1 for a word that names a thing; less for one of little meaning."""
+    """1, or `LIGHT` for a word of little meaning."""
     place: int
-    """Its number among the words of the question: neighbours may be one name in code."""
+    """Its position among the words of the question: neighbours may be one name in code."""
 
 
 class QuestionSubject(Struct, frozen=True, dict=True):
@@ -146,17 +146,17 @@ class QuestionSubject(Struct, frozen=True, dict=True):
 
     @cached_property
     def two_things(self) -> bool:
-        """Whether a second question stands in the same sentence."""
+        """Whether the question has a second one in the same sentence."""
         return bool(_SECOND.search(self.text.lower()))
 
     @cached_property
     def one_word(self) -> bool:
-        """Whether one word of any meaning at most is its subject, and no name."""
+        """Whether the subject has at most one word of full weight, and the question no name."""
         return not self.names and sum(one.weight == 1 for one in self.words) <= 1
 
     @cached_property
     def turned_by(self) -> tuple[str, ...]:
-        """Words that turn its meaning, which its subject has not."""
+        """Words that change the meaning of the last question, each once."""
         return tuple(dict.fromkeys(_TURNING.findall(self.text.split(FOLLOWS)[0].lower())))
 
     @cached_property
@@ -166,7 +166,7 @@ class QuestionSubject(Struct, frozen=True, dict=True):
 
     @cached_property
     def pairs(self) -> tuple[tuple[int, int], ...]:
-        """Places in `words` of neighbours in the question."""
+        """Index pairs in `words` of neighbours in the question."""
         return tuple(
             (at, at + 1) for at in range(len(self.words) - 1) if self.words[at + 1].place - self.words[at].place == 1
         )
@@ -175,7 +175,7 @@ class QuestionSubject(Struct, frozen=True, dict=True):
 def read_subject(text: str) -> QuestionSubject:
     """Parse a question; one without words has an empty subject."""
     text = text[:MOST_CHARS].strip()
-    # what is wanted says the last question, what it is about those before it too
+    # the last question decides the kind of answer; earlier ones add to the subject
     asked, *before = text.split(FOLLOWS)
     head = _question_of(asked)
     asks = _asks(head)
@@ -187,9 +187,9 @@ def read_subject(text: str) -> QuestionSubject:
 def _with_earlier_words(
     words: tuple[SubjectWord, ...], before: Sequence[str], names: tuple[str, ...]
 ) -> tuple[SubjectWord, ...]:
-    """The words of a question and the things that the questions before it were about.
+    """The words of a question, then those of the questions before it that it does not repeat.
 
-    What was done to a thing (a word in -ed) is asked anew: there it says little.
+    Their words in -ed get little weight: a follow-up asks anew what is done to a thing.
     """
     for question in before:
         known = {one.term for one in words}
@@ -204,9 +204,9 @@ def _with_earlier_words(
 
 
 def _question_of(text: str) -> str:
-    """The sentence that asks; the whole text where none does."""
+    """The last sentence that ends in a question mark, else the whole text."""
     asking = [one for one in _CLAUSE.split(text) if one.rstrip().endswith("?")]
-    # who describes first asks at the end
+    # a description may come before the question
     return asking[-1].strip() if asking else text
 
 
@@ -222,27 +222,27 @@ def _asks(head: str) -> Asks:
 
 
 def _words_of(head: str, names: tuple[str, ...]) -> tuple[SubjectWord, ...]:
-    """The words that are left when the frame is taken off; each stem once."""
+    """The words of the subject: without stop words and words that only ask; each stem once."""
     parts_of_names = {part for name in names for part in (*parts(name), name.lower())}
     found: dict[str, SubjectWord] = {}
     framed: dict[str, SubjectWord] = {}
     for place, word in enumerate(_pieces(_ASKS_FOR.sub("", head))):
-        # `use_cache` is asked about, "use" only asks
+        # in `use_cache`, "use" is part of the subject; alone it only asks
         coded = word in parts_of_names
         if word in STOP_WORDS and not coded:
             continue
         light = not coded and (word in _LIGHT_WORDS or (word.endswith("ly") and len(word) > 4))
         one = SubjectWord(word, stem(word), LIGHT if light else 1.0, place)
         (framed if word in ASKING_ONLY and not coded else found).setdefault(one.term, one)
-    # where only words of asking are left, one of them is the subject
+    # if only words that ask are left, they are the subject
     return tuple((found or framed).values())
 
 
 def _pieces(head: str) -> list[str]:
-    """Lower-case words in their order; an identifier and a word with a dash as their parts."""
+    """Lower-case words in order; identifiers and hyphenated words split into parts, single letters left out."""
     found: list[str] = []
     for word in re.findall(r"[\w'’+#-]+", head):
-        # "don't" is "don", "user's" is "user"
+        # "don't" becomes "don", "user's" becomes "user"
         word = re.split("['’]", word.strip("'’-"))[0]
         pieces = parts(word) if re.search(r"[_A-Z]", word[1:]) or "_" in word else word.lower().split("-")
         found += [piece for piece in pieces if len(piece) > 1]
@@ -250,11 +250,11 @@ def _pieces(head: str) -> list[str]:
 
 
 JOINED = 0.95
-"""Neighbours in the question that are one word in code."""
+"""Strength of a match with two neighbours in the question that are one word in code."""
 DERIVED = 0.7
-"""Another form of the word that the stemmer leaves apart: serialize, serialization."""
+"""Strength of another form of the word with a different stem: index, indexer."""
 SHORT = 0.6
-"""An abbreviation."""
+"""Strength of an abbreviation, or of the word without its negative prefix."""
 MOST_WEIGHT = 6.0
 
 _SHORT_FORMS = """
@@ -287,30 +287,30 @@ _TOKEN = re.compile(r"\w+")
 _NEGATED = re.compile(r"^(?:un|in|non|dis)(?=[a-z]{5})")
 
 Hit = tuple[int, float]
-"""(number of the word in the subject, how much of it is said)."""
+"""(index of the word in the subject, strength of the match, 0 to 1)."""
 
 
 class Wording:
     """The words of one subject, and how texts match them."""
 
     def __init__(self, subject: QuestionSubject, share: Callable[[str], float]) -> None:
-        """Prepare the words of a subject; ``share`` is the share of all files that have a term."""
+        """Prepare the words of a subject; ``share`` returns the share of all files that have a term."""
         self.subject = subject
         shares = [share(one.term) for one in subject.words]
         self.known = tuple(found > 0 for found in shares)
-        """Whether the repository has the word itself."""
+        """For each word, whether the repository has its stem."""
         self.weights = tuple(
             one.weight * (1.0 + min(MOST_WEIGHT, -math.log(found)) / 2 if found > 0 else 2.0)
             for one, found in zip(subject.words, shares, strict=True)
         )
-        """The weight of each word: more for rare ones, never 0 for a frequent noun."""
+        """The weight of each word: more for rare words, never 0."""
         self.total = sum(self.weights) or 1.0
         self._exact = {one.term: at for at, one in enumerate(subject.words)}
         self._joined: dict[str, tuple[Hit, ...]] = {}
         words = [one.word for one in subject.words]
         for first, second in subject.pairs:
             pair = ((first, JOINED), (second, JOINED))
-            # whoever asks for "files names" means what code writes as `filenames`, too
+            # "files names" matches `filenames` too
             for joined in (words[first] + words[second], words[first].rstrip("s") + words[second]):
                 self._joined.setdefault(stem(joined), pair)
         self._may_say = may_have(_ways_of([*self._exact, *self._joined, *words]))
@@ -338,16 +338,16 @@ class Wording:
         return tuple(found)
 
     def said_by(self, word: str) -> tuple[Hit, ...]:
-        """Which words of the subject one raw word of a text says: an identifier by its parts."""
+        """The words of the subject that one raw word of a text matches; an identifier by its parts."""
         found = self._said.get(word)
-        # most words of a text say nothing of the subject, and stemming them is what costs
+        # most words of a text match nothing, and stemming them is the expensive part
         if found is None and not self._may_say.search(word):
             found = self._said[word] = ()
         elif found is None:
             best: dict[int, float] = {}
             terms = terms_of(word)
             for term in (
-                # the last term is the identifier whole; only its parts are joined in pairs
+                # the last term is the whole identifier; only its parts are joined in pairs
                 (*terms, *(first + second for first, second in pairwise(terms[:-1]))) if len(terms) > 2 else terms
             ):
                 for at, strength in self.hits(term):
@@ -356,7 +356,7 @@ class Wording:
         return found
 
     def in_text(self, text: str) -> dict[int, float]:
-        """How well a text matches each word."""
+        """The best match of each word of the subject in a text."""
         best: dict[int, float] = {}
         for word in _TOKEN.findall(text):
             for at, strength in self.said_by(word):
@@ -365,17 +365,17 @@ class Wording:
         return best
 
     def covered(self, said: Mapping[int, float]) -> float:
-        """The weighted share of the subject that some words cover."""
+        """The share of the subject, by weight, that a match covers."""
         return sum(self.weights[at] * strength for at, strength in said.items()) / self.total
 
 
 _BEGIN = 3
 _STEMMED_ANEW = {"di": "dy", "li": "ly", "ti": "ty", "sk": "sk"}
-"""How some stems begin, and words that have them: *dying*, *lying*, *tying*, *skies*; and *trying*, *owing*."""
+"""Beginnings of stems and of words that have them: *dying*, *lying*, *tying*, *skies*."""
 
 
 def may_have(terms: Iterable[str]) -> re.Pattern[str]:
-    """What stands in any raw text that has one of some terms: to stem its words costs a hundred times as much."""
+    """A pattern that matches any raw text with one of some terms: stemming its words costs a hundred times as much."""
     begins = {
         begin
         for term in terms
@@ -386,7 +386,7 @@ def may_have(terms: Iterable[str]) -> re.Pattern[str]:
 
 
 def _ways_of(terms: Iterable[str]) -> set[str]:
-    """Some terms, and what else `_form_of` takes for one of them, as far as it begins otherwise."""
+    """Some terms, and those of their other forms for `_form_of` that begin differently."""
     ways = set(terms)
     ways |= {short for term in ways for short in _SHORTS.get(term, ())}
     ways |= {whole for whole, shorts in _SHORTS.items() if not shorts.isdisjoint(ways)}
@@ -404,7 +404,7 @@ def union(rows: Iterable[Mapping[int, float]]) -> dict[int, float]:
 
 
 def _form_of(word: str, asked: str, term: str) -> float:
-    """How well a term is another form of a word; 0.0 where it is none."""
+    """How strongly a term matches as another form of a word; 0.0 if it is none."""
     if term in _SHORTS.get(asked, ()) or asked in _SHORTS.get(term, ()):
         return SHORT
     shorter, longer = sorted((asked, term), key=len)
