@@ -1,7 +1,7 @@
 """Count the ready beads, and those for workers: one set of numbers for every place that prints any.
 
-``ready`` are the beads that a worker may pick now and that no worker is on. HELIX withholds those from workers that a
-question waits for; they are named beside the number.
+``ready`` are the beads that a worker may pick now and that no worker is on. HELIX withholds from
+workers those about which a question is open; their questions are named beside the number.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class QueueCounts(Struct, frozen=True):
 
     @property
     def for_workers(self) -> tuple[str, ...]:
-        """Ready beads that no open question waits for: what a HELIX run gives to workers. A worker started by hand
+        """Ready beads without an open question about them: what a HELIX run gives to workers. A worker started by hand
         picks the others too, unless a run holds them back.
         """
         waiting = {bead_id for bead_id, _ in self.asked}

@@ -205,7 +205,7 @@ def _open_edges(beads: Mapping[str, Bead], depends_on: Mapping[str, tuple[str, .
 
 
 def _longest(ordered: Iterable[str], edges: Mapping[str, tuple[str, ...]]) -> dict[str, int]:
-    """Bead to the length of the longest chain along ``edges``, without itself; targets come first in ``order``."""
+    """Bead to the length of the longest chain along ``edges``, without itself; targets come first in ``ordered``."""
     found: dict[str, int] = {}
     for bead_id in ordered:
         found[bead_id] = max((found[target] + 1 for target in edges[bead_id]), default=0)

@@ -208,7 +208,7 @@ class MemoryChanges:
             db.execute("UPDATE memory SET helped = ?, failed = ? WHERE id = ?", [*each["before"], memory.id])
 
     def _gain(self, stored: Stored, proposal: Proposal, before: dict[int, tuple[str | None, int]]) -> dict[str, Any]:
-        """What a lesson added to an existing memory, for undo; None for a new memory."""
+        """What a lesson added to an existing memory, for undo; empty for a new memory."""
         if stored.status == "added" or stored.id is None:
             return {}
         last_used, seen = before.get(stored.id, (None, 1))

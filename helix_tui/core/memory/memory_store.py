@@ -31,7 +31,7 @@ from helix_tui.core.memory.store.index import MemoryIndex
 from helix_tui.core.memory.write import alike, storing, upkeep
 
 CATCH_UP = 16
-"""Number of missing vectors that an ordinary call computes; `embed` computes all."""
+"""Maximum memories without a vector that an ordinary call encodes; `embed` encodes all."""
 
 
 class MemoryStore:

@@ -65,7 +65,7 @@ class Idiom(Struct, frozen=True):
     """Prefixes of words for its scope; empty: everything."""
 
     def concerns(self, task: str) -> bool:
-        """Whether a task's words match the rule's scope; always true without a scope."""
+        """Whether a task's words match the rule's scope; true if either is empty."""
         said = task.lower()
         return not self.purpose or not said.strip() or any(word in said for word in self.purpose)
 

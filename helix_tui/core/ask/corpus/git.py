@@ -1,6 +1,6 @@
 """Read a repository with git: its files at a revision or in the work tree, their bytes, its past commits.
 
-Git itself is run by `core.ground.git`. Paths come NUL-terminated, so that a newline or a quote in a name does no harm.
+`core.ground.git` runs git itself. Paths are NUL-terminated, so that a newline or a quote in a name does no harm.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from helix_tui.core.ground.process import Finished
 
 TIMEOUT_S = 60.0
 _CAP = 1 << 30
-"""Bytes of one answer: names of all files, or the content of a batch of them."""
+"""Maximum bytes of one answer: the names of all files, or the content of a batch of them."""
 
 _BATCH_BYTES = 32 << 20
 REGULAR = ("100644", "100755")
@@ -31,7 +31,7 @@ class TrackedFile(Struct, frozen=True):
 
     path: str
     oid: str
-    """Git's id of the content; empty where the work tree has other content than the index."""
+    """Git's id of the content; empty if the content in the work tree differs from the index."""
 
 
 class Commit(Struct, frozen=True):
@@ -44,7 +44,7 @@ class Commit(Struct, frozen=True):
 
 
 class Git:
-    """One repository, read only."""
+    """One repository, read-only."""
 
     def __init__(self, root: Path, *, timeout: float = TIMEOUT_S) -> None:
         self.root = root
@@ -68,7 +68,7 @@ class Git:
 
     def tracked(self) -> list[TrackedFile]:
         """The tracked regular files of the work tree, in order of path."""
-        # of a modified file the index has the id of other content than the one that is read
+        # for a modified file the id in the index is not that of the content read here
         changed = set(_split(self._run("ls-files", "-z", "--modified").stdout))
         entries = {}
         for record in _split(self._run("ls-files", "-z", "--stage").stdout):
@@ -140,9 +140,9 @@ class Git:
         if not asked:
             return
         log = self._run(
-            # no diff driver, no textconv: these are programs, too; each field ends with a mark, for a body has lines
+            # no diff driver, no textconv, as these run programs; each field ends with a mark, as a body has lines
             "log", "--stdin", "--no-walk=unsorted", "--no-renames", "--no-ext-diff", "--no-textconv",
-            # paths are told from our folder on, which may be one below git's root: so are those of the work tree
+            # paths are relative to our folder, which may be below git's root, as are those of the work tree
             "--name-only", "--relative", "-z", "--format=%x01%H%x02%s%x02%b%x02", stdin=asked,
         ).stdout  # fmt: skip
         for record in log.decode("utf-8", "surrogateescape").split("\x01")[1:]:
@@ -160,7 +160,7 @@ class Git:
             path: the file.
             first: the first line.
             last: the last line.
-            revision: the commit that the lines are of; None for the work tree.
+            revision: the commit with the lines; None for the work tree.
 
         Raises:
             GitFailed: git does not answer in time.
@@ -183,9 +183,9 @@ class Git:
 
 
 class BlobReader:
-    """Blobs one by one out of one ``git cat-file --batch``, begun with the first of them and again where it ended.
+    """Reads blobs one by one from one ``git cat-file --batch``, started with the first and again if it has ended.
 
-    A process for each would take a hundred times as long. Not for two threads at once.
+    A process for each would take a hundred times as long. Not thread-safe.
     """
 
     def __init__(self, root: Path, *, timeout: float = TIMEOUT_S) -> None:
@@ -193,7 +193,7 @@ class BlobReader:
         self._timeout = timeout
         self._git: subprocess.Popen[bytes] | None = None
         self.close: Callable[[], object] = lambda: None
-        """End the process; a later read begins another."""
+        """End the process; a later read starts another."""
 
     def read(self, oid: str, *, cap: int) -> bytes | None:
         """A blob's bytes; None if it is missing, longer than ``cap``, or git does not answer in time.
@@ -204,7 +204,7 @@ class BlobReader:
         git = self._git if self._git is not None and self._git.poll() is None else self._start()
         assert git.stdin is not None
         assert git.stdout is not None
-        # reading a pipe has no time limit of its own: the end of the process ends it
+        # reading a pipe has no time limit: only the end of the process ends it
         timer = threading.Timer(self._timeout, git.kill)
         timer.start()
         try:
@@ -215,7 +215,7 @@ class BlobReader:
                 return None
             size = int(row[2])
             if size > cap:
-                self.close()  # rather than to read all of it
+                self.close()  # rather than reading all of it
                 return None
             data = git.stdout.read(size + 1)[:-1]
             return data if len(data) == size and row[1] == b"blob" else None

@@ -1,6 +1,6 @@
-"""Languages: which file is in which, its grammar and how it writes definitions down.
+"""Languages: how to recognise one by a file's name, its grammar, and the form of its definitions.
 
-A new language is one row of `GRAMMARS` and its query: every ``@def`` is a definition's node, the ``@name``
+A new language needs one row of `GRAMMARS` with its query: every ``@def`` is a definition's node, the ``@name``
 in the same match its name, and the name of the pattern's third capture its kind.
 """
 
@@ -107,7 +107,7 @@ _CPP = (
 
 
 class Grammar(Struct, frozen=True):
-    """Where a grammar comes from and its query for definitions."""
+    """The source of a grammar, and its query for definitions."""
 
     package: str
     function: str
@@ -151,7 +151,7 @@ DOCUMENTS = frozenset({"markdown", "restructuredtext", "asciidoc"})
 
 
 def language_of(path: str) -> str:
-    """The language of a file, told by its name; ``lines`` where it has neither grammar nor headings."""
+    """The language of a file, from its name; ``lines`` if it has neither a grammar nor headings."""
     name = path.rpartition("/")[2].lower()
     _, dot, suffix = name.rpartition(".")
     if dot:
@@ -161,11 +161,11 @@ def language_of(path: str) -> str:
 
 @cache
 def grammar(language: str) -> tuple[Language, Query] | None:
-    """The loaded grammar and its query; None where there is none or its package is not installed."""
+    """The loaded grammar and its query; None if there is none or its package is not installed."""
     row = GRAMMARS.get(language)
     if row is None:
         return None
-    # brought in when a file is read: an index that is up to date needs no grammar
+    # imported when a file is read: an up-to-date index needs no grammar
     from tree_sitter import Language, Query
 
     try:

@@ -109,9 +109,9 @@ _SHELL_COMPLETION = re.compile(
     re.IGNORECASE,
 )
 _STANDING = (
-    # declares what another file does; a header of C may well do it itself
+    # declares what another file implements; a C header may implement it itself
     (re.compile(r"\.d\.[cm]?ts$|\.pyi$", re.IGNORECASE), 0.7),
-    # output of a build or a run repeats its source
+    # output of a build or a run, which repeats its source
     (
         re.compile(
             r"(?:^|/)(?:%\w+%|\.?te?mp|\.cache|\.parcel-cache|\.turbo|\.nyc_output|htmlcov)/.*\.(?:[cm]?[jt]s|json|html|css|map)$"
@@ -120,7 +120,7 @@ _STANDING = (
         ),
         0.4,
     ),
-    # lists every option for a shell without explaining; mostly generated
+    # lists every option for a shell without an explanation; mostly generated
     (_SHELL_COMPLETION, 0.6),
     # mentions everything that ever changed
     (
@@ -135,18 +135,18 @@ _STANDING = (
 )
 _VERSION = re.compile(r"(?<![^/])(v(\d{1,3})|legacy|deprecated|old|compat)/", re.IGNORECASE)
 LATER_VERSIONS = 3
-"""Numbers above a version's own that are looked for."""
+"""How many higher version numbers are searched for."""
 _VENDORED = re.compile(
     r"(?:^|/)(?:vendor|vendored|_vendor|third[-_]?party|externals?|extern|site-packages)(?:/|$)", re.IGNORECASE
 )
-# benchmarks below src/ are what a tool for benchmarks does
+# benchmarks below src/ are the source of a benchmarking tool
 _TEST = re.compile(
     r"(?:^|/)(?:tests?|testing|__tests__|specs?|e2e|testdata|test[-_]data|fixtures?|__mocks__|mocks|__snapshots__|(?<!src/)bench(?:es|marks?)?|fuzz"
     r"|conformance|(?:__)?perf(?:ormance)?[-_]tests?(?:ing)?(?:__)?)/|^t/|(?:^|/)(?:test_[^/]*|conftest)\.py$|_tests?\.(?:py|go|rs|cc?|cpp|rb|exs?)$|[-._](?:test|spec|e2e)"
     r"\.[cm]?[jt]sx?$|(?:^|/)[^/]*(?:Test|Tests|IT|Spec)\.(?:java|kt|scala|cs|swift)$|_spec\.rb$|\.test-d\.ts$"
 )
 _TEST_MARK = re.compile(r"^tests?_|_tests?$|[-_.](?:test|spec|e2e)$|(?:Tests?|IT|Spec)$|^Test(?=[A-Z])|-tests?$")
-"""What a test's name has beside that of its source."""
+"""The parts that a test's name adds to that of its source."""
 _EXAMPLE = re.compile(
     r"(?:^|/)(?:examples?|samples?|demos?|tutorials?|cookbook|playground|docs_src|doc_src|quickstarts?|templates?/examples)/",
     re.IGNORECASE,
@@ -159,7 +159,7 @@ _DOC = re.compile(
     re.IGNORECASE,
 )
 _TEMPLATE = re.compile(r"^(?!docs?/).*?(?:^|/)templates?/(?:.*/)?[^/]+\.txt$", re.IGNORECASE)
-"""Text that a program fills in: part of what it does, though it is written as a document is."""
+"""Text templates of a program: part of its function, although written like documents."""
 _CODE_IN_DOCS = re.compile(r"\.(?:py|go|rs|[cm]?[jt]sx?|java|c|cc|cpp|h|hpp|rb|php|cs|kt|swift|scala)$", re.IGNORECASE)
 _DATA = re.compile(
     r"\.(?:json|jsonl|ndjson|json5|csv|tsv|svg|xml|html?|xhtml|po|pot|ipynb|geojson|lock|log|sql|sum|plist|xlf|resx|srt"
@@ -195,7 +195,7 @@ def is_declaration(path: str) -> bool:
 
 
 def standing(path: str) -> float:
-    """The weight of a file among others of its role, above 0 to 1."""
+    """The weight of a file among others of its role, above 0 and at most 1."""
     return min((share for pattern, share in _STANDING if pattern.search(path)), default=1.0)
 
 
@@ -205,7 +205,7 @@ def completes_for_a_shell(path: str) -> bool:
 
 
 def successors(path: str) -> Iterator[tuple[str, str]]:
-    """Folders of a path that hold an older version, in lower case, each with what a later one would be: the same file
+    """Folders of a path that have an older version, in lower case, each with the path of a later one: the same file
     without the folder (``x/v1/a.py``: ``x/a.py``), or a folder with a higher number (``x/v2``).
     """
     for match in _VERSION.finditer(path):
@@ -216,12 +216,12 @@ def successors(path: str) -> Iterator[tuple[str, str]]:
 
 
 def plain_stem(path: str) -> str:
-    """A file's name without ending, in lower case, without what joins its words."""
+    """A file's name without extension, in lower case, without the separators of its words."""
     return path.rpartition("/")[2].rpartition(".")[0].lower().replace("_", "").replace("-", "")
 
 
 def tested_stem(path: str) -> str:
-    """The plain stem of the subject of a test's name."""
+    """The plain stem of a test's subject, from its name."""
     folder, _, name = path.rpartition("/")
     stem, _, ending = name.rpartition(".")
     return plain_stem(f"{folder}/{_TEST_MARK.sub('', stem)}.{ending}")
@@ -243,10 +243,10 @@ def role_of(path: str) -> Role:
 
 
 MAX_BYTES = 8 << 20
-"""A text larger than this is left out. Source files of several megabytes exist and are asked about."""
+"""Maximum bytes of a text. Source files of several megabytes exist, and people ask about them."""
 MAX_DATA_BYTES = 1 << 20
-"""The same for data: tables and fixtures say little and are many. Trees, catalogues and schemas that are asked about
-go up to some hundred KiB."""
+"""The same for data: tables and fixtures are numerous and contain little information. Useful trees, catalogues and
+schemas have up to some hundred KiB."""
 
 _HEAD = 8_000
 _GENERATED = re.compile(
@@ -264,7 +264,7 @@ def unfit(data: bytes, language: str) -> str | None:
     if len(data) > (MAX_DATA_BYTES if language in _DATA_LANGUAGES else MAX_BYTES):
         return "too large"
     head = data[:_HEAD]
-    # UTF-16 has a zero in every other byte of plain English
+    # in UTF-16 every other byte of plain English is zero
     if b"\0" in head and not _is_wide(head):
         return "binary"
     if _GENERATED.search(data[:1_500]):
@@ -275,7 +275,7 @@ def unfit(data: bytes, language: str) -> str | None:
 
 
 def decode(data: bytes) -> str:
-    """The text of a file: UTF-8, UTF-16 with its mark, else Latin-1, which every byte is."""
+    """The text of a file: UTF-8, UTF-16 with its mark, else Latin-1, in which every byte is valid."""
     if data.startswith(b"\xef\xbb\xbf"):
         data = data[3:]
     if _is_wide(data):
@@ -287,7 +287,7 @@ def decode(data: bytes) -> str:
 
 
 def split_lines(text: str) -> list[str]:
-    """Lines as editors and git count them: ended by LF, a CR before it dropped; no other separator counts."""
+    """Lines as counted by editors and git: ended by LF, without a CR before it; no other separator counts."""
     lines = text.split("\n")
     if lines and not lines[-1]:
         lines.pop()
@@ -295,7 +295,7 @@ def split_lines(text: str) -> list[str]:
 
 
 def blob_id(data: bytes, digits: int = 40) -> str:
-    """The id that git would give the content, in a repository whose ids have so many digits."""
+    """The id that git would give the content, in a repository with ids of ``digits`` digits."""
     digest = hashlib.sha256() if digits == 64 else hashlib.sha1(usedforsecurity=False)
     digest.update(b"blob %d\0" % len(data))
     digest.update(data)
@@ -307,7 +307,7 @@ def _is_wide(head: bytes) -> bool:
 
 
 def _is_minified(data: bytes) -> bool:
-    """Whether most of the bytes are in lines longer than any written by hand."""
+    """Whether most of the bytes are in lines too long to be written by hand."""
     long = sum(len(line) for line in data.split(b"\n") if len(line) > _LONG_LINE)
     return long * 2 > len(data)
 
@@ -316,22 +316,22 @@ MAX_FOLDER_FILES = 200_000
 
 
 class NothingToAsk(HelixError):
-    """There are no files to ask about. The message says why and what to do."""
+    """There are no files to search. The message says why and what to do."""
 
 
 class Listing(Struct):
-    """Files in order of path, and what was left out."""
+    """Files in order of path, and those left out."""
 
     entries: list[TrackedFile]
     commit: str | None
-    """The commit that the files are of or stand on; None before the first one and without git."""
+    """The commit of the files, or on which the work tree is based; None before the first one and without git."""
     oid_digits: int = 40
     skipped: list[tuple[str, str]] = []
     notes: list[str] = []
 
 
 class Source:
-    """Where files come from, at one revision or in the work tree (``revision`` None)."""
+    """The source of files: one revision, or the work tree (``revision`` None)."""
 
     def __init__(self, root: Path, revision: str | None) -> None:
         self.root = root
@@ -346,20 +346,20 @@ class Source:
                     f"{root} is not a git repository, so it has no revision {revision}: ask without a revision"
                 )
         self.revision = revision
-        # without a work tree there is only what is committed
+        # without a work tree there are only committed files
         if self.git is not None and revision is None and self.git.is_bare():
             self.revision = "HEAD"
 
     def close(self) -> None:
-        """End what reads blobs; it begins again when it is needed."""
+        """Stop the process that reads blobs; it is started again when needed."""
         self._blobs.close()
 
     def list(self) -> Listing:
-        """The files as they are now.
+        """The current files.
 
         Raises:
             NothingToAsk: the revision does not exist.
-            GitFailed: git would not answer.
+            GitFailed: git fails.
         """
         if self.git is None:
             entries, notes = _walk(self.root)
@@ -374,7 +374,7 @@ class Source:
         return _sift(Listing(entries, commit, _digits(entries)))
 
     def read(self, entries: Iterable[TrackedFile], digits: int) -> Iterator[tuple[TrackedFile, str, bytes | int]]:
-        """(entry, blob id, bytes) of each file, the size in place of the bytes where it is too large.
+        """(entry, blob id, bytes) of each file, with the size instead of the bytes if it is too large.
 
         A file that cannot be read (gone, no permission, not checked out) is left out.
         """
@@ -383,20 +383,20 @@ class Source:
             for entry in entries:
                 by_oid.setdefault(entry.oid, []).append(entry)
             for oid, blob in self.git.blobs(list(by_oid), cap=MAX_BYTES):
-                # the same bytes under two names may be two languages: each file gets them
+                # files with the same bytes may differ in language: each one gets them
                 for entry in by_oid[oid]:
                     yield entry, oid, blob
             return
         for entry in entries:
             data = read_file(self.root, entry.path)
             if isinstance(data, int):
-                # too large to be hashed: its size tells a changed one
+                # too large to be hashed: its size shows a change
                 yield entry, entry.oid or f"large-{data}", data
             elif data is not None:
                 yield entry, blob_id(data, digits), data
 
     def text(self, path: str, oid: str) -> bytes | None:
-        """The bytes of one file of the listing; None where it cannot be read."""
+        """The bytes of one file of the listing; None if it cannot be read."""
         if self.git is not None and self.revision is not None:
             return self._blobs.read(oid, cap=MAX_BYTES)
         data = read_file(self.root, path)
@@ -404,10 +404,9 @@ class Source:
 
 
 def read_file(root: Path, path: str) -> bytes | int | None:
-    """The bytes of a regular file below a folder, its size where it is too large, None where it cannot be
-    read.
+    """The bytes of a regular file below a folder, its size if it is too large, None if it cannot be read.
 
-    A symbolic link is not followed: it may lead out of the repository, or in a circle.
+    A symbolic link is not followed: it may lead out of the repository, or form a loop.
     """
     name = os.path.join(root, path)
     try:
@@ -416,7 +415,7 @@ def read_file(root: Path, path: str) -> bytes | int | None:
             return None
         if facts.st_size > MAX_BYTES:
             return facts.st_size
-        # between the look and the opening another thing may have come in its place, a FIFO at worst
+        # between the check and the opening it may have been replaced, at worst by a FIFO
         with open(name, "rb", opener=open_nonblocking) as file:
             return file.read(MAX_BYTES)
     except (OSError, ValueError):
@@ -441,11 +440,11 @@ def _digits(entries: list[TrackedFile]) -> int:
 
 
 def _walk(root: Path) -> tuple[list[TrackedFile], list[str]]:
-    """The files below a folder that is no repository; links and hidden folders are not entered."""
+    """The files below a folder that is not a repository; links and hidden folders are not followed."""
     found: list[TrackedFile] = []
     notes = [f"{root} is not a git repository: every file below it was read, and there is no history"]
     for folder, folders, files in os.walk(root, onerror=None, followlinks=False):
-        # in place: os.walk then goes through the folders, as we do through the files, in one order on every machine
+        # in place, so that os.walk visits the folders in the same order on every machine
         folders[:] = sorted(name for name in folders if not name.startswith(".") and left_out(f"{name}/x") is None)
         place = os.path.relpath(folder, root)
         found += [TrackedFile(name if place == "." else f"{place}/{name}", "") for name in sorted(files)]

@@ -1,6 +1,6 @@
-"""Turn a file's bytes into what the index keeps: definitions, headings, chunks, imports, a summary.
+"""Parse a file's bytes for the index: definitions, headings, chunks, imports, a summary.
 
-Code is cut by definition (found by tree-sitter, else by lines that look like one), documents by heading. The results
+Code is split by definition (found by tree-sitter, else by lines that look like one), documents by heading. The results
 are plain values that can be sent between processes.
 """
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Chunk(Struct, frozen=True, array_like=True):
-    """A run of lines, both ends counted from 1 and inside; the chunks of a file cover it without overlap."""
+    """A range of lines, counted from 1, both ends included; the chunks of a file cover it without overlap."""
 
     start: int
     end: int
@@ -30,7 +30,7 @@ class Chunk(Struct, frozen=True, array_like=True):
 
 
 class Defined(Struct, frozen=True, array_like=True):
-    """A definition: its name, what it is, its lines, and its name with what encloses it."""
+    """A definition: its name, kind, lines, and its name with those of the enclosing definitions."""
 
     name: str
     kind: str
@@ -92,7 +92,7 @@ def trails(titles: list[Title]) -> list[tuple[str, ...]]:
 
 
 def sections(lines: list[str], titles: list[Title]) -> list[Chunk]:
-    """A document cut at its headings; a long section is cut again at blank lines."""
+    """A document split at its headings; a long section is split again at blank lines."""
     starts = [title.start for title in titles]
     headers = [" > ".join((*trail, title.text)) for trail, title in zip(trails(titles), titles, strict=True)]
     if not starts or starts[0] > 1:
@@ -107,11 +107,11 @@ def sections(lines: list[str], titles: list[Title]) -> list[Chunk]:
 
 
 def cut(lines: list[str], start: int, end: int, most: int) -> list[tuple[int, int]]:
-    """A run of lines cut into runs of at most ``most``, at a blank line where one is near."""
+    """A range of lines split into ranges of at most ``most``, at a blank line if one is near."""
     runs = []
     while end - start + 1 > most:
         stop = start + most - 1
-        # only in the second half, so that no piece is much shorter than the others
+        # only in the second half, so that no part is much shorter than the others
         for line in range(stop, start + most // 2, -1):
             if not lines[line - 1].strip():
                 stop = line
@@ -124,7 +124,7 @@ def cut(lines: list[str], start: int, end: int, most: int) -> list[tuple[int, in
 
 
 def _with_ends(found: list[tuple[int, str, int]], last: int) -> list[Title]:
-    """(level, text, line) of each heading, completed with where its section ends."""
+    """The headings for (level, text, line) tuples, with the ends of their sections."""
     titles = []
     for at, (level, text, line) in enumerate(found):
         end = next((later[2] - 1 for later in found[at + 1 :] if later[0] <= level), last)
@@ -141,7 +141,7 @@ def _markdown(lines: list[str]) -> list[tuple[int, str, int]]:
         if mark:
             if not fence:
                 fence = mark[1]
-            # CommonMark: only a fence of the same mark, at least as long, ends one
+            # CommonMark: a fence ends only with the same character, at least as many times
             elif mark[1].startswith(fence):
                 fence = ""
             continue
@@ -159,7 +159,7 @@ def _markdown(lines: list[str]) -> list[tuple[int, str, int]]:
 
 
 def _after_front_matter(lines: list[str]) -> int:
-    """How many lines a YAML head takes."""
+    """The number of lines of YAML front matter."""
     if lines and lines[0].strip() == "---":
         for at, line in enumerate(lines[1:60], 1):
             if line.strip() == "---":
@@ -178,7 +178,7 @@ def _rst(lines: list[str]) -> list[tuple[int, str, int]]:
         if len(rule.strip()) + 1 < len(text.strip()):
             continue
         above = at >= 2 and lines[at - 2].strip() == rule.strip()
-        # docutils: an underline alone and the same mark above and below are two levels
+        # docutils: an underline alone, and the same character above and below, are two levels
         style = (rule[0], above)
         if style not in styles:
             styles.append(style)
@@ -238,7 +238,7 @@ def definitions(text: str, lines: list[str], language: str) -> list[Defined]:
 
 
 def chunks(lines: list[str], found: list[Defined]) -> list[Chunk]:
-    """A file cut into its definitions: none longer than `MAX_CHUNK`, small neighbours together."""
+    """A file split into its definitions: none longer than `MAX_CHUNK`, small neighbours merged."""
     if not lines:
         return []
     runs: list[Chunk] = []
@@ -259,7 +259,7 @@ def imports(lines: list[str]) -> list[str]:
 
 
 def _may_import(line: str) -> bool:
-    """Whether a line is worth the whole pattern, which costs a hundred times as much."""
+    """Whether a line is worth matching with the full pattern, which costs a hundred times as much."""
     bare = line.strip()
     if bare.startswith(_IMPORTS):
         return bare[0] != "#" or "include" in bare
@@ -292,7 +292,7 @@ def _by_grammar(text: str, lines: list[str], language: str) -> list[Defined] | N
 
 
 def _own_name(node: Node) -> Node:
-    """The name that a class or function has itself where it is what a module exports, else ``exports``."""
+    """The own name of a class or function that is the export of a module, else ``exports``."""
     right = node.child_by_field_name("right") or node
     left = node.child_by_field_name("left") or node
     return right.child_by_field_name("name") or left.child_by_field_name("property") or node
@@ -314,7 +314,7 @@ def _node_text(node: Node) -> str:
 
 
 def _receiver(node: Node, language: str) -> str:
-    """The type that a Go method belongs to, which encloses it in meaning but not in text."""
+    """The type of a Go method, which encloses it logically but not in the text."""
     if language != "go" or node.type != "method_declaration":
         return ""
     receiver = node.child_by_field_name("receiver")
@@ -325,7 +325,7 @@ def _receiver(node: Node, language: str) -> str:
 
 
 def _by_line(lines: list[str]) -> list[Defined]:
-    """Lines that look like a definition; each one lasts until the next that is indented no deeper."""
+    """Lines that look like definitions; each extends to the next one that is not indented deeper."""
     starts: list[tuple[int, int, str, str]] = []
     for number, line in enumerate(lines, 1):
         if len(line) > 500:
@@ -363,11 +363,11 @@ def _kind(word: str) -> str:
 
 
 def _qualified(found: list[Defined]) -> list[Defined]:
-    """Each definition with its header: the names of the definitions it lies in, then its own."""
+    """Each definition with its header: the names of the enclosing definitions, then its own."""
     open_ones: list[tuple[int, str, str]] = []
     result = []
     for one in found:
-        # definitions come in order of line, so what has ended before this one encloses no later one either
+        # definitions are in order of line, so one that ended before this one encloses no later one either
         while open_ones and open_ones[-1][0] < one.end:
             open_ones.pop()
         above = open_ones[-1] if open_ones else None
@@ -383,7 +383,7 @@ def _qualified(found: list[Defined]) -> list[Defined]:
 
 
 class _Block:
-    """A definition with those inside it, as lines of the file; its lead-in comments belong to it."""
+    """A definition with those inside it, as lines of the file, including the comments above it."""
 
     def __init__(self, start: int, end: int, header: str, kind: Kind) -> None:
         self.start = start
@@ -394,16 +394,16 @@ class _Block:
 
 
 def _tree(lines: list[str], found: list[Defined]) -> list[_Block]:
-    """Definitions as a forest of blocks that neither overlap nor leave their parent."""
+    """Definitions as a forest of blocks that do not overlap and are inside their parents."""
     top: list[_Block] = []
     stack: list[_Block] = []
     for one in found:
-        # a block for each field or short constant would cut a file into single lines
+        # a block for each field or short constant would split a file into single lines
         if one.kind == "field" or (one.kind == "constant" and one.end - one.start < 3):
             continue
         while stack and stack[-1].end < one.start:
             stack.pop()
-        # broken code has definitions that overlap; chunks may not
+        # definitions may overlap in broken code; chunks may not
         if stack and one.end > stack[-1].end:
             continue
         siblings = stack[-1].inner if stack else top
@@ -428,11 +428,11 @@ def _lead(lines: list[str], start: int, floor: int) -> int:
 def _partition(
     lines: list[str], start: int, end: int, blocks: list[_Block], header: str, kind: Kind, out: list[Chunk]
 ) -> None:
-    """Cut lines at the blocks in them; a block that is short enough stays whole."""
+    """Split lines at the blocks in them; a block that is short enough stays whole."""
     at = start
     for block in blocks:
         _plain(lines, at, block.start - 1, header, kind, out)
-        # one that is too long and has nothing inside is cut at its blank lines
+        # one that is too long and has no blocks inside is split at blank lines
         if block.end - block.start < MAX_CHUNK or not block.inner:
             _plain(lines, block.start, block.end, block.header, block.kind, out)
         else:
@@ -447,7 +447,7 @@ def _plain(lines: list[str], start: int, end: int, header: str, kind: Kind, out:
 
 
 def _merged(runs: list[Chunk]) -> list[Chunk]:
-    """Small neighbours put together, where they share what encloses them or one of them is a gap."""
+    """Merge small neighbours that have the same enclosing definition, or of which one is a gap."""
     result: list[Chunk] = []
     for run in runs:
         last = result[-1] if result else None
@@ -469,13 +469,13 @@ def _parent(chunk: Chunk) -> str:
 
 
 def _joined(one: Chunk, two: Chunk) -> Chunk:
-    """Two runs as one, named after the longer of them that has a name."""
+    """Two ranges as one, named after the longer one that has a name."""
     named = max((one, two), key=lambda chunk: (bool(chunk.header), chunk.end - chunk.start))
     return Chunk(one.start, two.end, named.kind, named.header)
 
 
 def enclosing(found: list[Defined], line: int) -> str:
-    """The header of the innermost definition that a line lies in; empty at the top level."""
+    """The header of the innermost definition around a line; empty at the top level."""
     starts = [one.start for one in found]
     for one in reversed(found[: bisect_right(starts, line)]):
         if one.end >= line and one.kind not in ("field", "constant"):
@@ -511,7 +511,7 @@ def read_pieces(data: bytes, language: str, *, with_grammar: bool = True) -> tup
 
 
 def summary(lines: list[str]) -> str:
-    """The first comment or docstring of code, without its marks, in one line; a licence is passed over."""
+    """The first comment or docstring of code, without its marks, in one line; a licence is skipped."""
     text = "\n".join(line[:200] for line in lines[:_OPENING])
     for match in _COMMENT.finditer(text):
         words = " ".join(_MARKS.sub(" ", match[0]).split())
@@ -528,5 +528,5 @@ def bodies(pieces: Pieces, lines: list[str]) -> list[str]:
 
 
 def names(pieces: Pieces) -> str:
-    """A file's names, of definitions and headings."""
+    """The names of a file's definitions and headings."""
     return "\n".join([one.name for one in pieces.definitions] + [title.text for title in pieces.titles])

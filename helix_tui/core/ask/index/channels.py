@@ -1,8 +1,8 @@
-"""Channels of the ranking, each of which scores every file (docs/formats/ask.md §8).
+"""The channels of the ranking, each of which scores every file (docs/formats/ask.md §8).
 
-Words: BM25 over chunks, whole files, names and paths. Misspelt names: the nearest defined ones by their trigrams.
-Symbols: names written as code does. Calls: what the definitions found first call or build on. Meaning: one
-vector a file, or a passage (all-MiniLM-L6-v2). A channel without evidence gives zeros.
+Words: BM25 over chunks, whole files, names and paths. Misspelt names: the nearest defined ones by trigrams.
+Symbols: names written as in code. Calls: what the definitions found first call or build on. Meaning: one
+vector per file or passage (all-MiniLM-L6-v2). A channel without evidence gives zeros.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ K1 = 1.2
 B = 0.75
 LONG_WORD = 6
 SHORT_FORM = 3
-"""Letters of a word that has a short form, of the short form, and how many it leaves out, at least."""
+"""Minimum letters of a word with a short form, of the short form, and of what it omits."""
 LEAST_FILES = 2
 MOST_SHARE = 0.08
-"""Files that have a short form among their names: one alone may be chance, a word of many tells none of them."""
+"""Minimum and maximum files with a short form in their names: in one it may be chance, in many it means nothing."""
 BEST = (1.0, 0.5)
 """Weights of the best chunks of a file."""
 
@@ -48,7 +48,7 @@ class Lexical(Struct, frozen=True):
 
 
 def score_words(weights: Sequence[tuple[str, float]], view: IndexView) -> Lexical:
-    """The lexical scores of every file, for (term, weight) in order of term."""
+    """The lexical scores of every file, for (term, weight) pairs in order of term."""
     chunks = np.zeros(len(view.chunks.lengths))
     whole = np.zeros(len(view.whole.lengths))
     names = np.zeros(len(view.names.lengths))
@@ -56,7 +56,7 @@ def score_words(weights: Sequence[tuple[str, float]], view: IndexView) -> Lexica
         numbers, counts = view.postings(term)
         if len(numbers):
             _add(chunks, view.chunks, numbers, counts, weight)
-            # lists are kept of chunks alone: those of whole files are their sums
+            # only chunks have lists: those of whole files are their sums
             rows, sums = _by_row(view.row_of[numbers], counts)
             _add(whole, view.whole, rows, sums, weight)
         rows, counts = view.postings(NAME + term)
@@ -67,7 +67,7 @@ def score_words(weights: Sequence[tuple[str, float]], view: IndexView) -> Lexica
 
 
 def best_chunks(chunks: np.ndarray, view: IndexView) -> np.ndarray:
-    """Per row the sum of its best chunks, each further one counting for less."""
+    """For each row the sum of its best chunks, each further one counting less."""
     best = np.zeros(len(view.whole.lengths))
     hits = np.flatnonzero(chunks > 0)
     if not len(hits):
@@ -97,7 +97,7 @@ def paths(weights: Sequence[tuple[str, float]], view: IndexView) -> np.ndarray:
 def shortened(question: IndexQuery, view: IndexView) -> np.ndarray:
     """Score of abbreviations of the question's words in names and paths, float64 (files,): ``expr`` of "expression".
 
-    A short form is the beginning of a long word that names in this repository have, and not most of them.
+    A short form is the beginning of a long word, found in some names of this repository but not in most.
     """
     said = {term for term, _ in question.weights}
     forms: set[str] = set()
@@ -118,14 +118,14 @@ def shortened(question: IndexQuery, view: IndexView) -> np.ndarray:
 
 
 def _by_row(rows: np.ndarray, counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Counts of chunks summed by row; the chunks of a row stand together."""
+    """Counts of chunks summed by row; the chunks of a row are adjacent."""
     begins = np.flatnonzero(np.diff(rows, prepend=-1))
     return rows[begins], np.add.reduceat(counts, begins)
 
 
 def _add(scores: np.ndarray, field: FieldLengths, units: np.ndarray, counts: np.ndarray, weight: float) -> None:
     found = len(units)
-    # BM25 with the 1 that Lucene adds: the weight of a term in most files is never below 0
+    # BM25 with Lucene's added 1: the weight of a term found in most files is never negative
     idf = np.log(1.0 + (field.count - found + 0.5) / (found + 0.5))
     norm = K1 * (1.0 - B + B * field.lengths[units] / field.average)
     scores[units] += weight * idf * counts * (K1 + 1.0) / (counts + norm)
@@ -133,12 +133,12 @@ def _add(scores: np.ndarray, field: FieldLengths, units: np.ndarray, counts: np.
 
 SHORTEST = 5
 LEAST = 0.5
-"""Trigram likeness (Dice) below which two names are strangers."""
+"""Trigram similarity (Dice) below which two names do not match."""
 _NEAREST = 3
 
 
 def score_fuzzy(question: IndexQuery, view: IndexView) -> np.ndarray:
-    """Score of each file's definitions spelt like an unknown word of the question, float64 (files,)."""
+    """Score of each file's definitions with a spelling similar to an unknown word, float64 (files,)."""
     scores = np.zeros(len(view))
     for word in unknown_words(question, view):
         for likeness, name in nearest(word, view)[:_NEAREST]:
@@ -155,7 +155,7 @@ def unknown_words(question: IndexQuery, view: IndexView) -> list[str]:
 
 
 def nearest(word: str, view: IndexView) -> list[tuple[float, str]]:
-    """(likeness, name) of the defined names spelt most like a word, the likest first."""
+    """(similarity, name) of the defined names most similar to a word, best first."""
     folded = word.lower()
     liked = [(_dice(_trigrams(folded), _trigrams(name)), name) for name in view.names_like(folded)]
     return sorted((pair for pair in liked if pair[0] >= LEAST), key=lambda pair: (-pair[0], pair[1]))
@@ -177,7 +177,7 @@ def _dice(one: set[str], two: set[str]) -> float:
 SHARE_OF_CAPITAL = 0.5
 """A capitalised word may only begin a sentence."""
 SHARE_OF_PHRASE = 0.2
-"""Words that follow each other and make a name when joined: "user agent" and ``user_agent``."""
+"""Adjacent words that make a name when joined: "user agent" and ``user_agent``."""
 PHRASE = (2, 3)
 # the power of the number of files that define it, as measured (docs/formats/ask.md §8)
 _SYMBOL_RARITY = -0.7
@@ -213,9 +213,7 @@ def _phrases(question: IndexQuery, view: IndexView) -> np.ndarray:
 
 
 def defining(name: str, view: IndexView) -> list[int]:
-    """The files that define a name, by position; where none does in this spelling, those that do in
-    another.
-    """
+    """The files that define a name, by position; if none does in this case, those that do in another."""
     return view.files_defining(name) or view.files_defining(name, any_case=True)
 
 
@@ -225,11 +223,11 @@ def _named_after(path: str, name: str) -> bool:
 
 
 MOST_NAMES = 40
-"""Names that are followed from one seed, those that it says first."""
+"""Maximum names followed from one seed, the first mentioned ones."""
 MOST_FILES = 6
-"""A name that more files define leads nowhere in particular."""
+"""A name defined by more files than this is not followed."""
 SECOND_SEEDS = 10
-"""Definitions of the first step that are followed further."""
+"""Maximum definitions of the first step that are followed further."""
 IMPORTED = 2.0
 """Extra weight of a definition if the seed's file imports its module: names coincide by chance, imports do not."""
 MOST_LINES = 120
@@ -267,7 +265,7 @@ def score_calls(seeds: Sequence[CallSeed], view: IndexView, reader: Reader) -> t
 def _step(
     seeds: Sequence[CallSeed], view: IndexView, reader: Reader
 ) -> tuple[np.ndarray, dict[tuple[int, str], float]]:
-    """What each file defines of the names that the seeds call; and (file, name) -> what that is worth."""
+    """Scores of the files that define names called by the seeds, and (file, name) -> its value."""
     scores, found = np.zeros(len(view)), dict[tuple[int, str], float]()
     called = [(seed, _names_of(seed, view, reader)) for seed in seeds]
     defining = view.files_defining_each({name for _, names in called for name in names})
@@ -310,39 +308,39 @@ def _names_of(seed: CallSeed, view: IndexView, reader: Reader) -> list[str]:
 
 
 def _steps_of(imports: Iterable[str]) -> frozenset[str]:
-    """The last two steps of each module that is imported."""
+    """The last two parts of each imported module."""
     return frozenset(step.lower() for one in imports for step in re.split(r"[./:\\]+", one)[-2:] if step)
 
 
 def _names_of_module(path: str) -> tuple[str, ...]:
-    """What an import would end in: a file's name without ending, and its folder's."""
+    """The last parts of an import of a file: its name without extension, and its folder's."""
     *folders, name = path.lower().split("/")
     return (name.partition(".")[0], *folders[-1:])
 
 
 MOST_BY_MEANING = 40
 MOST_PASSAGES = 30
-"""Files that are compared. Forty unknown ones take .8 s."""
+"""Maximum files compared. Forty unknown ones take .8 s."""
 FEW_WORDS = 12
 DIGEST = 240
 PASSAGE = 260
-"""Characters of a digest and of a passage: some sixty tokens."""
+"""Maximum characters of a digest or a passage: some sixty tokens."""
 _COMMENTS = 170
 _CODE = (6, 80)
-"""Lines and characters of code that stand for a passage without a comment."""
+"""Maximum lines and characters of code that represent a passage without a comment."""
 _PROSE = re.compile(r"^\s*(?:#|//|\*|/\*|\"\"\"|''')|^\s*[A-Z][a-z]+ [a-z]")
 _MARKS = re.compile(r"^[\s#/*\"']+|[\"*/]+$")
 QUESTION = 400
 _SILENT: frozenset[Role] = frozenset({"data", "config"})
 _HELD = 1_000
-"""Vectors in memory: 3 MB."""
+"""Maximum vectors in memory: 3 MB."""
 _STEP = 3
-"""Decimals of a likeness that count: the rest differs from machine to machine."""
+"""Decimals of a similarity that count: the others differ between machines."""
 
 
 @cache
 def encoder() -> Encoder | None:
-    """The encoder of this process; None where there are no weights."""
+    """The encoder of this process, or None without its weights."""
     return load_encoder().encoder
 
 
@@ -373,16 +371,16 @@ def _tells(name: str, kind: str) -> bool:
 
 
 class Meanings:
-    """The vectors of digests: those held, those kept in the database, and those made now."""
+    """The vectors of digests: those in memory, those in the database, and newly computed ones."""
 
     def __init__(self, database: Callable[[], Database]) -> None:
-        """``database`` gives the one that is open: it may be made anew."""
+        """``database`` returns the open database, as it may be replaced."""
         self._database = database
         self._held: dict[str, np.ndarray] = {}
 
     def score(self, text: str, digests: Sequence[str]) -> np.ndarray | None:
-        """How far each digest's likeness to a text lies above the average, in standard deviations, float64 (digests,);
-        None where there is no encoder.
+        """How far each digest's similarity to a text is above the average, in standard deviations, float64 (digests,);
+        None without an encoder.
         """
         asked = _encoded(text[:QUESTION])
         if asked is None or not digests:
@@ -396,7 +394,7 @@ class Meanings:
         """float64 (digests, dimensions)."""
         keys = [_key(text) for text in digests]
         unknown = sorted({key for key in keys if key not in self._held})
-        # all are let go at once, and those that this question needs come from the database again
+        # all are dropped at once; those that this question needs are read from the database again
         if len(self._held) + len(unknown) > _HELD:
             self._held.clear()
             unknown = sorted(set(keys))
@@ -406,11 +404,11 @@ class Meanings:
         made = []
         for key in unknown:
             if key not in found and model is not None:
-                # one text at a time: a batch's vectors depend in their last digits on what else is in it
+                # one text at a time: the last digits of a batch's vectors depend on its other texts
                 found[key] = model.encode([texts[key]])[0].astype("<f2").tobytes()
                 made.append((key, found[key]))
         self._database().keep_meanings(made)
-        # one made now is read back from its half floats, so that it ranks as it will when it comes from the database
+        # a new vector is read back from its half floats, so that it ranks as it will from the database
         self._held.update((key, np.frombuffer(packed, "<f2").astype(np.float64)) for key, packed in found.items())
         silent = np.zeros(DIMENSIONS)
         return np.array([self._held.get(key, silent) for key in keys])

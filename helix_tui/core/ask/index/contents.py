@@ -38,8 +38,8 @@ BATCH_BYTES = 2 << 20
 BATCH_FILES = 400
 FIRST_BATCHES = 6
 LATER = 3
-"""How much more is in a batch after the first: what is read early can be asked early, and what comes in fewer
-segments is written faster."""
+"""How many times larger batches after the first are: a small first batch can be searched early, and fewer segments
+are written faster."""
 BATCH_TIMEOUT_S = 120.0
 _HEADER = 8
 
@@ -53,7 +53,7 @@ class Raw(Struct, frozen=True, array_like=True):
 
 
 def read_batch(batch: Sequence[Raw], *, with_grammar: bool = True, said: WordsSaid | None = None) -> Segment:
-    """A segment of some contents; ``said`` holds the words of the batches before."""
+    """A segment of some contents; ``said`` has the words of earlier batches."""
     builder = SegmentBuilder(said)
     for raw in batch:
         refused = unfit(raw.data, raw.language)
@@ -87,7 +87,7 @@ def batches(raws: Iterable[Raw]) -> Iterator[list[Raw]]:
 
 def read_all(raws: Iterable[Raw], stop: Callable[[], bool], *, workers: int | None = None) -> Iterator[Segment]:
     """Segments of all contents, each as soon as it is ready; order may vary and does not matter."""
-    # one batch is read here: a worker is started only where there is a second one
+    # one batch is read here: a worker is started only if there is a second one
     source = batches(raws)
     first = next(source, None)
     if first is None:
@@ -121,7 +121,7 @@ def _read_in_workers(source: Iterator[list[Raw]], count: int, stop: Callable[[],
                 if stop():
                     return
                 running.add(threads.submit(pool.read, batch))
-                # one batch more than there are workers waits, so that none is idle while the next is put together
+                # one more batch than workers is queued, so that none is idle while the next is prepared
                 if len(running) > count:
                     done, running = wait(running, return_when=FIRST_COMPLETED)
                     for future in done:
@@ -161,7 +161,7 @@ class _Workers:
 
     def _start(self) -> subprocess.Popen[bytes] | None:
         argv = (sys.executable, "-m", "helix_tui.core.ask.index.contents")
-        # the package may be on a path that this process alone has
+        # the package may be on a path that only this process has
         env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
         try:
             worker = subprocess.Popen(
@@ -170,7 +170,7 @@ class _Workers:
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 env=env,
-                # ctrl+c in the terminal goes to a whole group of processes, and is meant for the console
+                # ctrl+c in the terminal goes to the whole process group, but is meant for the console
                 start_new_session=True,
             )  # fmt: skip
         except OSError as error:
@@ -208,8 +208,8 @@ def _exactly(data: bytes, size: int) -> bytes:
 
 
 def serve() -> None:
-    """What a worker does: read batches from standard input, write segments to standard output."""
-    # what a batch makes has no circles; looking for some took a twelfth of the time
+    """Run a worker: read batches from standard input, write segments to standard output."""
+    # a batch creates no reference cycles; garbage collection took a twelfth of the time
     gc.disable()
     source, sink = sys.stdin.buffer, sys.stdout.buffer
     decoder = msgspec.msgpack.Decoder(list[Raw])
@@ -236,12 +236,11 @@ if __name__ == "__main__":
 _COMMIT_FILES = 1_000
 _COMMIT_SECONDS = 4.0
 _MOST_WAITING = 3_000
-"""Files read that wait to be written, 15 KB each. To write them in more portions costs time for no sooner answer."""
+"""Files read but not yet written, 15 KB each. Smaller portions cost time without earlier answers."""
 SEEN_AGAIN = 1.4
-"""How many times as many files as are seen must be read before they are seen: to look at all of them takes a
-quarter of a second where they are many."""
+"""The growth in files read after which the view is updated: with many files an update takes a quarter of a second."""
 _PIECES = 2_000
-"""Files whose pieces are held: 5 KB each, 10 MB of so many; a question looks into 1,000 at most."""
+"""Maximum files whose pieces are in memory: 5 KB each, 10 MB in all; a question reads at most 1,000."""
 _NOTHING = Pieces("", 0, 0, [], [], [], [])
 _COMMITS_AT_ONCE = 500
 
@@ -249,12 +248,12 @@ Report = Callable[[Progress], None]
 
 
 class Contents:
-    """The files of one tree and what was read of them."""
+    """The files of one tree, and their parsed contents."""
 
     def __init__(
         self, root: Path, path: Path | None, revision: str | None = None, *, with_meaning: bool = True
     ) -> None:
-        """Over a folder, kept in a file; in memory where ``path`` is None."""
+        """The contents of a folder, stored in a file, or in memory if ``path`` is None."""
         self.source = Source(root, revision)
         self._database = _open_database(path)
         self._lock = threading.RLock()
@@ -268,18 +267,18 @@ class Contents:
         self._read_pieces: dict[str, Pieces] = {}
         self._tree: Tree | None = None
         self._origins: dict[tuple[str, str, str | None, int, int], list[str]] = {}
-        """The commits of lines that were asked for, by file, its content, the commit stood on and the lines."""
+        """The commits of lines, by file, content, base commit and lines."""
         self._meanings = channels.Meanings(lambda: self._database) if with_meaning else None
         self._rankings: dict[tuple[str | IndexQuery, bool], Ranking] = {}
         self.commit: str | None = None
         self.listed: int | None = None
-        """Files that the repository has, searched or not; None before the first refresh."""
+        """Number of files in the repository, searched or not; None before the first refresh."""
 
     def _first_view(self) -> IndexView:
-        """A view of nothing yet."""
+        """The first view, without files."""
         try:
             return IndexView(self._database, [])
-        # busy or not to be written: a DatabaseError by its class, but no damage
+        # busy or not writable: a DatabaseError by class, but not damaged
         except sqlite3.OperationalError:
             raise
         except sqlite3.DatabaseError:
@@ -287,7 +286,7 @@ class Contents:
             return IndexView(self._database, [])
 
     def close(self) -> None:
-        """Close the database, and end what reads files."""
+        """Close the database, and stop the processes that read files."""
         with self._lock:
             self.source.close()
             self._database.close()
@@ -331,7 +330,7 @@ class Contents:
         report = progress or (lambda _: None)
         try:
             return self._refresh(report, stop)
-        # before its parent class: what cannot be written is no damage
+        # before its parent class: a file that cannot be written is not damaged
         except sqlite3.OperationalError as error:
             with self._lock:
                 self._database.close()
@@ -354,7 +353,7 @@ class Contents:
         with self._lock:
             self.commit = listing.commit
             self._look_at(self._files)
-            # the past counts in a ranking, and may have changed where no file has
+            # history counts in a ranking, and may change without a change of files
             self._rankings.clear()
             stored = self._database.stored()
             refused = [
@@ -411,7 +410,7 @@ class Contents:
             nonlocal new
             for entry, oid, data in self.source.read(by_path.values(), listing.oid_digits):
                 key = blob_key(oid, entry.path)
-                # one reading does for all files with this content; who lists a file twice is sorted out by `_look_at`
+                # one reading serves all files with this content; `_look_at` handles duplicate entries
                 for path in {entry.path, *twins.get(key, ())}:
                     self._files.append((path, key))
                     self._oids[path] = oid
@@ -420,7 +419,7 @@ class Contents:
                 known.add(key)
                 new += 1
                 if isinstance(data, int):
-                    # kept as refused, so that the next refresh does not look at it again
+                    # stored as refused, so that the next refresh skips it
                     large.append((key, language_of(entry.path), data))
                 else:
                     yield Raw(key, language_of(entry.path), data)
@@ -449,7 +448,7 @@ class Contents:
         return new
 
     def _read_history(self, listing: Listing, begun: float, report: Report) -> None:
-        """Read the messages of past commits that are not known yet."""
+        """Read the messages of past commits that are not in the index yet."""
         git = self.source.git
         if git is None or listing.commit is None:
             self._history = CommitHistory((), {})
@@ -470,7 +469,7 @@ class Contents:
                 self._look_at(self._files)
 
     def _look_at(self, files: Sequence[tuple[str, str]]) -> None:
-        # what was known rests on the view before; only what is made of paths alone is lent to the new one
+        # cached results depend on the old view; the new one takes over only those that depend on paths alone
         self._view = IndexView(self._database, list(dict.fromkeys(files)), self._view)
         self._texts.clear()
         self._rankings.clear()

@@ -30,19 +30,19 @@ FORMAT = 4
 VERSION = f"{FORMAT}.{tokens.VERSION}"
 FILE = f"index-{VERSION}.db"
 _LEFT_S = 7 * 86_400
-"""Seconds without a write after which the file of another version is taken for left behind."""
+"""Seconds without a write after which the file of another version is considered abandoned."""
 _KINDS = ("index", "records")
-"""What the names of our files begin with: those of the repository's files, and those of its records."""
+"""Prefixes of the index files: for the repository's files, and for its records."""
 _BUSY_MS = 20_000
 MOST_MEANINGS = 20_000
-"""Vectors that are kept, 16 MB: each long question may bring thirty passages that no other one asks for."""
+"""Maximum vectors stored, 16 MB: each long question may add thirty passages that no other one needs."""
 _PATIENT_MS = 200
-"""How long a question waits for another process that writes."""
+"""How long a question waits for another process to finish writing."""
 _MANY = 24
-"""Segments from which the small ones are put together: a question reads a term from each of 24 in a tenth of a
-millisecond, and putting them together costs a tenth of reading the repository."""
+"""Number of segments at which the small ones are merged: a question reads a term from each of 24 in a tenth of a
+millisecond, and merging costs a tenth of reading the repository."""
 _CACHE_KIB = 32 << 10
-"""Pages that SQLite holds while it writes; posting lists come in order of term, which is all over the file."""
+"""SQLite's page cache while it writes; posting lists arrive in order of term, which is scattered over the file."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS segment(
@@ -88,19 +88,19 @@ class Database:
     """One connection. A second thread needs its own."""
 
     def __init__(self, path: Path | None) -> None:
-        """Open or make the file; None keeps the index in memory.
+        """Open or create the file; None keeps the index in memory.
 
         Raises:
-            sqlite3.Error: the file cannot be opened or is no index.
+            sqlite3.Error: the file cannot be opened or is not an index.
         """
         self.path = path
         self.rebuilt = False
         self._stored: tuple[int, dict[str, StoredBlob]] | None = None
-        """What `stored` last read, and at which version of the file."""
+        """The last result of `stored`, with the version of the file."""
         self._one_writer = threading.Lock()
-        """A question may keep vectors while another thread reads past commits in."""
+        """A question may store vectors while another thread adds past commits."""
         self._opened: tuple[int, int] | None = None
-        """Which file the connection is to."""
+        """The identity of the connected file."""
         if path is not None:
             make_folder(path.parent)
         try:
@@ -116,20 +116,20 @@ class Database:
         connection = sqlite3.connect(
             self.path if self.path is not None else ":memory:",
             timeout=_BUSY_MS / 1000,
-            # transactions are begun by hand
+            # transactions are started explicitly
             isolation_level=None,
             check_same_thread=False,
         )
-        # SQLite's own `lower` changes ASCII alone; names are kept as Python folds them
+        # SQLite's own `lower` changes only ASCII; names are stored as Python folds them
         connection.create_function("folded", 1, str.lower, deterministic=True)
         try:
             connection.execute("PRAGMA journal_mode=WAL")
-            # in WAL mode a loss of power can cost the last writes, not the file; what is lost is read again
+            # in WAL mode a power failure can lose the last writes, not the file; lost contents are read again
             connection.execute("PRAGMA synchronous=NORMAL")
             connection.executescript(_SCHEMA)
             found = connection.execute("SELECT value FROM meta WHERE name='version'").fetchone()
             if found is None:
-                # two processes may make the file at once
+                # two processes may create the file at once
                 connection.execute("INSERT OR IGNORE INTO meta VALUES('version', ?)", (VERSION,))
             elif found[0] != VERSION:
                 raise sqlite3.DatabaseError(f"index of version {found[0]}")
@@ -141,19 +141,19 @@ class Database:
         return connection
 
     def _replace(self, *, damaged: bool = False) -> sqlite3.Connection:
-        """Replace an unreadable file by an empty one, unless another process has just done so.
+        """Replace an unreadable file with an empty one, unless another process has just done so.
 
         Args:
-            damaged: the file opens; the damage is deeper inside.
+            damaged: whether the file can be opened, but is damaged inside.
         """
         assert self.path is not None
         self.rebuilt = True
         with locked_folder(self.path.parent):
-            # it is another file by now: whoever held the lock before has replaced it
+            # the file is different: the previous holder of the lock has replaced it
             if not damaged or _identity(self.path) != self._opened:
                 with contextlib.suppress(sqlite3.DatabaseError):
                     return self._open()
-            # a log left beside a fresh file would be played into it
+            # an old log beside a new file would be replayed into it
             for ending in ("", "-wal", "-shm"):
                 self.path.with_name(self.path.name + ending).unlink(missing_ok=True)
             return self._open()
@@ -171,8 +171,8 @@ class Database:
     # -- reading -----------------------------------------------------------------------------------
 
     def stored(self) -> dict[str, StoredBlob]:
-        """Every blob by its key; read again where this or another connection has written since."""
-        # it changes with what other connections write; our own writes take `_stored` away
+        """Every blob by its key; read again if this or another connection has written since."""
+        # `data_version` changes with writes of other connections; our own writes clear `_stored`
         (version,) = self._connection.execute("PRAGMA data_version").fetchone()
         if self._stored is None or self._stored[0] != version:
             rows = self._connection.execute("SELECT key, segment, position, refused, language, lines, size FROM blob")
@@ -229,7 +229,7 @@ class Database:
         return {row[0] for row in self._connection.execute("SELECT sha FROM past")}
 
     def meanings(self, keys: Sequence[str]) -> dict[str, bytes]:
-        """key -> vector of those keys that were embedded before."""
+        """key -> vector of the keys that are already embedded."""
         marks = ",".join("?" * len(keys))
         return dict(self._connection.execute(f"SELECT key, vector FROM meaning WHERE key IN ({marks})", keys))
 
@@ -251,18 +251,18 @@ class Database:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with self._one_writer:
             self._stored = None
-            # the right to write is taken at once: taken later, it fails where another process wrote in between
+            # lock for writing at once: a later attempt fails if another process wrote in between
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
-            except BaseException:  # ctrl+c too must not leave a transaction open; it is raised again
+            except BaseException:  # even ctrl+c must not leave a transaction open; it is raised again
                 self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
             self._stored = None
 
     def add(self, segment: Segment) -> None:
-        """Write a segment. A blob that another process wrote meanwhile stays the other's."""
+        """Write a segment. A blob that another process wrote meanwhile is not written again."""
         with self._writing() as connection:
             row = (len(segment.blobs), segment.chunks, segment.lengths, segment.names)
             number = connection.execute(
@@ -287,18 +287,18 @@ class Database:
             _spell(connection, segment)
             connection.executemany(
                 "INSERT INTO posting VALUES(?, ?, ?)",
-                # in the order of the table's key, so that its pages are filled one after the other
+                # in the order of the table's key, so that its pages are filled sequentially
                 ((term, number, segment.postings[term]) for term in sorted(segment.postings)),
             )
         self._merge_small()
 
     def _merge_small(self) -> None:
-        """Make one segment of the small ones when there are many; a question reads each of them."""
+        """Merge the small segments when there are many, as a question reads each of them."""
         with self._writing() as connection:
             sizes = connection.execute("SELECT id, length(lengths) FROM segment ORDER BY id").fetchall()
             if len(sizes) <= _MANY:
                 return
-            # the large ones stay as they are: to write them again for every few small ones would cost most
+            # the large ones are not merged: writing them again for every few small ones would cost the most
             limit = max(sum(size for _, size in sizes) // 3, max(size for _, size in sizes) // 2)
             small = [number for number, size in sizes if size < limit]
             if len(small) > 1:
@@ -310,7 +310,7 @@ class Database:
             connection.executemany("INSERT OR IGNORE INTO past VALUES(?, ?, ?, ?)", rows)
 
     def keep_meanings(self, rows: Sequence[tuple[str, bytes]]) -> None:
-        """Write vectors, unless the file is busy or cannot be written: then they are made again another time."""
+        """Write vectors, unless the file is busy or cannot be written: then they are computed again when needed."""
         if not rows:
             return
         self._connection.execute(f"PRAGMA busy_timeout={_PATIENT_MS}")
@@ -318,7 +318,7 @@ class Database:
             with contextlib.suppress(sqlite3.OperationalError), self._writing() as connection:
                 (kept,) = connection.execute("SELECT count(*) FROM meaning").fetchone()
                 if kept + len(rows) > MOST_MEANINGS:
-                    # nobody knows which are asked for again; those that are come back one text at a time
+                    # it is unknown which will be needed again; those are computed again one by one
                     connection.execute("DELETE FROM meaning")
                 connection.executemany("INSERT OR IGNORE INTO meaning VALUES(?, ?)", rows)
         finally:
@@ -384,7 +384,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 def _remove_left(path: Path) -> None:
-    """Remove the files of the same kind, of other versions, that nobody has written to for long."""
+    """Remove files of the same kind and other versions that were not written for a long time."""
     kind = next((kind for kind in _KINDS if path.name.startswith(kind)), None)
     for other in path.parent.glob(f"{kind}*.db") if kind is not None else ():
         if other.name == path.name:

@@ -15,9 +15,9 @@ MAX_CHARS = 20_000
 LONGEST_ASKED = 20
 """Maximum words of a question; a longer text is a report, unless it plainly asks."""
 LONGEST_QUESTION = 60
-"""Words of what plainly asks: one paragraph that begins as a question does, or ends as one."""
+"""Maximum words of a text that plainly asks: one paragraph that begins or ends like a question."""
 Shape = Literal["name", "question", "report", "work"]
-"""A name alone; a question; what somebody saw go wrong or wishes for; what to do and how it is proved."""
+"""A single name; a question; a problem or a wish reported; a task with its verification."""
 _ASKS = re.compile(
     r"^\W*(?:how|what|where|why|when|which|who|whose|does|do|is|are|can|could|should|will|did|has|have"
     r"|in what|under what|explain|describe|list|show|find|compare)\b",
@@ -60,8 +60,8 @@ _KINDS = {
         r"\b(?:tests?|testing|unittests?|pytest|fixtures?|coverage|specs?|e2e|mock(?:s|ed|ing)?)\b", re.IGNORECASE
     ),
     "doc": re.compile(
-        r"^(?:docs?|spec|design|adr|prd|plan|research)(?:\([^)]*\))?:"  # so a work item says what it is about
-        r"|\bhow (?:to|(?:do|can|should|would) (?:I|you|we|one))\b"  # instructions stand in documents
+        r"^(?:docs?|spec|design|adr|prd|plan|research)(?:\([^)]*\))?:"  # the subject of a work item
+        r"|\bhow (?:to|(?:do|can|should|would) (?:I|you|we|one))\b"  # instructions are found in documents
         r"|\b(?:docs?|documentation|documented|readme|changelog|guide|tutorial|docstrings?|typos?|wording|adr|prd|runbook)\b",
         re.IGNORECASE,
     ),
@@ -84,9 +84,9 @@ class IndexQuery(Struct, frozen=True):
     """(term, weight) in order of term."""
     title_terms: frozenset[str]
     symbols: tuple[str, ...]
-    """Names that stand in it the way code writes them: quoted, called, dotted, or of several parts."""
+    """Names written as in code: quoted, called, dotted, or of several parts."""
     capitals: tuple[str, ...]
-    """Capitalised words, which may be names of types, or begin a sentence."""
+    """Capitalised words, which may be names of types or begin a sentence."""
     paths: tuple[str, ...]
     """Paths and file names that it mentions."""
     numbered: tuple[str, ...]
@@ -96,7 +96,7 @@ class IndexQuery(Struct, frozen=True):
     modules: tuple[str, ...]
     """Dotted names: ``package.module.name``."""
     kinds: frozenset[str]
-    """Which kinds of file it speaks of by name: test, doc, example, config."""
+    """The kinds of file that it names: test, doc, example, config."""
 
     @property
     def shape(self) -> Shape:
@@ -114,7 +114,7 @@ class IndexQuery(Struct, frozen=True):
         return "work" if _COMMIT_TITLE.match(self.title) or (planned and not _TOLD.search(self.text)) else "report"
 
     def titled(self) -> IndexQuery | None:
-        """The title as a query of its own; None where the text has none: a name, a question, a form filled in."""
+        """The title as a separate query; None if the text has none: a name, a question, a filled-in form."""
         marks = _HEADING.match(self.title)
         is_form = marks is not None and [found for found in _HEADING.findall(self.text) if found == marks[1]][1:]
         if self.shape not in ("report", "work") or "\n" not in self.text or is_form:
@@ -126,7 +126,7 @@ def read_question(text: str) -> IndexQuery:
     """Parse a question; only the beginning of a very long one counts."""
     text = text[:MAX_CHARS].strip()
     title = text.partition("\n")[0]
-    # what an example prints or imports is not what the text asks for
+    # the output and imports of an example are not what the text asks for
     prose = _FENCED.sub(" ", text)
     # more than three words are a command or a sentence
     quoted = [match for match in _QUOTED.findall(text) if len(match.split()) <= 3]
@@ -135,7 +135,7 @@ def read_question(text: str) -> IndexQuery:
     named += [match.rpartition(".")[2] for match in dotted]
     named += _CALLED.findall(text) + _COMPOUND.findall(text)
     if len(text.split()) == 1:
-        # a word that is asked alone is taken for a name, however it is written
+        # a single word is taken for a name, however it is written
         named += re.findall(r"[A-Za-z_]\w*", text)
     asked = IndexQuery(
         text,
@@ -150,12 +150,12 @@ def read_question(text: str) -> IndexQuery:
         tuple(sorted(set(dotted))),
         _kinds(prose),
     )
-    # any report has a test or an example in its story; only its title says what it is about
+    # any report may mention a test or an example; only its title names its subject
     return asked if asked.shape in ("name", "question") else replace(asked, kinds=_kinds(title))
 
 
 def _frames(text: str) -> tuple[str, ...]:
-    """Files of stack traces, the innermost first: Python writes that one last, others write it first."""
+    """Files of stack traces, the innermost first: Python prints that one last, others print it first."""
     python: list[str] = []
     others: list[str] = []
     for match in _FRAME.finditer(text):
@@ -165,15 +165,15 @@ def _frames(text: str) -> tuple[str, ...]:
 
 
 def _kinds(text: str) -> frozenset[str]:
-    """The kinds of file that a text asks for; of a report only its title is read, for any story has a test
-    or an example in it.
+    """The kinds of file that a text asks for; of a report only the title is read, as any report may mention a test
+    or an example.
     """
     prose = _QUOTED.sub(" ", text)
     return frozenset(kind for kind, words in _KINDS.items() if words.search(prose))
 
 
 def _weights(text: str, title: str, k3: float = 2.0, title_share: float = 0.5) -> tuple[tuple[str, float], ...]:
-    """A term's weight grows with its count but not without end; one of the title counts more."""
+    """A term's weight grows with its count up to a limit; a term of the title counts more."""
     counts = count_terms(text)
     in_title: Counter[str] = count_terms(title) if "\n" in text else Counter()
     return tuple(

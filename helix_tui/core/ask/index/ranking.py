@@ -1,8 +1,8 @@
-"""From channels to one order of files: scores scaled to their best, weighted, summed, multiplied with a prior.
+"""Combine the channels into one order of files: scores scaled to their best, weighted, summed, times a prior.
 
-Queries have four shapes (`Shape`), each with its own weights. Weights are round; they were
-chosen by leaving repositories out, on 900 questions, issues, commit messages and work items over 30 repositories in
-five languages (bench/ask.md). Ties break by path, so the order is the same everywhere.
+Queries have four shapes (`Shape`), each with its own weights. Weights are round; they were chosen by cross-validation
+over repositories, on 900 questions, issues, commit messages and work items over 30 repositories in five languages
+(bench/ask.md). Ties are broken by path, so the order is the same everywhere.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ WEIGHTS: Mapping[str, float] = {
     "mention": 0.6, "trace": 0.5, "module": 0.4, "commits": 0.4, "recent": 0.0, "title": 0.0, "calls": 0.2,
     "meaning": 0.3,
 }  # fmt: skip
-"""For a question: its best passage says more than the whole of a long file, and names in it are meant."""
+"""For a question: the best passage counts more than the whole of a long file, and names are meant as such."""
 OF_A_NAME: Mapping[str, float] = {"symbol": 1.0, "whole": 1.0, "names": 0.5}
 """A name asks for its definition."""
 OF_A_REPORT: Mapping[str, float] = {
-    # a long text has words of many files' names by chance, and is about more than one vector can hold
+    # a long text contains words of many file names by chance, and has more content than one vector can represent
     "whole": 1.0, "path": 0.4, "names": 0.3, "stem": 0.0, "short": 0.0, "meaning": 0.0,
-    # the title is what its writer takes it to be about; names in the text stand in code that shows it
+    # the title is the subject as the author sees it; names in the text are in code that demonstrates it
     "title": 1.25, "symbol": 0.5, "module": 0.5,
-    # what a report names calls a hundred things of which one is wrong: no gain on issues of five repositories
+    # the code named in a report calls a hundred others, one of which is wrong: no gain on issues of five repositories
     "calls": 0.0,
-    # work goes on where it was done lately
+    # work continues where it was done recently
     "recent": 0.3,
 }  # fmt: skip
 OF_WORK: Mapping[str, float] = {
-    # it is planned in the words of the code that it changes
+    # it is described in the words of the code that it changes
     **OF_A_REPORT, "best": 1.25, "path": 0.3, "names": 0.4, "symbol": 0.3, "module": 0.4, "commits": 0.5,
     "meaning": 0.15,
 }  # fmt: skip
@@ -65,22 +65,22 @@ PRIORS_OF_SHAPE: Mapping[Shape, Mapping[Role, float]] = {
     "question": PRIORS,
     # problems are shown by tests and fixed in sources
     "report": {**PRIORS, "test": 0.35, "doc": 0.5},
-    # what to do comes with its tests, and often with its documents
+    # a task includes its tests, and often its documents
     "work": {**PRIORS, "test": 0.85},
 }
 ASKED_FOR = 0.8
-"""What a kind of file counts for at least where the text has a word for it: in a documentation tool or a test
-framework "doc" and "test" are ordinary words, so it is less than a source counts for."""
+"""Minimum weight of a kind of file that the text names; less than a source's, as "doc" and "test" are ordinary words
+in a documentation tool or a test framework."""
 OUTDATED = 0.6
-"""Weight of a file of an older version, unless the text names its folder: it repeats the current one, and is seldom
+"""Weight of a file of an older version, unless the text names its folder: it duplicates the current one, and is rarely
 meant.
 """
 INHERITED = 0.15
-"""The share of its source's score that a test gets of a work item: who changes one changes the other."""
+"""The share of its source's score that a test gets for a work item: a change of one changes the other."""
 OF_PASSAGES = 0.5
-"""The weight of meaning where passages are compared: what a long question means is nearer to a passage."""
+"""The weight of meaning if passages are compared: the meaning of a long question is nearer to a passage."""
 CALLERS = 8
-"""Files, the best sources, from whose best passages calls are followed."""
+"""Number of best sources whose calls are followed, from their best passages."""
 SECOND_STEP = 0.5
 _SURE = frozenset({"fuzzy", "mention", "module", "symbol", "trace"})
 _ROLE_OF_KIND: Mapping[str, Role] = {"test": "test", "doc": "doc", "example": "example", "config": "config"}
@@ -97,7 +97,7 @@ class RankingSources(Struct, frozen=True):
 
 
 class Ranking:
-    """The order of files for one question, and the scores that it rests on."""
+    """The order of files for one question, and its scores."""
 
     def __init__(
         self, view: IndexView, parts: Mapping[str, np.ndarray], weights: np.ndarray, chunks: np.ndarray
@@ -117,7 +117,7 @@ class Ranking:
         """Positions of the files with a score in any channel, best first; ties in order of path."""
 
     def best_chunk(self, at: int) -> int | None:
-        """The number, within a file, of its chunk that says most of the question; None where it has none."""
+        """The number, within a file, of the chunk that best matches the question; None if no chunk matches."""
         row = int(self._view.row[at])
         scores = self.chunks[int(self._view.first[row]) : int(self._view.first[row + 1])]
         return int(np.argmax(scores)) if len(scores) else None
@@ -127,7 +127,7 @@ class Ranking:
         return float(self._total[at] / self._total[self.order[0]])
 
     def file(self, at: int) -> RankedFile:
-        """The file at a position, with what made up its score."""
+        """The file at a position, with the parts of its score."""
         return RankedFile(
             self._view.paths[at],
             float(self._total[at]),
@@ -140,16 +140,16 @@ class Ranking:
 def rank(question: IndexQuery, known: RankingSources) -> Ranking:
     """Rank every file with a score in any channel, best first.
 
-    Words, names and history come first; then calls are followed from what ranks best, and meanings compared among it.
+    Words, names and history come first; then calls of the best files are followed, and their meanings compared.
     """
     view = known.view
     words = channels.score_words(question.weights, view)
     weights = weights_for(question)
     found = _by_words(question, words, known)
-    # a channel without weight for this shape is no part of what a file's score is explained by
+    # a channel without weight for this shape does not appear in the explanation of a score
     parts = {name: weights[name] * _scaled(name, found[name]) for name in sorted(found) if weights[name]}
     prior = priors(question, view)
-    # a first order by words, for calls and meanings cost too much to be asked of every file
+    # a first order by words, as calls and meanings are too expensive for every file
     first = Ranking(view, parts, prior, words.chunks)
     if weights["calls"]:
         parts["calls"] = weights["calls"] * _calls(first, known)
@@ -162,7 +162,7 @@ def rank(question: IndexQuery, known: RankingSources) -> Ranking:
 
 
 def _by_words(question: IndexQuery, words: channels.Lexical, known: RankingSources) -> dict[str, np.ndarray]:
-    """Each channel that needs no other one, float64 (files,)."""
+    """Every channel that does not depend on another, float64 (files,)."""
     view, history = known.view, known.history
     return {
         "whole": words.whole,
@@ -183,7 +183,7 @@ def _by_words(question: IndexQuery, words: channels.Lexical, known: RankingSourc
 
 
 def _title(question: IndexQuery, view: IndexView) -> np.ndarray:
-    """What the title says by itself, its parts weighed already."""
+    """The scores of the title alone, its parts already weighted."""
     titled = question.titled()
     total = np.zeros(len(view))
     if titled is not None:
@@ -196,9 +196,9 @@ def _title(question: IndexQuery, view: IndexView) -> np.ndarray:
 
 
 def _calls(first: Ranking, known: RankingSources) -> np.ndarray:
-    """Scores of what the best passages of the best sources call, and of what that calls."""
+    """Scores of the definitions called in the best passages of the best sources, and of those that they call."""
     view, seeds = known.view, []
-    # tests and documents call what they speak of, not what does it
+    # tests and documents call what they are about, not what implements it
     sources = [at for at in first.order[: CALLERS * 8] if view.documents[at].role == "source"][:CALLERS]
     for at in sources:
         chunk = first.best_chunk(at)
@@ -211,7 +211,7 @@ def _calls(first: Ranking, known: RankingSources) -> np.ndarray:
 
 
 def _meanings(question: IndexQuery, first: Ranking, known: RankingSources, meanings: channels.Meanings) -> np.ndarray:
-    """How near in meaning the files that rank first are: by their digests, or by their best passages."""
+    """The similarity in meaning of the best files, by their digests or by their best passages."""
     view, reader = known.view, known.reader
     scores = np.zeros(len(view))
     speaking = [at for at in first.order if channels.speaks_for(view.documents[at].role)][: channels.MOST_BY_MEANING]
@@ -231,7 +231,7 @@ def _is_long(question: IndexQuery) -> bool:
 
 
 def _passage(at: int, first: Ranking, known: RankingSources) -> str:
-    """The passage of a file that says most of the question, in words."""
+    """The passage of a file with the most words of the question."""
     path, chunk = known.view.paths[at], first.best_chunk(at)
     if chunk is None:
         return path
@@ -240,11 +240,11 @@ def _passage(at: int, first: Ranking, known: RankingSources) -> str:
 
 
 def _inherited(parts: Mapping[str, np.ndarray], prior: np.ndarray, view: IndexView) -> np.ndarray:
-    """What each test gets of what it tests, before its prior."""
+    """Each test's share of its source's score, before its prior."""
     total = sum((parts[name] for name in sorted(parts)), np.zeros(len(view))) * prior
     scores = np.zeros(len(view))
     tests = view.tests
-    # divided by the test's prior, for the ranking multiplies with it again
+    # divided by the test's prior, as the ranking multiplies with it again
     scores[tests] = INHERITED * total[view.tested[tests]] / prior[tests]
     return scores
 
@@ -269,7 +269,7 @@ def priors(question: IndexQuery, view: IndexView) -> np.ndarray:
 
 
 def _scaled(channel: str, scores: np.ndarray) -> np.ndarray:
-    """Scores with their best at 1; of a channel that says how sure it is, a doubtful best stays doubtful."""
+    """Scores scaled to a maximum of 1; a channel with absolute scores keeps a doubtful maximum below 1."""
     if channel in ("title", "short"):
         return scores
     most = scores.max(initial=1.0 if channel in _SURE else 0.0)

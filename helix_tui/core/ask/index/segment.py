@@ -1,9 +1,9 @@
 """A segment: some blobs, cut into chunks, and for every term its chunks.
 
 A posting list is packed as the chunks' numbers inside the segment (uint32, ascending, little-endian) followed by the
-counts (uint8, 255 stands for more). A term of a name (definition, heading) has `NAME` before it, and its numbers are
-those of blobs. Beside them stand the lengths of each field's units, which BM25 needs, and the one field that is made in
-memory: the words of paths.
+counts (uint8, 255 also for more). A term of a name (definition, heading) has the prefix `NAME`, and its numbers are
+those of blobs. The module also has the lengths of each field's units, which BM25 needs, and the one field that is built
+in memory: the words of paths.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST = 255
 
 
 class Blob(Struct, frozen=True, array_like=True):
-    """One content: its key, what it consists of, and why it is not searched where it is not."""
+    """One content: its key, its parts, and the reason if it is not searched."""
 
     key: str
     pieces: Pieces
@@ -36,23 +36,23 @@ class Segment(Struct, array_like=True):
 
     blobs: list[Blob]
     chunks: bytes
-    """uint32 a blob: how many chunks it has."""
+    """uint32 per blob: its number of chunks."""
     lengths: bytes
-    """uint32 a chunk: its terms."""
+    """uint32 per chunk: its number of terms."""
     names: bytes
-    """uint32 a blob: the terms of its names."""
+    """uint32 per blob: the number of terms in its names."""
     postings: dict[str, bytes]
 
 
 MOST_WORDS = 300_000
-"""Words that a reader holds between two segments, 200 bytes each: most words of a segment stood in one before, and to
-make the terms of a word costs twenty times as much as to look them up."""
+"""Maximum words that a reader keeps between two segments, 200 bytes each: most words of a segment were in an earlier
+one, and computing the terms of a word costs twenty times as much as a lookup."""
 _APART = bytes(code if code < 128 and (chr(code).isalnum() or chr(code) == "_") else 32 for code in range(256))
-"""What parts words in ASCII becomes a space."""
+"""Translates ASCII characters that separate words to spaces."""
 
 
 class _Numbers(dict[str, int]):
-    """The number of each term, given when it is first asked for."""
+    """The number of each term, assigned on first use."""
 
     def __missing__(self, term: str) -> int:
         found = self[term] = len(self)
@@ -60,7 +60,7 @@ class _Numbers(dict[str, int]):
 
 
 class WordsSaid(dict[str | bytes, bytes]):
-    """The packed term numbers of each word, so that a text is counted as fast as a lookup."""
+    """The packed term numbers of each word, so that counting a text needs only lookups."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -78,14 +78,14 @@ class WordsSaid(dict[str | bytes, bytes]):
             self.numbers.clear()
 
     def in_text(self, text: str) -> bytes:
-        """The numbers of a text's terms, packed, in the order in which they stand."""
-        # parting by a table takes a third of the time of the pattern, which other letters need
+        """The numbers of a text's terms, packed, in order of occurrence."""
+        # splitting by a table takes a third of the time of the pattern, which only other letters need
         said = text.encode("ascii").translate(_APART).split() if text.isascii() else words(text)
         return b"".join(map(self.__getitem__, said))
 
 
 class _Field:
-    """The terms of one kind of unit, in the order in which they stand."""
+    """The terms of one kind of unit, in order of occurrence."""
 
     def __init__(self, said: WordsSaid) -> None:
         self.lengths = array("I")
@@ -102,7 +102,7 @@ class _Field:
         """(term, packed list) of each term, by number in ``terms``."""
         said = np.frombuffer(b"".join(self._units), np.uint32).astype(np.uint64)
         units = np.repeat(np.arange(len(self.lengths), dtype=np.uint64), self.lengths)
-        # term and unit in one number: a single sort groups by term, puts its units in order and counts them
+        # term and unit in one number: a single sort groups by term, orders its units and counts them
         found, counts = np.unique((said << np.uint64(32)) | units, return_counts=True)
         numbers = (found >> np.uint64(32)).astype(np.int64)
         begins = np.flatnonzero(np.diff(numbers, prepend=-1))
@@ -117,7 +117,7 @@ class SegmentBuilder:
     """Collects blobs into a segment."""
 
     def __init__(self, said: WordsSaid | None = None) -> None:
-        """``said`` holds the words of segments before, where there were some; it is for one thread."""
+        """``said`` has the words of earlier segments, if any; it is not thread-safe."""
         self._said = said = WordsSaid() if said is None else said
         self._blobs: list[Blob] = []
         self._chunks = array("I")
@@ -160,19 +160,19 @@ def joined(segments: Sequence[Segment]) -> Segment:
         b"".join(segment.chunks for segment in segments),
         b"".join(segment.lengths for segment in segments),
         b"".join(segment.names for segment in segments),
-        # most terms stand in one segment, and those of the first one stay as they are
+        # most terms are in one segment, and those of the first one are unchanged
         {term: parts[0][1] if len(parts) == 1 and not parts[0][0] else shifted(parts) for term, parts in lists.items()},
     )
 
 
 def shifted(parts: Iterable[tuple[int, bytes]]) -> bytes:
-    """Posting lists put one behind the other, each with a number added to its chunks."""
+    """Concatenate posting lists, adding a number to the chunks of each."""
     numbers, counts = [], []
     for base, data in parts:
         size = len(data) // 5 * 4
         if base == 0:
             numbers.append(data[:size])
-        elif size == 4:  # most terms stand in one place, where an array would cost ten times as much
+        elif size == 4:  # most terms are in one place, for which an array would cost ten times as much
             numbers.append((int.from_bytes(data[:4], "little") + base).to_bytes(4, "little"))
         else:
             numbers.append((unpacked(data)[0] + np.uint32(base)).tobytes())
@@ -220,9 +220,9 @@ class PathIndex(Struct, frozen=True):
     field: FieldLengths
     postings: dict[str, tuple[np.ndarray, np.ndarray]]
     words: list[str]
-    """The words that file names are made of, without endings; a folder's where the name says nothing."""
+    """The words of file names, without extensions; the folder's if the name is unspecific."""
     word_of: np.ndarray
-    """int64: a word of some file's name, by position in `words`…"""
+    """int64: a word of a file's name, by position in `words`…"""
     file_of_word: np.ndarray
     """…and that file."""
 
@@ -237,7 +237,7 @@ def index_paths(files: list[str]) -> PathIndex:
     for at, path in enumerate(files):
         *folders, name = path.split("/")
         stem = name.partition(".")[0] or name
-        # what is near the root (src, the package's name) stands in every path and tells none apart
+        # parts near the root (src, the package's name) are in every path and distinguish none
         counts = count_terms(" ".join((stem, stem, *folders[-3:])))
         lengths[at] = counts.total()
         for word in parts(folders[-1] if stem in _SAYS_NOTHING and folders else stem):

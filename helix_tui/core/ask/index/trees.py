@@ -44,14 +44,14 @@ def read_tree(path: str, data: bytes) -> Tree | None:
     for row in rows[:MAX_NODES]:
         node = _node(row)
         if node is not None:
-            # of two nodes with one id the first holds, as `check_tree` says
+            # of two nodes with one id the first counts, as in `check_tree`
             nodes.setdefault(node.id, node)
     if not nodes:
         return None
     _link_children(nodes)
     root = found.get("rootId")
     if not isinstance(root, str) or root not in nodes:
-        # where parents form a cycle every node may have one: then the first will do
+        # if parents form a cycle every node may have one: then use the first
         root = next((node.id for node in nodes.values() if not node.parent), next(iter(nodes)))
     label = _text(found.get("label")) or nodes[root].title
     return Tree(_text(found.get("treeId")) or root, label, path, root, nodes)
@@ -82,7 +82,7 @@ def _node(row: object) -> TreeNode | None:
 
 
 def _fields(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The recommended fields that say something, each of a size that can be shown."""
+    """The recommended fields that are neither empty nor too large to be shown."""
     found = {name: row[name] for name in RECOMMENDED if row.get(name) not in (None, "", [], {})}
     return {name: value for name, value in found.items() if len(msgspec.json.encode(value)) <= MAX_FIELD_BYTES}
 
@@ -100,11 +100,11 @@ def _evidence(row: object) -> NodeEvidence | None:
 
 
 def _link_children(nodes: dict[str, TreeNode]) -> None:
-    """Give a node the parent that names it as a child, where its own links name none."""
+    """Give a node the parent that names it as a child, if its own links name none."""
     for node in list(nodes.values()):
         for child in node.children:
             found = nodes.get(child)
-            # what a node says of its own parent holds before what others say of their children
+            # a node's own link to its parent takes precedence over others' links to their children
             if found is not None and not found.parent and child != node.id:
                 nodes[child] = replace(found, parent=node.id)
 
@@ -223,7 +223,7 @@ class TreeProblem(Struct, frozen=True):
     """Id of the node; empty for the tree itself."""
     text: str
     hint: bool = False
-    """It can be used as it is."""
+    """Whether the tree can be used unchanged: the problem is only a possible improvement."""
 
 
 def check_tree(data: bytes, read: ReadFile) -> list[TreeProblem]:
@@ -231,7 +231,7 @@ def check_tree(data: bytes, read: ReadFile) -> list[TreeProblem]:
 
     Args:
         data: the file.
-        read: what the evidence of nodes names.
+        read: reads the files named in the evidence of nodes.
     """
     if len(data) > MAX_TREE_BYTES:
         return [TreeProblem("", f"{len(data):,} bytes: more than the {MAX_TREE_BYTES:,} that are read")]
@@ -284,14 +284,14 @@ def _check_node(name: str, row: Mapping[str, Any], nodes: Mapping[str, Any], rea
                 label = entry.get("name") or "one without a name"
                 yield TreeProblem(name, f"{field}: {label} lacks {', '.join(lacking)}", hint=True)
     missing = [field for field in RECOMMENDED if row.get(field) in (None, "", [], {})]
-    # a node may compute from no other one, and nothing need be predicted of it
+    # a node need not depend on another one, and may have no predictions
     missing = [field for field in missing if field not in ("dependencies", "predictability")]
     if missing:
         yield TreeProblem(name, f"not reproducible yet: no {', '.join(missing)}", hint=True)
 
 
 def _leads(name: str, row: Mapping[str, Any], nodes: Mapping[str, Any]) -> Iterator[TreeProblem]:
-    """Children, links and dependencies without a node."""
+    """Children, links and dependencies that lead to no node."""
     for field in ("children", "dependencies"):
         for target in row.get(field) or () if isinstance(row.get(field), list) else ():
             if not _names(target, nodes):
@@ -353,7 +353,7 @@ def _leads_back(name: str, edges: Mapping[str, list[str]]) -> bool:
     seen: set[str] = set()
     ahead = list(edges.get(name, ()))
     while ahead:
-        # a list and no recursion: a chain may have `MAX_NODES` nodes
+        # a list instead of recursion: a chain may have `MAX_NODES` nodes
         each = ahead.pop()
         if each == name:
             return True

@@ -1,13 +1,13 @@
 """The view of a question: the files of one revision or work tree, mapped to the segments with their blobs; their names;
 and past commits.
 
-Blobs are numbered through all segments ("rows"), chunks likewise. Files stand in order of path, whatever order the
-segments were written in, and every sum over terms runs in order of term: so the same tree gives the same scores,
-however its index came about.
+Blobs are numbered across all segments ("rows"), as are chunks. Files are in order of path, whatever order the
+segments were written in, and every sum over terms runs in order of term, so that the same tree gives the same scores,
+however its index was built.
 
-Of history: BM25 over messages; each of the `VOTERS` most similar commits gives the files that it changed its score,
-divided by the root of how many there are (docs/formats/ask.md §8: worth about a point of Acc@5, more where history is
-long). Of names: files that a question names by path, by stack trace, by dotted module, by number, or by their words.
+History: BM25 over messages; each of the `VOTERS` most similar commits gives its score to the files that it changed,
+divided by the square root of their number (docs/formats/ask.md §8: worth about a point of Acc@5, more with a long
+history). Names: files that a question names by path, stack trace, dotted module, number, or by their words.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from helix_tui.core.ask.records import Document, PastCommit
 from helix_tui.core.ask.tokens import count_terms, stem
 
 MAX_POSTINGS = 24 << 20
-"""Bytes of terms' lists that are held: all of them are let go at once and read again (a question reads a few
+"""Maximum bytes of cached posting lists: beyond, all are dropped and read again (a question reads a few
 hundred; a frequent term of a large repository takes 1 MB)."""
 _OF_PATHS = frozenset({"path_index", "position", "standing", "tested", "tests", "outdated", "_by_name", "_by_stem"})
 """Cached values that depend only on the paths."""
@@ -43,7 +43,7 @@ class IndexView:
     """One set of files over a database. Not thread-safe."""
 
     def __init__(self, database: Database, files: Sequence[tuple[str, str]], before: IndexView | None = None) -> None:
-        """``files`` are (path, blob key) in any order; what is not indexed yet or was refused is left out.
+        """``files`` are (path, blob key) in any order; those not yet indexed or refused are left out.
 
         ``before`` shares its values that depend only on the paths, if these are equal.
         """
@@ -64,7 +64,7 @@ class IndexView:
         ]
         self.paths = [path for path, _ in known]
         self.keys = [key for _, key in known]
-        # the words of ten thousand paths take most of a second; most changes are of contents alone
+        # the words of ten thousand paths take most of a second; most changes affect only contents
         if before is not None and before.paths == self.paths:
             self.__dict__.update({name: fact for name, fact in vars(before).items() if name in _OF_PATHS})
         self._lay_out(stored)
@@ -85,7 +85,7 @@ class IndexView:
             [self._blob_base[stored[key].segment] + stored[key].position for key in self.keys], np.int64
         )
         """int64 (files,): the row of each file's blob."""
-        # segments hold blobs of other revisions, too: these must not count in lengths and frequencies
+        # segments also have blobs of other revisions, which must not count in lengths and frequencies
         live = np.zeros(blobs, bool)
         live[self.row] = True
         self.first = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
@@ -113,7 +113,7 @@ class IndexView:
 
     @cached_property
     def outdated(self) -> dict[int, str]:
-        """The files of older versions, by position, with the folder that says so."""
+        """The files of older versions, by position, with the folder that shows it."""
         folders = {path[: at.start()] for path in self.paths for at in re.finditer("/", path)}
         found = {}
         for at, path in enumerate(self.paths):
@@ -125,7 +125,7 @@ class IndexView:
 
     @cached_property
     def tested(self) -> np.ndarray:
-        """int64 (files,): the position of the source that a test's name says it tests, -1 where there is none."""
+        """int64 (files,): the position of the source tested by a test, by its name; -1 if there is none."""
         sources: dict[str, list[int]] = {}
         for at, document in enumerate(self.documents):
             if document.role == "source":
@@ -147,12 +147,12 @@ class IndexView:
 
     @cached_property
     def position(self) -> dict[str, int]:
-        """Where each path stands."""
+        """The position of each path."""
         return {path: at for at, path in enumerate(self.paths)}
 
     @cached_property
     def files_of_key(self) -> dict[str, list[int]]:
-        """Files, by position, that have a content: more than one where it was copied."""
+        """The files with each content, by position: more than one if it was copied."""
         found: dict[str, list[int]] = {}
         for at, key in enumerate(self.keys):
             found.setdefault(key, []).append(at)
@@ -160,7 +160,7 @@ class IndexView:
 
     @cached_property
     def _by_name(self) -> dict[str, list[int]]:
-        """Files by the last step of their path, in lower case."""
+        """Files by the last part of their path, in lower case."""
         found: dict[str, list[int]] = {}
         for at, path in enumerate(self.paths):
             found.setdefault(path.rpartition("/")[2].lower(), []).append(at)
@@ -168,7 +168,7 @@ class IndexView:
 
     @cached_property
     def _by_stem(self) -> dict[str, list[int]]:
-        """Files by their name without ending; a package's or folder's own file goes by the folder's name."""
+        """Files by their name without extension; the main file of a package or folder by the folder's name."""
         found: dict[str, list[int]] = {}
         for at, path in enumerate(self.paths):
             *folders, name = path.split("/")
@@ -184,7 +184,7 @@ class IndexView:
         return sorted(at for key in keys for at in self.files_of_key.get(key, ()))
 
     def files_defining_each(self, names: Collection[str]) -> dict[str, list[int]]:
-        """name -> the files that define it, by position, for those that some file defines."""
+        """name -> the files that define it, by position, without names that no file defines."""
         found: dict[str, set[int]] = {}
         for name, key in self._database.keys_defining_any(sorted(names)):
             found.setdefault(name, set()).update(self.files_of_key.get(key, ()))
@@ -195,7 +195,7 @@ class IndexView:
         return self._database.names_like(folded)
 
     def files_ending(self, path: str) -> list[int]:
-        """The files whose path ends in a path, or the longest tail of it that some file's does."""
+        """The files whose path ends in a given path, or in the longest tail of it that ends any."""
         steps = steps_of(path)
         found = self._by_name.get(steps[-1], []) if steps else []
         for size in range(2, len(steps) + 1):
@@ -207,7 +207,7 @@ class IndexView:
         return found
 
     def files_named_with(self, number: str) -> list[int]:
-        """The files whose name has a number like ``FEAT-003`` in it, whole."""
+        """The files whose name contains a number like ``FEAT-003``, as a whole."""
         wanted = number.lower()
         found = [
             at
@@ -219,21 +219,19 @@ class IndexView:
         return sorted(found)
 
     def files_of_module(self, module: str) -> list[int]:
-        """The files whose path, without ending, ends in a module's: ``a/b`` finds ``src/a/b.py``."""
+        """The files whose path, without extension, ends in a module's: ``a/b`` finds ``src/a/b.py``."""
         tail = module.lower()
         found = []
         for at in self._by_stem.get(tail.rpartition("/")[2], ()):
             whole = self.paths[at].lower().partition(".")[0]
-            # a package's own file, `a/b/__init__.py`, stands for its folder
+            # a package's own file, `a/b/__init__.py`, represents its folder
             ends = (whole, whole.rpartition("/")[0])
             if any(f"/{end}".endswith(f"/{tail}") for end in ends):
                 found.append(at)
         return found
 
     def postings(self, term: str) -> tuple[np.ndarray, np.ndarray]:
-        """(live units int64 ascending, counts float64) of a term: chunks, or rows where it begins with
-        `NAME`.
-        """
+        """(live units int64 ascending, counts float64) of a term: chunks, or rows if it begins with `NAME`."""
         found = self._cache.get(term)
         if found is None:
             found = self._read(term)
@@ -249,7 +247,7 @@ class IndexView:
         bases, live = (self._blob_base, self.names.live) if name else (self._chunk_base, self.chunks.live)
         numbers, counts = [np.zeros(0, np.int64)], [np.zeros(0)]
         for segment, data in self._database.postings(term):
-            # segments were put together by another process after this view was laid out
+            # another process merged segments after this view was built
             if segment not in bases:
                 raise StaleView
             docs, times = unpacked(data)
@@ -261,7 +259,7 @@ class IndexView:
 
 
 def steps_of(path: str) -> list[str]:
-    """The steps of a path as somebody wrote it, in lower case."""
+    """The parts of a path as written by a person, in lower case."""
     return [step for step in path.replace("\\", "/").lower().split("/") if step not in ("", ".", "..")]
 
 
@@ -272,19 +270,19 @@ def _numbers(parts: Sequence[bytes]) -> np.ndarray:
 MOST_COMMITS = 3_000
 VOTERS = 50
 MOST_FILES = 30
-"""A commit that changed more says little about any of them."""
+"""Maximum files of a commit: one that changed more says little about any of them."""
 LATEST = 200
 HALF = 50
-"""Commits after which a change counts for half."""
+"""Number of commits after which a change counts half."""
 _MESSAGE = 2_000
 _K1, _B = 1.2, 0.75
 
 Row = tuple[str, str, bytes, bytes]
-"""sha, subject, packed terms, packed files: a commit as the database keeps it."""
+"""sha, subject, packed terms, packed files: a commit as stored in the database."""
 
 
 def packed(commit: Commit) -> Row:
-    """A commit as a row; bytes that are no UTF-8 are question marks in its message, and no file is named with them."""
+    """A commit as a row; invalid UTF-8 becomes question marks in its message, and files with it are left out."""
     counts = count_terms(f"{commit.subject}\n{commit.body[:_MESSAGE]}")
     files = [path for path in commit.files if _utf8(path) == path] if len(commit.files) <= MOST_FILES else []
     return (commit.sha, _utf8(commit.subject[:300]), _encode(dict(sorted(counts.items()))), _encode(files))
@@ -322,11 +320,11 @@ class CommitHistory:
         return len(self._messages)
 
     def past(self) -> list[PastCommit]:
-        """Every commit, newest first, with no score."""
+        """Every commit, newest first, without a score."""
         return [PastCommit(one.sha, one.subject, one.files, 0.0) for one in self._messages]
 
     def recent(self, paths: Sequence[str]) -> np.ndarray:
-        """How lately and how often each file was changed, float64 (files,): work goes on where it is done."""
+        """How recently and how often each file was changed, float64 (files,): work continues where it was done."""
         votes: dict[str, float] = {}
         for at, one in enumerate(self._messages[:LATEST]):
             for path in one.files:
@@ -334,7 +332,7 @@ class CommitHistory:
         return np.array([votes.get(path, 0.0) for path in paths])
 
     def similar(self, question: IndexQuery, limit: int = VOTERS) -> list[PastCommit]:
-        """The commits most like the question, best first; ties go to the newer one."""
+        """The commits most similar to the question, best first; of equal ones the newer first."""
         weights = {}
         for term, weight in question.weights:
             count = self._frequency.get(term)
@@ -378,8 +376,8 @@ _OTHER_FOLDER = 0.3
 
 
 def mentioned(question: IndexQuery, view: IndexView) -> np.ndarray:
-    """Files whose path ends like one in the question or whose name has a number of it (``FEAT-003-search.md``),
-    float64 (files,); what fits many counts for less.
+    """Files whose path ends like one in the question or whose name has a number from it (``FEAT-003-search.md``),
+    float64 (files,); a path or number that fits many counts less.
     """
     scores = np.zeros(len(view))
     for path in question.paths:
@@ -398,7 +396,7 @@ def in_traces(question: IndexQuery, view: IndexView) -> np.ndarray:
 
 
 def _likely(path: str, view: IndexView) -> tuple[list[int], float]:
-    """The files that a path names and how sure that is: two paths that differ in a folder are two files."""
+    """The files that a path may name, with the certainty: paths that differ in a folder are different files."""
     files = view.files_ending(path)
     whole = "/" + "/".join(steps_of(path))
     sure = [at for at in files if whole.endswith(f"/{view.paths[at].lower()}")]
@@ -407,15 +405,13 @@ def _likely(path: str, view: IndexView) -> tuple[list[int], float]:
 
 
 def by_module(question: IndexQuery, view: IndexView) -> np.ndarray:
-    """Files that a dotted name leads to, float64 (files,): ``package.module.Class`` to
-    ``package/module.py``.
-    """
+    """Files of a dotted name, float64 (files,): ``package/module.py`` for ``package.module.Class``."""
     scores = np.zeros(len(view))
     for name in question.modules:
         steps = name.split(".")
         for size in range(len(steps), 0, -1):
             found = view.files_of_module("/".join(steps[:size]))
-            # one step alone is a word in which many paths end
+            # a single part is a word in which many paths end
             if found and (size > 1 or len(found) == 1):
                 _give(scores, found, 1.0, size / len(steps))
                 break
@@ -423,9 +419,9 @@ def by_module(question: IndexQuery, view: IndexView) -> np.ndarray:
 
 
 def by_stem(question: IndexQuery, view: IndexView) -> np.ndarray:
-    """The share of each file name's words that the question says, float64 (files,)."""
+    """The share of each file name's words that are in the question, float64 (files,)."""
     said = {term for term, _ in question.weights}
-    # both ways round: `config` in the name for "configuration", `configuration` for "config"
+    # in both directions: `config` in the name for "configuration", `configuration` for "config"
     begun = {term[:size] for term in said for size in range(_SHORTEST_PREFIX, len(term))}
     index = view.path_index
     hits = np.array([_hit(word, said, begun) for word in index.words], np.float64)
@@ -435,7 +431,7 @@ def by_stem(question: IndexQuery, view: IndexView) -> np.ndarray:
 
 
 def _hit(word: str, said: set[str], begun: set[str]) -> float:
-    """Whether a word of a file's name is said; less where only one of the two begins with the other."""
+    """How well a word of a file's name is matched; less if one word is only the beginning of the other."""
     if stem(word) in said:
         return 1.0
     if word[:_SHORTEST_PREFIX] not in begun and word[:_SHORTEST_PREFIX] not in said:

@@ -1,7 +1,7 @@
 """A run as one JSON document, for ``helix-tui ask --json`` and the history; and as a trace with a certificate. The
 document's keys are those of docs/formats/ask.md §4. A trace has one JSON object per line; its last line says which of
-the nine acceptance criteria hold for this run, and the hash of the lines above it but for the timings, which a second
-run must repeat (docs/formats/ask.md §7; docs/decisions/0017).
+the nine acceptance criteria are met by this run, with the hash of the lines above it except the timings, which a second
+run must reproduce (docs/formats/ask.md §7; docs/decisions/0017).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ MOST_RANKED = 100
 
 
 def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict[str, Any]:
-    """The whole run; everything but ``timings_ms`` and ``model`` depends on question and content alone."""
+    """The whole run; everything but ``timings_ms`` and ``model`` depends only on question and content."""
     retrieval, policy = run.retrieval, run.policy
     return {
         "question": run.asked or run.question.text,
@@ -96,7 +96,7 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
         "tree_walk": [_walk_node(node) for node in run.walk],
         "clarify": clarify_of(run),
         "not_found": [slot.label for slot in run.missing],
-        # what a model says that it used comes first; without one the order is the ranking's
+        # the items that a model reports as used come first; without a model the order is the ranking's
         "ranked_files": ranked_by_use([one.file for one in run.ranked[:MOST_RANKED]], (one.span for one in _used(run))),
         "timings_ms": {name: round(ms, 1) for name, ms in {**run.timings, **(timings or {})}.items()},
         "model_calls": int(run.model is not None),
@@ -106,7 +106,7 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
 
 
 def _follows(run: AskRun) -> dict[str, Any]:
-    """Which question this one follows, and how much of its evidence still holds; empty where it follows none."""
+    """The question that this one follows, and how much of its evidence is still valid; empty if there is none."""
     earlier = run.earlier
     if earlier is None:
         return {}
@@ -114,13 +114,13 @@ def _follows(run: AskRun) -> dict[str, Any]:
 
 
 def _used(run: AskRun) -> list[Citation]:
-    """The items that the model used, in its order; none where its answer was not taken."""
+    """The items that the model used, in its order; empty if its answer was not used."""
     by_number = {one.number: one for one in run.given}
     return [] if run.fallback else [by_number[number] for number in run.read.used if number in by_number]
 
 
 def _without_model(run: AskRun) -> dict[str, Any]:
-    """The answer replaced by a model's, for comparison; else empty."""
+    """The answer that was replaced by a model's, for comparison; else empty."""
     if run.without_model is None:
         return {}
     answer, tier, kind = run.without_model
@@ -134,7 +134,7 @@ def _without_model(run: AskRun) -> dict[str, Any]:
 
 
 def _citation(one: Citation) -> dict[str, Any]:
-    """A source as it is cited."""
+    """A source as cited."""
     return {
         "id": one.number,
         "file": one.span.file,
@@ -148,7 +148,7 @@ def _citation(one: Citation) -> dict[str, Any]:
 
 
 def source_of(span: Span) -> dict[str, str]:
-    """The kind of a source and the id by which it opens; a file is its own."""
+    """The kind of a source and the id that opens it; a file's id is its path."""
     place = record_place(span.file, span.header)
     if place is None:
         return {"kind": "file", "id": span.file}
@@ -202,7 +202,7 @@ def evidence_of(entry: PoolEntry) -> dict[str, Any]:
 
 
 def step_of(step: RetrievalStep) -> dict[str, Any]:
-    """A step of the controller; camelCase as docs/formats/ask.md §4 has it."""
+    """A step of the controller, in camelCase as in docs/formats/ask.md §4."""
     return {
         "step": step.step,
         "action": step.action,
@@ -286,7 +286,7 @@ def _walk_node(node: WalkNode) -> dict[str, Any]:
 
 
 def clarify_of(run: AskRun) -> dict[str, Any]:
-    """What a clarify must contain (docs/formats/ask.md §6); empty where none is asked for."""
+    """The required fields of a clarify (docs/formats/ask.md §6); empty if there is none."""
     if run.tier != "Clarify":
         return {}
     ambiguity, split = run.ambiguity, run.retrieval.stop == "dominance_split"
@@ -407,8 +407,8 @@ def _events(document: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def acceptance(document: Mapping[str, Any]) -> dict[str, bool]:
-    """The nine criteria of docs/formats/ask.md §7, each as it stands for one run: each of them can fail."""
-    # a document without a word of the question is no evidence that could be denied
+    """Whether one run meets each of the nine criteria of docs/formats/ask.md §7; each of them can fail."""
+    # a document without a word of the question is not evidence that could be denied
     docs = [span for span in document["evidence"] if span["kind"] == "doc" and span["slots"]]
     found = (*document["evidence"], *document["dropped"])
     matching = {span["file"] for span in found if span["slots"] or span["why"].startswith("answers")}
@@ -432,16 +432,16 @@ def acceptance(document: Mapping[str, Any]) -> dict[str, bool]:
 
 
 def _walk_holds(document: Mapping[str, Any]) -> bool:
-    """Whether documents that were kept have their way in the walk, and what is told of a node stands in one."""
+    """Whether every node bound to a span names a kept document's, and kept documents have at least one such node."""
     places = {f"{span['file']}:{span['start']}-{span['end']}" for span in document["evidence"] if span["kind"] == "doc"}
     bound = [node for node in document["tree_walk"] if node["bound"]]
     return all(node["span"] in places for node in bound) and (bool(bound) or not places)
 
 
 def _hashes_hold(document: Mapping[str, Any]) -> bool:
-    """Whether the items' hashes come out again from what they are of, and the assembly's from them."""
+    """Whether the items' hashes can be reproduced from their content, and the assembly's from them."""
     items = document["items"]
-    # hashed anew from the evidence's own text: a document that was edited since does not pass
+    # hashed again from the evidence's own text: a document edited since does not pass
     made = {
         Item("proof_spans", span["file"], span["header"], span["start"], span["end"], span["text"]).hash
         for span in document["evidence"]

@@ -1,7 +1,7 @@
 """A run's document for display: result, answer, sources with their lines, what was not found.
 
-The command line and the screen draw the same from here, for a run of this minute and for one of last month. Slots,
-spans and stop reasons stay in the document, for the steps view and for machines.
+The command line and the screen both use this, for a current run and for a stored one. Slots, spans and stop reasons
+remain in the document, for the steps view and for programs.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ Document = Mapping[str, Any]
 Result = Literal["answered", "evidence found", "not found", "which one?"]
 
 MAX_LINES = 8
-"""Lines of one source that are shown below it."""
+"""Maximum lines of one source shown below it."""
 _RESULTS: dict[str, Result] = {"Grounded": "answered", "Bounded inference": "evidence found", "Clarify": "not found"}
 _PARTS = re.compile(r"\n\n(?:Sources|Not found|Tree walk):\n")
 _TITLE = re.compile(r"[^\s•-][^.!?\n]{0,200}:")
 _HEAD = re.compile(r"`(?P<file>[^`]+?):(?P<start>\d+)(?:[-–](?P<end>\d+))?`.*\[(?P<number>\d+)\]\s*")
 _CODE = "    "
 _RECORD = re.compile(r"\b(bead|memory|run|commit):([\w.-]*\w)(?::\d+(?:[-–]\d+)?)?")
-"""A record's place as the answer's text has it; people read ``bead ddx-1234``."""
+"""A record's place in the answer's text, shown as ``bead ddx-1234``."""
 _DEFINES = re.compile(
     r"\s*(?:[\w<>\[\], ]+\s)?(?:def|class|func|fn|function|type|interface|struct|const|let|var|enum)\b"
 )
@@ -35,34 +35,34 @@ BlockKind = Literal["text", "title", "item", "code", "gap"]
 
 
 class Block(Struct, frozen=True):
-    """A line of an answer, or some lines of code in it."""
+    """A line of an answer, or a block of code in it."""
 
     kind: BlockKind
     text: str = ""
     file: str = ""
-    """Of code, the file that it stands in."""
+    """For code, its file."""
     start: int = 0
-    """Of code, its first line there; 0 where nobody knows."""
+    """For code, its first line in the file; 0 if unknown."""
 
 
 class SourceLine(Struct, frozen=True):
-    """A source as it is listed."""
+    """A source as listed."""
 
     number: int
     words: str
     """Its place: ``src/a.py:12–30``, or ``bead ddx-1234, Acceptance``."""
     header: str
-    """The definition, heading or title that it stands in."""
+    """The definition, heading or title that contains it."""
     file: str
     start: int
     lines: tuple[str, ...]
-    """Its lines, as far as they are shown."""
+    """Its lines that are shown."""
     more: int
-    """Lines that are not."""
+    """The number of lines that are not shown."""
     kind: str
     """``file``, or the kind of record."""
     id: str
-    """By which it opens: a path, or the id of a bead, an attempt, a memory."""
+    """The key that opens it: a path, or the id of a bead, an attempt, a memory."""
 
 
 def result_of(document: Document) -> Result:
@@ -70,17 +70,17 @@ def result_of(document: Document) -> Result:
     if (document.get("clarify") or {}).get("options"):
         return "which one?"
     said = document.get("tier")
-    # runs of earlier versions have `tier_selected` alone
+    # runs of earlier versions have only `tier_selected`
     known: tuple[Result, ...] = ("answered", "evidence found", "not found")
     return next((word for word in known if word == said), _RESULTS.get(str(document.get("tier_selected")), "not found"))
 
 
 def answer_blocks(document: Document, text: str | None = None) -> Iterator[Block]:
-    """The answer in lines, without its list of sources and what was not found, which have places of their own.
+    """The answer in lines, without its list of sources and what was not found, which are shown separately.
 
     Args:
         document: the run.
-        text: another answer of the run than the one that was taken.
+        text: another answer of the run than the one that was used.
     """
     body = _PARTS.split(clean_block(document.get("answer") if text is None else text))[0]
     lines = body.split("\n")
@@ -88,7 +88,7 @@ def answer_blocks(document: Document, text: str | None = None) -> Iterator[Block
     file, start = "", 0
     while at < len(lines):
         line = lines[at]
-        # quoted lines are indented in the text, which is all that is kept of an answer's parts
+        # quoted lines are indented in the text; other parts of an answer are not distinguished
         if line.startswith(_CODE):
             end = at
             while end < len(lines) and (lines[end].startswith(_CODE) or (not lines[end] and _goes_on(lines, end))):
@@ -103,7 +103,7 @@ def answer_blocks(document: Document, text: str | None = None) -> Iterator[Block
 
 
 def _goes_on(lines: Sequence[str], at: int) -> bool:
-    """Whether code goes on after an empty line."""
+    """Whether code continues after an empty line."""
     return at + 1 < len(lines) and lines[at + 1].startswith(_CODE)
 
 
@@ -126,7 +126,7 @@ def sources_of(document: Document, *, cited: Sequence[Mapping[str, Any]] | None 
         lines = _lines_of(document, file, start, end)
         fresh = [line for line in lines if _flat(line) and _flat(line) not in said]
         is_quoted = place is not None and place.kind == "bead" and _flat(header.partition(" > ")[0]) in said
-        # not twice: half of its lines, or a bead's title, stand in the answer above
+        # not twice: half of its lines, or a bead's title, are in the answer above
         if is_quoted or len(fresh) * 2 <= len([line for line in lines if line.strip()]):
             lines = ()
         first, lines, more = _excerpt(lines, header)
@@ -145,7 +145,7 @@ def sources_of(document: Document, *, cited: Sequence[Mapping[str, Any]] | None 
 
 
 def _lines_of(document: Document, file: str, start: int, end: int) -> tuple[str, ...]:
-    """The lines of a source, from the evidence that holds them; none where it is not kept."""
+    """The lines of a source, from the evidence that contains them; empty if it is not stored."""
     for one in document.get("evidence") or ():
         first, last = _whole(one.get("start")), _whole(one.get("end"))
         if one.get("file") == file and first <= start and end <= last:
@@ -155,7 +155,7 @@ def _lines_of(document: Document, file: str, start: int, end: int) -> tuple[str,
 
 
 def _excerpt(lines: Sequence[str], header: str) -> tuple[int, tuple[str, ...], int]:
-    """(lines left out before, lines, lines left out after): from the definition that a source is named after."""
+    """(lines left out before, lines, lines left out after), from the definition that the source is named after."""
     name = re.compile(rf"(?<!\w){re.escape(header.rpartition('.')[2])}(?!\w)") if header else None
     named = (at for at, line in enumerate(lines) if name is not None and _DEFINES.match(line) and name.search(line))
     full = (at for at, line in enumerate(lines) if line.strip())
@@ -176,7 +176,7 @@ def not_found_of(document: Document) -> list[str]:
 
 
 def seconds_of(document: Document) -> float:
-    """Duration of the run in seconds."""
+    """The duration of the run in seconds."""
     total = (document.get("timings_ms") or {}).get("total", 0.0)
     return total / 1_000 if isinstance(total, int | float) else 0.0
 

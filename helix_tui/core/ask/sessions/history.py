@@ -1,6 +1,6 @@
-"""The history of runs, one JSON file each in ``.helix/ask/history``; and the index as one question sees it.
+"""The history of runs, one JSON file each in ``.helix/ask/history``; and one question's view of the index.
 
-Runs are listed newest first and read one by one. `IndexLibrary` looks up what one question needs, each thing once.
+Runs are listed newest first and read one by one. `IndexLibrary` looks up what one question needs, each item once.
 """
 
 from __future__ import annotations
@@ -42,16 +42,16 @@ MOST_RUNS = 200
 MAX_FILE = 8 << 20
 
 _NAME = re.compile(r"\d{8}T\d{6}Z(?:-\d{3,})?-[0-9a-f]{8}(?:-\d+)?\.json")
-"""Second, number within the second, hash; runs kept by earlier versions have no number there."""
+"""Second, number within the second, hash; runs stored by earlier versions have no number."""
 
 
 class RunSummary(Struct, frozen=True):
-    """A past run in a line."""
+    """A past run in one line."""
 
     id: str
     """The file's name without its ending; newer ids sort later."""
     asked_at: int
-    """Instant, nanoseconds; 0 where it is not told."""
+    """Instant in nanoseconds; 0 if not recorded."""
     question: str
     result: str
     """The result, in words."""
@@ -75,7 +75,7 @@ class AskHistory:
     def __init__(self, helix_dir: Path) -> None:
         self.folder = helix_dir / "ask" / "history"
         self._heads: dict[str, RunSummary] = {}
-        """By id, of the runs that lie there: `MOST_RUNS` and what others have put there."""
+        """By id, for the stored runs: at most `MOST_RUNS`, and those added by others."""
 
     def save(self, document: Mapping[str, Any], asked_at: int) -> str:
         """Save a run and return its id; the oldest are removed if there are too many.
@@ -86,12 +86,12 @@ class AskHistory:
         make_folder(self.folder)
         data = msgspec.json.encode({**document, "asked_at_ns": asked_at}, enc_hook=str)
         stamp = re.sub(r"[-:]|\.\d+", "", format_instant(asked_at))
-        # by the hash alone two runs of one second would be listed in any order
+        # with only the hash, two runs of one second would be listed in any order
         number = sum(name.startswith(stamp) for name in self._names()) + 1
         ident = f"{stamp}-{number:03}-{hashlib.sha256(data).hexdigest()[:8]}"
         scratch = self.folder / f".{ident}.{os.getpid()}"
         scratch.write_bytes(data)
-        # whole or not at all, for another session may list the folder meanwhile
+        # atomically, as another session may list the folder meanwhile
         scratch.replace(self.folder / f"{ident}.json")
         for name in self._names()[MOST_RUNS:]:
             (self.folder / name).unlink(missing_ok=True)
@@ -151,11 +151,11 @@ class AskHistory:
 
 
 DOC_FILES = 24
-"""Documents whose sections and headings are looked at for one query."""
+"""Maximum documents whose sections and headings are searched for one query."""
 SPANS_OF_A_FILE = 3
 MOST_SPAN_LINES = 120
 MOST_OPENING = 60
-"""Lines of a README that introduce."""
+"""Maximum lines of a README's introduction."""
 _README = re.compile(r"(?:^|/)readme[^/]*$", re.IGNORECASE)
 _KINDS: dict[str, Kind] = {"class": "class", "type": "class", "function": "function", "method": "function"}
 
@@ -168,21 +168,21 @@ class FoundSpans(Struct, frozen=True):
 
 
 class IndexLibrary:
-    """One question's view of an index; make another one for the next question."""
+    """One question's view of an index; create another one for the next question."""
 
     def __init__(self, index: RepositoryIndex, records: Records | None = None) -> None:
         self._index = index
         self._records = records
         self._fresh = False
         self._asked = ""
-        """The question itself: what is searched first."""
+        """The question itself, which is searched first."""
         self._ranked: dict[str, list[RankedFile]] = {}
         self._headings: dict[str, list[Heading]] = {}
         self._trees: list[Tree] | None = None
 
     @property
     def revision(self) -> str:
-        """The commit that is asked about; empty for the work tree."""
+        """The commit that is searched; empty for the work tree."""
         return self._index.commit or ""
 
     @property
@@ -195,25 +195,25 @@ class IndexLibrary:
         """The records of the work on the repository, read on first use, or None."""
         if self._records is not None and not self._fresh:
             self._fresh = True
-            # read by the first who asks, once a question: most questions need none
+            # read on first use, once per question: most questions need none
             self._records.refresh(self._index.past())
         return self._records
 
     def lines(self, file: str, start: int = 1, end: int | None = None) -> list[str]:
-        """Lines of a file; empty where it is not searched."""
+        """Lines of a file; empty if it is not searched."""
         return self._index.lines(file, start, end)
 
     def commit(self, sha: str) -> list[Span]:
-        """The known commit of a hash, or of its beginning, whole; empty where none has it."""
+        """The known commit with a hash, or with a hash that starts so, as a whole; empty if there is none."""
         known = [one.sha for one in self._index.past() if sha and one.sha.startswith(sha)]
         return self.commits_of(known[:1])
 
     def origins(self, file: str, first: int, last: int) -> Sequence[str]:
-        """The commit that each of some lines comes from; empty where none is known."""
+        """The commit that each of some lines comes from; empty if unknown."""
         return self._index.origins(file, first, last)
 
     def commits_of(self, shas: Sequence[str]) -> list[Span]:
-        """Some commits, each whole, in the order asked."""
+        """Some commits, each as a whole, in the given order."""
         git = self._index.source.git
         known = {one.sha for one in self._index.past()}
         asked = [sha for sha in shas if sha in known]
@@ -222,7 +222,7 @@ class IndexLibrary:
         return [commit_span(one.sha, one.subject, one.body, one.files, 1.0) for one in git.commits(asked)]
 
     def commits(self, text: str, most: int) -> list[Span]:
-        """The commits whose messages are most like a text, each whole, best first; one of a merge is no commit."""
+        """The commits with messages most similar to a text, each as a whole, best first, without merges."""
         found = self._index.commits(text, most)
         git = self._index.source.git
         if git is None or not found:
@@ -233,8 +233,8 @@ class IndexLibrary:
         return [commit_span(one.sha, one.subject, one.body, one.files, score) for one, score in whole]
 
     def search(self, text: str, *, spans: int = 60, docs_only: bool = False, per_file: int = 0) -> FoundSpans:
-        """Files and spans for a text, through every channel; ``per_file`` spans of a file at most, 0 for as usual."""
-        # the encoder is asked for the first search alone: it may take a second, and made-up queries are many
+        """Files and spans for a text, through every channel; at most ``per_file`` spans of a file, 0: the default."""
+        # the encoder is used only for the first search: it may take a second, and there are many generated queries
         self._asked = self._asked or text
         ranked, again = self._rank(text), self._is_asked(text)
         if not docs_only:
@@ -245,7 +245,7 @@ class IndexLibrary:
         return FoundSpans(tuple(one for one in ranked if one.role == "doc"), tuple(map(self._whole, found)))
 
     def _whole(self, span: Span) -> Span:
-        """A document's span that begins inside a fence, from the fence on: nobody takes it for prose then."""
+        """A document's span, extended to the start of a fence that it begins in, so that it is not taken for prose."""
         if span.role != "doc" or span.start == 1:
             return span
         before = self._index.lines(span.file, 1, span.start - 1)
@@ -257,12 +257,12 @@ class IndexLibrary:
         return replace(span, start=fences[-1], text=text, hash=text_hash(text))
 
     def definitions(self, name: str, *, any_case: bool = False) -> Sequence[Definition]:
-        """Where an identifier is defined; of a dotted one, the last part within the one before."""
+        """Where an identifier is defined; for a dotted one, its last part inside the one before."""
         owner, _, last = name.replace("::", ".").rpartition(".")
         found = self._index.definitions(last, any_case=any_case)
         owners = owner.rpartition(".")[2]
         within = [one for one in found if owners and owners in (*one.header.split("."), _module(one.file))]
-        # `a.b` where nothing called b lies in a is no definition at all
+        # for `a.b` without a definition of b inside a there is no definition
         return within or (found if not owner else [])
 
     def definitions_in(self, file: str) -> Sequence[Definition]:
@@ -274,9 +274,9 @@ class IndexLibrary:
         return self._index.uses(name.replace("::", ".").rpartition(".")[2], most)
 
     def headings(self, terms: Sequence[str]) -> Sequence[Heading]:
-        """Headings with any of some stems, in the documents that speak most of the question.
+        """Headings with any of some stems, in the documents most relevant to the question.
 
-        Where none of these has any, those that speak most of the terms are looked at too.
+        If none of these has any, the documents most relevant to the stems are searched too.
         """
         if not terms:
             return []
@@ -294,19 +294,19 @@ class IndexLibrary:
         return []
 
     def trees(self) -> Sequence[Tree]:
-        """The trees that the repository keeps."""
+        """The trees stored in the repository."""
         if self._trees is None:
             self._trees = self._index.trees()
         return self._trees
 
     def opening(self) -> Span | None:
-        """The beginning of the repository's README, the one nearest its root; None where it has none."""
+        """The beginning of the repository's README, the one nearest its root; None if it has none."""
         files = [one.file for one in self._index.documents() if _README.search(one.file) and one.role == "doc"]
         first = min(files, key=lambda file: (file.count("/"), file), default=None)
         return None if first is None else self.span_at(first, 1, MOST_OPENING)
 
     def span_at(self, file: str, start: int, end: int) -> Span | None:
-        """Some lines of a file as a span; None where the file has no such lines."""
+        """Some lines of a file as a span; None if the file has no such lines."""
         lines = self._index.lines(file, start, min(end, start + MOST_SPAN_LINES - 1))
         if not lines:
             return None
@@ -316,7 +316,7 @@ class IndexLibrary:
         return Span(file, start, end, kind, header, text, text_hash(text), role=role_of(file))
 
     def _place(self, file: str, start: int, end: int) -> tuple[Kind, str]:
-        """What the lines are and in which definition or section they stand."""
+        """The kind of the lines, and the definition or section that contains them."""
         definitions = self._index.definitions_in(file)
         middle = (start + end) // 2
         around = [one for one in definitions if one.start <= start and end <= one.end]
@@ -336,7 +336,7 @@ class IndexLibrary:
         return self._headings[file]
 
     def share(self, term: str) -> float:
-        """The share of all files that have a stem."""
+        """The share of all files that contain a stem."""
         return self._index.share(term)
 
     def _rank(self, text: str) -> list[RankedFile]:
@@ -345,7 +345,7 @@ class IndexLibrary:
         return self._ranked[text]
 
     def _is_asked(self, text: str) -> bool:
-        """Whether a text is the question itself, which comes first, and not a query that the search made up."""
+        """Whether a text is the question itself, which comes first, and not a query generated by the search."""
         return text == self._asked
 
     def _docs(self, text: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""One question from beginning to end: retrieve, tell senses apart, follow symbols, compact, answer, pass the gate.
+"""One question from start to end: retrieve, distinguish senses, follow symbols, compact, answer, pass the gate.
 
 The order is that of docs/formats/ask.md §1. After the loop the evidence is fixed; later phases only arrange it. The
 single model call is last, and its answer passes the same gate.
@@ -52,13 +52,13 @@ from helix_tui.core.ask.retrieval.trees import Depth, Policy, WalkNode, place_of
 from helix_tui.core.ground.text import clean_block, clean_line
 
 MAX_KEPT = 8
-"""Passages of the run before that are kept, its best first."""
+"""Maximum passages kept of the previous run, its best first."""
 WORTH = 0.45
-"""Score of the best of them: less than a good new find, more than a chance one."""
+"""Score of the best of them: below a good new result, above a chance one."""
 FEW_WORDS = 2
 """Minimum content words of a self-contained question."""
 MAX_HEADER = 400
-"""Characters of a passage's heading that are kept."""
+"""Maximum characters kept of a passage's heading."""
 
 _REFERS = re.compile(
     r"^\W*(?:and|but|so|or|then|also|what\s+about|how\s+about|why(?:\s+not)?\W*$|where\W*$|how\W*$|who\W*$|when\W*$)\b"
@@ -72,13 +72,13 @@ def with_earlier(text: str, earlier: Mapping[str, Any] | None) -> str:
     if earlier is None:
         return text
     before = clean_block(earlier.get("asked_as") or earlier.get("question"), 1_000).strip()
-    # a question of its own may begin with "and"; one of a word or none cannot be asked by itself
+    # a self-contained question may begin with "and"; one with a single content word or none is not self-contained
     alone = len(understand(text).words) + len(understand(text).names) >= FEW_WORDS
     return text if not before or (alone and not _REFERS.search(text)) else f"{text.strip()}{FOLLOWS}{before}"
 
 
 def kept_evidence(library: Library, earlier: Mapping[str, Any]) -> list[tuple[Span, Via, float]]:
-    """The still valid evidence of a run: passages whose text has the same hash now, its best first."""
+    """The still valid evidence of a run: passages whose text still has the same hash, its best first."""
     kept: list[tuple[Span, Via, float]] = []
     for one in (earlier.get("evidence") or ())[:MAX_KEPT]:
         span = _present(library, one)
@@ -88,7 +88,7 @@ def kept_evidence(library: Library, earlier: Mapping[str, Any]) -> list[tuple[Sp
 
 
 def _present(library: Library, one: Mapping[str, Any]) -> Span | None:
-    """The passage as it is now; None where it is gone."""
+    """The current passage; None if it is gone."""
     file, start, end = str(one.get("file", "")), one.get("start"), one.get("end")
     if not isinstance(start, int) or not isinstance(end, int):
         return None
@@ -99,7 +99,7 @@ def _present(library: Library, one: Mapping[str, Any]) -> Span | None:
     said = str(one.get("text", ""))
     if records is None or place.kind == "commit" or not said:
         return None
-    # lines of a record move with every attempt above them: its passage is found by what it says
+    # lines of a record move with every attempt above them: its passage is found by its text
     wanted, lines = said.split("\n"), list(records.lines(file))
     begins = (at for at, line in enumerate(lines) if line == wanted[0])
     at = next((at for at in begins if lines[at : at + len(wanted)] == wanted), None)
@@ -118,7 +118,7 @@ class News(Struct, frozen=True):
     stage: Stage
     text: str
     step: RetrievalStep | None = None
-    """The iteration, where it was one of the loop's."""
+    """The iteration, if it was one of the loop's."""
 
 
 Tell = Callable[[News], None]
@@ -161,17 +161,17 @@ class AskRun(Struct):
     fallback: str = ""
     """Why the model's answer was rejected; empty if it was used or not requested."""
     given: tuple[Citation, ...] = ()
-    """The items that the model got, by number."""
+    """The items given to the model, by number."""
     read: ModelAnswer = field(default_factory=ModelAnswer)
     """The gate's result on the model's answer."""
     without_model: tuple[str, Tier, AnswerKind] | None = None
     """The answer from the evidence alone, with its tiers, if a model's replaced it."""
     asked: str = ""
-    """The question as it was put; `question` has it with what it refers back to."""
+    """The question as asked; `question` also has the words that it refers back to."""
     earlier: Mapping[str, Any] | None = None
     """The run that the question follows."""
     kept_of_earlier: int = 0
-    """Passages of that run's evidence that still hold."""
+    """Number of passages of that run's evidence that are still valid."""
     timings: dict[str, float] = {}
     """Stage -> milliseconds."""
 
@@ -195,9 +195,9 @@ def ask(
         policy: thresholds and budgets.
         depth: how much of a tree is shown.
         sense: the sense that the user chose after a clarify.
-        model: asks the model once; without one the answer is the evidence's own.
+        model: asks the model once; without one the answer comes from the evidence alone.
         tell: called with progress messages.
-        earlier: the document of a run that the question follows; its evidence is kept as far as it still holds.
+        earlier: the document of a run that the question follows; its evidence is kept as far as it is still valid.
     """
     question = understand(with_earlier(text, earlier))
     asking = _Asking(library, question, policy or Policy(), depth, tell, earlier)
@@ -237,8 +237,8 @@ class _Asking:
         return (time.perf_counter() - self._begun) * 1_000
 
     def computed_ms(self) -> float:
-        """Milliseconds that this thread has computed since then: what the budget counts, for other work of a busy
-        machine must not change an answer."""
+        """Milliseconds of CPU time of this thread since then, which the budget counts: other work on a busy machine
+        must not change an answer."""
         return (time.thread_time() - self._computed) * 1_000
 
     def _timed(self, stage: Stage) -> None:
@@ -249,7 +249,7 @@ class _Asking:
     # --- the evidence -------------------------------------------------------------------------------------
 
     def without_model(self, sense: str) -> AskRun:
-        """The whole run but for the model."""
+        """The whole run without the model."""
         library, question, policy = self._library, self._question, self._policy
         slots = slots_of(question, library.share, concepts_in(library, question))
         slots += hints_of((heading.title for heading in library.headings(question.terms)), slots)
@@ -258,7 +258,7 @@ class _Asking:
         self._kept = len(held)
         if held:
             self._tell(News("retrieve", f"kept {len(held)} sources of the question before"))
-        # the loop begins with what still holds of the evidence of the question before
+        # the loop starts with the still valid evidence of the previous question
         retrieval = Controller(
             searcher,
             question,
@@ -268,9 +268,9 @@ class _Asking:
             tell=lambda step: self._tell(News("retrieve", said_of(step), step)),
         ).run()
         self._timed("retrieve")
-        # a question about records ends here: neither senses nor symbols of the files have a say in it
+        # a question about records ends here: senses and symbols of the files do not matter
         wanted, found = self._records(retrieval)
-        # `library.records` reads them all, so it is asked for only where they can answer
+        # `library.records` reads them all, so it is used only if they can answer
         needed = found or wanted.ended or wanted.day or wanted.all_in_state
         from_records = answer_records(wanted, found, self._library.records if needed else None)
         if from_records is not None:
@@ -281,7 +281,7 @@ class _Asking:
                 slots, searcher, retrieval, retrieval.pool, Ambiguity(), Alignment(), kept, from_records=from_records
             )
         ambiguity = resolve(library, question, slots, policy.dominance_threshold, sense)
-        # without evidence there are not two options to choose from
+        # without evidence there are no options to choose from
         if ambiguity.is_split and retrieval.pool.entries:
             retrieval.stop = "dominance_split"
             retrieval.detail = f"“{ambiguity.term}” has senses that the evidence does not separate"
@@ -295,7 +295,7 @@ class _Asking:
         self._timed("align")
         pool, passages = self._passages(searcher, pool, found, len(retrieval.steps) + 1)
         self._timed("passages")
-        # evidence of senses that were not chosen goes before anything is cut to fit
+        # evidence of senses that were not chosen is dropped before anything is cut to fit
         belongs = list(prefer(ambiguity, pool.ordered)) if ambiguity.selected else []
         unwanted = frozenset(entry.span.key for entry, wanted in belongs if not wanted)
         passages = [one for one in passages if one.span.key not in unwanted]
@@ -308,9 +308,9 @@ class _Asking:
     def _passages(
         self, searcher: Searcher, pool: Pool, records: Sequence[Span], step: int
     ) -> tuple[Pool, list[Passage]]:
-        """The pool with the passages that say most of the question's subject, and these, the best first."""
+        """The pool with the passages most relevant to the question's subject, and these passages, best first."""
         policy = self._policy
-        # a question about everything has no subject that a passage could say
+        # a question about everything has no subject that a passage could contain
         if not any(slot.required for slot in pool.slots):
             return pool, []
         found = passages_for(self._library, self._subject, searcher.tree_files, records)
@@ -320,7 +320,7 @@ class _Asking:
         return pool.with_spans(spans, step=step, query=self._question.text, policy=policy), cut
 
     def _records(self, retrieval: Retrieval) -> tuple[RecordsAsked, list[Span]]:
-        """What is asked of the records, and their passages, which join the evidence in a step of their own."""
+        """The question to the records, and their passages, which are added to the evidence in a separate step."""
         wanted = records_asked(self._question.text)
         nothing = not any(entry.slots for entry in retrieval.pool.entries.values())
         found = consult(self._library, wanted, self._question.text, nothing_else=nothing)
@@ -329,7 +329,7 @@ class _Asking:
             before = len(retrieval.pool.entries)
             retrieval.pool = with_records(retrieval.pool, found, step=number, query=query, policy=self._policy)
             pool, least = retrieval.pool, self._policy.min_slot_coverage_ratio
-            # records are no step of the loop's own: what they bring is told as one more, so that the trace is whole
+            # records are not a step of the loop: their results are reported as one more, to complete the trace
             step = replace(
                 last,
                 step=number,
@@ -345,7 +345,7 @@ class _Asking:
                 queries=(query,),
             )
             retrieval.steps.append(step)
-            # the loop looked at files alone
+            # the loop searched only files
             if retrieval.stop == "empty":
                 retrieval.stop, retrieval.detail = "coverage_ok", "only records mention it"
             self._tell(News("retrieve", said_of(step), step))
@@ -369,12 +369,12 @@ class _Asking:
             slot.id: tuple(place_of(one.entry.span) for one in compaction.kept if slot.id in one.entry.slots)
             for slot in slots
         }
-        # by what was kept, not by what was found: the answer rests on no other evidence
+        # by the kept evidence, not by all that was found: the answer uses no other
         missing = tuple(slot for slot in slots if slot.required and not covered_by[slot.id])
         docs = [one.entry.span for one in compaction.kept if one.entry.is_doc]
         walked = walk(searcher.trees, docs, self._depth, self._library.lines)
         anything = any(covered_by.values()) or not any(slot.required for slot in slots)
-        # a branch writes its condition in signs, so it may cover no slot and yet be what is asked about
+        # a branch writes its condition in symbols, so it may cover no slot and yet be the answer
         anything = anything or any(one.branch is not None and one.branch.said >= BRANCH_SAID for one in passages)
         split = retrieval.stop == "dominance_split"
         unsaid = lacking(self._library, self._subject, passages) if from_records is None and passages else ()
@@ -449,14 +449,14 @@ class _Asking:
             turned_by=subject.turned_by,
             one_word=subject.one_word,
         )
-        # that nothing is recorded answers a question about records, and there is nothing to cite for it
+        # "nothing is recorded" answers a question about records, and there is nothing to cite for it
         if records is not None and records.complete and not records.answer.sources:
             return "answered"
         if tier == "Clarify":
             return "not found"
         if records is not None or not passages:
             return "answered" if tier == "Grounded" else "evidence found"
-        # a word of little meaning, or of the frame, that stands nowhere leaves nothing open
+        # a word of little meaning, or of the question's frame, may be missing without leaving anything open
         things = {one.term for one in subject.words if one.weight == 1}
         whole = grounding.passes and all(things.isdisjoint(slot.terms) for slot in missing)
         return by_passages if tier == "Grounded" or whole else "evidence found"
@@ -468,9 +468,9 @@ class _Asking:
 def put_to_model(run: AskRun, ask_model: AskModel, tell: Tell = lambda _: None) -> None:
     """Ask the model once and use its answer if it passes the gate; else keep the one from evidence, with the reason.
 
-    Nothing is asked where the user has to choose first, or where there is no evidence.
+    The model is not asked if the user has to choose first, or if there is no evidence.
     """
-    # one call at most, and none where the user has to choose first or nothing was found
+    # at most one call, and none if the user has to choose first or nothing was found
     if run.model is not None or run.tier == "Clarify" or not run.compaction.kept:
         return
     begun = time.perf_counter()
@@ -507,7 +507,7 @@ def put_to_model(run: AskRun, ask_model: AskModel, tell: Tell = lambda _: None) 
 
 
 def with_walk(text: str, walked: Sequence[WalkNode]) -> str:
-    """An answer from evidence with the tree walk before its sources, used in place of a model's."""
+    """An answer from evidence with the tree walk before its sources, used instead of a model's."""
     if not walked:
         return text
     marks = ("\n\nSources:\n", "\n\nNot found:\n")
@@ -525,7 +525,7 @@ def _items(
     covered_by: Mapping[str, tuple[str, ...]],
     walked: tuple[WalkNode, ...],
 ) -> list[Item]:
-    """The typed items of a run: nothing in them depends on a machine, a clock or a score."""
+    """The typed items of a run, independent of machine, clock and scores."""
     wanted = "\n".join(f"{slot.id} {slot.source}" for slot in slots if slot.required)
     items = [Item("intent", "", question.kind, 0, 0, f"{question.text}\n{wanted}")]
     items += [
@@ -558,13 +558,13 @@ def said_of(step: RetrievalStep) -> str:
 
 
 def said_of_senses(ambiguity: Ambiguity) -> str:
-    """What came of looking for senses, in a line."""
+    """The result of the search for senses, in one line."""
     scores = " · ".join(f"{one.sense.label} {one.score:.2f}" for one in ambiguity.weighed[:3])
     chosen = f"→ {ambiguity.selected}" if ambiguity.selected else "undecided"
     return f"{scores} {chosen}"
 
 
 def said_of_gate(grounding: Grounding) -> str:
-    """What the gate found, in a few words."""
+    """The gate's findings, in a few words."""
     sign = "≥" if grounding.passes else "<"
     return f"ratio {grounding.ratio:.2f} {sign} {grounding.threshold:.2f}"

@@ -534,7 +534,7 @@ def with_baselines(newest_first: Sequence[Attempt]) -> tuple[Attempt, ...]:
 def revisions(pieces: Mapping[Source, Piece]) -> tuple[str, ...]:
     """Revisions that an attempt made, as named by its sources, without its base.
 
-    Without a known base a result may be an unchanged revision, so such a piece is skipped.
+    Without a known base a result may be an unchanged revision, and does not count; a landed revision does.
     """
     bases = {piece.base_rev for piece in pieces.values()}
     found = [piece.landed_rev for piece in pieces.values()]

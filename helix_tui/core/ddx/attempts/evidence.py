@@ -168,7 +168,8 @@ def interpret(attempt: Attempt, now: int, parked: str = "") -> Reading:
     Args:
         attempt: the attempt.
         now: the current instant.
-        parked: why its bead is parked for a person; takes precedence over any other follow-up.
+        parked: why its bead is parked for a person: its follow-up, unless it landed or is running, or the bead
+            contradicts itself.
 
     An attempt that was preserved or that failed is never classed as physics-level; only an agent that declined a
     self-contradictory bead can say so (docs/formats/helix.md §4).

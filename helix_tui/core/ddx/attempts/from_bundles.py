@@ -41,7 +41,7 @@ class FoundBundle(Struct, frozen=True):
 
     bead_id: str
     from_files: tuple[Piece, ...] = ()
-    """The piece from its files."""
+    """The pieces from its files."""
     review: Review | None = None
     reviewed_rev: str = ""
     reviewed_base: str = ""

@@ -241,7 +241,7 @@ _REVIEWED_AFTER = frozenset({"review_request_changes", "review_block", "review_m
 """April's statuses for a review that found faults after landing; later releases use them before landing."""
 
 _SATISFIED = re.compile(r"\s*status:\s*already_satisfied\b")
-"""Statuses with which an agent says that there was nothing to do; the loop then verifies it (docs/formats/ddx.md §5).
+"""The start of a rationale that says that there was nothing to do; the loop then verifies it (docs/formats/ddx.md §5).
 """
 
 _STOPPED = re.compile(
@@ -252,6 +252,6 @@ _STOPPED = re.compile(
 
 
 def _stop(attempt: AttemptEnd) -> str:
-    """The outcome of an attempt that was ended: interrupted if DDx's reason says only that."""
+    """DDx's reason for a failure or for ending the processes, if it says only that they were ended; else ""."""
     said = (attempt.detail, attempt.error, attempt.stopped)
     return next((words for words in said if _STOPPED.match(words)), "")

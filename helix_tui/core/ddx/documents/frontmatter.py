@@ -51,7 +51,7 @@ class Fields(Struct, frozen=True):
 
 
 def split(content: bytes) -> tuple[bytes, bytes] | None:
-    """The block, or None, and the body after it."""
+    """The block and the body after it; None if the document has no block."""
     first, newline, rest = content.partition(b"\n")
     if not newline or first.rstrip(b"\r") != b"---":
         return None

@@ -31,7 +31,7 @@ class ReviewStamp(Struct, frozen=True):
 
 
 NO_REVIEW = ReviewStamp()
-"""Whether there is no review."""
+"""The stamp of a document that was never reviewed."""
 
 
 class ExecutionDefinition(Struct, frozen=True):

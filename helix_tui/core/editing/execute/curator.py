@@ -65,7 +65,7 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import now_ns
 
 _AGENT_SIGNS = ("DDX_AGENT_NAME", "CLAUDECODE", "CODEX_SANDBOX")
-"""Environment variable set for programs that an agent started."""
+"""Environment variables of programs that an agent started: one is enough."""
 
 
 class QueueState(Struct, frozen=True):
@@ -409,7 +409,7 @@ class Curator:
 
         Raises:
             KeyError: there is no such entry.
-            Conflict, NotUndoable: one change cannot be undone; those before it stay undone.
+            Conflict, NotUndoable: one change cannot be undone or redone; those before it stay done.
         """
         entries = self.journal.read().back_to(entry_id)
         planned: dict[str, Plan] = {}

@@ -100,7 +100,7 @@ def way_back(writing: PlanBuilder, goal: Mapping[str, Fields | None], *, reason:
 
 
 def leases_lost(steps: Iterable[CommandStep]) -> tuple[str, ...]:
-    """The leases that no command restores, because ddx wrote them for its worker."""
+    """The released leases of beads whose rows do not change: ddx wrote them for its worker, and no command can."""
     steps = tuple(steps)
     changed = {bead_id for step in steps for edits in (step.edits, step.ripple) for bead_id in edits if edits[bead_id]}
     freed = {bead_id: None for step in steps for bead_id, held in step.leases.items() if not held}

@@ -154,7 +154,7 @@ def remember(database: Database, memory_id: int, texts: Iterable[str], listed: I
 
 
 def listed_by_plugin(text: object) -> list[str]:
-    """The plugin's ``file_patterns`` of one row: a JSON list of paths, or anything else."""
+    """The paths in the plugin's ``file_patterns`` of one row; empty if that is not a JSON list."""
     try:
         found = json.loads(text) if isinstance(text, str) else []
     except ValueError:

@@ -352,7 +352,7 @@ def _without_ours(document: dict[str, Any], path: Path) -> dict[str, Any]:
 
 
 def _group_without_ours(group: Any) -> list[Any]:
-    """The group without our hooks; None if nothing else was in it."""
+    """A list with the group without our hooks; empty if nothing else was in the group."""
     entries = group.get("hooks") if isinstance(group, dict) else None
     if not isinstance(entries, list):
         return [group]

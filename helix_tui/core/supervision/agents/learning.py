@@ -168,7 +168,7 @@ _BARE = re.compile(r"\s*exit (?:status|code) \d+\s*")
 
 
 def _cause(attempt: Attempt, evidence: AttemptEvidence) -> str:
-    """Why it failed, from the most informative source: a check, the reviewer, the agent, the harness."""
+    """Why it failed, from the first source with a reason: a check, the reviewer, the agent, the harness."""
     broken = [check for check in evidence.checks if not check.passed]
     said = [
         "; ".join(f"{check.name}: {check.message}" for check in broken if check.message),

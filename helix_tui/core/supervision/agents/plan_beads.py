@@ -146,7 +146,7 @@ PENDING, IN_PROGRESS, COMPLETED = "pending", "in_progress", "completed"
 
 
 class TaskListTaken(HelixError):
-    """The task list of this name belongs to another plan."""
+    """The task list of this name exists, and is not this plan's."""
 
 
 def list_name(plan: MemoryPlan) -> str:
@@ -200,7 +200,7 @@ def register(folder: Path, plan: MemoryPlan, workspaces: Iterable[TaskWorkspace]
     """Write a plan's tasks as Claude Code's, or update those of an earlier call.
 
     Raises:
-        TaskListTaken: the list has tasks of another plan; nothing was written.
+        TaskListTaken: the list has tasks that are not this plan's; nothing was written.
         OSError: it cannot be written.
     """
     # a task may have been started more than once: the last workspace counts

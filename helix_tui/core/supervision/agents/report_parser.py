@@ -165,7 +165,7 @@ def spawned(transcript: str) -> list[Spawned]:
 
 
 def open_tasks(every: Sequence[Spawned], agent_type: str) -> list[Spawned]:
-    """The tasks that an agent of this type may just have been given: still running, oldest first.
+    """The running tasks that an agent of this type may just have been given: those of its type, oldest first.
 
     A call without a type matches any agent. Plugins write their name before the type: ``helix:builder``.
     """

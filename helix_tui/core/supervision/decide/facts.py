@@ -71,7 +71,7 @@ class Facts(Struct, frozen=True):
     hollow: tuple[str, ...] = ()
     """Open epics without children."""
     finished_epics: tuple[str, ...] = ()
-    """Open epics whose children are all closed."""
+    """Open epics under which everything is closed."""
     superseded: tuple[str, ...] = ()
     """Open beads that are superseded."""
     questions: tuple[OpenQuestion, ...] = ()

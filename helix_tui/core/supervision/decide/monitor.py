@@ -170,11 +170,11 @@ class LessonReader:
 
 
 class BackgroundMonitor:
-    """Monitors one project. `see` and `stop` may be called from any thread, the rest only from its own.
+    """Monitors one project. `look` is for its own thread; the other methods may be called from any thread.
 
     Args:
         curator: makes the changes that the focus needs; None if it may only look.
-        tell: called in its thread with every new finding.
+        tell: called in its thread with the findings whenever they differ from the last.
         default_budget: the budget of a run and a day from the settings.
     """
 
@@ -234,7 +234,7 @@ class BackgroundMonitor:
             self._wake.notify_all()
 
     def look(self, queue_state: QueueState, history: JournalHistory) -> Concerns:
-        """Find everything in a state at the current time; cache new findings."""
+        """Find everything in a state at the current time; record new beads, and update the focus of a few."""
         trouble = ""
         try:
             drift = self._drift.check(queue_state.queue.beads, history)

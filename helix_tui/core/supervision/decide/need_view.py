@@ -120,7 +120,7 @@ def is_old(need: Need, now: int) -> bool:
 
 
 def stake(need: Need) -> str:
-    """What determines its rank: what it holds up and what it has cost."""
+    """The number of beads that it blocks, in words, which ranks it; empty if it blocks none."""
     return f"blocks {need.waiting:,}" if need.waiting else ""
 
 

@@ -363,7 +363,7 @@ def _run_needs(queue: Queue, runs: Iterable[Run]) -> Iterable[_Found]:
 
 
 def _unlanded(queue: Queue, attempts: AttemptBook, *, lands: bool) -> Iterable[_Found]:
-    """Open beads whose work was kept aside or refused, before or after landing, and not superseded by a later attempt;
+    """Open beads whose work was kept aside or refused, before or after landing, and not decided by a later attempt;
     landed work needs no decision once the bead is kept from workers.
     """
     for bead_id, bead in queue.beads.items():

@@ -153,7 +153,7 @@ class Booking:
             raise Stopped(stop)
 
     def _reached(self, last: str) -> None:
-        """Whether a multiple of completed cycles was just reached, counted once."""
+        """Refresh the context and align when the completed cycles reach their multiple, once for each multiple."""
         work = self.work
         match work.state.pending.get("cycles"):  # from the run that counted them, which may have been killed since
             case [int(before), int(done)]:

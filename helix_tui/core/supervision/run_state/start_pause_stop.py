@@ -89,8 +89,8 @@ class StopEnding(Struct, frozen=True):
     """The result of a stop.
 
     Attributes:
-        pid: the run's; of ``left`` that of the program which somebody who has ended had left at work, and of
-            ``ends`` the same, which was let finish its bead.
+        pid: the run's; for ``left`` that of a program which a run or a command that has ended left running, and
+            for ``ends`` the same, which may finish its bead.
         alive: processes that would not end.
     """
 

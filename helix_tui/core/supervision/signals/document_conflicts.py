@@ -147,8 +147,8 @@ def _exclusive(text: str) -> Iterator[_Demanded]:
 
 
 def _about_the_same(first: frozenset[str], second: frozenset[str]) -> bool:
-    """Whether two demands are about the same thing, sharing most words of the shorter one. One that names nothing is
-    about everything.
+    """Whether two demands are about the same thing, sharing at least half of the shorter's words. One that names
+    nothing is about everything.
     """
     return not first or not second or len(first & second) * 2 >= min(len(first), len(second))
 

@@ -26,7 +26,7 @@ FIELDS = ("spec-id", "parent", "superseded-by", "replaces", "dependencies", "exe
 """The fields of an open bead in a snapshot."""
 
 STALE = frozenset({"parent", "spec-id"})
-"""Fields whose drift makes a bead stale; drift of others is only reported."""
+"""Fields whose drift makes a bead stale; drift of other fields is only reported."""
 
 MAX_SNAPSHOT = 256 << 20
 

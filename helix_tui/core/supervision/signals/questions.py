@@ -41,7 +41,7 @@ open.
 """
 
 DRIFTED = "helix-drift"
-"""Field with the time since when a bead's parent or governing document differs."""
+"""Field that keeps workers from a bead whose parent or governing document changed since it was written."""
 
 _ESCALATIONS = frozenset({"kind:escalation", "kind:speculative"})
 
@@ -429,7 +429,7 @@ def decide_escalation(curator: Curator, bead_id: str, text: str) -> None:
 
 
 def deciding(queue: Queue, bead_id: str, text: str, kept: Kept) -> list[Operation]:
-    """The steps that decide an escalation.
+    """The operations that decide an escalation.
 
     Raises:
         KeyError: there is no such open escalation.

@@ -57,7 +57,7 @@ class AgentChoice(Struct, frozen=True):
         return {"--harness": self.harness, "--model": self.model, "--effort": self.effort}
 
     def for_agent(self, agent: str) -> AgentChoice:
-        """The choice for one of the two agents."""
+        """The choice for one of the two agents: a reviewer does not get the model of another harness."""
         return self if agent == "primary" else self.given_to(self.reviewer)
 
     def given_to(self, reviewer: str) -> AgentChoice:
