@@ -191,7 +191,7 @@ def fresh_claims(
 
 
 def lease_is_fresh(claim: Claim, now: int, here: str) -> bool:
-    """DDx's own rule: touched within 90 s; or its process runs on this machine and it is under 2 h old."""
+    """Whether a lease is fresh by DDx's rule: touched within 90 s, or within 2 h if its process runs here."""
     # Go writes its zero time for an absent one
     if claim.at is None or claim.at <= NEVER:
         return False

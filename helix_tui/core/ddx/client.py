@@ -110,7 +110,7 @@ class Ddx(Struct, frozen=True):
             raise self._malformed(finished, str(error)) from None
 
     def report(self, finished: Finished) -> LoopReport:
-        """Run a loop and return the report at the end of its output; its exit code says nothing (docs/formats/ddx.md
+        """Parse the report at the end of a finished loop's output; its exit code says nothing (docs/formats/ddx.md
         §4.6).
 
         Raises:

@@ -88,7 +88,7 @@ def answer_blocks(document: Document, text: str | None = None) -> Iterator[Block
     file, start = "", 0
     while at < len(lines):
         line = lines[at]
-        # quoted lines are indented in the text; other parts of an answer are not distinguished
+        # only the text of an answer is stored, in which quoted lines are indented
         if line.startswith(_CODE):
             end = at
             while end < len(lines) and (lines[end].startswith(_CODE) or (not lines[end] and _goes_on(lines, end))):

@@ -262,7 +262,7 @@ class IndexLibrary:
         found = self._index.definitions(last, any_case=any_case)
         owners = owner.rpartition(".")[2]
         within = [one for one in found if owners and owners in (*one.header.split("."), _module(one.file))]
-        # for `a.b` without a definition of b inside a there is no definition
+        # `a.b` has no definition if nothing called b is inside a
         return within or (found if not owner else [])
 
     def definitions_in(self, file: str) -> Sequence[Definition]:

@@ -289,12 +289,12 @@ class Attempt(AttemptEnd, frozen=True):
 
     @property
     def landed(self) -> bool:
-        """The change is on the branch."""
+        """Whether the change is on the branch."""
         return self.verdict.landed
 
     @property
     def preserved(self) -> bool:
-        """The change is kept outside the branch."""
+        """Whether the change is kept outside the branch."""
         return self.verdict.preserved
 
     @property

@@ -23,8 +23,8 @@ class NamelessEnd(Struct, frozen=True):
 
 
 def deciding(made: Sequence[Attempt]) -> Attempt | None:
-    """The attempt that decides a bead's state, from its attempts, newest first: the latest, unless it failed or was
-    ended after an earlier one had landed or been kept aside.
+    """The attempt that decides a bead's state, from its attempts, newest first: the newest that neither failed nor was
+    interrupted, else the newest.
     """
     decided = (attempt for attempt in made if attempt.verdict.outcome not in ("failed", "interrupted"))
     return next(decided, None) or next(iter(made), None)
@@ -55,7 +55,7 @@ class AttemptBook:
         return self._by_id.get(attempt_id)
 
     def newest(self, count: int) -> tuple[Attempt, ...]:
-        """The newest attempts."""
+        """At most ``count`` attempts, the newest."""
         return tuple(attempt for attempt, _ in zip(self, range(count), strict=False))
 
     def of_bead(self, bead_id: str) -> tuple[Attempt, ...]:

@@ -52,12 +52,12 @@ class AttemptVerdict(Struct, frozen=True):
 
     @property
     def landed(self) -> bool:
-        """The change is on the branch."""
+        """Whether the change is on the branch."""
         return self.outcome == "landed"
 
     @property
     def preserved(self) -> bool:
-        """The change is kept outside the branch, refused by a review or not."""
+        """Whether the change is kept outside the branch, refused by a review or not."""
         return self.outcome in ("kept_aside", "refused")
 
     @property
@@ -193,7 +193,7 @@ def _by_status(attempt: AttemptEnd) -> AttemptVerdict:
     known = status_of(attempt.status)
     if known.outcome == "landed":
         return _success(attempt)
-    # 10 May: an attempt that somebody ended is tried again at once, which changes nothing
+    # 10 May: an attempt that was ended is retried at once, and the retry changes nothing
     stop = _stop(attempt) if known.outcome in ("failed", "no_change") else ""
     if stop:
         return AttemptVerdict("interrupted", "status", f"{attempt.status}: {stop}")

@@ -314,7 +314,7 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     Dead: its process is gone from this host, its loop has ended the attempt, or every expiry time in its files is in
     the past. A process of another host cannot be checked. Silent: an event, then none for ``stall``, however fresh the
     heartbeat; never for a run without any event. Events before the start of the attempt belong to the check before it.
-    A claim by hand has no heartbeat, so only a process that can be asked here speaks for it.
+    A claim made by hand has no heartbeat, so only its process shows that it is alive, and only on this machine.
     """
     machine = next((claim.machine for claim in claims if claim.machine), "")
     pids = list(dict.fromkeys(claim.pid for claim in claims if claim.pid is not None))
@@ -376,7 +376,7 @@ def lost(claims: Sequence[Claim], now: int, *, here: str) -> str:
 
 
 def _unheard(claim: Claim, here: str) -> bool:
-    """Whether nothing speaks for a claim: no heartbeat, and a process that nobody here can ask."""
+    """Whether a claim shows no sign of life here: no heartbeat, and a process on another machine."""
     return not claim.beaten and claim.machine not in ("", here)
 
 

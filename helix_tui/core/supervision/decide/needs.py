@@ -173,7 +173,7 @@ def needs_of(
 
     Args:
         drift: what others changed since it was last seen.
-        orphans: claims that nobody works on.
+        orphans: claims whose process has ended.
         unminded: beads on which the focus on ``epic`` is out of date.
         questions: HELIX's questions.
         stoppage: what stopped the last worker.

@@ -278,9 +278,9 @@ def budget_uses(budget: Budget, *, run: Spending | None, day: Spending) -> tuple
 def first_reached(
     uses: Iterable[BudgetUse], *, usd: float | None, tokens: float | None
 ) -> tuple[int, BudgetUse] | None:
-    """After how many beads, of such a size each, the first part of a budget is reached, and which; None of no part.
+    """After how many beads of this average cost the first part of a budget is reached, and which; None if none is.
 
-    A part of which nobody knows what a bead takes is passed over. None is in hand when 0 is the answer.
+    A part for which the cost of a bead is unknown is skipped, unless it is reached already: then the number is 0.
     """
     sizes = {"usd": usd, "tokens": tokens, "attempts": 1.0}
     known = ((use, size) for use in uses if (size := sizes[use.part]) or use.reached)

@@ -154,7 +154,7 @@ def _read(path: Path, held: bool | None) -> Holder | None:
 
 
 def _take(descriptor: int) -> bool:
-    """Take the lock, unless a run holds it; a process that only checks holds it for a moment too."""
+    """Take the lock, and return False if a run holds it; a process that only checks holds it for a moment too."""
     for _ in range(_TRIES):
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -554,7 +554,7 @@ def tier_of(identity: str, path: str) -> int:
 
 
 def classify(one: Statement, other: Statement) -> DocumentFinding | None:
-    """Whether two demands conflict, and in which class."""
+    """The conflict of two demands with its class, or None."""
     if contradict(one.text, other.text):
         return _judged(one, other, certain=True)
     first, second = _CHOICE.search(one.text), _CHOICE.search(other.text)

@@ -134,7 +134,7 @@ def plan_release(wanted: Sequence[Orphan], project: Project) -> Callable[[PlanBu
 
 
 def _judge(bead_id: str, claims: list[Claim], now: int, least: int, here: str) -> Orphan | None:
-    """Whether every claim on a bead is certainly dead, and old."""
+    """The orphan, if every claim on a bead is certainly dead and old; else None."""
     held = [claim for claim in claims if claim.source in ("row", "lease")]
     if not held:
         return None

@@ -178,7 +178,7 @@ def end_resolving(root: Path, files: Sequence[Path]) -> str:
     for words in (("add", "--", *map(str, files)), ("commit", "-q", "--no-edit")):
         done = try_git(root, *words)
         if done.rc != 0:
-            # a hook of the project may refuse the commit: the resolutions are still somebody's work
+            # a hook of the project may refuse the commit: the person's resolutions must not be lost
             kept = _put_aside(root, files)
             call_off(root)
             raise OperationRefused(f"{failure(words[0], done)}; the merge was aborted, your edits are in {kept}")
