@@ -53,7 +53,7 @@ ALIKE = 0.7
 LEAST_WORDS = 4
 """Minimum words of a sentence; shorter texts are parameters or titles."""
 SHORT = 6
-"""Words below which a sentence says little."""
+"""Minimum words of an informative sentence."""
 KEEP_SHARE = 0.55
 """Share of the best sentence's score at which another one is included too."""
 
@@ -319,7 +319,7 @@ def _score(sentence: Sentence, span: Span, slots: Sequence[Slot], focus: Sequenc
     elif by_header and sentence.place == 0:
         score += 0.25
     if len(sentence.text.split()) < SHORT or sentence.text.startswith("$ "):
-        # a few words, or a command, say little as a sentence
+        # a few words or a command make a poor sentence
         score -= 0.3
     return score
 

@@ -1,7 +1,7 @@
 """Choose what reaches the answer: the order of evidence, the budgets, and why the rest was dropped.
 
-From it come the items of a run, typed, in a stable order, each with a hash, by which two runs are compared; and the
-block of tool results with the prompt that a model is given (docs/formats/ask.md §1).
+Also build the items of a run, typed, in a stable order, each with a hash for comparing two runs; and a model's prompt
+with the block of tool results (docs/formats/ask.md §1).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WORTH: dict[Part, float] = {"definition": 0.35, "entrypoint": 0.2, "contract": 
 """What a part adds to a span's relevance, which is 0 to 1."""
 
 MOST_ANSWERING = 4
-"""Spans of one file that may answer: a manual in one file holds all there is to say."""
+"""Maximum answering spans of one file: a whole manual may be one file."""
 
 WEAK = 0.2
 """Share of the best relevance below which a span that adds nothing to coverage is dropped."""
@@ -67,7 +67,7 @@ class Compaction(Struct, frozen=True):
     kept: tuple[Kept, ...]
     dropped: tuple[DroppedSpan, ...]
     rationale: tuple[tuple[str, str], ...]
-    """(file, one line) for every file of which a span was dropped, in order of path."""
+    """(file, one line) for every file with a dropped span, in order of path."""
     policy: str
     budget: dict[str, int]
 
@@ -91,7 +91,7 @@ def compact(
         slots: required and soft.
         policy: the budgets.
         unwanted: spans of senses that were not selected.
-        answering: spans that answer, the best first: nothing weaker takes their room.
+        answering: spans that answer, best first; they are taken before all others.
     """
     parts = {entry.span.key: part_of(entry, slots) for entry in entries}
     dropped: dict[tuple[str, int, int], str] = {}
@@ -146,7 +146,7 @@ class _Choice:
         self._bytes = 0
 
     def take(self, entry: PoolEntry, why: str, of_file: int = 0) -> None:
-        """Take a span if there is room for it; else note which budget has none."""
+        """Take a span if no taken one overlaps it and the budgets allow it; else note why not."""
         policy, span = self._policy, entry.span
         size = len(span.text.encode("utf-8", "surrogateescape"))
         if span.key in self.taken:
@@ -160,7 +160,7 @@ class _Choice:
             self.refused.setdefault(span.key, f"over max_items {policy.max_items}")
         elif self._files[span.file] >= max(of_file, policy.max_spans_per_file):
             self.refused.setdefault(span.key, f"its file has {policy.max_spans_per_file} better ones")
-        # the first one is kept even where it alone is over the budget
+        # the first span is kept even if it alone exceeds the budget
         elif self._bytes + size > policy.max_bytes and self.order:
             self.refused.setdefault(span.key, f"over max_bytes {policy.max_bytes}")
         else:
@@ -171,7 +171,7 @@ class _Choice:
 
 
 def _overlap(one: Span, other: Span) -> bool:
-    """Whether most of the shorter of two spans lies in the other one."""
+    """Whether more than half of the shorter of two spans is in the other one."""
     if one.file != other.file:
         return False
     shared = min(one.end, other.end) - max(one.start, other.start) + 1
@@ -179,15 +179,15 @@ def _overlap(one: Span, other: Span) -> bool:
 
 
 def _covering(entries: Sequence[PoolEntry], slots: Sequence[Slot]) -> Iterator[tuple[PoolEntry, str]]:
-    """A small set of spans that covers every coverable required slot.
+    """Yield a small set of spans that covers every required slot that any span covers.
 
-    Each covers the most that is still open.
+    Each one covers the most open slots.
     """
     open_slots = {slot.id: slot.label for slot in slots if slot.required}
     while open_slots:
         best = max(entries, key=lambda entry: len(entry.slots & open_slots.keys()), default=None)
         covered = best.slots & open_slots.keys() if best is not None else frozenset()
-        # no span covers what is still open
+        # no span covers an open slot
         if best is None or not covered:
             return
         labels = [label for ident, label in open_slots.items() if ident in covered]
@@ -197,7 +197,7 @@ def _covering(entries: Sequence[PoolEntry], slots: Sequence[Slot]) -> Iterator[t
 
 
 def _bridging(entries: Sequence[PoolEntry]) -> Iterator[tuple[PoolEntry, str]]:
-    """The best document, and the best code named in a document, so that an answer shows both."""
+    """Yield the best document, and the best code named in a document, so that an answer shows both."""
     for entry in [entry for entry in entries if entry.is_doc and entry.slots][:1]:
         yield entry, "best document"
     for entry in [entry for entry in entries if entry.via == "alignment"][:1]:
@@ -205,7 +205,7 @@ def _bridging(entries: Sequence[PoolEntry]) -> Iterator[tuple[PoolEntry, str]]:
 
 
 def part_of(entry: PoolEntry, slots: Sequence[Slot]) -> Part:
-    """What a span is to the answer."""
+    """The role of a span in the answer."""
     span = entry.span
     if span.role == "test":
         return "test"
@@ -235,7 +235,7 @@ def _said(part: Part) -> str:
 
 
 def _rationale(kept: Sequence[Kept], dropped: Sequence[DroppedSpan]) -> Iterator[tuple[str, str]]:
-    """One line for every file of which something was dropped."""
+    """One line for every file with a dropped span."""
     files = sorted({one.entry.span.file for one in dropped})
     for file in files:
         mine = [one for one in kept if one.entry.span.file == file]
@@ -272,7 +272,7 @@ class Item(Struct, frozen=True):
 
     @property
     def hash(self) -> str:
-        """First 12 hex digits of SHA-256 over type, place in words and content."""
+        """First 12 hex digits of SHA-256 over type, path, header and content."""
         # no line numbers: a moved passage is still the same item
         whole = "\n".join((self.type, self.path, self.header, self.content.strip()))
         return hashlib.sha256(whole.encode("utf-8", "surrogateescape")).hexdigest()[:12]
@@ -284,7 +284,7 @@ class Item(Struct, frozen=True):
 
 
 def in_order(items: Iterable[Item]) -> tuple[Item, ...]:
-    """By type, then file, then place in the file; the same item only once."""
+    """Items by type, then file, then place in the file; each once."""
     unique = {(item.type, item.path, item.start, item.end, item.hash): item for item in items}
     return tuple(
         sorted(
@@ -310,15 +310,14 @@ class ItemChange(Struct, frozen=True):
     path: str
     header: str
     before: str
-    """Hash in the first run; empty where it was not there."""
+    """Hash in the first run; empty if the item is not in it."""
     after: str
 
 
 def compare(before: Sequence[dict[str, object]], after: Sequence[dict[str, object]]) -> tuple[ItemChange, ...]:
-    """Two runs item by item, as their records list them (``type, path, header, hash``).
+    """Compare two runs item by item, as listed in their records (``type, path, header, hash``).
 
-    An item with an equal hash is the same one; of the rest, those of one type and place are paired as
-    changed.
+    Items with an equal hash are the same; of the rest, those with the same type, path and header are paired as changed.
     """
     hashes = {_text(item, "hash") for item in before} & {_text(item, "hash") for item in after}
     left = [item for item in before if _text(item, "hash") not in hashes]
@@ -357,9 +356,9 @@ def _text(item: dict[str, object], name: str) -> str:
 
 MOST_QUESTION = 8_000
 MOST_EARLIER = 4_000
-"""Characters of the question and answer before, where one follows another."""
+"""Maximum characters of the previous question and answer in the prompt of a follow-up."""
 MOST_BYTES = 48_000
-"""Bytes of the block of results, unless a budget says otherwise."""
+"""Default maximum bytes of the block of results."""
 
 _MARKS = re.compile(r"\b(END_)?(TOOL_RESULTS|QUESTION)\b")
 
@@ -392,7 +391,9 @@ def tool_results(
     covered: Sequence[Slot],
     most_bytes: int = MOST_BYTES,
 ) -> str:
-    """The block from ``TOOL_RESULTS`` to ``END_TOOL_RESULTS``; spans are left out from the end until it fits."""
+    """The block from ``TOOL_RESULTS`` to ``END_TOOL_RESULTS``; spans after the first are left out from the end until it
+    fits.
+    """
     while True:
         block = "\n".join(
             (
@@ -416,7 +417,7 @@ def tool_results(
         )
         if len(block.encode("utf-8", "replace")) <= most_bytes or len(sources) < 2:
             return block
-        # they come best first
+        # sources are in order, best first
         sources = dict(list(sources.items())[:-1])
 
 
@@ -431,12 +432,12 @@ def prompt(question: str, block: str, earlier: Mapping[str, Any] | None = None) 
 
 
 def is_doc(span: Span) -> bool:
-    """Whether a span stands in a document."""
+    """Whether a span is in a document."""
     return span.role == "doc"
 
 
 def walk_line(node: WalkNode) -> str:
-    """One stop of a tree walk in words."""
+    """One node of a tree walk in words."""
     role = "hint" if not node.bound else node.part
     said = f" - {node.detail}" if node.detail else ""
     said += "".join(f"; {line}" for line in field_lines(node.fields))
@@ -453,7 +454,7 @@ def _spans(sources: Mapping[int, Span]) -> list[str]:
 
 
 def _quoted(text: str) -> list[str]:
-    """Cleaned lines behind bars, so that they cannot contain the block's own markers."""
+    """Cleaned lines, each behind a bar, with the block's own markers broken up."""
     return [f"| {_MARKS.sub(_broken, line)}" for line in clean_block(text).split("\n")]
 
 

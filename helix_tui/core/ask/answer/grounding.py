@@ -4,8 +4,8 @@ A claim is a sentence or a bullet. It is grounded if it cites an existing source
 half of its words are in the cited sources, and it does not reverse the meaning of its supporting sentence. Other parts
 of an answer are not claims: headings, the list of sources, what was not found, questions to the user.
 
-Only words are compared, so only this is found: a name or a number missing in the sources, a word denied that the source
-affirms or vice versa, the opposite of a source's word.
+Only words are compared, so the gate detects only a name or number missing in the sources, a word denied that the source
+affirms or vice versa, and the opposite of a source's word.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ for _pair in re.split(r"[/\n]", _PAIRS):
 
 
 def contradiction(claim: str, sources: Sequence[Span]) -> str:
-    """What a claim says that its sources lack or deny; else "".
+    """How a claim goes beyond its sources or contradicts them; else "".
 
     ``claim`` is without its citations.
     """
@@ -71,7 +71,7 @@ def contradiction(claim: str, sources: Sequence[Span]) -> str:
 
 
 def _foreign(claim: str, there: str, sources: Sequence[Span]) -> str:
-    """The first name or number of a claim that its sources do not have."""
+    """The first name or number of a claim that its sources lack, or ""."""
     claim = _LINES.sub(lambda found: "" if _are_lines(found, sources) else found[0], claim)
     numbers: set[str] = set(re.findall(r"\d+(?:[.,]\d+)*", there))
     folded = there.lower()
@@ -98,7 +98,7 @@ def _bare(text: str) -> str:
 
 
 def _are_lines(found: re.Match[str], sources: Sequence[Span]) -> bool:
-    """Whether numbers that are written as lines are lines of what is cited."""
+    """Whether a claim's line numbers are all lines of the cited spans."""
     numbers = [int(number) for number in found.groups() if number]
     return all(any(span.start <= number <= span.end for span in sources) for number in numbers)
 
@@ -106,7 +106,7 @@ def _are_lines(found: re.Match[str], sources: Sequence[Span]) -> bool:
 def _proper(claim: str) -> Iterator[str]:
     """Capitalised words inside a sentence: names of people, products, types."""
     for sentence in re.split(r"(?<=[.!?:])\s+|\s[-–—]\s", _TICKED.sub(" ", claim)):
-        # the first word of a sentence has its capital whatever it is
+        # the first word of a sentence is always capitalised
         for word in re.findall(r"(?<=[\s(])[A-Z][a-z]{2,}\b", sentence.strip().lstrip("\"'“‘(*-")):
             if word.lower() not in STOP_WORDS:
                 yield word
@@ -126,7 +126,7 @@ def _rests_on(claim: str, sources: Sequence[Span]) -> list[str]:
 
 
 def _sentences(span: Span) -> Iterator[str]:
-    """What a span says, and its lines: a claim may rest on code too."""
+    """Yield the sentences of a span, then its lines: a claim may rest on code too."""
     for sentence in sentences_of(span):
         yield sentence.text
     yield from span.text.split("\n")
@@ -234,12 +234,12 @@ def tier_of(grounding: Grounding, *, evidence_ok: bool, coverage_ok: bool, anyth
 
 
 def claims_of(answer: str) -> Iterator[str]:
-    """The claims of an answer, one after the other."""
+    """Yield the claims of an answer in order."""
     for block in re.split(r"\n\s*\n|\n(?=\s*(?:[-*•]|\d+[.)])\s)", answer.strip()):
         text = " ".join(block.split())
         text = re.sub(r"^(?:[-*•]|\d+[.)])\s+", "", text)
         if _NO_CLAIM.match(text):
-            # below the list of sources nothing is claimed any more
+            # no claims follow the list of sources
             if re.match(r"(?i)^\s*#*\s*sources?\b", text):
                 return
             continue
@@ -280,7 +280,7 @@ def cited_numbers(text: str) -> tuple[int, ...]:
     for group in _CITED.findall(text):
         for part in re.split(r"[,;]", group):
             ends = [int(number) for number in re.findall(r"\d+", part)]
-            # bounded, for a model may write [1-999]
+            # bounded, as a model may write [1-999]
             found += range(ends[0], min(ends[-1], ends[0] + 20) + 1)
     return tuple(dict.fromkeys(found))
 

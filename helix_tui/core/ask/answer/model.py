@@ -1,4 +1,4 @@
-"""The one model call: a program that is given the prompt in a file or on its input, and prints an answer.
+"""Call a model once: a program that gets the prompt in a file or on standard input, and prints an answer.
 
 The caller chooses the program: `core.ask` knows neither DDx nor any model. ``ddx run
 --json`` and ``ddx agent run --json`` print one JSON object with ``output``, tokens and cost
@@ -29,16 +29,16 @@ MOST_CHARS = 20_000
 
 
 class ModelCommand(Struct, frozen=True):
-    """How to ask a model."""
+    """A program that calls a model."""
 
     argv: tuple[str, ...]
     name: str = ""
-    """Its display name; by default the program's name."""
+    """Its display name, if any."""
     timeout_s: float = TIMEOUT_S
 
     @property
     def label(self) -> str:
-        """Its name."""
+        """Its display name, or else the program's name."""
         return self.name or os.path.basename(self.argv[0])
 
 
@@ -70,14 +70,14 @@ def ask_model(command: ModelCommand, prompt: str, cwd: Path) -> ModelReply:
                 timeout=command.timeout_s,
                 cap=OUTPUT_CAP,
                 stop_at_cap=True,
-                leftovers=True,  # ddx of August gives up at its own timeout and leaves its agent at work
+                leftovers=True,  # ddx of August stops at its own timeout and leaves its agent running
                 stdin=None if takes_file else file,
             )
         except OSError as error:
             return ModelReply(
                 error=f"{clean_line(argv[0], 200)} does not start: {error.strerror}", command=command.label
             )
-    # read before it is judged: a failed call reports its cost too
+    # read the output before checking the result: a failed call reports its cost too
     reply = _read(done.out, command.label, done.seconds)
     if done.timed_out:
         return _failed(reply, f"no answer within {command.timeout_s:g} s")
@@ -98,14 +98,14 @@ def _failed(reply: ModelReply, error: str) -> ModelReply:
 
 
 def _read(out: str, label: str, seconds: float) -> ModelReply:
-    """One JSON object with an ``output``, else plain text."""
+    """Parse a JSON object with an ``output``, else plain text."""
     try:
         document = msgspec.json.decode(out.strip() or "null")
     except (msgspec.DecodeError, RecursionError):
         document = None
     if not isinstance(document, Mapping) or "output" not in document:
         return ModelReply(text=clean_block(out, MOST_CHARS).strip(), command=label, seconds=seconds)
-    # releases differ: some end with 0 although `exit_code` says that the harness failed
+    # releases differ: some exit with 0 although `exit_code` shows that the harness failed
     failed = document.get("error") or (document.get("exit_code") and f"exit code {document['exit_code']}")
     return ModelReply(
         text=clean_block(document["output"], MOST_CHARS).strip(),

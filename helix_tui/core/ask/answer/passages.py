@@ -211,7 +211,9 @@ def passages_for(
 
 
 def _with_wholes(library: Library, passages: Sequence[Passage]) -> tuple[Passage, ...]:
-    """Extend the first ones to their whole part unless it overlaps a better one; drop worse ones that it overlaps."""
+    """Extend the first passages to their whole section or definition if no better one overlaps it; drop worse ones
+    that do.
+    """
     found = list(passages)
     for one in passages[:MOST_WHOLE]:
         whole = _whole_of(library, one.span) if one in found else None

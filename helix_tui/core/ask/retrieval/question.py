@@ -1,10 +1,10 @@
 """Parse a question: its kind, names and words; and its slots, which need evidence.
 
-The same question is read the same way everywhere: reading it depends on no repository and no language model.
+Parsing a question depends on no repository and no language model.
 
-Hard requirements come only from the user's own words and from concepts that the repository defines; headings and trees
-are soft, they guide retrieval (docs/formats/ask.md §2). A slot is covered by the words of a span, never by a path, a
-header that we made, or the text of a tree.
+Required slots come only from the user's own words and from concepts of the repository; headings and trees only guide
+retrieval (docs/formats/ask.md §2). A slot is covered by the words of a span, never by a path, a generated header, or
+the text of a tree.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from msgspec import Struct
 from helix_tui.core.ask.tokens import STOP_WORDS, distinct_terms, parts, stem
 
 Kind = Literal["definition", "location", "usage", "mechanism", "check", "task"]
-"""What it is; where it is; who uses it; how or why it works; whether it holds; a piece of work to be done."""
+"""What it is; where it is; who uses it; how or why it works; whether it is true; a piece of work to do."""
 
 LONG_WORDS = 40
-"""Words at which a question is a text (an issue or a bead), not one sentence."""
+"""Minimum words of a text (an issue or a bead), as opposed to a sentence."""
 
 KEYWORDS = 4
-"""Words up to which a text that asks nothing is taken for a subject to be explained."""
+"""Maximum words of a text that asks nothing for it to count as a subject to explain."""
 
 MOST_CHARS = 20_000
-"""Characters of a question that are read."""
+"""Maximum characters of a question that are read."""
 
 FOLLOWS = "\n\nAfter: "
 """Separator between a question that refers back and the one before it; its words are not searched for."""
@@ -41,8 +41,7 @@ somebody someone anybody nobody something anything everything everybody thing th
 question answer actually currently really even else several certain various unless otherwise told given said asked
 """
 ASKING_ONLY = frozenset(_ONLY_ASKS.split())
-"""Words that only ask. One of them is part of the subject where it is written as code, or where nothing else is left.
-"""
+"""Words that only ask. They are part of the subject only if written as code, or if nothing else is left."""
 
 _HOW_TO_ANSWER = """
 explain describe define definition mean means meaning meant show tell find list give help understand know
@@ -54,7 +53,7 @@ question answer inside currently actually possible used use uses using user make
 get taken
 """
 _ASKING = frozenset(_HOW_TO_ANSWER.split()) | ASKING_ONLY
-"""Words that say how to answer, not about what; a name written as code is never one of them."""
+"""Words about how to answer, not about what; a name written as code never counts."""
 
 _QUOTED = re.compile(r"`([^`\n]{2,80})`|\"([^\"\n]{2,80})\"|“([^”\n]{2,80})”|‘([^’\n]{2,80})’")
 _PATH = re.compile(r"(?<![\w/])(?:[\w.@+-]+/)+[\w.@+-]+|(?<![\w/.])[\w-]+\.[a-z][a-z0-9]{0,4}(?![\w.(])")
@@ -91,7 +90,8 @@ _KINDS: tuple[tuple[Kind, re.Pattern[str]], ...] = (
     ("check", re.compile(r"^\W*(is|are|was|does|do|did|can|could|has|have|should|will|must|may)\b")),
     ("location", re.compile(r"\b(find|locate|show me)\b")),
 )
-"""First match holds; a question that fits none is a mechanism if it asks, else a task."""
+"""The first match applies; without one, a question or a text of at most `KEYWORDS` words is a mechanism, else a task.
+"""
 
 
 class Question(Struct, frozen=True):
@@ -102,13 +102,13 @@ class Question(Struct, frozen=True):
     names: tuple[str, ...]
     """Identifiers as written, without a call's parentheses."""
     quoted: tuple[str, ...]
-    """What stands in quotes and is no single identifier."""
+    """Quoted texts other than single identifiers and paths."""
     paths: tuple[str, ...]
     """Texts that look like a path of the repository."""
     words: tuple[str, ...]
-    """Lower-case content words in the order in which they stand, each once."""
+    """Lower-case content words in order, each once."""
     focus: str = ""
-    """The subject of a question about meaning, in its own words."""
+    """The subject of a definition, mechanism or location, in the question's words; else empty."""
 
     @property
     def is_long(self) -> bool:
@@ -122,14 +122,14 @@ class Question(Struct, frozen=True):
 
 
 def understand(text: str) -> Question:
-    """Read a question; an empty one has no words."""
+    """Parse a question; an empty one has no words."""
     text = text[:MOST_CHARS].strip()
     head = text.split("\n", 1)[0]
     quoted = tuple(dict.fromkeys(next(filter(None, found)).strip() for found in _QUOTED.findall(text)))
     paths = tuple(dict.fromkeys(found.strip("./") for found in _PATH.findall(text) if "/" in found or _is_file(found)))
     names = names_in(text)
     names += [quote.removesuffix("()") for quote in quoted if re.fullmatch(r"[A-Za-z_]\w*(\(\))?", quote)]
-    # `config_loader.py` names a file, and no name of code
+    # `config_loader.py` is a file, not an identifier
     names = [name for name in dict.fromkeys(names) if not any(name in path for path in paths)]
     kind = _kind(head, long=len(text.split()) >= LONG_WORDS)
     return Question(
@@ -146,12 +146,12 @@ def understand(text: str) -> Question:
 
 
 def names_in(text: str) -> list[str]:
-    """Words of a text that are written like code: dotted, called, with an underscore or a hump."""
+    """The words of a text that are written like code, each once: dotted, called, with an underscore or camel case."""
     return list(dict.fromkeys(name.removesuffix("()") for name in _NAME.findall(text)))
 
 
 def _is_file(text: str) -> bool:
-    """Whether a text with a dot is a file's name rather than a dotted name or an end of a sentence."""
+    """Whether a text with a dot is a file name rather than a dotted name or the end of a sentence."""
     return text.rpartition(".")[2] in _SUFFIXES
 
 
@@ -173,8 +173,8 @@ def _kind(head: str, *, long: bool) -> Kind:
 
 
 def _content_words(text: str, names: list[str], paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Words that are neither grammar, nor about the answer, nor already part of a name."""
-    # longest first, so that no part of a name is taken out of it
+    """Words that are neither stop words, nor about the answer, nor part of a name or path."""
+    # longest first, so that a name inside another one does not split it
     for taken in sorted((*names, *paths), key=len, reverse=True):
         text = text.replace(taken, " ")
     kept: dict[str, None] = {}
@@ -226,7 +226,7 @@ SlotSource = Literal["name", "quote", "concept", "word", "heading"]
 MOST_SLOTS = 8
 MOST_HINTS = 6
 COMMON_SHARE = 0.35
-"""Share of all files from which a word says nothing: it is asked for only where nothing better is."""
+"""Share of all files from which a word is too common for a slot, unless all words are."""
 
 Frequency = Callable[[str], float]
 """Term -> share of the files that have it, 0 to 1."""
@@ -236,13 +236,13 @@ class Slot(Struct, frozen=True):
     """One part of the question that needs evidence."""
 
     id: str
-    """Lower-case words with dashes."""
+    """Lower-case words joined by hyphens."""
     label: str
-    """As people write it."""
+    """The text to show."""
     source: SlotSource
     required: bool
     terms: tuple[str, ...]
-    """Stems, all of which a span must have; a name's parts must stand in one identifier or side by side."""
+    """Stems, all of which a span must have; a name's parts must be in one identifier or side by side."""
 
     @property
     def would_satisfy(self) -> str:
@@ -281,12 +281,12 @@ def slots_of(question: Question, frequency: Frequency, concepts: Sequence[str] =
 
 
 def _telling(words: Sequence[str], frequency: Frequency, most: int) -> list[str]:
-    """The words that tell most, in the question's order; common ones only where there is nothing else."""
+    """The most informative words, in the question's order; common ones only if there are no others."""
     shares = {word: frequency(stem(word)) for word in words}
     telling = [word for word in words if shares[word] < COMMON_SHARE] or list(words)
     if len(telling) <= most:
         return telling
-    # the rarest, but a word that stands nowhere last: no span can ever cover it
+    # the rarest; a word that is in no file comes last, as no span can cover it
     kept = set(sorted(telling, key=lambda word: (shares[word] or 1.0, telling.index(word)))[: max(0, most)])
     return [word for word in telling if word in kept]
 
@@ -309,13 +309,13 @@ def slug(label: str) -> str:
 
 @lru_cache(maxsize=4096)
 def terms_in(text: str) -> frozenset[str]:
-    """The terms of a text, and what names it has."""
+    """The distinct terms of a text, those in its names included."""
     return frozenset(distinct_terms((text,)))
 
 
 @lru_cache(maxsize=512)
 def _name_pattern(name: str) -> re.Pattern[str]:
-    """The name, or its parts side by side: ``retry_after`` finds retryAfter and retry-after."""
+    """A pattern of a name, or its parts side by side: ``retry_after`` finds retryAfter and retry-after."""
     pieces = [re.escape(piece) for piece in re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+", name.rpartition(".")[2])]
     return re.compile(r"(?<![^\W_])" + r"[\W_]?".join(pieces or [re.escape(name)]) + r"(?![^\W_])", re.IGNORECASE)
 

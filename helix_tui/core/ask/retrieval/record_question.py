@@ -341,7 +341,7 @@ def _plain(text: str) -> str:
     return _TAIL.sub("", _FRAME.sub("", text.strip())).strip(" ?!.,;:\"'`“”")
 
 
-# --- what the records hold ----------------------------------------------------------------------------------
+# --- passages of the records --------------------------------------------------------------------------------
 
 
 def consult(library: Library, asked: RecordsAsked, text: str, *, nothing_else: bool) -> list[Span]:

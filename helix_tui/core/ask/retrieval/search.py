@@ -1,7 +1,7 @@
-"""The loop of retrieval: weak evidence decides what is searched next, until it suffices or the budget is spent.
+"""Run the retrieval loop: weak evidence decides what to search next, until it suffices or a budget is used up.
 
-`Pool` holds the evidence, `Searcher` carries out the actions and scores their spans,
-`Controller` judges each step and chooses the next (docs/formats/ask.md §1, phase 1).
+`Pool` is the evidence, `Searcher` performs the actions and scores their spans, `Controller` judges each step and
+chooses the next one (docs/formats/ask.md §1, phase 1).
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ class PoolEntry(Struct, frozen=True):
     span: Span
     via: Via
     step: int
-    """The iteration that brought it first."""
+    """The iteration that found it first."""
     query: str
     relevance: float
-    """0 to 1: its score beside the best of its own search, or what its way in is worth."""
+    """0 to 1: its score relative to the best one, or a fixed value for how it was found."""
     slots: frozenset[str]
     """Ids of the slots that its words cover, soft ones too."""
 
     @property
     def is_doc(self) -> bool:
-        """Whether it stands in a document."""
+        """Whether it is in a document."""
         return self.span.role == "doc"
 
     @property
     def is_code(self) -> bool:
-        """Whether it stands in source code that is no test."""
+        """Whether it is in source code other than tests."""
         return self.span.role in ("source", "example", "vendored") and self.span.kind != "section"
 
     @property
@@ -65,7 +65,7 @@ class PoolEntry(Struct, frozen=True):
 
 
 class Pool(Struct, frozen=True):
-    """Evidence by span; a new pool for every change."""
+    """Evidence by span; every change returns a new pool."""
 
     slots: tuple[Slot, ...]
     entries: dict[SpanKey, PoolEntry]
@@ -95,15 +95,15 @@ class Pool(Struct, frozen=True):
 
     @property
     def files(self) -> list[str]:
-        """Files with evidence, the best first."""
+        """Files with evidence, best first."""
         return list(dict.fromkeys(entry.span.file for entry in self.ordered))
 
     def docs(self) -> list[PoolEntry]:
-        """Spans of documents that speak of a slot, best first."""
+        """Spans of documents that cover a slot, best first; without slots, all spans of documents."""
         return [entry for entry in self.ordered if entry.is_doc and (entry.slots or not self.slots)]
 
     def with_spans(self, spans: Iterable[tuple[Span, Via, float]], *, step: int, query: str, policy: Policy) -> Pool:
-        """The union with some spans and what each is worth; of the same span the better way in counts."""
+        """Add spans with their relevance; a span already there keeps the higher one."""
         entries = dict(self.entries)
         for span, via, relevance in spans:
             span = cut_to(span, policy.max_span_bytes, self.slots)
@@ -112,13 +112,13 @@ class Pool(Struct, frozen=True):
             held = entries.get(span.key)
             if held is None:
                 entries[span.key] = entry
-            # the step and query that brought it first stay: by them a run is told
+            # the step and query that found it first stay: they explain the run
             elif entry.relevance > held.relevance:
                 entries[span.key] = replace(held, relevance=entry.relevance, via=entry.via)
         return Pool(self.slots, entries)
 
     def within(self, most_files: int) -> Pool:
-        """The pool with at most so many files: those that alone cover a slot first, then the best."""
+        """Limit the pool to some files: first those needed to cover slots, then the best."""
         ordered = self.ordered
         kept: dict[str, None] = {}
         covered: set[str] = set()
@@ -134,9 +134,9 @@ class Pool(Struct, frozen=True):
 
 
 def cut_to(span: Span, most_bytes: int, slots: Sequence[Slot], line: int = 0) -> Span:
-    """A span of at most so many bytes.
+    """Cut a span to ``most_bytes``.
 
-    Its head, or lines from the first hit on where its head misses a slot; a ``line`` that is named stays in it.
+    Its head is kept, or the lines around the first hit if the head misses a slot; ``line``, if given, stays in it.
     """
     if len(span.text.encode("utf-8", "surrogateescape")) <= most_bytes:
         return span
@@ -146,7 +146,7 @@ def cut_to(span: Span, most_bytes: int, slots: Sequence[Slot], line: int = 0) ->
     missed = [slot for slot in slots if covers(slot, span.text) and not covers(slot, head)]
     if missed:
         hits = (place for place, line in enumerate(lines) if any(covers(slot, line) for slot in missed))
-        # with two lines before the hit, which often say what it is of
+        # with two lines before the hit, which often name its subject
         first = max(0, next(hits, 0) - 2)
     kept = _fitting(lines, first, most_bytes)
     at = line - span.start
@@ -159,7 +159,7 @@ def cut_to(span: Span, most_bytes: int, slots: Sequence[Slot], line: int = 0) ->
 
 
 def _fitting(lines: Sequence[str], first: int, most_bytes: int) -> list[str]:
-    """Whole lines from one on, as many as fit; one that is too long alone is cut."""
+    """As many whole lines as fit, from index ``first``; if that line alone is too long, it is cut."""
     kept: list[str] = []
     room = most_bytes
     for line in lines[first:]:
@@ -174,7 +174,7 @@ def _fitting(lines: Sequence[str], first: int, most_bytes: int) -> list[str]:
 Action = Literal["seed_docs", "expand_queries", "widen_to_code", "search_open_slots", "search_records"]
 
 BASE_SPANS = 80
-"""Spans of the first search: documents among them seed the evidence, code waits until it is needed."""
+"""Maximum spans of the first search; its code is used only if evidence from documents does not suffice."""
 DOC_SPANS = 10
 CODE_SPANS = 14
 SECTIONS = 4
@@ -184,24 +184,24 @@ FOCUS_WORDS = 3
 USES = 2
 USES_ASKED_FOR = 6
 MOST_USES = 24
-"""Uses of a name that are looked at for the best of them."""
+"""Maximum uses of a name from which the best are chosen."""
 
 HISTORY = 0.6
 """Weight of a changelog or a licence relative to an explaining document."""
 
 WORTH: dict[Via, float] = {"heading": 0.7, "tree": 0.6, "definition": 0.9, "use": 0.5, "test": 0.4}
-"""Default scores of spans found without a search."""
+"""Relevance of spans found without a search."""
 
 _NEWS = re.compile(
     r"(?:^|/)(?:changelog|changes|history|news|licen[cs]e|copying|authors|notice|release[-_ ]?notes)[^/]*$", re.I
 )
 
 Brought = Iterator[tuple[str, list[tuple[Span, Via, float]]]]
-"""A query (empty where none was searched), and spans with their way in and worth."""
+"""A query (empty if none was searched), and spans with how they were found and their relevance."""
 
 
 class Searcher:
-    """Carries out the actions of one run."""
+    """Performs the actions of one run."""
 
     def __init__(self, library: Library, question: Question, policy: Policy) -> None:
         self.library = library
@@ -210,16 +210,16 @@ class Searcher:
         self.ranked: tuple[RankedFile, ...] = ()
         """The whole ranking of files for the question."""
         self.headings: tuple[Heading, ...] = ()
-        """Headings that speak of the question, the best first."""
+        """Headings that match the question, best first."""
         self.trees: tuple[Match, ...] = ()
-        """Trees with nodes that speak of it."""
+        """Trees with nodes that match it."""
         self._question = question
         self._policy = policy
         self.tree_files = frozenset(tree.source for tree in library.trees())
         self._base: SearchResult | None = None
 
     def search(self, action: Action, pool: Pool, step: int) -> tuple[Pool, list[str]]:
-        """The pool after an action, and its queries."""
+        """Perform an action; return the new pool and the queries."""
         doing = {
             "seed_docs": self._seed,
             "expand_queries": self._expand,
@@ -232,13 +232,13 @@ class Searcher:
         for query, spans in self._introduction() if about_all else doing[action](pool):
             if query and query not in queries:
                 queries.append(query)
-            # a tree guides, but never replaces what it names
+            # a tree guides the search, but is not evidence
             brought = [one for one in spans if one[0].file not in self.tree_files]
             grown = grown.with_spans(brought, step=step, query=query, policy=self._policy)
         return grown, queries
 
     def _introduction(self) -> Brought:
-        """What introduces the repository: a question without a word of its own asks about all of it."""
+        """Yield the repository's introduction: a question without required slots asks about all of it."""
         span = self.library.opening()
         if span is not None:
             self.best = span.score
@@ -246,7 +246,7 @@ class Searcher:
             yield "", [(span, "docs", 1.0)]
 
     def _seed(self, pool: Pool) -> Brought:
-        """Documents of the first search, sections by their headings, and evidence that trees name."""
+        """Yield documents for the question, sections with matching headings, and sections named in trees."""
         query = self._question.text
         base = self._base = self.library.search(query, spans=BASE_SPANS)
         self.best = max((span.score for span in base.spans), default=0.0)
@@ -260,7 +260,7 @@ class Searcher:
         yield "", list(self._tree_sections())
 
     def _expand(self, pool: Pool) -> Brought:
-        """Queries made of open slots with the headings, file names and symbols that come near them."""
+        """Search documents for open slots with near headings, and with symbols and file names of the best evidence."""
         stems = [path.rpartition("/")[2].partition(".")[0] for path in pool.files[:2]]
         symbols = [entry.span.header for entry in pool.ordered if entry.is_code and entry.span.header]
         for slot in (pool.missing or pool.slots)[:OPEN_QUERIES]:
@@ -270,7 +270,7 @@ class Searcher:
             yield query, self._scored(found.spans, "docs", worth=0.7)
 
     def _widen(self, pool: Pool) -> Brought:
-        """Code of the first search, definitions of what the question names, and one hop of use."""
+        """Yield code of the first search, definitions of the question's names, and some of their uses."""
         if self._base is not None:
             code = [span for span in self._base.spans if span.role != "doc"]
             yield self._question.text, self._scored(code[:CODE_SPANS], "code")
@@ -279,9 +279,9 @@ class Searcher:
         yield "", [*self._called(self._question.focus)]
 
     def _called(self, focus: str) -> Iterator[tuple[Span, Via, float]]:
-        """Definitions that bear the name of what is asked about, however code writes it."""
+        """Yield definitions with the name of the question's focus, in any case, joined or with underscores."""
         words = re.findall(r"\w+", focus)
-        # names written as code are looked up as they stand; a longer focus is no name
+        # names written as code are looked up unchanged; a longer focus is not a name
         if self._question.names or not 0 < len(words) <= FOCUS_WORDS:
             return
         for name in dict.fromkeys(("".join(words), "_".join(words))):
@@ -312,13 +312,13 @@ class Searcher:
                 yield span, "use", WORTH["use"] + (0.3 if asked else 0.0)
 
     def _search_open(self, pool: Pool) -> Brought:
-        """Every open slot by itself, over everything."""
+        """Search all files for each open slot by itself."""
         for slot in pool.missing[:OPEN_QUERIES]:
             found = self.library.search(slot.label, spans=DOC_SPANS)
             yield slot.label, self._scored(found.spans, "slot", worth=0.5)
 
     def _scored(self, spans: Iterable[Span], via: Via, worth: float = 1.0) -> list[tuple[Span, Via, float]]:
-        """Spans with their scores as shares of the best one seen for the question."""
+        """Spans with their scores relative to the best one for the question, times ``worth``."""
         spans = list(spans)
         best = max([self.best, *(span.score for span in spans)], default=0.0) or 1.0
         return [
@@ -326,7 +326,7 @@ class Searcher:
         ]
 
     def _near(self, terms: tuple[str, ...]) -> tuple[Heading, ...]:
-        """Headings that speak of the terms: those that say most of them first, then the shorter ones."""
+        """Headings with some of the terms: those with most of them first, then the shorter ones."""
 
         def rank(heading: Heading) -> tuple[int, int, str, int]:
             said = terms_in(heading.title)
@@ -341,7 +341,7 @@ class Searcher:
                 yield span, "heading", WORTH["heading"]
 
     def _tree_sections(self) -> Iterator[tuple[Span, Via, float]]:
-        """Sections that the nodes found name as their evidence."""
+        """Yield sections that the matching nodes name as evidence."""
         for match in self.trees:
             for ident in match.nodes[:SECTIONS]:
                 for proof in match.tree.nodes[ident].evidence:
@@ -352,7 +352,7 @@ class Searcher:
 
 
 def section_of(library: Library, path: str, title: str) -> Span | None:
-    """The section of a document by its heading; its beginning where none is named."""
+    """The section of a document with a heading, else the first 40 lines; None if the file lacks them."""
     wanted = title.strip().lower()
     if wanted:
         for heading in library.headings(sorted(terms_in(title))):
@@ -364,7 +364,7 @@ def section_of(library: Library, path: str, title: str) -> Span | None:
 StopReason = Literal["coverage_ok", "budget", "empty", "dominance_split"]
 
 STRONG = 0.6
-"""Share of the best score seen from which evidence counts as strong."""
+"""Share of the first search's best score from which evidence counts as strong."""
 
 _NEEDS_CODE = frozenset(("location", "usage", "task"))
 _NEEDS_DOCS = frozenset(("definition", "mechanism", "check"))
@@ -397,7 +397,7 @@ class Retrieval(Struct):
     steps: list[RetrievalStep] = []
     stop: StopReason = "empty"
     detail: str = ""
-    """In words: which budget, which slots stay open."""
+    """The reason in words: which budget, or what is missing."""
     queries: list[str] = []
     """Every query that was searched, each once, in order."""
 
@@ -422,7 +422,7 @@ class Controller:
             question: the parsed question.
             pool: the empty pool with the slots that need evidence.
             policy: thresholds and budgets.
-            elapsed_ms: what the run has computed since it began.
+            elapsed_ms: returns the run's computing time so far.
             tell: called with every step as soon as it ends.
         """
         self._searcher = searcher
@@ -433,7 +433,7 @@ class Controller:
         self.result = Retrieval(pool)
 
     def run(self) -> Retrieval:
-        """Search until it suffices."""
+        """Search until the evidence suffices or a budget is used up."""
         result = self.result
         action: Action | None = "seed_docs"
         reason = "documents, their sections and trees first"
@@ -441,7 +441,7 @@ class Controller:
             number = len(result.steps) + 1
             grown, queries = self._searcher.search(action, result.pool, number)
             kept = grown.within(self._policy.max_files)
-            # coverage may never fall (criterion 9): where a budget makes it fall, what was there is kept
+            # coverage must never fall (criterion 9): if the file budget would lower it, the pool stays as it was
             regress = kept.coverage < result.pool.coverage
             before = result.pool
             if not regress:
@@ -483,14 +483,14 @@ class Controller:
         )
 
     def _evidence_ok(self, pool: Pool) -> bool:
-        """Whether evidence is of the required kind, and about as strong as any seen."""
+        """Whether the evidence is of the required kind, and strong or the strongest there is."""
         if not pool.entries:
             return False
         needs_code = self._question.kind in _NEEDS_CODE or bool(self._question.names)
         if needs_code and not any(not entry.is_doc and entry.slots for entry in pool.entries.values()):
             return False
         strongest = max(entry.span.score for entry in pool.entries.values())
-        # once code has been searched too, weak evidence is what there is
+        # once code has been searched too, there is no stronger evidence to find
         return strongest >= STRONG * self._searcher.best or self._did("widen_to_code")
 
     def _did(self, action: Action) -> bool:
@@ -504,7 +504,7 @@ class Controller:
         if step.slot_coverage_ok and step.evidence_ok and not docs_open:
             said = "no document mentions it" if docs_wanted else ""
             return self._stop("coverage_ok", said)
-        # budgets are looked at only after success: a last step that suffices is no budget run out
+        # check success before budgets: a last step that suffices is not a budget used up
         spent = ""
         if step.step >= policy.max_iters:
             spent = f"max_iters {policy.max_iters}"
@@ -517,7 +517,7 @@ class Controller:
             weak.append("slot coverage weak: " + ", ".join(step.missing_slots[:4]))
         if docs_open:
             weak.append("no document yet")
-        # each way to search is taken once, the cheapest and nearest first, so the loop always ends
+        # each action is taken once, the cheapest first, so the loop always ends
         if weak and not self._did("expand_queries"):
             return "expand_queries", "; ".join(weak)
         if not self._did("widen_to_code"):

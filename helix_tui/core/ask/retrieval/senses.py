@@ -278,7 +278,7 @@ def _coverage(spans: Sequence[Span], slots: Sequence[Slot]) -> float:
 
 
 def _is_proof(span: Span, focus: tuple[str, ...]) -> bool:
-    """Whether a span defines the word: by its heading or name, or by a line that says what it means."""
+    """Whether a span defines the word: by its heading or name, or by a line that gives its meaning."""
     if terms_in(span.header.rpartition(" > ")[2]).issuperset(focus):
         return True
     return any(defines(line, focus) for line in span.text.split("\n"))
@@ -388,7 +388,7 @@ def align(library: Library, pool: Pool, policy: Policy, step: int) -> tuple[Pool
 
 def _symbols(docs: Sequence[PoolEntry], slots: Sequence[Slot]) -> list[tuple[str, bool]]:
     """Names in document spans, those related to the question first; True marks names that have one of its required
-    terms, or stand near one.
+    terms, or are near one.
     """
     counts: Counter[str] = Counter()
     first: dict[str, int] = {}

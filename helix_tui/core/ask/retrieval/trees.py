@@ -1,4 +1,4 @@
-"""Match tree nodes with a question and walk to them from the root; and the run's policy.
+"""Match tree nodes with a question and walk to them from the root; define the policy of a run.
 
 An answer mentions a node only if a kept document span is in the node's evidence; any other node is a hint for
 navigation (docs/formats/ask.md §1, phase 6). Without a tree in the repository, the walk follows the folders and
@@ -23,7 +23,7 @@ from helix_tui.core.ask.retrieval.question import terms_in
 from helix_tui.core.ground.errors import HelixError
 
 Depth = Literal["root_to_anchor", "full_path", "anchors_only"]
-"""How much of a tree a walk shows: the way to what was found, that and its surroundings, or it alone."""
+"""How much of a tree a walk shows: the path to a match, the path and what is around the match, or the match alone."""
 
 DEPTHS: tuple[Depth, ...] = get_args(Depth)
 
@@ -36,7 +36,7 @@ class Policy(Struct, frozen=True):
     """The budgets and thresholds of a run."""
 
     min_doc_span_count: int = 1
-    """Spans of documents that are wanted before a question about meaning counts as covered."""
+    """Spans of documents below which a question about meaning expands its search once."""
     min_slot_coverage_ratio: float = 0.67
     """Share of the required slots that must have evidence."""
     max_iters: int = 4
@@ -46,11 +46,11 @@ class Policy(Struct, frozen=True):
     max_span_bytes: int = 4_000
     """Bytes of one span; a longer one is cut at a line."""
     max_runtime_ms: int = 10_000
-    """Computing time for the loop. A run that it ends is not repeatable, so it lies far above what a question takes."""
+    """Computing time for the loop. A run that it ends is not repeatable, so it is far more than a question takes."""
     dominance_threshold: float = 0.18
-    """By how much the first sense of a word must lead the second one."""
+    """Minimum lead in score of the first sense of a word over the second."""
     grounded_claim_threshold: float = 0.8
-    """Share of an answer's claims that their citations must bear out."""
+    """Share of an answer's claims that their citations must support."""
     max_items: int = 14
     """Files that reach the answer, each with its spans."""
     max_spans: int = 20
@@ -58,15 +58,15 @@ class Policy(Struct, frozen=True):
     max_spans_per_file: int = 2
     """Spans of one file that reach the answer."""
     max_bytes: int = 32_000
-    """Bytes of all of them."""
+    """Bytes of all spans that reach the answer."""
     max_symbols: int = 6
-    """Symbols of documents that are followed into the code."""
+    """Symbols of documents that are followed to code."""
     max_code_spans: int = 6
-    """Spans that this adds."""
+    """Spans of code that this adds."""
     max_code_bytes: int = 8_000
-    """Bytes that this adds."""
+    """Bytes of code that this adds."""
     max_prompt_bytes: int = 48_000
-    """Bytes of the evidence that a model is given; less for one with a small context."""
+    """Bytes of evidence for a model; less for one with a small context."""
 
 
 _RANGES: dict[str, tuple[float, float]] = {
@@ -95,7 +95,7 @@ def with_budgets(policy: Policy, settings: Iterable[str]) -> Policy:
     """The policy with some values set, each written ``name=value``.
 
     Raises:
-        BudgetError: a setting that cannot be read, names nothing, or is out of range.
+        BudgetError: a setting is malformed, unknown or out of range.
     """
     values: dict[str, float] = {}
     for setting in settings:
@@ -126,7 +126,7 @@ MOST_NODES = 24
 MOST_AROUND = 4
 """Children of an anchor that a full path shows."""
 LEAST_SCORE = 4
-"""Score from which a node speaks of a question (docs/formats/ask.md §3.3)."""
+"""Score from which a node matches a question (docs/formats/ask.md §3.3)."""
 
 Part = Literal["root", "walk", "anchor", "around"]
 
@@ -150,17 +150,17 @@ class WalkNode(Struct, frozen=True):
     depth: int
     part: Part
     bound: bool
-    """A kept span of a document bears it out; else it is a hint for navigation only."""
+    """Whether a kept span supports it; else it is only a hint for navigation."""
     path: str
-    """The document that it names, if any."""
+    """Its file; empty if it has none."""
     detail: str
-    """Its summary, only where it is bound."""
+    """Its summary; empty unless bound."""
     span: str
-    """``file:start-end`` of the span that it is bound to."""
+    """``file:start-end`` of the span that it is bound to; empty unless bound."""
     stale: bool = False
-    """The tree recorded another content of its evidence than the one that is there."""
+    """Whether a file of its evidence has changed since the tree recorded its hash."""
     fields: Mapping[str, Any] = {}
-    """What makes it reproducible, as the tree records it; only where it is bound."""
+    """What makes it reproducible, as recorded in the tree; empty unless bound."""
 
 
 def matching_trees(trees: Iterable[Tree], terms: Sequence[str]) -> tuple[Match, ...]:
@@ -186,36 +186,36 @@ def node_score(node: TreeNode, terms: Sequence[str]) -> int:
 
 
 def chain(tree: Tree, ident: str) -> list[str]:
-    """The shortest path from the root to a node along parents; only the node if there is none."""
+    """The path to a node along parents, from the root or the highest ancestor there is."""
     up = {child: node.id for node in tree.nodes.values() for child in node.children if child in tree.nodes}
-    # a node's own parent holds before what another one says of its children
+    # a node's own parent overrides another node's list of children
     up |= {node.id: node.parent for node in tree.nodes.values() if node.parent in tree.nodes}
     way = [ident]
-    # trees of a repository may have circles
+    # trees of a repository may have cycles
     while (above := up.get(way[-1])) is not None and above not in way and way[-1] != tree.root:
         way.append(above)
     return way[::-1]
 
 
 Lines = Callable[[str], Sequence[str]]
-"""The lines of a file; none where it is not there."""
+"""Returns the lines of a file; empty if it does not exist."""
 
 
 def walk(
     matches: Sequence[Match], docs: Sequence[Span], depth: Depth, lines: Lines = lambda _: ()
 ) -> tuple[WalkNode, ...]:
-    """The walk for an answer.
+    """Return the walk for an answer, `MOST_NODES` at most.
 
     Args:
-        matches: trees that speak of the question.
-        docs: spans of documents that were kept, the best first.
+        matches: trees that match the question, best first.
+        docs: the kept spans of documents, best first.
         depth: how much of each tree is shown.
-        lines: what the files hold, to tell stale evidence and to find the sections around a span.
+        lines: returns a file's lines, to detect stale evidence and to find the sections around a span.
     """
     nodes: list[WalkNode] = []
     for match in matches:
         nodes += _walk_tree(match, docs, depth, lines)
-    # a tree that none of the documents kept bears out says nothing of where they stand
+    # a tree without bound nodes does not show where the kept documents are
     if not any(node.bound for node in nodes):
         nodes += _walk_folders(docs, depth, lines)
     return tuple(nodes[:MOST_NODES])
@@ -263,17 +263,17 @@ def _stop(tree: Tree, node: TreeNode, level: int, part: Part, span: Span | None,
 
 
 def is_stale(content_hash: str, lines: Sequence[str]) -> bool:
-    """Whether a file has other content than the one whose ``sha256:…`` a tree recorded; no file is not stale."""
+    """Whether a file's content differs from the ``sha256:…`` that a tree recorded; False for a missing file."""
     if not lines:
         return False
-    # the lines have lost what ended them: each way in which the file may be written is tried
+    # the lines have lost their ends: try each way in which the file may be written
     texts = ("\n".join(lines) + "\n", "\n".join(lines), "\r\n".join(lines) + "\r\n")
     hashes = {hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest() for text in texts}
     return content_hash.removeprefix("sha256:").lower() not in hashes
 
 
 def _bound_to(node: TreeNode, docs: Sequence[Span]) -> Span | None:
-    """The best span of a document that stands in the node's evidence."""
+    """The best document span in a node's evidence; None if there is none."""
     for span in docs:
         for proof in node.evidence:
             if proof.type == "doc" and proof.path == span.file and _in_heading(span, proof.heading):
@@ -286,7 +286,9 @@ def _in_heading(span: Span, heading: str) -> bool:
 
 
 def _walk_folders(docs: Sequence[Span], depth: Depth, lines: Lines) -> Iterator[WalkNode]:
-    """The way through folders, document and headings to each kept span of a document, and around it where asked."""
+    """Yield the path through folders, document and headings to each of the best document spans; for a full path also
+    the sections around it.
+    """
     shown: set[str] = set()
     for span in docs[:MOST_ANCHORS]:
         folders = span.file.split("/")
@@ -310,7 +312,7 @@ def _walk_folders(docs: Sequence[Span], depth: Depth, lines: Lines) -> Iterator[
 
 
 def _place(ident: str, title: str, depth: int, part: Part, file: str, span: Span) -> WalkNode:
-    """A folder, a document or a heading of the way to a span."""
+    """A folder, document or heading on the path to a span."""
     bound = part == "anchor"
     return WalkNode(
         tree="folders and headings",
@@ -327,7 +329,7 @@ def _place(ident: str, title: str, depth: int, part: Part, file: str, span: Span
 
 
 def _sections_around(lines: Sequence[str], heading: Sequence[str]) -> list[str]:
-    """The sections right below a heading; where it has none, those beside it. Of no heading, the first ones."""
+    """The sections directly below a heading, else those beside it; without a heading, the first ones."""
     found: list[tuple[int, str]] = []
     fence = False
     for line in lines:
@@ -352,7 +354,7 @@ def place_of(span: Span) -> str:
 
 
 def first_sentence(text: str) -> str:
-    """The first line of a section that is neither a heading nor a mark."""
+    """The first line of a section that is neither a heading nor markup, at most 200 characters; else empty."""
     for line in text.split("\n"):
         line = line.strip().strip("*_> ").strip()
         if line and not line.startswith(("#", "```", "---", "===", "|", "<!--", "![")):
