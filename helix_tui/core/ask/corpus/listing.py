@@ -205,7 +205,7 @@ def completes_for_a_shell(path: str) -> bool:
 
 
 def successors(path: str) -> Iterator[tuple[str, str]]:
-    """Folders of a path that have an older version, in lower case, each with the path of a later one: the same file
+    """Folders of a path that contain an older version, in lower case, with the path of a later one: the same file
     without the folder (``x/v1/a.py``: ``x/a.py``), or a folder with a higher number (``x/v2``).
     """
     for match in _VERSION.finditer(path):

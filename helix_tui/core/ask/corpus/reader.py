@@ -292,7 +292,7 @@ def _by_grammar(text: str, lines: list[str], language: str) -> list[Defined] | N
 
 
 def _own_name(node: Node) -> Node:
-    """The own name of a class or function that is the export of a module, else ``exports``."""
+    """The name of an exported class or function, if it has one of its own; else ``exports``."""
     right = node.child_by_field_name("right") or node
     left = node.child_by_field_name("left") or node
     return right.child_by_field_name("name") or left.child_by_field_name("property") or node

@@ -32,7 +32,7 @@ SHORT_FORM = 3
 """Minimum letters of a word with a short form, of the short form, and of what it omits."""
 LEAST_FILES = 2
 MOST_SHARE = 0.08
-"""Minimum and maximum files with a short form in their names: in one it may be chance, in many it means nothing."""
+"""Minimum number and maximum share of files with a short form in their names: one may be chance, many mean nothing."""
 BEST = (1.0, 0.5)
 """Weights of the best chunks of a file."""
 

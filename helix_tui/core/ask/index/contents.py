@@ -236,7 +236,7 @@ if __name__ == "__main__":
 _COMMIT_FILES = 1_000
 _COMMIT_SECONDS = 4.0
 _MOST_WAITING = 3_000
-"""Files read but not yet written, 15 KB each. Smaller portions cost time without earlier answers."""
+"""Maximum files read but not yet written, 15 KB each. Smaller portions cost time without earlier answers."""
 SEEN_AGAIN = 1.4
 """The growth in files read after which the view is updated: with many files an update takes a quarter of a second."""
 _PIECES = 2_000
