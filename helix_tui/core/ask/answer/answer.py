@@ -77,7 +77,7 @@ class Citation(Struct, frozen=True):
 
 
 class Section(Struct, frozen=True):
-    """A part of an answer under a title; the first part has none."""
+    """A part of an answer; leading parts and quotes have no title."""
 
     title: str
     lines: tuple[str, ...]
@@ -425,7 +425,7 @@ def _not_found(missing: Sequence[Slot], queries: Sequence[str]) -> Iterator[str]
 
 
 def searched(queries: Sequence[str]) -> str:
-    """What was searched, in one line."""
+    """The queries that were searched, in one line; at most six."""
     return "searched: " + "; ".join(f"“{clean_line(query, 80)}”" for query in queries[:6])
 
 

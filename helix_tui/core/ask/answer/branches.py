@@ -3,7 +3,7 @@
 A branch is a guard (``if``, ``case``, ``except``, ``catch``, an arm of a match) with the lines indented below it, or a
 statement that raises, refuses or reports, with the nearest guard above it. Its condition is described by the guard, its
 comment and its message; the constant or class of an error by its definition. Branches are found by lines and
-indentation, so that it works for every language.
+indentation, in the same way for every language.
 """
 
 from __future__ import annotations

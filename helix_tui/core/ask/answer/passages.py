@@ -43,7 +43,7 @@ CLOSER = 40
 """Number of best spans that are cut as they would be quoted, then scored again."""
 MOST_PASSAGES = 12
 ALIKE = 0.6
-"""Share of its lines in a better passage that makes one a copy: manuals are often kept once per version."""
+"""Share of lines in common with a better passage that makes a copy: manuals are often kept once per version."""
 LONG_LINE = 400
 MOST_WHOLE = 2
 """Number of passages to extend to their whole section or definition, so that lists are complete and named."""
@@ -468,7 +468,7 @@ def _distinct(ordered: Iterable[Passage]) -> Iterator[Passage]:
 
 
 def _said_together(said: Sequence[Mapping[int, float]], lines: Sequence[str], wording: Wording) -> dict[int, float]:
-    """The match of adjacent lines: of the best row or item with the lines before the first, or of all without any."""
+    """The match of adjacent lines: of the best row or item with the lines before the first, else of all lines."""
     groups: list[list[Mapping[int, float]]] = [[]]
     for one, line in zip(said, lines, strict=True):
         if _ITEM.match(line):
@@ -512,7 +512,7 @@ a yes-or-no question.
 ITEMS = 0.5
 """Minimum share of the best passage's lines that are items or cases, for "list"."""
 LEAST = 0.2
-"""Share of the subject below which the nearest passage does not mention it."""
+"""Share of the subject below which even the best passage counts as not mentioning it."""
 LACKING = 0.5
 LACKING_THINGS = 0.25
 """Minimum weighted share of the subject in words without evidence for it to count as not mentioned; `LACKING_THINGS`

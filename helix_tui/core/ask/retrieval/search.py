@@ -187,7 +187,7 @@ MOST_USES = 24
 """Maximum uses of a name from which the best are chosen."""
 
 HISTORY = 0.6
-"""Weight of a changelog or a licence relative to an explaining document."""
+"""Weight of a changelog or a licence relative to other files."""
 
 WORTH: dict[Via, float] = {"heading": 0.7, "tree": 0.6, "definition": 0.9, "use": 0.5, "test": 0.4}
 """Relevance of spans found without a search."""
@@ -376,7 +376,7 @@ class RetrievalStep(Struct, frozen=True):
     step: int
     action: Action
     reason: str
-    """Why this was done or, at the end of the loop, why it stopped."""
+    """Why this action was chosen."""
     evidence_ok: bool
     slot_coverage_ok: bool
     doc_coverage_ok: bool
@@ -399,7 +399,7 @@ class Retrieval(Struct):
     detail: str = ""
     """The reason in words: which budget, or what is missing."""
     queries: list[str] = []
-    """Every query that was searched, each once, in order."""
+    """Every query, each once, in order."""
 
 
 class Controller:
@@ -418,7 +418,7 @@ class Controller:
         """Prepare a run.
 
         Args:
-            searcher: carries out the searches.
+            searcher: performs the actions.
             question: the parsed question.
             pool: the empty pool with the slots that need evidence.
             policy: thresholds and budgets.

@@ -432,7 +432,7 @@ def _definition(library: Library, symbol: str) -> Definition | None:
 
 
 def _one_hop(library: Library, symbol: str, found: Definition) -> tuple[Use | None, Use | None]:
-    """A use of a symbol in source and one in a test; None for each without one."""
+    """A use of a symbol in source and one in a test; None in place of a missing one."""
     uses = sorted(
         (use for use in library.uses(symbol, most=MOST_USES) if use.kind != "import"),
         key=lambda use: (use.kind != "call", use.file == found.file, use.file, use.line),

@@ -130,7 +130,7 @@ class SubjectWord(Struct, frozen=True):
     term: str
     """Its stem."""
     weight: float
-    """1, or `LIGHT` for a word of little meaning."""
+    """1, or `LIGHT` for a word that matters less."""
     place: int
     """Its position among the words of the question: neighbours may be one name in code."""
 
@@ -204,7 +204,7 @@ def _with_earlier_words(
 
 
 def _question_of(text: str) -> str:
-    """The last sentence that ends in a question mark, else the whole text."""
+    """The last sentence that ends in a question mark, or else the whole text."""
     asking = [one for one in _CLAUSE.split(text) if one.rstrip().endswith("?")]
     # a description may come before the question
     return asking[-1].strip() if asking else text

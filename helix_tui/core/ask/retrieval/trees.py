@@ -1,10 +1,10 @@
 """Match tree nodes with a question and walk to them from the root; define the policy of a run.
 
 An answer mentions a node only if a kept document span is in the node's evidence; any other node is a hint for
-navigation (docs/formats/ask.md §1, phase 6). Without a tree in the repository, the walk follows the folders and
-headings above each document.
+navigation (docs/formats/ask.md §1, phase 6). Without such a node, the walk also follows the folders and headings above
+each document.
 
-`Policy` holds the thresholds and budgets of a run: names, defaults and ranges (docs/formats/ask.md §5).
+`Policy` has the thresholds and budgets of a run: names, defaults and ranges (docs/formats/ask.md §5).
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ class Match(Struct, frozen=True):
 
 
 class WalkNode(Struct, frozen=True):
-    """One stop of a walk."""
+    """One node of a walk."""
 
     tree: str
     source: str
