@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pty
 import resource
 import signal
 import subprocess
@@ -154,8 +155,26 @@ def test_a_stop_after_the_bead_cuts_nothing_that_an_ended_run_left_at_work(stage
     assert "it ends after its bead" in soft.stdout
     assert not _dead(pid)
     assert "would end it" in world.process("stop", "--dry-run").stdout
-    assert (stop_run(project).how, left_at_work(project)) == ("left", ())
+    assert at_a_terminal(world, "n", "stop") == (1, True)
+    assert not _dead(pid), "it was not to be ended"
+    assert at_a_terminal(world, "y", "stop") == (0, True)
+    assert left_at_work(project) == ()
     wait_for(lambda: _dead(pid))
+
+
+def at_a_terminal(world: Stage, answer: str, *words: str) -> tuple[int, bool]:
+    """A command whose question is answered at a terminal: its exit code, and whether it asked."""
+    ours, theirs = pty.openpty()
+    try:
+        os.write(ours, f"{answer}\n".encode())  # the terminal keeps it until the command reads
+        done = subprocess.run(
+            world.words(*words), stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs, timeout=60, check=False
+        )
+        said = os.read(ours, 1 << 16).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    return done.returncode, "[y/N]" in said
 
 
 @pytest.mark.parametrize("noted", [True, False], ids=["pid-noted", "killed-before-the-pid-was-noted"])
