@@ -92,7 +92,7 @@ async def test_nothing_asked_is_refused(root: Path) -> None:
         for tool, given in (("ask", {"question": " "}), ("search", {"query": ""})):
             done = await session.call_tool(tool, given)
             assert done.is_error
-            assert "there is no" in str(done.content)
+            assert "is empty" in str(done.content)
 
 
 def test_a_client_that_goes_while_it_is_answered_is_no_failure(root: Path) -> None:

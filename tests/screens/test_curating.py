@@ -719,7 +719,7 @@ async def test_a_conflict_in_the_middle_says_what_is_done(
         queue.marked = frozenset(("demo-a", "demo-d"))
         await press(pilot, "e", "enter")
         assert isinstance(app.screen, TroubleSheet), app.rows()
-        assert app.sees("1 of 2 commands ran before and stay")
+        assert app.sees("1 of 2 commands had already run")
         await press(pilot, "escape", "u", "enter")
         assert "execution-eligible" not in rows_of(app)["demo-a"]
 
