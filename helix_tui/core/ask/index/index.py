@@ -492,8 +492,9 @@ class IndexKeeper:
     def _folders(self, index: RepositoryIndex) -> set[str]:
         """The existing folders of documents, the root, and git's folder, where ``git add`` changes the index."""
         root = self._project.root
-        places = {PurePosixPath(document.file).parent for document in index.documents()}
-        wanted = {root, *(root / above for place in places for above in (place, *place.parents))}
+        # asked after every change: paths are made of distinct folders only, not of every file
+        places = {document.file.rpartition("/")[0] for document in index.documents()}
+        wanted = {root, *(root / above for place in map(PurePosixPath, places) for above in (place, *place.parents))}
         if self._project.git_dir is not None:
             wanted.add(self._project.git_dir)
         return {str(folder) for folder in wanted if folder.is_dir()}
