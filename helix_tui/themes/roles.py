@@ -199,6 +199,7 @@ NEED_SIGNS = {
     "escalation": ("◆", "attention bold", "escalation"),
     "clarification": ("?", "attention bold", "clarification"),
     "gap": ("?", "attention", "gap"),
+    "ddx_refuses": ("!", "error bold", "ddx refuses"),
     "worker_stopped": ("!", "error bold", "stopped"),
     "budget": ("!", "attention bold", "budget"),
     "dead_run": ("!", "error bold", "dead worker"),

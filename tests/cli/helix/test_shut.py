@@ -67,6 +67,10 @@ def test_every_command_that_would_call_ddx_says_beforehand_what_check_says(
         for part in ("lifecycle_migration_required", "demo-b2", "ddx bead migrate --lifecycle --apply"):
             assert part in done.err, (words, done.err)
     assert (tmp_path / "calls").read_text() == "", "ddx was not asked"
+    (need,) = cli("needs", "--json", "-C", gated).document["needs"]
+    assert (need["kind"], need["bead_id"], need["group"]) == ("ddx_refuses", "demo-b2", "stopped")
+    assert "run `ddx bead migrate --lifecycle --apply`" in need["reason"]
+    assert [each["command"] for each in need["actions"]] == ["ddx bead migrate --lifecycle --apply"]
     row = json.loads((gated / ".ddx" / "beads.jsonl").read_text().splitlines()[0])
     assert "priority" in row
     assert row["priority"] == 2

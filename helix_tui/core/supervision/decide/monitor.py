@@ -142,6 +142,7 @@ def needs_now(project: Project, snapshot: QueueState, attempts: AttemptBook, fou
         unminded=found.unminded,
         epic=found.focus.epic,
         questions=asked_of(project),
+        shut=snapshot.shut,
         stoppage=found.status_summary.stoppage,
         dead=found.dead,
         archived=found.archived,

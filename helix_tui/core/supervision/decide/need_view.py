@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 GROUPS: dict[str, tuple[str, ...]] = {
     "questions": ("physics-level", "guidance", "approval", "conflict", "ambiguous", "clarification"),
-    "stopped": ("worker_stopped",),
+    "stopped": ("ddx_refuses", "worker_stopped"),
     "budgets reached": ("budget",),
     "stale claims": ("dead_run", "orphaned_claim"),
     "silent workers": ("silent_run",),
@@ -383,6 +383,7 @@ ACTIONS: dict[str, tuple[NeedAction, ...]] = {
     **dict.fromkeys(ASK_OF_ATTEMPT, (_ANSWER, _LAND, _RESOLVE, _RETRY, _DROP)),
     "escalation": (_DECIDE,),
     "gap": (_ANSWER,),
+    "ddx_refuses": (NeedAction("lines", "open bead", "shows the first bead for which ddx refuses", "REF"),),
     "worker_stopped": (_LOOP,),
     "budget": (_LOOP,),
     "dead_run": (_RELEASE, _RETRY),

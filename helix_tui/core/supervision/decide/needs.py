@@ -36,6 +36,7 @@ from helix_tui.core.supervision.signals.responses import response_to
 
 if TYPE_CHECKING:  # imported for types only: callers without drift need not load it
     from helix_tui.core.ddx.attempts.attempt import Attempt
+    from helix_tui.core.ddx.dialect import Shut
     from helix_tui.core.memory.reports import Proposal
     from helix_tui.core.supervision.run_state.budget import BudgetUse
     from helix_tui.core.supervision.signals.drift import Drift
@@ -47,6 +48,7 @@ KINDS = (
     "physics-level",
     "guidance",
     "approval",
+    "ddx_refuses",
     "worker_stopped",
     "budget",
     "dead_run",
@@ -122,7 +124,7 @@ class Need(Struct, frozen=True):
     assigned: str = ""
     """The person it is assigned to."""
     ref: str = ""
-    """Its subject besides the bead: the number of a lesson, a budget's name."""
+    """Its subject besides the bead: the number of a lesson, a budget's name, the command that DDx names."""
     mark: str = ""
     """Changes with the underlying facts, but not with age."""
 
@@ -160,6 +162,7 @@ def needs_of(
     unminded: Collection[str] = (),
     epic: str = "",
     questions: Iterable[OpenQuestion] = (),
+    shut: Shut | None = None,
     stoppage: Stoppage | None = None,
     dead: Iterable[Orphan] = (),
     archived: Mapping[str, Archived] = NONE_ARCHIVED,
@@ -176,6 +179,7 @@ def needs_of(
         orphans: claims whose process has ended.
         unminded: beads on which the focus on ``epic`` is out of date.
         questions: HELIX's questions.
+        shut: why the installed ddx refuses every command on this tracker.
         stoppage: what stopped the last worker.
         dead: claims of dead processes that ddx still honours.
         archived: beads of the archive that others wait on.
@@ -202,6 +206,8 @@ def needs_of(
         for each in still_asked(questions, queue.beads)
         if each.kind in KINDS
     ]
+    if shut is not None:
+        needs.append(Need("ddx_refuses", shut.ids[0], str(shut), len(queue.ready), ref=shut.command))
     # None: the cause cannot be checked from here, and may persist
     if stoppage is not None and stoppage.present is not False:
         reason = stoppage.words + (f". Fix: {stoppage.fix}" if stoppage.fix else "")
