@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
 
@@ -14,7 +14,7 @@ from helix_tui.core.beads.readiness import NOT_ELIGIBLE, STATES, Queue, Standing
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import describe, only_archived, read_archive
 from helix_tui.core.beads.views import build_view
-from helix_tui.core.ddx.runs.running import Run, gone
+from helix_tui.core.ddx.runs.running import Gone, Run, gone
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import cell_width, clean_line, counted, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
@@ -172,12 +172,9 @@ def _why_in_short(queue: Queue, bead_id: str, standing: Standing) -> str:
     return fit(clean_line(standing.reasons[0].detail), 28).rstrip() if standing.reasons else ""
 
 
-def claims_left(held: Collection[Run], free: Collection[Run], lost: Collection[Run]) -> str:
-    """How many workers are dead, as `gone` says, and whose beads nothing holds any more."""
-    parts = [f"{counted(len(held) + len(free) + len(lost), 'claim')} of dead workers"]
-    parts += [f"{len(free):,} free again"] if free else []
-    parts += [f"{len(lost):,} of beads that the tracker lacks"] if lost else []
-    return ", ".join(parts)
+def claims_left(left: Gone) -> str:
+    """How many workers are dead, and how many of them hold nothing any more."""
+    return f"{counted(len(left.all), 'claim')} of dead workers{left.at_large}"
 
 
 def notes(call: Call, present: Present) -> list[str]:
@@ -202,11 +199,10 @@ def notes(call: Call, present: Present) -> list[str]:
         lines.append(
             call.paint(f"{counted(number, 'bead')} with unknown status “{clean_line(status, 40)}”", "attention")
         )
-    held, free, lost = gone(present.runs, queue)
-    if left := (*held, *free, *lost):
-        some = ", ".join(clean_line(short_id(run.bead_id or run.worker_id or "?")) for run in left[:4])
-        said = claims_left(held, free, lost)
-        lines.append(call.paint(f"{said}: ", "attention") + some + (", …" if len(left) > 4 else ""))
+    left = gone(present.runs, queue)
+    if left.all:
+        some = ", ".join(clean_line(short_id(run.bead_id or run.worker_id or "?")) for run in left.all[:4])
+        lines.append(call.paint(f"{claims_left(left)}: ", "attention") + some + (", …" if len(left.all) > 4 else ""))
     missing = dict.fromkeys(edge.missing for edge in queue.graph.dangling)
     if missing:
         waiting = len({edge.bead_id for edge in queue.graph.dangling})

@@ -75,12 +75,12 @@ def test_the_memory_is_looked_at_without_touching_it(cli: Cli, project: ProjectF
     assert found["fix"]
 
 
-def test_a_claim_of_a_dead_worker_that_is_free_again_is_no_fault(cli: Cli, project: ProjectFactory) -> None:
+def test_a_claim_of_a_dead_worker_whose_bead_is_ready_again_is_no_fault(cli: Cli, project: ProjectFactory) -> None:
     at = format_instant(now_ns() - 9 * 3_600 * NS)
     claim = {"claimed-pid": "4194304", "claimed-machine": socket.gethostname(), "claimed-at": at, "owner": "sam"}
     here = project([bead("demo-a1", status="in_progress", **claim)], git=True)
     found = by_name(cli("doctor", "--json", "-C", here).document)["workers"]
-    said = "1 claim of dead workers, 1 free again"
+    said = "1 claim of dead workers, 1 ready again"
     assert (found["ok"], found["detail"]) == (True, f"0 at work; {said}")
     assert f"{said}: demo-a1" in cli("queue", "-C", here).out
 

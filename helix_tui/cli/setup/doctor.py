@@ -506,12 +506,12 @@ def _queue(present: Present) -> Iterator[DoctorCheck]:
             counted(len(queue.graph.cycles), "dependency cycle"),
             "`helix-tui queue --json` lists them under cycles; remove one edge from each.",
         )
-    held, free, lost = gone(present.runs, queue)
+    left = gone(present.runs, queue)
     at_work = f"{len(beads_at_work(present.runs))} at work"
-    if held:
+    if left.held:
         fix = "`helix-tui needs` says which, and what can be done."
-        yield DoctorCheck("workers", False, claims_left(held, free, lost), fix)
-    elif free or lost:
-        yield DoctorCheck("workers", True, f"{at_work}; {claims_left(held, free, lost)}")
+        yield DoctorCheck("workers", False, claims_left(left), fix)
+    elif left.all:
+        yield DoctorCheck("workers", True, f"{at_work}; {claims_left(left)}")
     else:
         yield DoctorCheck("workers", True, at_work)

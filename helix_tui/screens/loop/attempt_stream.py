@@ -15,7 +15,7 @@ from textual.worker import Worker
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.book import AttemptBook
-from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ddx.runs.running import Gone, Run, gone
 from helix_tui.core.ddx.runs.transcript import TranscriptTail
 from helix_tui.core.ground.project import read_end
 from helix_tui.core.ground.text import clean_line
@@ -192,7 +192,7 @@ class AttemptStream(RunningPanel):
         if snapshot is None:
             return
         book = snapshot.attempts
-        among_runs = self._shown_runs()[0] if self._filter is None else snapshot.runs
+        among_runs = self._shown_runs(snapshot)[0] if self._filter is None else snapshot.runs
         left_out = frozenset(run.attempt_id for run in among_runs if run.attempt_id)
         if book is self._book and left_out == self._left_out:
             return
@@ -240,7 +240,7 @@ class AttemptStream(RunningPanel):
         snapshot = self._snapshot
         if snapshot is None:
             return
-        shown, older = self._shown_runs()
+        shown, older, dead = self._shown_runs(snapshot)
         views = [RunView(run) for run in shown]
         runs = tuple(RunView(view.run, self._seen.get(view.key, ())) for view in views)
         beads = snapshot.queue.beads
@@ -249,7 +249,7 @@ class AttemptStream(RunningPanel):
             self._titled = (id(self.order), id(beads))
             tried = {attempt.bead_id for attempt in self.order.attempts}
             self._titles = Titles(title_of(bead_id, beads)[0] for bead_id in tried)
-        board = Board(runs, self.order, beads, now, self._hidden, older, titles=self._titles)
+        board = Board(runs, self.order, beads, now, self._hidden, older, dead.at_large, titles=self._titles)
         self.show_board(board, changed=changed)
         self.caption.show_heads(self._heads)
 
@@ -258,16 +258,18 @@ class AttemptStream(RunningPanel):
         board = self.list.board
         return board.heads(width) if board.order.attempts and width >= TABLE_CELLS else []
 
-    def _shown_runs(self) -> tuple[list[Run], int]:
-        """The runs with a row: all live ones and the newest dead ones; and how many more are dead.
+    def _shown_runs(self, snapshot: Snapshot) -> tuple[list[Run], int, Gone]:
+        """The runs with a row: all live ones and the newest dead ones; how many more are dead; all dead ones.
 
-        A filter shows all that pass it, and *Needs me* lists every one.
+        A filter shows all that pass it, and *Needs me* lists every one that holds a bead.
         """
-        runs = self._snapshot.runs if self._snapshot is not None else ()
+        runs = snapshot.runs
         if self._filter is not None:
-            return [run for run in runs if self._filter.matches_run(run)], 0
-        gone = sorted((run for run in runs if not run.live), key=lambda run: run.started_at or 0, reverse=True)
-        return [*(run for run in runs if run.live), *gone[:MOST_GONE]], max(0, len(gone) - MOST_GONE)
+            passed = [run for run in runs if self._filter.matches_run(run)]
+            return passed, 0, gone(passed, snapshot.queue)
+        dead = sorted((run for run in runs if not run.live), key=lambda run: run.started_at or 0, reverse=True)
+        rows = [*(run for run in runs if run.live), *dead[:MOST_GONE]]
+        return rows, max(0, len(dead) - MOST_GONE), gone(runs, snapshot.queue)
 
     # --- transcripts --------------------------------------------------------------------------------------
 

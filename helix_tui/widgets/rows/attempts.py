@@ -129,6 +129,8 @@ class Board(Struct, frozen=True):
     """Attempts that a filter leaves out."""
     older: int = 0
     """How many more workers are dead, longer than those among ``runs``."""
+    at_large: str = ""
+    """How many of the dead workers hold no bead any more, after a comma."""
     heading: bool = True
     """Whether the attempts are grouped, each group under a line with its sums."""
     folded: frozenset[str] = frozenset()
@@ -559,7 +561,7 @@ class RunningPanel(Vertical):
         words += f" · {between} between beads" if between else ""
         gone, older = sum(not view.run.live for view in runs), self.list.board.older
         if gone:
-            words += f" · {gone + older} gone" + (f", newest {gone} here" if older else "")
+            words += f" · {gone + older} gone{self.list.board.at_large}" + (f", {gone} shown" if older else "")
         self.caption.show(words, "follows" if self.list.following else "")
 
     @on(RowList.Selected)

@@ -106,21 +106,42 @@ def beads_at_work(runs: Iterable[Run]) -> frozenset[str]:
 Runs = tuple[Run, ...]
 
 
-def gone(runs: Iterable[Run], queue: Queue) -> tuple[Runs, Runs, Runs]:
-    """Runs whose worker is gone: those that still hold their bead, those whose bead is ready again, and those whose
-    bead is not in the tracker, which hold nothing.
-    """
+class Gone(Struct, frozen=True):
+    """Runs whose worker is gone, by what they still hold."""
+
+    held: Runs
+    """Those that still hold their bead."""
+    free: Runs
+    """Those whose bead is ready again."""
+    lost: Runs
+    """Those without an open bead: they have none, or their bead is closed or not in the tracker."""
+
+    @property
+    def all(self) -> Runs:
+        """Every one, those that hold a bead first."""
+        return (*self.held, *self.free, *self.lost)
+
+    @property
+    def at_large(self) -> str:
+        """``, 9 ready again, 1 without an open bead``: those that hold nothing."""
+        ready = f", {len(self.free):,} ready again" if self.free else ""
+        return ready + (f", {len(self.lost):,} without an open bead" if self.lost else "")
+
+
+def gone(runs: Iterable[Run], queue: Queue) -> Gone:
+    """The runs whose worker is gone; every count of stale claims is made from them."""
     held, free, lost = [], [], []
     for run in runs:
         if run.verdict != "dead":
             continue
-        if run.bead_id and run.bead_id not in queue.beads:
+        bead = queue.beads.get(run.bead_id or "")
+        if bead is None or bead.status in TERMINAL:
             lost.append(run)
-        elif run.bead_id and queue.state(run.bead_id) == "ready":
+        elif queue.state(bead.id) == "ready":
             free.append(run)
         else:
             held.append(run)
-    return tuple(held), tuple(free), tuple(lost)
+    return Gone(tuple(held), tuple(free), tuple(lost))
 
 
 class _Work(Struct, frozen=True):

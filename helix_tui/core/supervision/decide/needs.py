@@ -355,8 +355,8 @@ def _rank(queue: Queue, need: Need) -> tuple[int, int, float, int, str]:
 
 def _run_needs(queue: Queue, runs: Iterable[Run]) -> Iterable[_Found]:
     runs = tuple(runs)
-    _, again, lost = gone(runs, queue)
-    free = {run.bead_id for run in (*again, *lost)}  # ddx hands these out again, or has nothing to hand out
+    left = gone(runs, queue)
+    free = {run.bead_id for run in (*left.free, *left.lost)}  # ddx hands these out again, or has nothing to hand out
     for run in runs:
         if run.verdict == "alive" or run.bead_id is None or run.bead_id in free:
             continue
