@@ -24,7 +24,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt, Review
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import WriteGate, find_executable
-from helix_tui.core.editing.plan.planner import Plan, WayBack
+from helix_tui.core.editing.plan import Plan, WayBack
 from helix_tui.core.editing.steps import CommandStep
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.memory import database_path, open_memory

@@ -26,7 +26,7 @@ from helix_tui.core.editing.execute.gate import Executable, find_executable
 from helix_tui.core.editing.execute.reconciliation import with_real_ids
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.plan.planner import Plan, plan, values_before
+from helix_tui.core.editing.plan import Plan, plan, values_before
 from helix_tui.core.editing.preview import Consequences, foresee
 from helix_tui.core.editing.steps import CommandStep, Conflict, Edits, Overlay, PlanBuilder
 from helix_tui.core.editing.undo import NotUndoable, Unreadable

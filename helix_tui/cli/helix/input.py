@@ -22,7 +22,7 @@ from helix_tui.cli.helix.shared import (
 from helix_tui.cli.helix.stage import conclude, known_of
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.plan.planner import plan
+from helix_tui.core.editing.plan import plan
 from helix_tui.core.editing.undo import Unreadable
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns

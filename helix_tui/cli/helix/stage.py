@@ -21,7 +21,7 @@ from helix_tui.cli.helix.shared import (
 )
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.plan.planner import plan
+from helix_tui.core.editing.plan import plan
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.decide.check import Checker, facts_text
 from helix_tui.core.supervision.decide.verdict import decide

@@ -17,7 +17,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.dialect import Dialect, shut
 from helix_tui.core.editing.journal import JournalEntry, JournalHistory
 from helix_tui.core.editing.operations import VALUES, Operation
-from helix_tui.core.editing.plan.planner import PLANNERS, way_back
+from helix_tui.core.editing.plan import PLANNERS, way_back
 from helix_tui.core.editing.steps import (
     CommandStep,
     Difference,

@@ -22,7 +22,7 @@ from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.execute.gate import Executable, GateBusy, WritesForbidden, find_executable
 from helix_tui.core.editing.journal import JournalEntry
-from helix_tui.core.editing.plan.planner import Plan
+from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.preview import Consequences, foresee
 from helix_tui.core.editing.steps import Conflict, OperationRefused
 from helix_tui.core.editing.undo import NotUndoable, Unreadable

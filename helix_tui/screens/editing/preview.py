@@ -18,7 +18,7 @@ from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import Result
 from helix_tui.core.editing.execute.gate import WritesForbidden
 from helix_tui.core.editing.execute.reconciliation import unread_warning
-from helix_tui.core.editing.plan.planner import Plan
+from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.preview import Consequences
 from helix_tui.core.editing.steps import Conflict, Difference, PlanChanged, shown
 from helix_tui.core.editing.undo import NotUndoable

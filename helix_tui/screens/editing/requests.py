@@ -18,7 +18,7 @@ from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.plan.planner import Plan, describe, plan
+from helix_tui.core.editing.plan import Plan, describe, plan
 from helix_tui.core.editing.steps import Conflict, Difference, Overlay, PlanBuilder, called, named
 from helix_tui.core.editing.undo import NotUndoable, UndoStep, plan_undo
 from helix_tui.core.ground.text import clean_line

@@ -22,7 +22,7 @@ from textual.app import SuspendNotSupported
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import AttemptEvidence, Diff, read_diff, read_evidence
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
-from helix_tui.core.editing.plan.planner import PLANNERS, Plan
+from helix_tui.core.editing.plan import PLANNERS, Plan
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder
 from helix_tui.core.ground.text import clean_line, counted, short_id
 from helix_tui.core.ground.time import NS

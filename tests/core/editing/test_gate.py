@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from helix_tui.core.ddx.dialect import FAMILIES
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.gate import Executable, GateBroken, WriteGate, commits_staged
-from helix_tui.core.editing.plan.planner import plan
+from helix_tui.core.editing.plan import plan
 from helix_tui.core.ground.project import find_project
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import queue_of, row

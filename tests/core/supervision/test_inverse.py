@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, DdxVerb
 from helix_tui.core.editing import operations as op
-from helix_tui.core.editing.plan.planner import plan, values_before, way_back
+from helix_tui.core.editing.plan import plan, values_before, way_back
 from helix_tui.core.editing.steps import Overlay, PlanBuilder, same
 from tests.core.supervision.conftest import queue_of, row
 from tests.core.supervision.test_whatif import IDS, operations, trackers

@@ -6,7 +6,7 @@ import pytest
 
 from helix_tui.core.ddx.dialect import AUGUST
 from helix_tui.core.editing import operations
-from helix_tui.core.editing.plan.planner import Plan, plan
+from helix_tui.core.editing.plan import Plan, plan
 from helix_tui.core.editing.preview import Consequences, PlannedQueue, foresee, ordinal
 from helix_tui.core.editing.steps import Overlay, PlanChanged
 from helix_tui.core.supervision.signals.orphans import plan_release

@@ -13,7 +13,7 @@ from helix_tui.core.beads.readiness import Claims, classify
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, RowGate
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.plan.planner import PLANNERS, Plan, plan
+from helix_tui.core.editing.plan import PLANNERS, Plan, plan
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder
 from tests.core.supervision.conftest import NOW, queue_of, row
 from tests.programs import parse_rows

@@ -13,7 +13,7 @@ from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.ddx.dialect import APRIL, AUGUST
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.plan.planner import plan
+from helix_tui.core.editing.plan import plan
 from helix_tui.core.editing.preview import foresee
 from helix_tui.core.editing.steps import CommandStep, Overlay
 from tests.core.supervision.conftest import NOW, queue_of, row

@@ -46,7 +46,7 @@ from helix_tui.core.editing.execute.reconciliation import (
 )
 from helix_tui.core.editing.journal import Journal, JournalEntry, JournalHistory, Values, Who, edits_of
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.plan.planner import Plan, plan, plan_back, same_commands, values_before, way_back
+from helix_tui.core.editing.plan import Plan, plan, plan_back, same_commands, values_before, way_back
 from helix_tui.core.editing.steps import (
     CommandStep,
     Conflict,

@@ -28,7 +28,7 @@ from helix_tui.core.ddx.names import Era
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.editing.journal import JournalHistory
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.plan.planner import Plan
+from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.steps import CommandStep, PlanChanged, differences, preconditions
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import make_folder

@@ -16,7 +16,7 @@ from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.editing.journal import JournalEntry, Result, Values
-from helix_tui.core.editing.plan.planner import TRACES, WayBack, leases_lost, way_back
+from helix_tui.core.editing.plan import TRACES, WayBack, leases_lost, way_back
 from helix_tui.core.editing.steps import CommandStep, Difference, Overlay, PlanBuilder, called, same
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_instant

@@ -21,8 +21,8 @@ from msgspec import Struct, field
 
 from helix_tui.core.beads.readiness import Queue, Rule, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.editing.plan.fields import FOCUS_MARK, must_live
-from helix_tui.core.editing.plan.planner import FOCUS_ON
+from helix_tui.core.editing.operations.fields import FOCUS_MARK, must_live
+from helix_tui.core.editing.plan import FOCUS_ON
 from helix_tui.core.editing.steps import OperationRefused, Overlay, PlanBuilder, called, stored
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.signals.drift import STALE, Drift

@@ -20,7 +20,7 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.claims import Claim, ClaimReader, given_out_again
 from helix_tui.core.ddx.dialect import FRESH
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
-from helix_tui.core.editing.plan.lifecycle import add_unclaim
+from helix_tui.core.editing.operations.lifecycle import add_unclaim
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.threads import pid_alive

@@ -22,7 +22,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ddx.names import WORKER_PREFIX
-from helix_tui.core.editing.plan.fields import FOCUS_MARK
+from helix_tui.core.editing.operations.fields import FOCUS_MARK
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project

@@ -1,6 +1,6 @@
 """The operations on the queue as data: the kind, the bead, the values.
 
-An operation states an intention. `plan.planner.plan` turns operations into ddx commands for one state of the tracker,
+An operation states an intention. `plan.plan` turns operations into ddx commands for one state of the tracker,
 each with its preconditions and effects; neither changes anything.
 """
 

@@ -18,10 +18,9 @@ from msgspec import Struct, field
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect, shut
-from helix_tui.core.editing.operations import DROPPED, Operation
-from helix_tui.core.editing.plan import fields as field_planners
-from helix_tui.core.editing.plan import lifecycle
-from helix_tui.core.editing.plan.lifecycle import (
+from helix_tui.core.editing.operations import DROPPED, Operation, lifecycle
+from helix_tui.core.editing.operations import fields as field_planners
+from helix_tui.core.editing.operations.lifecycle import (
     BLOCKER_FIELDS,
     CLOSING_COMMIT,
     add_close,

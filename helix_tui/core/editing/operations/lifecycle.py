@@ -18,7 +18,7 @@ from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.editing.operations import Operation, assign
-from helix_tui.core.editing.plan.fields import (
+from helix_tui.core.editing.operations.fields import (
     KEPT_BY_DDX,
     OWN_COMMAND,
     check_labels,

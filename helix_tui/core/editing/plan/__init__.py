@@ -1,1 +1,0 @@
-"""Plan operations as ddx commands."""
