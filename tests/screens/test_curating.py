@@ -346,7 +346,7 @@ async def test_an_undo_that_would_run_something_else_by_now_is_shown_once_more(a
         await press(pilot, "-", "enter", "u")
         first = app.change_runner.curator.history().entries[-1]
         app.change_runner.curator.undo(first)  # somebody else takes it back and does something of their own
-        app.change_runner.curator.run([operations.priority("demo-c", 0)])
+        app.change_runner.curator.run([operations.SetPriority("demo-c", 0)])
         await press(pilot, "enter")
         assert isinstance(app.screen, TroubleSheet | PreviewSheet)
         assert rows_of(app)["demo-c"]["priority"] == 0
@@ -365,7 +365,7 @@ async def test_a_redo_that_would_run_something_else_by_now_runs_nothing(app: Con
         on(app, "demo-a")
         await press(pilot, "-", "enter", "u", "enter", "U")
         assert isinstance(app.screen, PreviewSheet)
-        app.change_runner.curator.run([operations.priority("demo-a", 0)])
+        app.change_runner.curator.run([operations.SetPriority("demo-a", 0)])
         await press(pilot, "enter")
         assert isinstance(app.screen, TroubleSheet | PreviewSheet)
         assert rows_of(app)["demo-a"]["priority"] == 0
@@ -376,12 +376,12 @@ async def test_a_restore_that_would_run_more_by_now_is_shown_once_more(app: Cons
         on(app, "demo-a")
         await press(pilot, "-", "enter", "-", "enter")
         before = rows_of(app)["demo-a"]["priority"]
-        app.change_runner.curator.run([operations.priority("demo-c", 0)])
+        app.change_runner.curator.run([operations.SetPriority("demo-c", 0)])
         app.feed.look()
         await press(pilot, "6")
         await press(pilot, "end", "r")
         assert isinstance(app.screen, PreviewSheet)
-        app.change_runner.curator.run([operations.priority("demo-b", 3)])
+        app.change_runner.curator.run([operations.SetPriority("demo-b", 3)])
         await press(pilot, "enter")
         assert isinstance(app.screen, PreviewSheet)
         assert rows_of(app)["demo-a"]["priority"] == before

@@ -178,11 +178,11 @@ async def test_torn_and_strange_lines_are_counted(told: Console) -> None:
 
 async def test_what_others_write_comes_by_itself_and_the_cursor_stays(console: MakeConsole) -> None:
     app = console(lines([row("a"), row("b")]), screen="journal")
-    curator(app).run([op.priority("a", 1)])
+    curator(app).run([op.SetPriority("a", 1)])
     async with app.run_test(size=(120, 30)) as pilot:
         await at_rest(pilot)
         assert journal(app).list.selected_key == "op-1"
-        curator(app, "agent").run([op.priority("b", 0)])
+        curator(app, "agent").run([op.SetPriority("b", 0)])
         change = app.feed.look()
         assert change.journal
         await at_rest(pilot)
@@ -192,8 +192,8 @@ async def test_what_others_write_comes_by_itself_and_the_cursor_stays(console: M
 
 async def test_a_change_is_taken_back_and_done_again_from_its_row(console: MakeConsole) -> None:
     app = console(lines([row("a"), row("b")]), screen="journal")
-    curator(app).run([op.priority("a", 1)])
-    curator(app).run([op.priority("b", 0)])
+    curator(app).run([op.SetPriority("a", 1)])
+    curator(app).run([op.SetPriority("b", 0)])
     async with app.run_test(size=(120, 30)) as pilot:
         await at_rest(pilot)
         await pilot.press("j", "u")
@@ -216,9 +216,9 @@ async def test_a_change_is_taken_back_and_done_again_from_its_row(console: MakeC
 
 async def test_a_restore_shows_all_its_commands_and_leads_there(console: MakeConsole) -> None:
     app = console(lines([row("a"), row("b")]), screen="journal")
-    curator(app).run([op.priority("a", 1)])
-    curator(app).run([op.priority("a", 0), op.priority("b", 0)])
-    curator(app).run([op.label("b", add=["area:x"])])
+    curator(app).run([op.SetPriority("a", 1)])
+    curator(app).run([op.SetPriority("a", 0), op.SetPriority("b", 0)])
+    curator(app).run([op.ChangeLabels("b", add=["area:x"])])
     async with app.run_test(size=(120, 40)) as pilot:
         await at_rest(pilot)
         await pilot.press("G", "r")
@@ -242,9 +242,9 @@ async def test_a_restore_shows_all_its_commands_and_leads_there(console: MakeCon
 
 async def test_a_restore_that_meets_a_foreign_change_ends_there_and_says_so(console: MakeConsole) -> None:
     app = console(lines([row("a"), row("b")]), screen="journal")
-    curator(app).run([op.priority("a", 1)])
-    curator(app).run([op.priority("b", 0)])
-    curator(app).run([op.priority("a", 0)])
+    curator(app).run([op.SetPriority("a", 1)])
+    curator(app).run([op.SetPriority("b", 0)])
+    curator(app).run([op.SetPriority("a", 0)])
     rows = tracker(app) | {"b": row("b", priority=4)}
     (app.root / ".ddx" / "beads.jsonl").write_text("".join(f"{line}\n" for line in lines(rows.values())))
     async with app.run_test(size=(120, 40)) as pilot:

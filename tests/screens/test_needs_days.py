@@ -725,7 +725,7 @@ def test_a_landing_says_what_review_refused_and_promises_no_undo_that_there_is_n
 
 def test_opening_a_parked_bead_says_what_a_worker_would_land_of_it(days: Console) -> None:
     kept = Attempt("a", "p-20", status="repair-cycle-exhausted", result_rev="c" * 40, review=Review("BLOCK"))
-    asked = (operations.assign("p-20", {"status": "open"}),)
+    asked = (operations.SetFields("p-20", {"status": "open"}),)
     project = find_project(days.root)
     curator = Curator(project, lambda era: find_executable(project, None, era=era), who="human")
     note = OpenRequest(asked, kept=(kept,)).plan(curator, curator.look()).notes[0]

@@ -25,7 +25,7 @@ from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.execute.gate import Executable, find_executable
 from helix_tui.core.editing.execute.reconciliation import with_real_ids
 from helix_tui.core.editing.journal import JournalEntry
-from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.operations import Operation, SetFields
 from helix_tui.core.editing.plan import Plan, plan, values_before
 from helix_tui.core.editing.preview import Consequences, foresee
 from helix_tui.core.editing.steps import CommandStep, Conflict, Edits, Overlay, PlanBuilder
@@ -144,7 +144,7 @@ def change(
 
 def _landing(curator: Curator, queue: Queue, dialect: Dialect, wanted: Iterable[Operation]) -> tuple[str, ...]:
     """Warnings about parked beads whose kept change a worker would land without an agent once they are opened."""
-    opened = [each.bead_id for each in wanted if (each.values.get("fields") or {}).get("status") == "open"]
+    opened = [each.bead_id for each in wanted if isinstance(each, SetFields) and each.fields.get("status") == "open"]
     if not (opened and dialect.lands_kept):
         return ()
     from helix_tui.core.supervision.stages.build import landed_by_opening

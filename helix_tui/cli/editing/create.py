@@ -10,9 +10,8 @@ from typing import Any
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import add_dry_run, change, resolve
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.editing import operations
 from helix_tui.core.editing.authoring import AuthoringVerdict, judge
-from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.operations import CreateBead
 from helix_tui.core.editing.steps import edge
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.agents.hooks import SKIP
@@ -47,7 +46,7 @@ def run(call: Call) -> int:
     return change(call, lambda queue: [operation(call, queue)])
 
 
-def operation(call: Call, queue: Queue) -> Operation:
+def operation(call: Call, queue: Queue) -> CreateBead:
     """The bead that the options describe.
 
     Raises:
@@ -64,8 +63,8 @@ def operation(call: Call, queue: Queue) -> Operation:
         _triage(call, queue, labels, depends_on, fields, unknown)
     elif unknown:
         raise unknown[0]
-    return operations.create(
-        options.title,
+    return CreateBead(
+        title=options.title,
         issue_type=options.type,
         priority=options.priority,
         labels=labels,

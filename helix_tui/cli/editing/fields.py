@@ -40,7 +40,7 @@ def _set(call: Call, queue: Queue) -> Iterable[Operation]:
     fields = {key: value for word in words if "=" in word for key, _, value in [word.partition("=")]}
     if not ids or not fields:
         raise CliError("name the bead and what to set", "For example: helix-tui set ID priority=1 title='New'", 2)
-    return [operations.assign(bead_id, fields) for bead_id in resolve(queue, ids)]
+    return [operations.SetFields(bead_id, fields) for bead_id in resolve(queue, ids)]
 
 
 def _unset_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def _unset_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _unset(call: Call, queue: Queue) -> Iterable[Operation]:
-    return [operations.clear(bead_id, call.options.keys) for bead_id in resolve(queue, call.options.ids)]
+    return [operations.ClearFields(bead_id, call.options.keys) for bead_id in resolve(queue, call.options.ids)]
 
 
 def _dep_arguments(parser: argparse.ArgumentParser) -> None:
@@ -61,11 +61,11 @@ def _dep_arguments(parser: argparse.ArgumentParser) -> None:
 def _dep(call: Call, queue: Queue) -> Iterable[Operation]:
     waiting = resolve(queue, call.options.ids)
     if call.options.action == "add":
-        return [operations.depend(a, b) for a in waiting for b in resolve(queue, call.options.on)]
+        return [operations.AddDependency(a, b) for a in waiting for b in resolve(queue, call.options.on)]
     # An edge to a bead that is missing from the tracker is named by its full id.
     edges = {target for bead_id in waiting for target in queue.beads[bead_id].depends_on}
     on = [call.options.on] if call.options.on in edges else resolve(queue, call.options.on)
-    return [operations.undepend(a, b) for a in waiting for b in on]
+    return [operations.RemoveDependency(a, b) for a in waiting for b in on]
 
 
 def _supersede_arguments(parser: argparse.ArgumentParser) -> None:
@@ -78,7 +78,7 @@ def _supersede(call: Call, queue: Queue) -> Iterable[Operation]:
     if bool(call.options.by) == call.options.off:
         raise CliError("name the bead that replaces it, or pass --off", "`helix-tui supersede OLD NEW`", 2)
     by = find_bead(queue, call.options.by) if call.options.by else None
-    return [operations.supersede(bead_id, by) for bead_id in resolve(queue, call.options.ids)]
+    return [operations.Supersede(bead_id, by) for bead_id in resolve(queue, call.options.ids)]
 
 
 def _eligible_arguments(parser: argparse.ArgumentParser) -> None:
@@ -88,7 +88,7 @@ def _eligible_arguments(parser: argparse.ArgumentParser) -> None:
 
 def _eligible(call: Call, queue: Queue) -> Iterable[Operation]:
     on = call.options.state == "on"
-    return [operations.eligible(bead_id, on) for bead_id in resolve(queue, call.options.ids)]
+    return [operations.SetEligible(bead_id, on) for bead_id in resolve(queue, call.options.ids)]
 
 
 def _label_arguments(parser: argparse.ArgumentParser) -> None:
@@ -101,7 +101,7 @@ def _label(call: Call, queue: Queue) -> Iterable[Operation]:
     add, remove = call.options.add, call.options.remove
     if not add and not remove:
         raise CliError("name the label to --add or to --remove", "The other labels stay as they are.", 2)
-    return [operations.label(bead_id, add=add, remove=remove) for bead_id in resolve(queue, call.options.ids)]
+    return [operations.ChangeLabels(bead_id, add=add, remove=remove) for bead_id in resolve(queue, call.options.ids)]
 
 
 def _rank_arguments(parser: argparse.ArgumentParser) -> None:
@@ -117,7 +117,8 @@ def _rank(call: Call, queue: Queue) -> Iterable[Operation]:
     options = call.options
     before, after = (find_bead(queue, text) if text else "" for text in (options.before, options.after))
     return [
-        operations.rank(bead_id, before=before, after=after, top=options.top) for bead_id in resolve(queue, options.ids)
+        operations.SetRank(bead_id, before=before, after=after, top=options.top)
+        for bead_id in resolve(queue, options.ids)
     ]
 
 

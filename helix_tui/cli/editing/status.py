@@ -36,12 +36,12 @@ def _operations(call: Call, queue: Queue) -> Iterable[Operation]:
     for bead_id in resolve(queue, options.ids):
         match call.command:
             case "claim":
-                yield operations.claim(bead_id, options.assignee)
+                yield operations.ClaimBead(bead_id, options.assignee)
             case "unclaim":
-                yield operations.unclaim(bead_id, force=options.force)
+                yield operations.ReleaseBead(bead_id, force=options.force)
             case "close":
-                yield operations.close(bead_id)
+                yield operations.CloseBead(bead_id)
             case "reopen":
-                yield operations.reopen(bead_id, options.reason, options.append_notes)
+                yield operations.ReopenBead(bead_id, options.reason, options.append_notes)
             case _:
-                yield operations.cancel(bead_id)
+                yield operations.CancelBead(bead_id)

@@ -84,7 +84,7 @@ def _write(call: Call, curator: Curator, bead: Bead, described: str) -> dict[str
     if described == _field(bead, "description"):
         return {"written": True}
     curator.gate.check()
-    wanted = [operations.assign(bead.id, {"description": described})]
+    wanted = [operations.SetFields(bead.id, {"description": described})]
     done = curator.run(wanted, title=f"put what was learned into {bead.id}")
     if done.error is not None:
         raise CliError(done.error.message, done.error.advice, done.error.exit_code)

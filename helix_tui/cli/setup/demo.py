@@ -92,7 +92,7 @@ def give(project: Project, tracker: Tracker, env: dict[str, str]) -> DemoMemorie
             chosen = _chosen(memory, bead) if bead.title in BEADS else None
             if chosen is not None and chosen.shown:
                 text = with_block(str(bead.document().get("description") or ""), chosen.text)
-                wanted.append(operations.assign(bead.id, {"description": text}))
+                wanted.append(operations.SetFields(bead.id, {"description": text}))
                 injections.append(chosen)
         # never the user's ddx: this queue belongs to helix-ddx
         curator = Curator(project, lambda era: embedded_tracker(project, era=era, env=env), env=env)

@@ -11,15 +11,14 @@ commands: docs/formats/ddx.md §2; ``--unset`` refuses the claim fields, which o
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect, shut
-from helix_tui.core.editing.operations import DROPPED, Operation, lifecycle
-from helix_tui.core.editing.operations import fields as field_planners
+from helix_tui.core.editing.operations.fields import DROPPED
 from helix_tui.core.editing.operations.lifecycle import (
     BLOCKER_FIELDS,
     CLOSING_COMMIT,
@@ -27,9 +26,9 @@ from helix_tui.core.editing.operations.lifecycle import (
     add_reopen,
     add_status,
     add_unclaim,
-    plan_create,
     unclosed,
 )
+from helix_tui.core.editing.operations.operation import Operation
 from helix_tui.core.editing.steps import (
     CLAIM_FIELDS,
     FLAGS,
@@ -282,9 +281,6 @@ def _close_again(writing: PlanBuilder, bead_id: str, findings: _Findings) -> Non
         findings.lost.append(f"closing {called(bead_id)} again would also close {named(falls)}")
 
 
-PLANNERS = {**field_planners.PLANNERS, **lifecycle.PLANNERS, "create": plan_create}
-
-
 class Refusal(Struct, frozen=True):
     """An operation that is not possible now, and why."""
 
@@ -343,7 +339,7 @@ def plan(
     for operation in wanted:
         mark, notes_before = len(writing.steps), len(writing.notes)
         try:
-            PLANNERS[operation.kind](writing, operation)
+            operation.plan(writing)
         except OperationRefused as error:
             refusals.append(Refusal(operation, str(error)))
             # nothing is left of an operation that was refused half-way
@@ -425,46 +421,11 @@ def _up_to(writing: PlanBuilder, queue: Queue, mark: int) -> PlanBuilder:
     return shorter
 
 
-_SAYINGS: dict[str, Callable[[Mapping[str, Any]], str]] = {
-    "eligible": lambda v: "allow workers to pick {}" if v["on"] else "forbid workers to pick {}",
-    "supersede": lambda v: f"mark {{}} as superseded by {called(v['by'])}" if v["by"] else "clear superseded-by of {}",
-    "depend": lambda v: f"add dependency: {{}} waits on {called(v['on'])}",
-    "undepend": lambda v: f"remove dependency: {{}} no longer waits on {called(v['on'])}",
-    "parent": lambda v: f"set parent of {{}} to {called(v['under'])}" if v["under"] else "clear parent of {}",
-    "priority": lambda v: f"set priority of {{}} to P{v['level']}",
-    "rank": lambda v: _rank_saying(v),
-    "label": lambda v: _label_saying(v),
-    "claim": lambda v: "claim {}",
-    "unclaim": lambda v: "release {}",
-    "close": lambda v: "close {}",
-    "reopen": lambda v: "reopen {}",
-    "cancel": lambda v: "cancel {}",
-    "drop": lambda v: "drop the kept change of {}",
-    "set": lambda v: f"set {', '.join(map(called, v['fields']))} of {{}}",
-    "unset": lambda v: f"clear {', '.join(map(called, v['names']))} of {{}}",
-    "create": lambda v: f"create “{called(v['title'])}”",
-}
-
-
-def _rank_saying(values: Mapping[str, Any]) -> str:
-    if values["top"]:
-        return "move {} to the top of its priority"
-    for word in ("before", "after"):
-        if values[word]:
-            return f"move {{}} {word} {called(values[word])}"
-    return "clear rank of {}"
-
-
-def _label_saying(values: Mapping[str, Any]) -> str:
-    parts = [f"+{called(text)}" for text in values["add"]] + [f"-{called(text)}" for text in values["remove"]]
-    return f"label {{}} {' '.join(parts)}"
-
-
 def describe(operations: Sequence[Operation]) -> str:
     """Describe a change in one sentence."""
     if not operations:
         return "nothing"
-    sayings = {_SAYINGS[operation.kind](operation.values) for operation in operations}
+    sayings = {operation.saying for operation in operations}
     if len(sayings) > 1:
         return f"{len(operations)} operations"
     ids = [operation.bead_id for operation in operations]

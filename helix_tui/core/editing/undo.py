@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.dialect import Dialect, shut
 from helix_tui.core.editing.journal import JournalEntry, JournalHistory
-from helix_tui.core.editing.operations import VALUES, Operation
-from helix_tui.core.editing.plan import PLANNERS, way_back
+from helix_tui.core.editing.operations import Operation, Recorded
+from helix_tui.core.editing.plan import way_back
 from helix_tui.core.editing.steps import (
     CommandStep,
     Difference,
@@ -199,7 +200,7 @@ def _turn(entry: JournalEntry, history: JournalHistory, writing: PlanBuilder) ->
         return UndoStep(entry, problem="; ".join(back.lost)) if back.lost else UndoStep(entry, steps, back.traces)
     try:
         for operation in operations_of(entry):
-            PLANNERS[operation.kind](writing, operation)
+            operation.plan(writing)
     except OperationRefused as error:
         return UndoStep(entry, problem=str(error))
     return UndoStep(entry, tuple(writing.steps[mark:]))
@@ -216,8 +217,21 @@ def operations_of(entry: JournalEntry) -> tuple[Operation, ...]:
 
 def _operations(entry: JournalEntry) -> Iterator[Operation]:
     for record in entry.operations:
-        kind, values = record.get("kind"), record.get("values")
-        wanted = VALUES.get(kind) if isinstance(kind, str) else None
-        if wanted is None or not isinstance(values, dict) or not wanted <= values.keys():
+        values = record.get("values")
+        if not isinstance(values, dict):
             raise OperationRefused(UNREADABLE)
-        yield Operation(str(kind), str(record.get("bead_id", "")), values)
+        tagged = {**values, "kind": record.get("kind"), "bead_id": record.get("bead_id", "")}
+        try:
+            operation: Operation = msgspec.convert(tagged, Recorded)
+        except msgspec.ValidationError:
+            raise OperationRefused(UNREADABLE) from None
+        # with a value missing or one too many, another operation would be redone
+        if operation_record(operation)["values"].keys() != values.keys():
+            raise OperationRefused(UNREADABLE)
+        yield operation
+
+
+def operation_record(operation: Operation) -> dict[str, Any]:
+    """An operation as the journal keeps it: its kind, its bead and its other values."""
+    values = msgspec.to_builtins(operation)
+    return {"kind": values.pop("kind"), "bead_id": values.pop("bead_id"), "values": values}

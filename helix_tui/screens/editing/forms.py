@@ -221,11 +221,11 @@ def judge_draft(texts: Mapping[str, str], queue: Queue) -> Sequence[AuthoringFin
     return sorted(found, key=lambda finding: finding.level)
 
 
-def draft_operation(texts: Mapping[str, str], queue: Queue) -> operations.Operation:
+def draft_operation(texts: Mapping[str, str], queue: Queue) -> operations.CreateBead:
     """The operation that creates the drafted bead."""
     level = texts["priority"].strip().lstrip("Pp")
-    return operations.create(
-        " ".join(texts["title"].split()),
+    return operations.CreateBead(
+        title=" ".join(texts["title"].split()),
         issue_type=texts["type"].strip() or "task",
         priority=int(level) if level.isdecimal() else 2,
         labels=_words(texts["labels"]),

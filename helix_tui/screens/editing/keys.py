@@ -205,7 +205,7 @@ class BeadKeys(TargetScreen):
 
         beads = self.targets()
         if beads:
-            self.look_ahead(request_for([operations.close(bead.id) for bead in beads]))
+            self.look_ahead(request_for([operations.CloseBead(bead.id) for bead in beads]))
 
     def action_undo(self) -> None:
         """Preview undoing the last change."""
@@ -411,14 +411,14 @@ def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     unfinished = len(ended) < len(beads)
 
     def close() -> None:
-        screen.look_ahead(request_for([operations.close(bead.id) for bead in beads]))
+        screen.look_ahead(request_for([operations.CloseBead(bead.id) for bead in beads]))
 
     def cancel() -> None:
-        screen.look_ahead(request_for([operations.cancel(bead.id) for bead in beads]))
+        screen.look_ahead(request_for([operations.CancelBead(bead.id) for bead in beads]))
 
     def reopen() -> None:
         def reopen_because(reason: str) -> None:
-            screen.look_ahead(request_for([operations.reopen(bead.id, reason) for bead in closed]))
+            screen.look_ahead(request_for([operations.ReopenBead(bead.id, reason) for bead in closed]))
 
         screen.console.push_screen(LineSheet(f"why reopen {whom(closed)}?", "reason", reopen_because))
 

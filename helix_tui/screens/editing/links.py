@@ -149,7 +149,7 @@ def supersede(screen: TargetScreen, beads: Sequence[Bead]) -> None:
 
     def picked(keys: tuple[str, ...]) -> None:
         by = None if keys[0] == NONE else keys[0]
-        screen.look_ahead(request_for([operations.supersede(bead.id, by) for bead in beads]))
+        screen.look_ahead(request_for([operations.Supersede(bead.id, by) for bead in beads]))
 
     offer = offer_beads(queue, {bead.id for bead in beads}, first=first)
     title = f"{whom(beads)} is replaced by …"
@@ -218,7 +218,7 @@ class _Edges:
 
     def changed(self, other: str) -> Iterable[operations.Operation]:
         """The edges to add, or to remove if they exist."""
-        operation = operations.undepend if other in self.there() else operations.depend
+        operation = operations.RemoveDependency if other in self.there() else operations.AddDependency
         for bead in self._beads:
             yield operation(bead.id, other) if self.onward else operation(other, bead.id)
 
@@ -232,7 +232,7 @@ def parent(screen: TargetScreen, beads: Sequence[Bead]) -> None:
 
     def picked(keys: tuple[str, ...]) -> None:
         under = None if keys[0] == NONE else keys[0]
-        screen.look_ahead(request_for([operations.parent(bead.id, under) for bead in beads]))
+        screen.look_ahead(request_for([operations.SetParent(bead.id, under) for bead in beads]))
 
     offer = offer_parents(queue, {bead.id for bead in beads}, first)
     screen.console.push_screen(PickSheet(f"{whom(beads)} is under …", offer, picked, lead="under"))
@@ -247,7 +247,7 @@ def label(screen: TargetScreen, beads: Sequence[Bead]) -> None:
     def picked(keys: tuple[str, ...]) -> None:
         add = [key.removeprefix(NEW) for key in keys if key not in worn]
         remove = [key for key in keys if key in worn]
-        screen.look_ahead(request_for([operations.label(bead.id, add=add, remove=remove) for bead in beads]))
+        screen.look_ahead(request_for([operations.ChangeLabels(bead.id, add=add, remove=remove) for bead in beads]))
 
     offer = offer_labels(screen.console.snapshot.queue, beads)
     screen.console.push_screen(PickSheet(f"labels of {whom(beads)}", offer, picked, lead="#", several=True))
@@ -260,17 +260,17 @@ def rank(screen: TargetScreen, beads: Sequence[Bead], place: str) -> None:
     if place in ("top", "clear"):
         # the last one moved to the top ends up first
         ordered = beads[::-1] if place == "top" else beads
-        wanted = [operations.rank(bead.id, top=place == "top") for bead in ordered]
+        wanted = [operations.SetRank(bead.id, top=place == "top") for bead in ordered]
         screen.look_ahead(request_for(wanted))
         return
     level = beads[0].priority
 
     def picked(keys: tuple[str, ...]) -> None:
         if place == "before":
-            wanted = [operations.rank(bead.id, before=keys[0]) for bead in beads]
+            wanted = [operations.SetRank(bead.id, before=keys[0]) for bead in beads]
         else:
             # each is put right after the same bead, so the last one moved ends up first
-            wanted = [operations.rank(bead.id, after=keys[0]) for bead in beads[::-1]]
+            wanted = [operations.SetRank(bead.id, after=keys[0]) for bead in beads[::-1]]
         screen.look_ahead(request_for(wanted))
 
     offer = offer_beads(

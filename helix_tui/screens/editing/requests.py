@@ -118,29 +118,33 @@ def request_for(wanted: Sequence[Operation], title: str = "") -> OperationsReque
 class EligibilityRequest(OperationsRequest):
     """Eligible or not; its key reverses it."""
 
+    on: bool = True
+
     def turned(self, key_id: str) -> ChangeRequest | None:
         if key_id != "change.eligible":
             return None
-        return eligibility(self.beads, not self.wanted[0].values["on"])
+        return eligibility(self.beads, not self.on)
 
 
 def eligibility(beads: Sequence[str], on: bool) -> EligibilityRequest:
     """Allow or forbid workers to pick some beads."""
-    return EligibilityRequest(tuple(operations.eligible(bead_id, on) for bead_id in beads))
+    return EligibilityRequest(tuple(operations.SetEligible(bead_id, on) for bead_id in beads), on=on)
 
 
 @dataclass(frozen=True)
 class ClaimRequest(OperationsRequest):
     """A claim or its release; its key reverses it."""
 
+    take: bool = True
+
     def turned(self, key_id: str) -> ChangeRequest | None:
-        return holding(self.beads, self.wanted[0].kind != "claim") if key_id == "change.claim" else None
+        return holding(self.beads, not self.take) if key_id == "change.claim" else None
 
 
 def holding(beads: Sequence[str], take: bool) -> ClaimRequest:
     """Claim some beads, or release them."""
-    one = operations.claim if take else operations.unclaim
-    return ClaimRequest(tuple(one(bead_id) for bead_id in beads))
+    one = operations.ClaimBead if take else operations.ReleaseBead
+    return ClaimRequest(tuple(one(bead_id) for bead_id in beads), take=take)
 
 
 @dataclass(frozen=True)
@@ -167,7 +171,7 @@ class PriorityRequest(OperationsRequest):
 def priority_change(levels: Mapping[str, int], by: int) -> PriorityRequest:
     """Raise the priority of some beads (``by`` below 0) or lower it, within P0 to P4."""
     by = min(max(by, -LOWEST), LOWEST)
-    wanted = [operations.priority(one, min(max(now + by, 0), LOWEST)) for one, now in levels.items()]
+    wanted = [operations.SetPriority(one, min(max(now + by, 0), LOWEST)) for one, now in levels.items()]
     word = "raise" if by < 0 else "lower"
     # one bead's title says from which level to which
     title = f"{word} {len(levels):,} beads by {abs(by)}" if len(levels) > 1 else ""
@@ -182,6 +186,7 @@ class EditConflict(Conflict):
 class TextRequest(OperationsRequest):
     """New texts for a bead, with those that the edit began with."""
 
+    texts: Mapping[str, str] = field(default_factory=dict)
     base: Mapping[str, str] = field(default_factory=dict)
     kept: str = ""
 
@@ -190,12 +195,12 @@ class TextRequest(OperationsRequest):
         return self.kept
 
     def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
-        operation = self.wanted[0]
-        bead = queue_state.queue.beads.get(operation.bead_id)
+        (bead_id,) = self.beads
+        bead = queue_state.queue.beads.get(bead_id)
         row = bead.document() if bead is not None else {}
         moved = [
-            Difference(operation.bead_id, name, text, row.get(name))
-            for name, text in operation.values["fields"].items()
+            Difference(bead_id, name, text, row.get(name))
+            for name, text in self.texts.items()
             if bead is None or str(row.get(name) or "") != self.base[name]
         ]
         if moved:
@@ -210,7 +215,7 @@ def text_edit(bead_id: str, base: Mapping[str, str], texts: Mapping[str, str], k
         base: the texts that the edit began with.
         kept: the file that keeps the typed text until the change is made.
     """
-    return TextRequest((operations.assign(bead_id, texts),), base=base, kept=kept)
+    return TextRequest((operations.SetFields(bead_id, dict(texts)),), texts=texts, base=base, kept=kept)
 
 
 # --- steps that follow from what the queue holds ----------------------------------------------------------

@@ -20,7 +20,7 @@ from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.attempt import format_whole
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.core.editing.operations import eligible
+from helix_tui.core.editing.operations import SetEligible
 from helix_tui.core.ground.project import machine_name, read_end
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.ground.time import with_relative_times
@@ -296,7 +296,7 @@ class LoopSheet(ChoiceSheet):
         """Keep beads from workers, after a preview; one undo releases them."""
         if beads:
             title = f"hold {counted(len(beads), 'bead')}, so that workers end after the current bead"
-            self.console.push_screen(PreviewSheet(request_for([eligible(each, False) for each in beads], title)))
+            self.console.push_screen(PreviewSheet(request_for([SetEligible(each, False) for each in beads], title)))
 
     def _ask_to_stop(self, means: StopMeans) -> None:
         do = partial(self.loop_controls.stop_by, means)

@@ -22,7 +22,7 @@ from textual.app import SuspendNotSupported
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import AttemptEvidence, Diff, read_diff, read_evidence
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
-from helix_tui.core.editing.plan import PLANNERS, Plan
+from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder
 from helix_tui.core.ground.text import clean_line, counted, short_id
 from helix_tui.core.ground.time import NS
@@ -292,12 +292,12 @@ class AnswerRequest(ChangeRequest):
         queue, bead_id = queue_state.queue, self.need.bead_id
         if not self.need.question_id:  # an escalation is a separate bead
             for operation in deciding(queue, bead_id, self.text, self.kept):
-                PLANNERS[operation.kind](writing, operation)
+                operation.plan(writing)
             return
         if bead_id not in queue.beads:
             return
         for operation in answering(queue.beads[bead_id], self.text, queue.as_of, self.kept):
-            PLANNERS[operation.kind](writing, operation)
+            operation.plan(writing)
         held = undecided(queue)
         # the run's hold on this bead ends with the answer; its holds on other beads stay
         if bead_id in held:

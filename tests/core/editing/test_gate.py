@@ -51,7 +51,7 @@ def test_ddx_commits_what_is_staged_beside_the_tracker(tmp_path: Path, always: s
 
 def test_closing_says_what_ddx_commits_and_foretells_its_undo() -> None:
     queue = queue_of([row("d-1"), row("d-2")])
-    wanted = [operations.close("d-1"), operations.close("d-2")]
+    wanted = [operations.CloseBead("d-1"), operations.CloseBead("d-2")]
     plain = plan(wanted, queue, FAMILIES["head"])
     assert plain.notes == ()
     assert not any("closing_commit_sha" in line for line in plain.way_back)

@@ -7,11 +7,17 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
+import msgspec
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from helix_tui.core.editing.journal import Journal, JournalError, Who
+from helix_tui.core.editing import operations
+from helix_tui.core.editing.journal import Journal, JournalEntry, JournalError, Who
+from helix_tui.core.editing.steps import OperationRefused
+from helix_tui.core.editing.undo import operation_record, operations_of
 from helix_tui.core.ground.time import parse_now
 
 AT = parse_now("2026-08-21T22:00:28Z")
@@ -257,3 +263,33 @@ def test_many_processes_number_their_lines_one_after_the_other(tmp_path: Path) -
     assert len(history.entries) == 100
     assert not history.pending
     assert not history.dropped
+
+
+KINDS = {each.__struct_config__.tag: each for each in get_args(operations.Recorded)}
+
+
+@settings(max_examples=200)
+@given(st.sampled_from(sorted(KINDS)).flatmap(lambda kind: _operations(KINDS[kind])))
+def test_an_operation_comes_back_from_its_line_as_it_was(operation: operations.Operation) -> None:
+    record = json.loads(json.dumps(operation_record(operation)))
+    (again,) = operations_of(_entry(record))
+    assert operation_record(again) == record
+    assert type(again) is type(operation)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"before": "b", "after": ""}, {"before": "b", "after": "", "top": False, "where": "x"}, {"before": 1}, None, []],
+)
+def test_an_operation_of_another_form_is_refused_rather_than_guessed(values: object) -> None:
+    for kind in ("rank", "made up", None):
+        with pytest.raises(OperationRefused, match="cannot be read by this release"):
+            operations_of(_entry({"kind": kind, "bead_id": "a", "values": values}))
+
+
+def _operations(kind: type[operations.Operation]) -> st.SearchStrategy[operations.Operation]:
+    return st.builds(kind, **{each.name: st.from_type(each.type) for each in msgspec.structs.fields(kind)})
+
+
+def _entry(record: dict[str, Any]) -> JournalEntry:
+    return JournalEntry("j-1", 1, 0, ME, "rank", "t", operations=(record,))

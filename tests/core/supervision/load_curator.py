@@ -59,42 +59,42 @@ class Worker:
 
     def create(self, key: str, bead: str) -> None:
         """A bead of one's own."""
-        done = self.run([op.create(f"made by {key}", labels=["own"])])
+        done = self.run([op.CreateBead(title=f"made by {key}", labels=["own"])])
         if done is not None and done.created:
             self.own.extend(done.created.values())
             promise("bead", *done.created.values(), f"made by {key}")
 
     def label(self, key: str, bead: str) -> None:
         """Labels are written whole: whoever reads an old row loses somebody's."""
-        if self.run([op.label(bead, add=[key])]):
+        if self.run([op.ChangeLabels(bead, add=[key])]):
             promise("label", bead, key)
 
     def set(self, key: str, bead: str) -> None:
         """A field that is nobody else's."""
-        if self.run([op.assign(bead, {key: f"value {key}"})]):
+        if self.run([op.SetFields(bead, {key: f"value {key}"})]):
             promise("field", bead, key, f"value {key}")
 
     def depend(self, key: str, bead: str) -> None:
         """An edge between own beads, so that there is no circle."""
-        if len(self.own) > 1 and self.run([op.depend(self.own[-1], self.own[0])]):
+        if len(self.own) > 1 and self.run([op.AddDependency(self.own[-1], self.own[0])]):
             promise("edge", self.own[-1], self.own[0])
 
     def finish(self, key: str, bead: str) -> None:
         """The oldest bead of one's own is done with; every other time it is opened again."""
         if len(self.own) > 3:
             mine = self.own[1]
-            if self.run([op.close(mine)]) and self.random.random() < 0.5:
-                self.run([op.reopen(mine, "again")])
+            if self.run([op.CloseBead(mine)]) and self.random.random() < 0.5:
+                self.run([op.ReopenBead(mine, "again")])
 
     def claim(self, key: str, bead: str) -> None:
         """Take a bead and let go of it."""
-        if len(self.own) > 2 and self.run([op.claim(self.own[2], self.name)]):
-            self.run([op.unclaim(self.own[2])])
+        if len(self.own) > 2 and self.run([op.ClaimBead(self.own[2], self.name)]):
+            self.run([op.ReleaseBead(self.own[2])])
 
     def undo(self, key: str, bead: str) -> None:
         """A change that is taken back leaves nothing."""
         field = f"{LAID_ASIDE}-{key}"
-        done = self.run([op.assign(bead, {field: "x"})])
+        done = self.run([op.SetFields(bead, {field: "x"})])
         if done is not None and done.entry is not None:
             try:
                 if self.curator.undo(done.entry) is not None:
@@ -104,7 +104,7 @@ class Worker:
 
     def bulk(self, key: str, bead: str) -> None:
         """Several beads as one change."""
-        if self.run([op.label(other, add=[key]) for other in SHARED[:3]]):
+        if self.run([op.ChangeLabels(other, add=[key]) for other in SHARED[:3]]):
             for other in SHARED[:3]:
                 promise("label", other, key)
 

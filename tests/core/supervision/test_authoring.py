@@ -168,7 +168,7 @@ def test_the_embedded_tracker_asks_the_hook(world: WorldFactory) -> None:
     here = world([row("a")])
     project = here.curator.project
     install(project, WriteGate(project), [sys.executable, "-m", "helix_tui"])
-    done = here.curator.run([op.create("Bare")])
+    done = here.curator.run([op.CreateBead(title="Bare")])
     assert done.error is not None
     assert "missing required label" in done.error.message
     assert len(here.rows()) == 1

@@ -46,16 +46,16 @@ def test_many_operations_are_one_change_and_go_back_as_one(world: WorldFactory, 
     here = world(rows(era), era)
     before = here.settled()
     wishes: list[Operation] = [
-        op.eligible("a", False),
-        op.supersede("b", "a"),
-        op.undepend("c", "b"),
-        op.depend("e", "a"),
-        op.parent("c", None),
-        op.priority("a", 4),
-        op.label("a", add=["x"], remove=["helix"]),
-        op.assign("b", {"title": "-t", "notes": "two\nlines", "type": "bug", "foo": "true", "bar": "5"}),
-        op.clear("a", ["notes"]),
-        op.claim("a", "me"),
+        op.SetEligible("a", False),
+        op.Supersede("b", "a"),
+        op.RemoveDependency("c", "b"),
+        op.AddDependency("e", "a"),
+        op.SetParent("c", None),
+        op.SetPriority("a", 4),
+        op.ChangeLabels("a", add=["x"], remove=["helix"]),
+        op.SetFields("b", {"title": "-t", "notes": "two\nlines", "type": "bug", "foo": "true", "bar": "5"}),
+        op.ClearFields("a", ["notes"]),
+        op.ClaimBead("a", "me"),
     ]
     done = here.curator.run(wishes)
     assert (done.error, done.problems, done.plan.refusals) == (None, (), ())
@@ -83,7 +83,7 @@ def test_many_operations_are_one_change_and_go_back_as_one(world: WorldFactory, 
 def test_closing_tells_what_became_ready_and_reopening_undoes_it(world: WorldFactory, era: str) -> None:
     here = world(rows(era), era)
     before = here.settled()
-    done = here.curator.run([op.close("a")])
+    done = here.curator.run([op.CloseBead("a")])
     assert done.newly_ready == ("b",)
     undone = here.curator.undo()
     assert undone is not None
@@ -94,7 +94,7 @@ def test_closing_tells_what_became_ready_and_reopening_undoes_it(world: WorldFac
 
 def test_a_new_bead_gets_its_id_everywhere(world: WorldFactory) -> None:
     here = world(rows("head"))
-    done = here.curator.run([op.create("New one", depends_on=["a"], notes="later", labels=["helix"])])
+    done = here.curator.run([op.CreateBead(title="New one", depends_on=["a"], notes="later", labels=["helix"])])
     (made,) = done.created.values()
     new = here.rows()[made]
     assert (new["title"], new["priority"], new["notes"]) == ("New one", 2, "later")
@@ -106,7 +106,7 @@ def test_a_new_bead_gets_its_id_everywhere(world: WorldFactory) -> None:
 
 def test_what_somebody_changed_since_is_not_taken_back(world: WorldFactory) -> None:
     here = world(rows("head"))
-    here.curator.run([op.priority("a", 4), op.priority("b", 4)])
+    here.curator.run([op.SetPriority("a", 4), op.SetPriority("b", 4)])
     here.rewrite("a", priority=3)
     untouched = here.tracker.read_bytes()
     with pytest.raises(Conflict) as caught:
@@ -127,7 +127,7 @@ def test_what_somebody_changed_since_is_not_taken_back(world: WorldFactory) -> N
 
 def test_an_undo_is_not_done_again_over_somebodys_change(world: WorldFactory) -> None:
     here = world(rows("head"))
-    here.curator.run([op.priority("a", 4)])
+    here.curator.run([op.SetPriority("a", 4)])
     here.curator.undo()
     here.rewrite("a", priority=2)
     with pytest.raises(Conflict):
@@ -136,7 +136,7 @@ def test_an_undo_is_not_done_again_over_somebodys_change(world: WorldFactory) ->
 
 def test_what_has_no_way_back_is_not_tried(world: WorldFactory) -> None:
     here = world(rows("head"))
-    done = here.curator.run([op.cancel("a")])
+    done = here.curator.run([op.CancelBead("a")])
     assert done.entry is not None
     assert not done.entry.undoable
     with pytest.raises(NotUndoable, match="stays cancelled"):
@@ -145,9 +145,9 @@ def test_what_has_no_way_back_is_not_tried(world: WorldFactory) -> None:
 
 def test_a_restore_takes_back_everything_newer(world: WorldFactory) -> None:
     here = world(rows("head"))
-    first = here.curator.run([op.priority("a", 1)])
-    here.curator.run([op.priority("a", 2)])
-    here.again(who="agent").run([op.priority("a", 3)])
+    first = here.curator.run([op.SetPriority("a", 1)])
+    here.curator.run([op.SetPriority("a", 2)])
+    here.again(who="agent").run([op.SetPriority("a", 3)])
     assert first.entry is not None
     undo_plan, _ = here.curator.plan_undo(here.curator.history().back_to(first.entry.id))
     assert [turn.entry.id for turn in undo_plan.turns] == ["op-5", "op-3"]
@@ -161,8 +161,8 @@ def test_a_restore_takes_back_everything_newer(world: WorldFactory) -> None:
 
 def test_a_persons_undo_leaves_an_agents_change_alone(world: WorldFactory) -> None:
     here = world(rows("head"))
-    here.curator.run([op.priority("a", 1)])
-    here.again(who="agent").run([op.priority("b", 1)])
+    here.curator.run([op.SetPriority("a", 1)])
+    here.again(who="agent").run([op.SetPriority("b", 1)])
     here.curator.undo()
     assert (here.rows()["a"]["priority"], here.rows()["b"]["priority"]) == (0, 1)
 
@@ -170,7 +170,7 @@ def test_a_persons_undo_leaves_an_agents_change_alone(world: WorldFactory) -> No
 def test_an_agents_environment_makes_an_agent_of_the_command_line(world: WorldFactory) -> None:
     here = world(rows("head"))
     agent = here.again(who="cli", env={**os.environ, "CLAUDECODE": "1"})
-    done = agent.run([op.priority("a", 1)])
+    done = agent.run([op.SetPriority("a", 1)])
     assert done.entry is not None
     assert done.entry.who.kind == "agent"
 
@@ -178,7 +178,7 @@ def test_an_agents_environment_makes_an_agent_of_the_command_line(world: WorldFa
 def test_nothing_to_do_leaves_no_trace(world: WorldFactory) -> None:
     here = world(rows("head"))
     before = here.tracker.read_bytes()
-    done = here.curator.run([op.eligible("a", True)])
+    done = here.curator.run([op.SetEligible("a", True)])
     assert done.entry is None
     assert here.tracker.read_bytes() == before
     assert here.curator.history().entries == ()
@@ -186,20 +186,20 @@ def test_nothing_to_do_leaves_no_trace(world: WorldFactory) -> None:
 
 def test_read_only_shuts_the_one_gate(world: WorldFactory) -> None:
     here = world(rows("head"), read_only=True)
-    here.again().run([op.priority("a", 1)])
+    here.again().run([op.SetPriority("a", 1)])
     before = here.tracker.read_bytes()
     journal = (here.root / ".helix" / "journal.jsonl").read_bytes()
-    for deed in (lambda: here.curator.run([op.priority("a", 2)]), here.curator.undo, here.curator.redo):
+    for deed in (lambda: here.curator.run([op.SetPriority("a", 2)]), here.curator.undo, here.curator.redo):
         with pytest.raises(WritesForbidden, match="--read-only"):
             deed()
-    assert here.curator.plan([op.priority("a", 2)]).lines
+    assert here.curator.plan([op.SetPriority("a", 2)]).lines
     assert here.tracker.read_bytes() == before
     assert (here.root / ".helix" / "journal.jsonl").read_bytes() == journal
 
 
 def test_a_plan_that_was_shown_holds_or_nothing_is_done(world: WorldFactory) -> None:
     here = world(rows("head"))
-    wish = [op.label("a", add=["x"])]
+    wish = [op.ChangeLabels("a", add=["x"])]
     shown = here.curator.plan(wish)
     here.rewrite("a", labels=["helix", "theirs"])
     with pytest.raises(Conflict, match="theirs"):
@@ -211,7 +211,7 @@ def test_a_plan_that_was_shown_holds_or_nothing_is_done(world: WorldFactory) -> 
 
 @pytest.mark.parametrize("rank", ["--5", "+-5", "9" * 5_000, "five"], ids=["signs", "both", "long", "word"])
 def test_what_is_no_rank_is_refused(world: WorldFactory, rank: str) -> None:
-    (refusal,) = world(rows("head")).curator.plan([op.assign("a", {"queue-rank": rank})]).refusals
+    (refusal,) = world(rows("head")).curator.plan([op.SetFields("a", {"queue-rank": rank})]).refusals
     assert refusal.why.startswith("a rank is a whole number")
 
 
@@ -221,17 +221,17 @@ def test_after_ddx_init_the_queue_is_empty_and_without_a_ddx_folder_there_is_non
     here = world(rows("head"))
     here.tracker.unlink()
     assert here.curator.look().queue.beads == {}
-    assert here.curator.run([op.priority("a", 1)]).plan.refusals
+    assert here.curator.run([op.SetPriority("a", 1)]).plan.refusals
     here.tracker.parent.rename(here.root / "elsewhere")
     with pytest.raises(Unreadable):
-        here.curator.run([op.priority("a", 1)])
+        here.curator.run([op.SetPriority("a", 1)])
 
 
 def test_what_ddx_made_of_a_wish_is_journalled_and_taken_back(world: WorldFactory, scripted: Scripted) -> None:
     program = scripted("args = [a.replace('foo=x', 'foo=y') for a in args]\nsys.exit(passed())")
     here = world(rows("head"))
     here.curator = make_curator(here.root, "head", program=program)
-    done = here.curator.run([op.assign("a", {"foo": "x"})])
+    done = here.curator.run([op.SetFields("a", {"foo": "x"})])
     assert done.entry is not None
     assert (done.entry.result, done.entry.after) == ("done", {"a": {"foo": "y"}})
     assert "stores it differently" in done.problems[0]
@@ -242,14 +242,14 @@ def test_what_ddx_made_of_a_wish_is_journalled_and_taken_back(world: WorldFactor
 
 def test_the_line_ends_that_ddx_stores_are_foretold(world: WorldFactory) -> None:
     there = world([row("a-1")])
-    done = there.curator.run([op.assign("a-1", {"colour": "one\r\ntwo\r\n"})])
+    done = there.curator.run([op.SetFields("a-1", {"colour": "one\r\ntwo\r\n"})])
     assert (done.error, done.problems) == (None, ())
     assert there.rows()["a-1"]["colour"] == "one\ntwo\n"
 
 
 def test_a_change_done_again_and_taken_back_stands_as_taken_back(world: WorldFactory) -> None:
     here = world(rows("head"))
-    first = here.curator.run([op.priority("a", 1)]).entry
+    first = here.curator.run([op.SetPriority("a", 1)]).entry
     assert first is not None
     here.curator.undo()
     again = here.curator.redo()
@@ -266,7 +266,7 @@ def test_what_others_made_ready_meanwhile_is_not_ours(world: WorldFactory, scrip
     made = 'open(\'.ddx/beads.jsonl\', \'a\').write(\'{"id":"theirs","title":"t"}\\n\')'
     here = world(rows("head"))
     here.curator = make_curator(here.root, "head", program=scripted(f"code = passed()\n{made}\nsys.exit(code)"))
-    done = here.curator.run([op.priority("a", 1)])
+    done = here.curator.run([op.SetPriority("a", 1)])
     assert "theirs" in here.curator.look().queue.ready
     assert done.newly_ready == ()
 
@@ -281,7 +281,7 @@ def test_a_line_that_ddx_drops_is_in_the_journal(world: WorldFactory, scripted: 
         "sys.exit(passed())"
     )
     here.curator = make_curator(here.root, "head", program=scripted(drops))
-    entry = here.curator.run([op.priority("a", 1)]).entry
+    entry = here.curator.run([op.SetPriority("a", 1)]).entry
     assert entry is not None
     assert any("no bead at all" in trace for trace in entry.traces)
 
@@ -299,7 +299,7 @@ def test_a_bulk_change_that_fails_half_way_says_what_stands(world: WorldFactory,
         "sys.exit(passed())"
     )
     curator = make_curator(here.root, "head", program=program)
-    done = curator.run([op.priority(bead_id, 4) for bead_id in ("a", "b", "c")])
+    done = curator.run([op.SetPriority(bead_id, 4) for bead_id in ("a", "b", "c")])
     assert done.error is not None
     assert "owner pid: 7" in done.error.message
     assert "holds the tracker" in done.error.advice
@@ -313,7 +313,7 @@ def test_a_bulk_change_that_fails_half_way_says_what_stands(world: WorldFactory,
 def test_a_command_that_did_its_work_and_then_failed_counts_as_done(world: WorldFactory, scripted: Scripted) -> None:
     here = world(rows("head"))
     curator = make_curator(here.root, "head", program=scripted("passed(); sys.exit('Error: auto-commit failed')"))
-    done = curator.run([op.priority("a", 4)])
+    done = curator.run([op.SetPriority("a", 4)])
     assert done.error is not None
     assert done.entry is not None
     assert (done.entry.result, done.entry.undoable, done.made_anyway) == ("done", True, True)
@@ -329,7 +329,7 @@ def test_a_bead_that_was_made_though_ddx_did_not_say_so_is_told(
     here = world(rows("head"))
     before = here.rows()
     curator = make_curator(here.root, "head", program=scripted(code))
-    done = curator.run([op.create("New", labels=["x"])])
+    done = curator.run([op.CreateBead(title="New", labels=["x"])])
     assert done.error is not None
     (made,) = here.rows().keys() - before.keys()
     assert list(done.created.values()) == [made]
@@ -340,13 +340,13 @@ def test_a_bead_that_was_made_though_ddx_did_not_say_so_is_told(
 
 def test_a_command_that_says_it_did_and_did_not_is_a_problem(world: WorldFactory, scripted: Scripted) -> None:
     here = world(rows("head"))
-    done = make_curator(here.root, "head", program=scripted("sys.exit(0)")).run([op.priority("a", 4)])
+    done = make_curator(here.root, "head", program=scripted("sys.exit(0)")).run([op.SetPriority("a", 4)])
     assert done.error is None
     assert "priority is 0, not 4; ddx reported no error and did not change it" in done.problems[0]
     assert done.entry is not None
     assert (done.entry.result, done.entry.after) == ("failed", {})
     created = make_curator(here.root, "head", program=scripted("print('demo-1'); sys.exit(0)"))
-    made = created.run([op.create("New")])
+    made = created.run([op.CreateBead(title="New")])
     assert made.error is not None
     assert "no new bead" in made.error.message
 
@@ -354,7 +354,7 @@ def test_a_command_that_says_it_did_and_did_not_is_a_problem(world: WorldFactory
 def test_a_line_before_the_id_of_a_new_bead_is_no_harm(world: WorldFactory, scripted: Scripted) -> None:
     here = world(rows("head"))
     noise = "print('\\U0001f4a1 DDx 9 is available\\n', flush=True); sys.exit(passed())"
-    done = make_curator(here.root, "head", program=scripted(noise)).run([op.create("New", notes="n")])
+    done = make_curator(here.root, "head", program=scripted(noise)).run([op.CreateBead(title="New", notes="n")])
     assert done.error is None
     (made,) = done.created.values()
     assert here.rows()[made]["notes"] == "n"
@@ -366,9 +366,9 @@ def test_a_ddx_that_hangs_is_ended_and_the_state_told(
     here = world(rows("head"))
     program = scripted("time.sleep(600)")
     curator = make_curator(here.root, "head", program=program)
-    curator.plan([op.priority("a", 4)])
+    curator.plan([op.SetPriority("a", 4)])
     monkeypatch.setattr(executable, "TIMEOUT_S", 0.3)
-    done = curator.run([op.priority("a", 4)])
+    done = curator.run([op.SetPriority("a", 4)])
     assert done.error is not None
     assert "no answer" in done.error.message
     assert done.entry is not None
@@ -388,7 +388,7 @@ def test_an_interrupted_change_tells_what_stands(
         return whole(self, args, **options)
 
     monkeypatch.setattr(Executable, "run", run)
-    done = here.curator.run([op.priority(bead_id, 4) for bead_id in ("a", "b", "c")])
+    done = here.curator.run([op.SetPriority(bead_id, 4) for bead_id in ("a", "b", "c")])
     assert done.error is not None
     assert (done.error.message, done.error.exit_code) == ("interrupted", code)
     assert done.entry is not None
@@ -410,7 +410,7 @@ def test_a_missing_ddx_is_told_and_not_replaced(world: WorldFactory, tmp_path: P
     project = find_project(here.root)
     curator = Curator(project, lambda era: executable.find_executable(project, str(tmp_path / "none"), era=era))
     with pytest.raises(DdxError) as caught:
-        curator.run([op.priority("a", 4)])
+        curator.run([op.SetPriority("a", 4)])
     assert caught.value.exit_code == MISSING
     assert not curator.history().entries
 
@@ -430,7 +430,7 @@ def test_somebody_who_changes_the_bead_meanwhile_is_not_overwritten(world: World
     )
     curator = make_curator(here.root, "head", program=scripted(meddle))
     with pytest.raises(Conflict, match="theirs"):
-        curator.run([op.label("a", add=["x"]), op.label("b", add=["x"])])
+        curator.run([op.ChangeLabels("a", add=["x"]), op.ChangeLabels("b", add=["x"])])
     assert here.rows()["b"]["labels"] == ["theirs"]
     (entry,) = curator.history().entries
     assert (entry.result, list(entry.after)) == ("partial", ["a"])
@@ -449,7 +449,7 @@ def test_a_killed_process_leaves_what_the_next_one_settles(world: WorldFactory, 
         "from tests.core.supervision.conftest import make_curator\n"
         "from helix_tui.core.editing import operations as op\n"
         "curator = make_curator(Path(sys.argv[1]), 'head', program=Path(sys.argv[2]))\n"
-        "curator.run([op.priority(b, 4) for b in ('a', 'b', 'c', 'e')] + [op.create('Lost')])\n"
+        "curator.run([op.SetPriority(b, 4) for b in ('a', 'b', 'c', 'e')] + [op.CreateBead(title='Lost')])\n"
     )
     root = Path(__file__).resolve().parents[3]
     ended = subprocess.run([sys.executable, "-c", code, str(here.root), str(program)], cwd=root, timeout=60)
@@ -466,7 +466,7 @@ def test_a_killed_process_leaves_what_the_next_one_settles(world: WorldFactory, 
 
 def test_a_bead_made_just_before_the_end_is_found_again(world: WorldFactory) -> None:
     here = world(rows("head"))
-    done = here.curator.run([op.create("Found")])
+    done = here.curator.run([op.CreateBead(title="Found")])
     journal = Journal.of(here.curator.project)
     lines = journal.path.read_bytes().split(b"\n")
     journal.path.write_bytes(lines[0] + b"\n")
@@ -477,7 +477,7 @@ def test_a_bead_made_just_before_the_end_is_found_again(world: WorldFactory) -> 
 
 def test_an_intent_that_came_to_nothing_is_settled_as_such(world: WorldFactory) -> None:
     here = world(rows("head"))
-    here.curator.run([op.priority("a", 4)])
+    here.curator.run([op.SetPriority("a", 4)])
     journal = Journal.of(here.curator.project)
     journal.path.write_bytes(journal.path.read_bytes().split(b"\n")[0] + b"\n")
     here.rewrite("a", priority=0)
@@ -502,7 +502,7 @@ def test_several_processes_lose_nothing(world: WorldFactory) -> None:
         "from helix_tui.core.editing import operations as op\n"
         "curator = make_curator(Path(sys.argv[1]), 'head')\n"
         "for n in range(3):\n"
-        "    done = curator.run([op.label('a', add=[f'{sys.argv[2]}-{n}'])])\n"
+        "    done = curator.run([op.ChangeLabels('a', add=[f'{sys.argv[2]}-{n}'])])\n"
         "    assert done.error is None and not done.problems, (done.error, done.problems)\n"
     )
     root = Path(__file__).resolve().parents[3]
@@ -531,19 +531,19 @@ def test_the_given_trackers_come_back_as_they_were(shared: Path, world: WorldFac
     target = next(other for other in queue.beads[waiting].depends_on if other in queue.beads)
     closed = next(bead_id for bead_id, bead in queue.beads.items() if bead.status == "closed" and not bead.parent)
     wishes = [
-        op.eligible(first, False),
-        op.supersede(second, first),
-        op.depend(third, first),
-        op.undepend(waiting, target),
-        op.parent(first, None),
-        op.priority(second, 4),
-        op.label(third, add=["x"], remove=list(queue.beads[third].labels[:1])),
-        op.assign(first, {"title": "t", "description": "d", "acceptance": "", "notes": "n", "owner": "me"}),
-        op.clear(closed, ["spec-id", "notes"]),
-        op.reopen(closed, "look again"),
+        op.SetEligible(first, False),
+        op.Supersede(second, first),
+        op.AddDependency(third, first),
+        op.RemoveDependency(waiting, target),
+        op.SetParent(first, None),
+        op.SetPriority(second, 4),
+        op.ChangeLabels(third, add=["x"], remove=list(queue.beads[third].labels[:1])),
+        op.SetFields(first, {"title": "t", "description": "d", "acceptance": "", "notes": "n", "owner": "me"}),
+        op.ClearFields(closed, ["spec-id", "notes"]),
+        op.ReopenBead(closed, "look again"),
     ]
     if era == "head":
-        wishes.append(op.rank(second, top=True))
+        wishes.append(op.SetRank(second, top=True))
     done = here.curator.run(wishes)
     assert (done.error, done.problems, done.plan.refusals) == (None, (), ())
     assert here.settled() != before
@@ -563,7 +563,7 @@ def test_a_bulk_change_can_be_stopped_between_two_commands(world: WorldFactory) 
         return done < 2
 
     here.curator.progress = progress
-    done = here.curator.run([op.priority(bead_id, 4) for bead_id in ("a", "b", "c")])
+    done = here.curator.run([op.SetPriority(bead_id, 4) for bead_id in ("a", "b", "c")])
     assert seen == [(0, 3), (1, 3), (2, 3)]
     assert done.ran == 2
     assert done.error is not None
@@ -583,7 +583,7 @@ def test_what_falls_by_itself_comes_back_with_the_undo(world: WorldFactory) -> N
         ]
     )
     before = here.settled()
-    done = here.curator.run([op.close("child")])
+    done = here.curator.run([op.CloseBead("child")])
     assert {bead_id: each["status"] for bead_id, each in here.rows().items()} == dict.fromkeys(
         ("e", "child", "old"), "closed"
     )

@@ -80,7 +80,7 @@ def test_the_first_sight_of_a_bead_is_its_baseline(here: World) -> None:
 
 
 def test_our_own_changes_are_no_drift_and_changes_on_top_of_them_are(here: World) -> None:
-    here.curator.run([op.parent("a", "b"), op.eligible("b", False), op.depend("e", "b")])
+    here.curator.run([op.SetParent("a", "b"), op.SetEligible("b", False), op.AddDependency("e", "b")])
     assert check(here) == ()
     here.rewrite("a", parent="e")
     (drift,) = check(here)

@@ -8,6 +8,7 @@ import sys
 from typing import Any
 
 import pytest
+from msgspec import to_builtins
 
 from helix_tui.core.ddx.claims import ClaimReader
 from helix_tui.core.ddx.dialect import AUGUST
@@ -91,7 +92,7 @@ def test_given_a_focus_when_a_bead_is_made_then_it_is_held_back_at_the_next_look
 
 def test_given_a_focus_when_a_child_comes_to_wait_on_a_held_bead_then_that_is_given_back(here: World) -> None:
     focus(here)
-    here.curator.run([op.depend("child", "out")])
+    here.curator.run([op.AddDependency("child", "out")])
     here.curator.run_steps("focus", "mend", lambda writing, _: plan_upkeep(writing))
     assert here.curator.look().queue.state("out") == "ready"
 
@@ -112,7 +113,7 @@ def test_given_a_focus_when_a_person_makes_a_held_bead_eligible_then_that_is_ref
     here: World,
 ) -> None:
     focus(here)
-    (refusal,) = here.curator.plan([op.eligible("out", True)]).refusals
+    (refusal,) = here.curator.plan([op.SetEligible("out", True)]).refusals
     assert "focus on e" in refusal.why
 
 
@@ -195,10 +196,9 @@ def test_given_an_injected_bead_then_our_own_hook_would_take_it(spec: str | None
         alignment_bead(queue, TRIGGER),
         acceptance_bead(queue, TRIGGER, script="scripts/check.sh", output="no"),
     ):
-        values = made.values
-        bead = {**values, "spec-id": values["spec_id"] or values["fields"].get("spec-id")}
-        assert judge(bead, strict=True).findings == (), values["title"]
-        assert deterministic(values["acceptance"])
+        bead = {**to_builtins(made), "spec-id": made.spec_id or made.fields.get("spec-id")}
+        assert judge(bead, strict=True).findings == (), made.title
+        assert deterministic(made.acceptance)
 
 
 def test_given_an_area_that_no_command_takes_then_the_review_is_made_without_it() -> None:
@@ -210,7 +210,7 @@ def test_given_an_area_that_no_command_takes_then_the_review_is_made_without_it(
 
 def test_given_an_open_injected_bead_then_the_same_trigger_makes_no_second_one() -> None:
     first = queue_of([row("a")])
-    made = review_bead(first, TRIGGER, scope="commit:abc").values
+    made = to_builtins(review_bead(first, TRIGGER, scope="commit:abc"))
     fields = {**made["fields"], "labels": list(made["labels"])}
     queue = queue_of([row("a"), row("r") | fields])
     assert standing(queue, "review-finding", "a") == "r"
@@ -227,9 +227,9 @@ def test_given_the_contracts_own_two_acceptance_texts_then_they_do_not_pass() ->
 
 def test_given_a_hostile_title_then_it_is_one_word_of_one_command() -> None:
     title = "x; rm -rf / $(touch /tmp/x) `id` \x1b[31m --status=closed"
-    made = plan([op.create(title, labels=["helix"])], queue_of([row("a")]), AUGUST)
+    made = plan([op.CreateBead(title=title, labels=["helix"])], queue_of([row("a")]), AUGUST)
     assert made.steps[0].args[:3] == ("bead", "create", title)
-    dashed = plan([op.assign("a", {"title": "--status=closed"})], queue_of([row("a")]), AUGUST)
+    dashed = plan([op.SetFields("a", {"title": "--status=closed"})], queue_of([row("a")]), AUGUST)
     assert "--title=--status=closed" in dashed.steps[0].args
 
 

@@ -64,7 +64,7 @@ def test_what_we_changed_ourselves_is_no_drift(world: WorldFactory) -> None:
     here = world([row("a"), row("b")])
     watch = monitor(here)
     look(here, watch)
-    here.curator.run([op.parent("a", "b"), op.eligible("b", False)])
+    here.curator.run([op.SetParent("a", "b"), op.SetEligible("b", False)])
     assert look(here, watch).drift == ()
 
 

@@ -10,7 +10,7 @@ from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing import operations as op
-from helix_tui.core.editing.operations import DROPPED
+from helix_tui.core.editing.operations.fields import DROPPED
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.decide.need_view import actions_of, operations_for, senseless
@@ -143,7 +143,7 @@ def test_work_kept_aside_on_an_open_bead_waits_for_a_person() -> None:
         "close",
         "retry",
     ]
-    assert operations_for("accept", needs[-1:], queue) == [op.close("late")]
+    assert operations_for("accept", needs[-1:], queue) == [op.CloseBead("late")]
 
 
 def test_what_the_last_run_tried_and_left_open_is_a_need_once() -> None:

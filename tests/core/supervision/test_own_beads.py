@@ -8,12 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.editing.authoring import judge
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import find_executable
-from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.operations import CreateBead
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.injection import UNGOVERNED, Trigger
@@ -25,7 +26,7 @@ from tests.core.supervision.conftest import row
 CYCLE = Trigger("post-cycle-review", 3, "a-1")
 
 
-def made(queue: Queue) -> dict[str, Operation]:
+def made(queue: Queue) -> dict[str, CreateBead]:
     """One bead of each kind that HELIX makes by itself, for the bead a-1."""
     spec = injection.spec_of(queue, queue.beads["a-1"])
     return {
@@ -77,7 +78,7 @@ def test_a_bead_of_ours_passes_our_own_hook(refused: Path, kind: str) -> None:
 def test_without_a_document_a_task_would_be_refused(refused: Path) -> None:
     curator = curator_of(refused)
     wish = made(curator.look().queue)["review"]
-    task = Operation(wish.kind, wish.bead_id, {**wish.values, "issue_type": "task"})
+    task = replace(wish, issue_type="task")
     assert "spec-id required for a task" in str(curator.run([task]).error)
 
 

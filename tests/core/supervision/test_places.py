@@ -23,7 +23,7 @@ def follows(*wanted: operations.Operation) -> Consequences:
 
 
 def test_a_bead_far_down_says_where_it_goes_though_the_first_ten_stay() -> None:
-    found = follows(operations.priority("m-013", 3))
+    found = follows(operations.SetPriority("m-013", 3))
     assert [str(place) for place in found.places] == ["14th → 202nd of 202 ready"]
     assert found
     assert found.next_before == found.next_after
@@ -36,26 +36,26 @@ def test_of_one_other_ready_bead_is_said_that_it_stays_where_it_does() -> None:
     def order(wish: operations.Operation) -> str:
         return foresee(queue, plan([wish], queue, AUGUST).steps).order
 
-    assert order(operations.undepend("a-3", "a-1")) == "the other 2 ready beads keep their order, " + (
+    assert order(operations.RemoveDependency("a-3", "a-1")) == "the other 2 ready beads keep their order, " + (
         "except those that become ready or no longer are"
     )
-    assert order(operations.close("a-1")) == "the other ready bead stays"
-    assert order(operations.depend("a-1", "a-2")) == "the other ready bead stays"
+    assert order(operations.CloseBead("a-1")) == "the other ready bead stays"
+    assert order(operations.AddDependency("a-1", "a-2")) == "the other ready bead stays"
 
 
 def test_a_bead_within_the_first_ten_is_named_itself() -> None:
-    found = follows(operations.priority("m-002", 4))
+    found = follows(operations.SetPriority("m-002", 4))
     assert str(found.places[0]) == "3rd → 202nd of 202 ready"
 
 
 @pytest.mark.parametrize(
     ("wish", "said"),
     [
-        (operations.close("m-005"), "6th of 202 ready → closed"),
-        (operations.eligible("m-005", on=False), "6th of 202 ready → not ready (not eligible)"),
-        (operations.priority("w-1", 0), "stays not ready (waiting dependencies)"),
-        (operations.label("m-005", add=["area:ui"]), "stays 6th of 202 ready"),
-        (operations.reopen("x-1"), "closed → 203rd of 203 ready"),
+        (operations.CloseBead("m-005"), "6th of 202 ready → closed"),
+        (operations.SetEligible("m-005", on=False), "6th of 202 ready → not ready (not eligible)"),
+        (operations.SetPriority("w-1", 0), "stays not ready (waiting dependencies)"),
+        (operations.ChangeLabels("m-005", add=["area:ui"]), "stays 6th of 202 ready"),
+        (operations.ReopenBead("x-1"), "closed → 203rd of 203 ready"),
     ],
     ids=lambda value: value if isinstance(value, str) else value.kind,
 )
@@ -75,9 +75,9 @@ OTHER = Plan("undo", "something else", ())
 
 def test_undo_redo_and_restore_run_only_what_was_shown(world: WorldFactory) -> None:
     made = world([row("a-1"), row("a-2")])
-    entry = made.curator.run([operations.priority("a-1", 0)]).entry
+    entry = made.curator.run([operations.SetPriority("a-1", 0)]).entry
     assert entry is not None
-    second = made.curator.run([operations.priority("a-2", 0)]).entry
+    second = made.curator.run([operations.SetPriority("a-2", 0)]).entry
     assert second is not None
     before = made.rows()
     with pytest.raises(PlanChanged):
@@ -113,7 +113,7 @@ def test_a_claim_that_is_no_orphan_any_more_is_not_released(world: WorldFactory)
 def test_a_planned_queue_knows_places_and_when_it_is_judged_anew() -> None:
     queue = queue_of([row("a-1"), row("a-2"), row("a-3", **{"work-retry-after": "2100-01-01T00:00:00Z"})])
     overlay = Overlay(queue)
-    for step in plan([operations.close("a-1")], queue, AUGUST).steps:
+    for step in plan([operations.CloseBead("a-1")], queue, AUGUST).steps:
         overlay.apply(step.edits, step.leases)
     then = PlannedQueue(overlay)
     assert then.position == {"a-2": 1}

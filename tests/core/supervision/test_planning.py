@@ -13,7 +13,7 @@ from helix_tui.core.beads.readiness import Claims, classify
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect, RowGate
 from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.plan import PLANNERS, Plan, plan
+from helix_tui.core.editing.plan import Plan, plan
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder
 from tests.core.supervision.conftest import NOW, queue_of, row
 from tests.programs import parse_rows
@@ -51,33 +51,33 @@ def words(*operations: Operation, dialect: Dialect = AUGUST) -> list[str]:
 @pytest.mark.parametrize(
     ("operation", "expected"),
     [
-        (op.eligible("a", False), ["bead update a --set execution-eligible=false"]),
-        (op.eligible("off", True), ["bead update off --set execution-eligible=true"]),
-        (op.eligible("a", True), []),
-        (op.supersede("a", "b"), ["bead update a --set superseded-by=b"]),
-        (op.depend("a", "taken"), ["bead dep add a taken"]),
-        (op.depend("b", "a"), []),
-        (op.undepend("b", "a"), ["bead dep remove b a"]),
-        (op.undepend("a", "b"), []),
-        (op.parent("a", "epic"), ["bead update a --parent epic"]),
-        (op.parent("child", None), ["bead update child --parent "]),
-        (op.priority("a", 0), ["bead update a --priority 0"]),
-        (op.label("labelled", add=["new"]), ["bead update labelled --labels helix, area:x,new"]),
-        (op.label("labelled", remove=["area:x"]), ["bead update labelled --labels helix"]),
-        (op.label("labelled", remove=["helix", "area:x"]), ["bead update labelled --labels "]),
-        (op.label("labelled", add=["area:x"]), []),
-        (op.claim("a", "me"), ["bead update a --claim --assignee me"]),
-        (op.unclaim("taken"), ["bead update taken --unclaim"]),
-        (op.unclaim("a"), []),
-        (op.close("a"), ["bead close a"]),
-        (op.close("closed"), []),
-        (op.reopen("closed", "why", "n"), ["bead reopen closed --reason why --append-notes n"]),
-        (op.assign("a", {"notes": "-x"}), ["bead update a --notes=-x"]),
-        (op.assign("a", {"type": "bug"}), ["bead update a --set issue_type=bug"]),
-        (op.assign("a", {"status": "in_progress"}), ["bead update a --status in_progress"]),
-        (op.assign("a", {"foo": "true"}), ["bead update a --set foo=true"]),
-        (op.clear("off", ["eligible"]), ["bead update off --unset execution-eligible"]),
-        (op.clear("a", ["nothing"]), []),
+        (op.SetEligible("a", False), ["bead update a --set execution-eligible=false"]),
+        (op.SetEligible("off", True), ["bead update off --set execution-eligible=true"]),
+        (op.SetEligible("a", True), []),
+        (op.Supersede("a", "b"), ["bead update a --set superseded-by=b"]),
+        (op.AddDependency("a", "taken"), ["bead dep add a taken"]),
+        (op.AddDependency("b", "a"), []),
+        (op.RemoveDependency("b", "a"), ["bead dep remove b a"]),
+        (op.RemoveDependency("a", "b"), []),
+        (op.SetParent("a", "epic"), ["bead update a --parent epic"]),
+        (op.SetParent("child", None), ["bead update child --parent "]),
+        (op.SetPriority("a", 0), ["bead update a --priority 0"]),
+        (op.ChangeLabels("labelled", add=["new"]), ["bead update labelled --labels helix, area:x,new"]),
+        (op.ChangeLabels("labelled", remove=["area:x"]), ["bead update labelled --labels helix"]),
+        (op.ChangeLabels("labelled", remove=["helix", "area:x"]), ["bead update labelled --labels "]),
+        (op.ChangeLabels("labelled", add=["area:x"]), []),
+        (op.ClaimBead("a", "me"), ["bead update a --claim --assignee me"]),
+        (op.ReleaseBead("taken"), ["bead update taken --unclaim"]),
+        (op.ReleaseBead("a"), []),
+        (op.CloseBead("a"), ["bead close a"]),
+        (op.CloseBead("closed"), []),
+        (op.ReopenBead("closed", "why", "n"), ["bead reopen closed --reason why --append-notes n"]),
+        (op.SetFields("a", {"notes": "-x"}), ["bead update a --notes=-x"]),
+        (op.SetFields("a", {"type": "bug"}), ["bead update a --set issue_type=bug"]),
+        (op.SetFields("a", {"status": "in_progress"}), ["bead update a --status in_progress"]),
+        (op.SetFields("a", {"foo": "true"}), ["bead update a --set foo=true"]),
+        (op.ClearFields("off", ["eligible"]), ["bead update off --unset execution-eligible"]),
+        (op.ClearFields("a", ["nothing"]), []),
     ],
 )  # fmt: skip
 def test_both_vocabularies_say_it_the_same(dialect: Dialect, operation: Operation, expected: list[str]) -> None:
@@ -85,59 +85,59 @@ def test_both_vocabularies_say_it_the_same(dialect: Dialect, operation: Operatio
 
 
 def test_what_only_head_knows() -> None:
-    assert words(op.cancel("a")) == ["bead update a --status cancelled"]
-    assert words(op.cancel("taken")) == [
+    assert words(op.CancelBead("a")) == ["bead update a --status cancelled"]
+    assert words(op.CancelBead("taken")) == [
         "bead update taken --unclaim",
         "bead update taken --status cancelled",
     ]
-    assert words(op.rank("a", top=True)) == ["bead queue top a"]
-    assert words(op.rank("a", after="b")) == ["bead queue move a --after b"]
-    assert words(op.rank("ranked")) == ["bead queue clear ranked"]
-    assert words(op.assign("blocked", {"status": "open"})) == ["bead update blocked --status open"]
+    assert words(op.SetRank("a", top=True)) == ["bead queue top a"]
+    assert words(op.SetRank("a", after="b")) == ["bead queue move a --after b"]
+    assert words(op.SetRank("ranked")) == ["bead queue clear ranked"]
+    assert words(op.SetFields("blocked", {"status": "open"})) == ["bead update blocked --status open"]
     reason = {"status": "blocked", "lifecycle-external-blocker-reason": "up"}
-    assert words(op.assign("a", reason)) == ["bead update a --status blocked --external-blocker-reason up"]
+    assert words(op.SetFields("a", reason)) == ["bead update a --status blocked --external-blocker-reason up"]
 
 
 @pytest.mark.parametrize(
     ("operation", "why"),
     [
-        (op.eligible("nobody", False), "no bead nobody"),
-        (op.eligible("closed", False), "reopen it first"),
-        (op.eligible("held", True), "end the focus first"),
-        (op.supersede("a", "a"), "two different beads"),
-        (op.supersede("a", "nobody"), "no bead nobody"),
-        (op.depend("a", "a"), "two different beads"),
-        (op.depend("a", "c"), "a → c → b → a"),
-        (op.depend("a", "nobody"), "no dependency on a bead that is not"),
-        (op.depend("grandchild", "epic"), "above grandchild in the tree"),
-        (op.parent("epic", "grandchild"), "is under epic already"),
-        (op.priority("a", 7), "0 (first) to 4"),
-        (op.label("a", add=["x,y"]), "without a comma"),
-        (op.claim("closed"), "only an open bead"),
-        (op.claim("b"), "b waits on a"),
-        (op.close("b"), "close those first"),
-        (op.close("cancelled"), "final, as closed is"),
-        (op.reopen("a"), "only a closed bead"),
-        (op.reopen("cancelled"), "stays cancelled"),
-        (op.cancel("closed"), "reopen it first"),
-        (op.assign("a", {"status": "proposed"}), "only a worker parks"),
-        (op.assign("a", {"status": "blocked"}), "needs a reason"),
-        (op.assign("a", {"status": "nonsense"}), "there are open, in_progress"),
-        (op.assign("blocked", {"status": "in_progress"}), "no in_progress follow"),
-        (op.assign("a", {"title": "  "}), "has a title"),
-        (op.assign("a", {"created_at": "x"}), "kept by ddx"),
-        (op.assign("a", {"claimed-pid": "1"}), "kept by ddx"),
-        (op.assign("a", {"dependencies": "b"}), "dep add"),
-        (op.assign("a", {"events": "[]"}), "evidence add"),
-        (op.assign("a", {"notes": "x\0y"}), "NUL"),
-        (op.assign("a", {"notes": "\ud800"}), "lone surrogate"),
-        (op.assign("a", {"notes": "x" * 130_000}), "shorten it"),
-        (op.clear("a", ["title"]), "every bead has a title"),
-        (op.clear("held", ["helix-focus-suppressed"]), "focus --off"),
-        (op.rank("a", before="a"), "before or after itself"),
-        (op.create("  "), "has a title"),
-        (op.create("x", parent="nobody"), "no bead nobody"),
-        (op.create("x", priority=9), "0 (first) to 4"),
+        (op.SetEligible("nobody", False), "no bead nobody"),
+        (op.SetEligible("closed", False), "reopen it first"),
+        (op.SetEligible("held", True), "end the focus first"),
+        (op.Supersede("a", "a"), "two different beads"),
+        (op.Supersede("a", "nobody"), "no bead nobody"),
+        (op.AddDependency("a", "a"), "two different beads"),
+        (op.AddDependency("a", "c"), "a → c → b → a"),
+        (op.AddDependency("a", "nobody"), "no dependency on a bead that is not"),
+        (op.AddDependency("grandchild", "epic"), "above grandchild in the tree"),
+        (op.SetParent("epic", "grandchild"), "is under epic already"),
+        (op.SetPriority("a", 7), "0 (first) to 4"),
+        (op.ChangeLabels("a", add=["x,y"]), "without a comma"),
+        (op.ClaimBead("closed"), "only an open bead"),
+        (op.ClaimBead("b"), "b waits on a"),
+        (op.CloseBead("b"), "close those first"),
+        (op.CloseBead("cancelled"), "final, as closed is"),
+        (op.ReopenBead("a"), "only a closed bead"),
+        (op.ReopenBead("cancelled"), "stays cancelled"),
+        (op.CancelBead("closed"), "reopen it first"),
+        (op.SetFields("a", {"status": "proposed"}), "only a worker parks"),
+        (op.SetFields("a", {"status": "blocked"}), "needs a reason"),
+        (op.SetFields("a", {"status": "nonsense"}), "there are open, in_progress"),
+        (op.SetFields("blocked", {"status": "in_progress"}), "no in_progress follow"),
+        (op.SetFields("a", {"title": "  "}), "has a title"),
+        (op.SetFields("a", {"created_at": "x"}), "kept by ddx"),
+        (op.SetFields("a", {"claimed-pid": "1"}), "kept by ddx"),
+        (op.SetFields("a", {"dependencies": "b"}), "dep add"),
+        (op.SetFields("a", {"events": "[]"}), "evidence add"),
+        (op.SetFields("a", {"notes": "x\0y"}), "NUL"),
+        (op.SetFields("a", {"notes": "\ud800"}), "lone surrogate"),
+        (op.SetFields("a", {"notes": "x" * 130_000}), "shorten it"),
+        (op.ClearFields("a", ["title"]), "every bead has a title"),
+        (op.ClearFields("held", ["helix-focus-suppressed"]), "focus --off"),
+        (op.SetRank("a", before="a"), "before or after itself"),
+        (op.CreateBead(title="  "), "has a title"),
+        (op.CreateBead(title="x", parent="nobody"), "no bead nobody"),
+        (op.CreateBead(title="x", priority=9), "0 (first) to 4"),
     ],
 )  # fmt: skip
 def test_what_does_not_hold_is_refused_with_a_sentence(operation: Operation, why: str) -> None:
@@ -148,14 +148,14 @@ def test_what_does_not_hold_is_refused_with_a_sentence(operation: Operation, why
 
 def test_april_refuses_what_it_does_not_know() -> None:
     for operation, why in (
-        (op.cancel("a"), "no status cancelled"),
-        (op.rank("a", top=True), "no order within a priority"),
-        (op.assign("a", {"status": "paused"}), "open, in_progress and closed"),
+        (op.CancelBead("a"), "no status cancelled"),
+        (op.SetRank("a", top=True), "no order within a priority"),
+        (op.SetFields("a", {"status": "paused"}), "open, in_progress and closed"),
     ):
         made = planned(operation, dialect=APRIL)
         assert made.steps == ()
         assert why in made.refusals[0].why
-    made = planned(op.close("b"), dialect=APRIL)
+    made = planned(op.CloseBead("b"), dialect=APRIL)
     assert made.lines == ("ddx bead close b",)
     assert "still waits on a" in made.notes[0]
 
@@ -179,19 +179,19 @@ def test_april_refuses_what_it_does_not_know() -> None:
 )
 def test_what_waits_on_a_replaced_bead_is_told_what_it_can_do(ids: list[str], by: str, notes: list[str]) -> None:
     rows = [*map(row, ids), row("waiter", "a"), row("last", "waiter")]
-    made = plan([op.supersede("a", by)], queue_of(rows), AUGUST)
+    made = plan([op.Supersede("a", by)], queue_of(rows), AUGUST)
     assert list(made.notes) == notes
 
 
 def test_those_that_can_wait_on_the_replacement_are_told_apart() -> None:
     rows = [row("a"), row("new", "a"), row("x", "a"), row("y", "a")]
-    made = plan([op.supersede("a", "new")], queue_of(rows), AUGUST)
+    made = plan([op.Supersede("a", "new")], queue_of(rows), AUGUST)
     assert made.notes[0] == "x, y still wait on a; let them wait on new instead"
     assert made.notes[1].startswith("new still waits on a, which")
 
 
 def test_a_new_bead_always_says_its_priority() -> None:
-    wish = op.create("New", labels=["helix", "x"], parent="epic", depends_on=["a"], spec_id="S-1", notes="n")
+    wish = op.CreateBead(title="New", labels=["helix", "x"], parent="epic", depends_on=["a"], spec_id="S-1", notes="n")
     assert words(wish) == [
         "bead create New --type task --priority 2 --labels helix,x --parent epic --set spec-id=S-1 --depends-on a",
         "bead update (new) --notes n",
@@ -201,21 +201,21 @@ def test_a_new_bead_always_says_its_priority() -> None:
         "bead dep add (new) a",
         "bead update (new) --notes n",
     ]
-    assert words(op.create("-dash")) == ["bead create --type task --priority 2 -- -dash"]
+    assert words(op.CreateBead(title="-dash")) == ["bead create --type task --priority 2 -- -dash"]
 
 
 def test_many_are_planned_one_on_top_of_the_other() -> None:
-    made = planned(op.depend("a", "taken"), op.depend("taken", "a"), op.close("a"), op.close("b"))
+    made = planned(op.AddDependency("a", "taken"), op.AddDependency("taken", "a"), op.CloseBead("a"), op.CloseBead("b"))
     assert made.lines == ("ddx bead dep add a taken",)
     assert ["cycle" in made.refusals[0].why, "waits on" in made.refusals[1].why] == [True, True]
-    made = planned(op.close("a"), op.close("b"), op.close("c"))
+    made = planned(op.CloseBead("a"), op.CloseBead("b"), op.CloseBead("c"))
     assert made.lines == ("ddx bead close a", "ddx bead close b", "ddx bead close c")
-    made = planned(op.label("a", add=["x"]), op.label("a", add=["y"]))
+    made = planned(op.ChangeLabels("a", add=["x"]), op.ChangeLabels("a", add=["y"]))
     assert made.lines == ("ddx bead update a --labels x", "ddx bead update a --labels x,y")
 
 
 def test_an_operation_refused_half_way_leaves_no_step() -> None:
-    made = planned(op.assign("a", {"parent": "epic", "status": "proposed"}), op.priority("a", 0))
+    made = planned(op.SetFields("a", {"parent": "epic", "status": "proposed"}), op.SetPriority("a", 0))
     assert made.lines == ("ddx bead update a --priority 0",)
     assert len(made.refusals) == 1
 
@@ -224,11 +224,11 @@ def test_a_fresh_claim_keeps_others_away_and_a_worker_is_not_robbed() -> None:
     rows = [json.dumps(row("a")), json.dumps(row("b"))]
     beads = parse_rows("\n".join(rows).encode()).beads
     queue = classify(beads, now=NOW, claims=Claims(leases={"a": True}, running=frozenset({"a"})))
-    assert "claim is fresh" in plan([op.claim("a")], queue, AUGUST).refusals[0].why
-    assert plan([op.claim("b")], queue, AUGUST).steps
-    assert "stop the worker" in plan([op.unclaim("a")], queue, AUGUST, busy={"a"}).refusals[0].why
-    assert plan([op.unclaim("a", force=True)], queue, AUGUST, busy={"a"}).steps
-    assert plan([op.unclaim("a")], queue, AUGUST).steps
+    assert "claim is fresh" in plan([op.ClaimBead("a")], queue, AUGUST).refusals[0].why
+    assert plan([op.ClaimBead("b")], queue, AUGUST).steps
+    assert "stop the worker" in plan([op.ReleaseBead("a")], queue, AUGUST, busy={"a"}).refusals[0].why
+    assert plan([op.ReleaseBead("a", force=True)], queue, AUGUST, busy={"a"}).steps
+    assert plan([op.ReleaseBead("a")], queue, AUGUST).steps
 
 
 def test_head_tells_what_it_will_close_by_itself() -> None:
@@ -245,25 +245,25 @@ def test_head_tells_what_it_will_close_by_itself() -> None:
         row("waits", "needed"),
         row("waiting", "waits", **{"superseded-by": "last"}),
     ]
-    made = plan([op.close("last")], queue_of(rows), AUGUST)
+    made = plan([op.CloseBead("last")], queue_of(rows), AUGUST)
     assert {bead_id: fields["status"] for bead_id, fields in made.steps[0].ripple.items()} == {
         "old": "closed",
         "epic": "closed",
         "top": "closed",
     }
-    assert not plan([op.close("last")], queue_of(rows, "april"), APRIL).steps[0].ripple
+    assert not plan([op.CloseBead("last")], queue_of(rows, "april"), APRIL).steps[0].ripple
 
 
 def test_what_has_no_way_back_says_so_beforehand() -> None:
-    cancelled = planned(op.cancel("a"))
+    cancelled = planned(op.CancelBead("a"))
     assert "stays cancelled" in cancelled.back.lost[0]
     assert cancelled.notes[0].startswith("b waits on it and never becomes ready")
-    assert "parks a bead again" in planned(op.close("proposed")).back.lost[0]
-    assert "neither delete nor cancel" in planned(op.create("x"), dialect=APRIL).back.lost[0]
-    made = planned(op.create("x"))
+    assert "parks a bead again" in planned(op.CloseBead("proposed")).back.lost[0]
+    assert "neither delete nor cancel" in planned(op.CreateBead(title="x"), dialect=APRIL).back.lost[0]
+    made = planned(op.CreateBead(title="x"))
     assert made.undoable
     assert "stays as a cancelled bead" in made.back.traces[0]
-    lost = planned(op.undepend("d", "gone"), op.undepend("b", "a"))
+    lost = planned(op.RemoveDependency("d", "gone"), op.RemoveDependency("b", "a"))
     assert "no bead d" in lost.refusals[0].why
 
 
@@ -280,12 +280,14 @@ def test_recorded_commands_are_what_we_write(shared: Path) -> None:
         }
         made = plan(
             [
-                op.create("New", labels=["x"], parent="epic", depends_on=["a"], acceptance="x", description="y"),
-                op.assign("a", {"title": "t", "owner": "me", "notes": "n", "priority": "1"}),
-                op.depend("grandchild", "a"),
-                op.claim("off"),
-                op.close("off"),
-                op.reopen("closed", "x"),
+                op.CreateBead(
+                    title="New", labels=["x"], parent="epic", depends_on=["a"], acceptance="x", description="y"
+                ),
+                op.SetFields("a", {"title": "t", "owner": "me", "notes": "n", "priority": "1"}),
+                op.AddDependency("grandchild", "a"),
+                op.ClaimBead("off"),
+                op.CloseBead("off"),
+                op.ReopenBead("closed", "x"),
             ],
             queue_of(ROWS, era),
             dialect,
@@ -301,11 +303,11 @@ COMMA = [row("two", labels=["area:a,b", "c"])]
 @pytest.mark.parametrize("dialect", [APRIL, AUGUST])
 def test_a_label_with_a_comma_is_not_written_again(dialect: Dialect) -> None:
     queue = queue_of(COMMA, dialect.family)
-    made = plan([op.label("two", add=["z"])], queue, dialect)
+    made = plan([op.ChangeLabels("two", add=["z"])], queue, dialect)
     assert made.steps == ()
     assert "“area:a,b” of two has a comma" in made.refusals[0].why
-    assert plan([op.assign("two", {"labels": "c,z"})], queue, dialect).refusals == ()
-    assert [step.args for step in plan([op.label("two", remove=["area:a,b"])], queue, dialect).steps] == [
+    assert plan([op.SetFields("two", {"labels": "c,z"})], queue, dialect).refusals == ()
+    assert [step.args for step in plan([op.ChangeLabels("two", remove=["area:a,b"])], queue, dialect).steps] == [
         ("bead", "update", "two", "--labels", "c")
     ]
 
@@ -319,9 +321,9 @@ GATES = (
 @pytest.mark.parametrize(
     "operation",
     [
-        op.label("a", add=["needs_human"]),
-        op.assign("a", {"labels": "x,needs_human"}),
-        op.create("New", labels=["needs_human"]),
+        op.ChangeLabels("a", add=["needs_human"]),
+        op.SetFields("a", {"labels": "x,needs_human"}),
+        op.CreateBead(title="New", labels=["needs_human"]),
     ],
 )
 def test_what_would_shut_the_tracker_is_refused(operation: Operation) -> None:
@@ -330,18 +332,17 @@ def test_what_would_shut_the_tracker_is_refused(operation: Operation) -> None:
     assert "needs_human on a bead this ddx refuses every command" in made.refusals[0].why
     assert "`ddx bead migrate --lifecycle --apply`" in made.refusals[0].why
     assert planned(operation, dialect=APRIL).refusals == ()
-    assert planned(op.label("a", add=["needs-human"]), dialect=replace(AUGUST, gates=GATES)).steps
+    assert planned(op.ChangeLabels("a", add=["needs-human"]), dialect=replace(AUGUST, gates=GATES)).steps
 
 
-def test_nothing_is_left_of_an_operation_that_was_refused_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    closing = PLANNERS["close"]
-
-    def half_way(writing: PlanBuilder, operation: Operation) -> None:
-        closing(writing, operation)
-        if operation.bead_id == "b":
+class _HalfWay(op.CloseBead, frozen=True, tag="half"):
+    def plan(self, writing: PlanBuilder) -> None:
+        op.CloseBead.plan(self, writing)
+        if self.bead_id == "b":
             raise OperationRefused("not this one")
 
-    monkeypatch.setitem(PLANNERS, "close", half_way)
-    made = planned(op.close("a"), op.close("b"), dialect=APRIL, busy=("a", "b"))
+
+def test_nothing_is_left_of_an_operation_that_was_refused_half_way() -> None:
+    made = planned(_HalfWay("a"), _HalfWay("b"), dialect=APRIL, busy=("a", "b"))
     assert [step.args[2] for step in made.steps] == ["a"]
     assert made.notes == ("a live worker is on a and will continue",)

@@ -55,7 +55,7 @@ def test_one_change_makes_the_graph_and_one_undo_takes_it_away(
     assert not any(task.seq not in made for task in TASKS)
     some = {bead_id: bead for bead_id, bead in beads.items() if bead_id != made["003"]}
     rest = bead_operations(PLAN, some, epic=True)
-    assert [each.values.get("parent") for each in rest] == [epic], "what is left joins the epic that is there"
+    assert [each.parent for each in rest] == [epic], "what is left joins the epic that is there"
     if era == "april":  # that release neither deletes nor cancels a bead, and the plan says so beforehand
         assert not done.plan.undoable
         return
@@ -68,8 +68,8 @@ def test_tasks_that_have_a_bead_are_not_made_again(project: ProjectFactory) -> N
     root = project([row("demo-1", labels=["plan:" + PLAN.key, "seq:001"])], git=True)
     curator = curator_of(root, "head")
     wanted = bead_operations(PLAN, curator.look().queue.beads)
-    assert [operation.values["title"][:3] for operation in wanted] == ["002", "003"]
-    assert wanted[0].values["depends_on"] == ("demo-1",)
+    assert [operation.title[:3] for operation in wanted] == ["002", "003"]
+    assert list(wanted[0].depends_on) == ["demo-1"]
     planned = curator.plan(wanted)
     assert json.dumps([step.args for step in planned.steps])
     assert not planned.refusals

@@ -10,6 +10,7 @@ import pytest
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
+from helix_tui.core.editing.operations import DropChange, SetFields
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.supervision.decide.needs import asked_of, needs_of
@@ -102,8 +103,9 @@ def test_an_answer_gives_up_what_is_kept_unless_it_says_land(text: str, status: 
     kept = Attempt("20260820T100000-a", "a", status=status, status_source="event", result_rev="c0ffee" + "0" * 34)
     bead = parse_rows(b'{"id":"a"}').beads["a"]
     decided, *more = answering(bead, text, NOW, {"a": kept}.get)
-    assert decided.values["fields"]["helix-decision"] == text
-    assert [(each.kind, each.values["rev"]) for each in more] == [("drop", kept.result_rev)] * given_up
+    assert isinstance(decided, SetFields)
+    assert decided.fields["helix-decision"] == text
+    assert more == [DropChange("a", kept.attempt_id, kept.result_rev)] * given_up
     event = {"kind": "preserved-result-rejected", "body": f"result_rev={kept.result_rev}"}
     rejected = parse_rows(json.dumps({"id": "a", "events": [event]}).encode()).beads["a"]
     assert len(answering(rejected, text, NOW, {"a": kept}.get)) == 1

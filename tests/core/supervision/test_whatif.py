@@ -54,21 +54,21 @@ def trackers(draw: st.DrawFn, era: str) -> list[dict[str, Any]]:
 
 
 operations = st.one_of(
-    st.builds(op.eligible, ids, st.booleans()),
-    st.builds(op.supersede, ids, ids | st.none()),
-    st.builds(op.depend, ids, ids),
-    st.builds(op.undepend, ids, ids),
-    st.builds(op.parent, ids, ids | st.none()),
-    st.builds(op.priority, ids, st.integers(0, 4)),
-    st.builds(lambda bead_id, other: op.rank(bead_id, before=other), ids, ids),
-    st.builds(lambda bead_id: op.rank(bead_id, top=True), ids),
-    st.builds(lambda bead_id: op.label(bead_id, add=["x"]), ids),
-    st.builds(op.claim, ids),
-    st.builds(op.unclaim, ids),
-    st.builds(op.close, ids),
-    st.builds(op.reopen, ids),
-    st.builds(op.cancel, ids),
-    st.builds(lambda parent, target: op.create("New", parent=parent, depends_on=[target]), ids, ids),
+    st.builds(op.SetEligible, ids, st.booleans()),
+    st.builds(op.Supersede, ids, ids | st.none()),
+    st.builds(op.AddDependency, ids, ids),
+    st.builds(op.RemoveDependency, ids, ids),
+    st.builds(op.SetParent, ids, ids | st.none()),
+    st.builds(op.SetPriority, ids, st.integers(0, 4)),
+    st.builds(lambda bead_id, other: op.SetRank(bead_id, before=other), ids, ids),
+    st.builds(lambda bead_id: op.SetRank(bead_id, top=True), ids),
+    st.builds(lambda bead_id: op.ChangeLabels(bead_id, add=["x"]), ids),
+    st.builds(op.ClaimBead, ids),
+    st.builds(op.ReleaseBead, ids),
+    st.builds(op.CloseBead, ids),
+    st.builds(op.ReopenBead, ids),
+    st.builds(op.CancelBead, ids),
+    st.builds(lambda parent, target: op.CreateBead(title="New", parent=parent, depends_on=[target]), ids, ids),
 )
 
 
@@ -131,7 +131,7 @@ def consequences(rows: list[dict[str, Any]], *wishes: Operation):  # type: ignor
 
 def test_closing_frees_and_tells_the_next_ten() -> None:
     rows = [row("a", priority=1), row("b", "a", priority=0), row("c", "a", "gone")]
-    follows = consequences(rows, op.close("a"))
+    follows = consequences(rows, op.CloseBead("a"))
     assert follows.newly_ready == ("b",)
     assert follows.newly_blocked == ()
     assert (follows.next_before, follows.next_after) == (("a",), ("b",))
@@ -141,9 +141,9 @@ def test_closing_frees_and_tells_the_next_ten() -> None:
 def test_who_is_left_waiting_for_ever_is_told() -> None:
     rows = [row("a"), row("b"), row("waits", "a")]
     for wish, why in (
-        (op.cancel("a"), "cancelled"),
-        (op.supersede("a", "b"), "superseded by b"),
-        (op.eligible("a", False), "not eligible"),
+        (op.CancelBead("a"), "cancelled"),
+        (op.Supersede("a", "b"), "superseded by b"),
+        (op.SetEligible("a", False), "not eligible"),
     ):
         (orphan,) = consequences(rows, wish).orphaned
         assert (orphan.bead_id, orphan.waits_on) == ("waits", "a")
@@ -152,13 +152,13 @@ def test_who_is_left_waiting_for_ever_is_told() -> None:
 
 def test_what_falls_by_itself_frees_too() -> None:
     rows = [row("epic", issue_type="epic"), row("child", parent="epic"), row("next", "epic")]
-    follows = consequences(rows, op.close("child"))
+    follows = consequences(rows, op.CloseBead("child"))
     assert follows.falls == {"epic": "closed"}
     assert follows.newly_ready == ("next",)
 
 
 def test_nothing_follows_from_nothing() -> None:
-    follows = consequences([row("a")], op.eligible("a", True))
+    follows = consequences([row("a")], op.SetEligible("a", True))
     assert not follows
     assert follows.next_after == ("a",)
 
@@ -170,5 +170,5 @@ def test_a_row_that_shows_the_newer_release_changes_the_rule_for_all() -> None:
     ]
     queue = queue_of(rows)
     assert queue.ready == ("plain",)
-    made = plan([op.assign("plain", {"queue-rank": "1"})], queue, AUGUST)
+    made = plan([op.SetFields("plain", {"queue-rank": "1"})], queue, AUGUST)
     assert foresee(queue, made.steps).newly_ready == ("epic",)

@@ -26,7 +26,6 @@ from helix_tui.core.editing.execute.gate import (
     dialect_for,
     hook_warnings,
     interrupted,
-    operation_record,
     readiness_changes,
     require_same_plan,
 )
@@ -58,7 +57,7 @@ from helix_tui.core.editing.steps import (
     differences,
     preconditions,
 )
-from helix_tui.core.editing.undo import NotUndoable, UndoPlan, Unreadable, operations_of, plan_undo
+from helix_tui.core.editing.undo import NotUndoable, UndoPlan, Unreadable, operation_record, operations_of, plan_undo
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line

@@ -14,7 +14,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -27,7 +26,6 @@ from helix_tui.core.ddx.git_state import staged_beside_tracker
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.editing.journal import JournalHistory
-from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.steps import CommandStep, PlanChanged, differences, preconditions
 from helix_tui.core.ground.errors import HelixError
@@ -348,11 +346,6 @@ def _reached(before: Queue, after: Queue, steps: Iterable[CommandStep]) -> set[s
         for bead_id in touched & queue.beads.keys():
             near |= {*queue.graph.dependents.get(bead_id, ()), queue.beads[bead_id].parent}
     return near
-
-
-def operation_record(operation: Operation) -> dict[str, Any]:
-    """An operation as the journal keeps it."""
-    return {"kind": operation.kind, "bead_id": operation.bead_id, "values": operation.values}
 
 
 def hook_warnings(finished: Finished) -> tuple[str, ...]:

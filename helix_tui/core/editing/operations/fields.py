@@ -11,11 +11,11 @@ a number between its neighbours if there is room; else all beads of the priority
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from helix_tui.core.beads.record import TERMINAL
-from helix_tui.core.editing.operations import DROPPED, Operation
+from helix_tui.core.editing.operations.operation import Operation
 from helix_tui.core.editing.steps import (
     CLAIM_FIELDS,
     FLAGS,
@@ -33,35 +33,52 @@ from helix_tui.core.ground.time import NEVER, parse_instant
 
 STEP = 10
 
+DROPPED = "helix-dropped"
+"""Field that names the attempt whose kept change was dropped by a person."""
 
-def plan_rank(writing: PlanBuilder, operation: Operation) -> None:
-    """``bead queue top | move --before/--after | clear``."""
-    overlay, bead_id = writing.overlay, operation.bead_id
-    if bead_id not in overlay:
-        raise OperationRefused(f"there is no bead {called(bead_id)} in the tracker; look it up with `helix-tui queue`")
-    if not writing.dialect.rank:
-        raise OperationRefused("this ddx has no order within a priority; change the priority instead")
-    before, after, top = (operation.values[name] for name in ("before", "after", "top"))
-    if not (before or after or top):
-        if _rank(overlay, bead_id) is not None:
-            writing.add(("bead", "queue", "clear", bead_id), {bead_id: {"queue-rank": None}})
-        return
-    if top:
-        _to_the_top(writing, bead_id)
-        return
-    bucket = _bucket(overlay, overlay.bead(bead_id).priority)
-    others = [other for other in bucket if other != bead_id]
-    other = before or after
-    if other == bead_id:
-        raise OperationRefused("a bead cannot be placed before or after itself; name another one")
-    if other not in overlay:
-        raise OperationRefused(f"there is no bead {called(other)} in the tracker; look it up with `helix-tui queue`")
-    if other not in others:
-        raise OperationRefused(f"{called(other)} and {called(bead_id)} differ in priority; give both the same first")
-    place = others.index(other) + (1 if after else 0)
-    words = ("bead", "queue", "move", bead_id, "--before" if before else "--after", other)
-    ripple = {moved: {"queue-rank": number} for moved, number in _ranks(overlay, others, bead_id, place).items()}
-    writing.add(words, {}, watched=[(moved, "queue-rank") for moved in bucket], ripple=ripple)
+
+class SetRank(Operation, frozen=True, tag="rank"):
+    """Move a bead inside its priority with ``bead queue top | move | clear``; without a place its rank is cleared."""
+
+    before: str = ""
+    after: str = ""
+    top: bool = False
+
+    @property
+    def saying(self) -> str:
+        if self.top:
+            return "move {} to the top of its priority"
+        for word, other in (("before", self.before), ("after", self.after)):
+            if other:
+                return f"move {{}} {word} {called(other)}"
+        return "clear rank of {}"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        overlay, bead_id = writing.overlay, self.bead_id
+        must_exist(overlay, bead_id)
+        if not writing.dialect.rank:
+            raise OperationRefused("this ddx has no order within a priority; change the priority instead")
+        if not (self.before or self.after or self.top):
+            if _rank(overlay, bead_id) is not None:
+                writing.add(("bead", "queue", "clear", bead_id), {bead_id: {"queue-rank": None}})
+            return
+        if self.top:
+            _to_the_top(writing, bead_id)
+            return
+        bucket = _bucket(overlay, overlay.bead(bead_id).priority)
+        others = [other for other in bucket if other != bead_id]
+        other = self.before or self.after
+        if other == bead_id:
+            raise OperationRefused("a bead cannot be placed before or after itself; name another one")
+        must_exist(overlay, other)
+        if other not in others:
+            raise OperationRefused(
+                f"{called(other)} and {called(bead_id)} differ in priority; give both the same first"
+            )
+        place = others.index(other) + (1 if self.after else 0)
+        words = ("bead", "queue", "move", bead_id, "--before" if self.before else "--after", other)
+        ripple = {moved: {"queue-rank": number} for moved, number in _ranks(overlay, others, bead_id, place).items()}
+        writing.add(words, {}, watched=[(moved, "queue-rank") for moved in bucket], ripple=ripple)
 
 
 def _to_the_top(writing: PlanBuilder, bead_id: str) -> None:
@@ -139,75 +156,97 @@ KEPT_BY_DDX = frozenset(
 """Fields that ddx writes itself: values set there are lost or could not be undone."""
 
 
-def plan_eligible(writing: PlanBuilder, operation: Operation) -> None:
-    """``execution-eligible``: only a boolean false keeps workers away."""
-    bead_id, on = operation.bead_id, operation.values["on"]
-    overlay = writing.overlay
-    must_live(overlay, bead_id)
-    if not on:
-        writing.update(bead_id, {"execution-eligible": False})
-        return
-    # an absent field lets workers pick the bead as well as a true one
-    if overlay.value(bead_id, "execution-eligible") is not False:
-        return
-    epic = overlay.value(bead_id, FOCUS_MARK)
-    if epic:
-        raise OperationRefused(
-            f"{called(bead_id)} is held back by the focus on {called(str(epic))}; "
-            "end the focus first (`focus --off`), which makes it eligible again"
-        )
-    writing.update(bead_id, {"execution-eligible": True})
+class SetEligible(Operation, frozen=True, tag="eligible"):
+    """Let workers pick a bead, or keep them from it: only a boolean false in ``execution-eligible`` does."""
 
+    on: bool
 
-def plan_supersede(writing: PlanBuilder, operation: Operation) -> None:
-    """``superseded-by``: workers no longer pick the bead; its dependents still wait."""
-    bead_id, by = operation.bead_id, operation.values["by"]
-    overlay = writing.overlay
-    must_live(overlay, bead_id)
-    if by is None:
-        writing.update(bead_id, {"superseded-by": None})
-        return
-    must_exist(overlay, by)
-    if by == bead_id:
-        raise OperationRefused("a bead cannot replace itself; name two different beads")
-    if bead_id in _chain(by, lambda other: overlay.value(other, "superseded-by")):
-        raise OperationRefused(f"{called(by)} is itself superseded by {called(bead_id)}; undo that first")
-    writing.update(bead_id, {"superseded-by": by})
-    waiting = [
-        other
-        for other in overlay.queue.graph.dependents.get(bead_id, ())
-        if overlay.status(other) not in TERMINAL and bead_id in overlay.depends_on(other)
-    ]
-    # prerequisites and ancestors of the replacement cannot wait on it
-    stuck = [other for other in waiting if _why_not_wait(writing, other, by)]
-    free = [other for other in waiting if other not in stuck]
-    if free:
-        wait, them = ("waits", "it") if len(free) == 1 else ("wait", "them")
-        writing.notes.append(
-            f"{named(free)} still {wait} on {called(bead_id)}; let {them} wait on {called(by)} instead"
-        )
-    if stuck:
-        wait, the = ("waits", "that dependency") if len(stuck) == 1 else ("wait", "those dependencies")
-        writing.notes.append(
-            f"{named(stuck)} still {wait} on {called(bead_id)}, which no worker picks any more; "
-            f"remove {the}, or close {called(bead_id)}"
-        )
+    @property
+    def saying(self) -> str:
+        return "allow workers to pick {}" if self.on else "forbid workers to pick {}"
 
-
-def plan_depend(writing: PlanBuilder, operation: Operation) -> None:
-    """``dep add``: every edge blocks, whatever its type."""
-    bead_id, on = operation.bead_id, operation.values["on"]
-    overlay = writing.overlay
-    must_exist(overlay, bead_id)
-    if on != bead_id:
-        must_exist(overlay, on, "ddx accepts no dependency on a bead that is not in the tracker")
-        if on in overlay.depends_on(bead_id):
+    def plan(self, writing: PlanBuilder) -> None:
+        bead_id, overlay = self.bead_id, writing.overlay
+        must_live(overlay, bead_id)
+        if not self.on:
+            writing.update(bead_id, {"execution-eligible": False})
             return
-    why = _why_not_wait(writing, bead_id, on)
-    if why:
-        raise OperationRefused(why)
-    edges = [*(overlay.value(bead_id, "dependencies") or ()), edge(bead_id, on)]
-    writing.add(("bead", "dep", "add", bead_id, on), {bead_id: {"dependencies": edges}})
+        # an absent field lets workers pick the bead as well as a true one
+        if overlay.value(bead_id, "execution-eligible") is not False:
+            return
+        epic = overlay.value(bead_id, FOCUS_MARK)
+        if epic:
+            raise OperationRefused(
+                f"{called(bead_id)} is held back by the focus on {called(str(epic))}; "
+                "end the focus first (`focus --off`), which makes it eligible again"
+            )
+        writing.update(bead_id, {"execution-eligible": True})
+
+
+class Supersede(Operation, frozen=True, tag="supersede"):
+    """Mark a bead as superseded by another one: workers no longer pick it, its dependents still wait."""
+
+    by: str | None
+    """None clears it."""
+
+    @property
+    def saying(self) -> str:
+        return f"mark {{}} as superseded by {called(self.by)}" if self.by else "clear superseded-by of {}"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        bead_id, by, overlay = self.bead_id, self.by, writing.overlay
+        must_live(overlay, bead_id)
+        if by is None:
+            writing.update(bead_id, {"superseded-by": None})
+            return
+        must_exist(overlay, by)
+        if by == bead_id:
+            raise OperationRefused("a bead cannot replace itself; name two different beads")
+        if bead_id in _chain(by, lambda other: overlay.value(other, "superseded-by")):
+            raise OperationRefused(f"{called(by)} is itself superseded by {called(bead_id)}; undo that first")
+        writing.update(bead_id, {"superseded-by": by})
+        waiting = [
+            other
+            for other in overlay.queue.graph.dependents.get(bead_id, ())
+            if overlay.status(other) not in TERMINAL and bead_id in overlay.depends_on(other)
+        ]
+        # prerequisites and ancestors of the replacement cannot wait on it
+        stuck = [other for other in waiting if _why_not_wait(writing, other, by)]
+        free = [other for other in waiting if other not in stuck]
+        if free:
+            wait, them = ("waits", "it") if len(free) == 1 else ("wait", "them")
+            writing.notes.append(
+                f"{named(free)} still {wait} on {called(bead_id)}; let {them} wait on {called(by)} instead"
+            )
+        if stuck:
+            wait, the = ("waits", "that dependency") if len(stuck) == 1 else ("wait", "those dependencies")
+            writing.notes.append(
+                f"{named(stuck)} still {wait} on {called(bead_id)}, which no worker picks any more; "
+                f"remove {the}, or close {called(bead_id)}"
+            )
+
+
+class AddDependency(Operation, frozen=True, tag="depend"):
+    """Let a bead wait for another one with ``dep add``: every edge blocks, whatever its type."""
+
+    on: str
+
+    @property
+    def saying(self) -> str:
+        return f"add dependency: {{}} waits on {called(self.on)}"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        bead_id, on, overlay = self.bead_id, self.on, writing.overlay
+        must_exist(overlay, bead_id)
+        if on != bead_id:
+            must_exist(overlay, on, "ddx accepts no dependency on a bead that is not in the tracker")
+            if on in overlay.depends_on(bead_id):
+                return
+        why = _why_not_wait(writing, bead_id, on)
+        if why:
+            raise OperationRefused(why)
+        edges = [*(overlay.value(bead_id, "dependencies") or ()), edge(bead_id, on)]
+        writing.add(("bead", "dep", "add", bead_id, on), {bead_id: {"dependencies": edges}})
 
 
 def _why_not_wait(writing: PlanBuilder, bead_id: str, on: str) -> str:
@@ -224,52 +263,86 @@ def _why_not_wait(writing: PlanBuilder, bead_id: str, on: str) -> str:
     return ""
 
 
-def plan_undepend(writing: PlanBuilder, operation: Operation) -> None:
-    """``dep remove``."""
-    bead_id, on = operation.bead_id, operation.values["on"]
+class RemoveDependency(Operation, frozen=True, tag="undepend"):
+    """Let a bead no longer wait for another one, with ``dep remove``."""
+
+    on: str
+
+    @property
+    def saying(self) -> str:
+        return f"remove dependency: {{}} no longer waits on {called(self.on)}"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        bead_id, on = self.bead_id, self.on
+        must_exist(writing.overlay, bead_id)
+        edges = writing.overlay.value(bead_id, "dependencies") or []
+        if on not in targets(edges):
+            return
+        left = [each for each in edges if not (isinstance(each, dict) and each.get("depends_on_id") == on)]
+        writing.add(("bead", "dep", "remove", bead_id, on), {bead_id: {"dependencies": left or None}})
+
+
+class SetParent(Operation, frozen=True, tag="parent"):
+    """Put a bead under another one: a tree, so no bead may be its own ancestor."""
+
+    under: str | None
+    """None puts it under none."""
+
+    @property
+    def saying(self) -> str:
+        return f"set parent of {{}} to {called(self.under)}" if self.under else "clear parent of {}"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        bead_id, under, overlay = self.bead_id, self.under, writing.overlay
+        must_exist(overlay, bead_id)
+        if under:
+            must_exist(overlay, under)
+            if bead_id in _chain(under, overlay.parent):
+                raise OperationRefused(
+                    f"{called(under)} is under {called(bead_id)} already; the tree would have a cycle"
+                )
+        writing.update(bead_id, {"parent": under or None})
+
+
+class SetPriority(Operation, frozen=True, tag="priority"):
+    """Set the priority."""
+
+    level: int
+    """0, the highest, to 4."""
+
+    @property
+    def saying(self) -> str:
+        return f"set priority of {{}} to P{self.level}"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        must_live(writing.overlay, self.bead_id)
+        writing.update(self.bead_id, {"priority": checked_priority(self.level)})
+
+
+class ChangeLabels(Operation, frozen=True, tag="label"):
+    """Add and remove labels; the others stay, although ``--labels`` replaces all of them."""
+
+    add: Sequence[str] = ()
+    remove: Sequence[str] = ()
+
+    @property
+    def saying(self) -> str:
+        parts = [f"+{called(text)}" for text in self.add] + [f"-{called(text)}" for text in self.remove]
+        return f"label {{}} {' '.join(parts)}"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        bead_id, remove = self.bead_id, set(self.remove)
+        must_exist(writing.overlay, bead_id)
+        check_labels(self.add)
+        have = [text for text in writing.overlay.value(bead_id, "labels") or () if isinstance(text, str)]
+        left = [text for text in have if text not in remove and text.strip() not in remove]
+        left += [text for text in dict.fromkeys(self.add) if text not in {other.strip() for other in left}]
+        writing.update(bead_id, {"labels": left or None})
+
+
+def plan_fields(writing: PlanBuilder, bead_id: str, given: Mapping[str, str]) -> None:
+    """Set fields by their names in rows, except the status, each with the flag or command that actually writes it."""
     must_exist(writing.overlay, bead_id)
-    edges = writing.overlay.value(bead_id, "dependencies") or []
-    if on not in targets(edges):
-        return
-    left = [each for each in edges if not (isinstance(each, dict) and each.get("depends_on_id") == on)]
-    writing.add(("bead", "dep", "remove", bead_id, on), {bead_id: {"dependencies": left or None}})
-
-
-def plan_parent(writing: PlanBuilder, operation: Operation) -> None:
-    """``parent``: a tree, so no bead may be its own ancestor."""
-    bead_id, under = operation.bead_id, operation.values["under"]
-    overlay = writing.overlay
-    must_exist(overlay, bead_id)
-    if under:
-        must_exist(overlay, under)
-        if bead_id in _chain(under, overlay.parent):
-            raise OperationRefused(f"{called(under)} is under {called(bead_id)} already; the tree would have a cycle")
-    writing.update(bead_id, {"parent": under or None})
-
-
-def plan_priority(writing: PlanBuilder, operation: Operation) -> None:
-    """``priority``, 0 to 4."""
-    must_live(writing.overlay, operation.bead_id)
-    writing.update(operation.bead_id, {"priority": checked_priority(operation.values["level"])})
-
-
-def plan_label(writing: PlanBuilder, operation: Operation) -> None:
-    """Add to the existing labels, as ``--labels`` replaces all of them."""
-    bead_id = operation.bead_id
-    must_exist(writing.overlay, bead_id)
-    add, remove = operation.values["add"], set(operation.values["remove"])
-    check_labels(add)
-    have = [text for text in writing.overlay.value(bead_id, "labels") or () if isinstance(text, str)]
-    left = [text for text in have if text not in remove and text.strip() not in remove]
-    left += [text for text in dict.fromkeys(add) if text not in {other.strip() for other in left}]
-    writing.update(bead_id, {"labels": left or None})
-
-
-def plan_fields(writing: PlanBuilder, operation: Operation) -> None:
-    """Set fields by name, except the status, each with the flag or command that actually writes it."""
-    bead_id = operation.bead_id
-    must_exist(writing.overlay, bead_id)
-    given = given_fields(operation)
     fields: dict[str, Any] = {}
     for name, text in given.items():
         # each of these has a rule of its own, below or in `lifecycle`
@@ -279,37 +352,40 @@ def plan_fields(writing: PlanBuilder, operation: Operation) -> None:
     if "queue-rank" in given:
         fields["queue-rank"] = _checked_rank(writing, given["queue-rank"])
     if "parent" in given:
-        plan_parent(writing, Operation("parent", bead_id, {"under": given["parent"] or None}))
+        SetParent(bead_id, given["parent"] or None).plan(writing)
     if "superseded-by" in given:
-        plan_supersede(writing, Operation("supersede", bead_id, {"by": given["superseded-by"] or None}))
+        Supersede(bead_id, given["superseded-by"] or None).plan(writing)
     if "execution-eligible" in given:
         on = _checked_truth(given["execution-eligible"])
-        # `plan_eligible` leaves an absent field alone, but here the value itself was asked for
+        # `SetEligible` leaves an absent field alone, but here the value itself was asked for
         if on and writing.overlay.value(bead_id, "execution-eligible") is None:
             fields["execution-eligible"] = True
         else:
-            plan_eligible(writing, Operation("eligible", bead_id, {"on": on}))
+            SetEligible(bead_id, on).plan(writing)
     writing.update(bead_id, fields)
 
 
-def given_fields(operation: Operation) -> dict[str, str]:
-    """The values given to ``set``, by the names used in rows."""
-    return {ALIASES.get(name, name): text for name, text in operation.values["fields"].items()}
-
-
-def plan_unset(writing: PlanBuilder, operation: Operation) -> None:
+class ClearFields(Operation, frozen=True, tag="unset"):
     """Remove fields by name."""
-    bead_id = operation.bead_id
-    must_exist(writing.overlay, bead_id)
-    fields: dict[str, Any] = {}
-    for name in dict.fromkeys(ALIASES.get(name, name) for name in operation.values["names"]):
-        _check_writable(name)
-        if name in ("title", "status", "priority", "issue_type"):
-            raise OperationRefused(f"every bead has a {name.replace('_', ' ')}; set another one instead")
-        if name == FOCUS_MARK:
-            raise OperationRefused("the focus manages its own marks; end it with `focus --off`")
-        fields[name] = None
-    writing.update(bead_id, fields)
+
+    names: Sequence[str]
+
+    @property
+    def saying(self) -> str:
+        return f"clear {', '.join(map(called, self.names))} of {{}}"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        bead_id = self.bead_id
+        must_exist(writing.overlay, bead_id)
+        fields: dict[str, Any] = {}
+        for name in dict.fromkeys(ALIASES.get(name, name) for name in self.names):
+            _check_writable(name)
+            if name in ("title", "status", "priority", "issue_type"):
+                raise OperationRefused(f"every bead has a {name.replace('_', ' ')}; set another one instead")
+            if name == FOCUS_MARK:
+                raise OperationRefused("the focus manages its own marks; end it with `focus --off`")
+            fields[name] = None
+        writing.update(bead_id, fields)
 
 
 def must_exist(overlay: Overlay, bead_id: str, why: str = "look it up with `helix-tui queue`") -> None:
@@ -382,12 +458,22 @@ def _checked_truth(text: str) -> bool:
     return truths[text.lower()]
 
 
-def plan_drop(writing: PlanBuilder, operation: Operation) -> None:
-    """Record that a kept change is dropped and, if ddx would land it by itself, reject it in ddx too."""
-    bead_id, rev = operation.bead_id, operation.values["rev"]
-    must_exist(writing.overlay, bead_id)
-    rejected = option("--reject-preserved", rev) if rev and writing.dialect.lands_kept else ()
-    writing.update(bead_id, {DROPPED: operation.values["attempt_id"]}, flags=rejected)
+class DropChange(Operation, frozen=True, tag="drop"):
+    """Drop an attempt's kept change: record it and, if ddx would land it by itself, reject it in ddx too."""
+
+    attempt_id: str
+    rev: str = ""
+    """The commit of the change, if known."""
+
+    @property
+    def saying(self) -> str:
+        return "drop the kept change of {}"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        bead_id, rev = self.bead_id, self.rev
+        must_exist(writing.overlay, bead_id)
+        rejected = option("--reject-preserved", rev) if rev and writing.dialect.lands_kept else ()
+        writing.update(bead_id, {DROPPED: self.attempt_id}, flags=rejected)
 
 
 def _chain(start: str, above: Callable[[str], Any]) -> list[str]:
@@ -416,18 +502,3 @@ def _path(overlay: Overlay, start: str, goal: str) -> list[str]:
                 came[target] = here
                 stack.append(target)
     return []
-
-
-PLANNERS: dict[str, Callable[[PlanBuilder, Operation], None]] = {
-    "eligible": plan_eligible,
-    "supersede": plan_supersede,
-    "depend": plan_depend,
-    "undepend": plan_undepend,
-    "parent": plan_parent,
-    "priority": plan_priority,
-    "rank": plan_rank,
-    "label": plan_label,
-    "unset": plan_unset,
-    "drop": plan_drop,
-}
-"""The planning function of each kind of operation."""

@@ -11,22 +11,22 @@ as separate commands.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from helix_tui.core.beads.readiness import looks_like_epic
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.dialect import Dialect
-from helix_tui.core.editing.operations import Operation, assign
 from helix_tui.core.editing.operations.fields import (
+    ALIASES,
     KEPT_BY_DDX,
     OWN_COMMAND,
     check_labels,
     checked_priority,
-    given_fields,
     must_exist,
     plan_fields,
 )
+from helix_tui.core.editing.operations.operation import Operation
 from helix_tui.core.editing.steps import (
     CLAIM_FIELDS,
     FLAGS,
@@ -142,53 +142,70 @@ _MOVES = {
 """Status changes by ``update --status`` in head, besides closing and reopening."""
 
 
-def plan_claim(writing: PlanBuilder, operation: Operation) -> None:
-    """``update --claim``."""
-    overlay, bead_id = writing.overlay, operation.bead_id
-    must_exist(overlay, bead_id)
-    status, assignee = overlay.status(bead_id), operation.values["assignee"]
-    if status not in ("open", "in_progress"):
-        raise OperationRefused(f"{called(bead_id)} is {status}; only an open bead can be claimed")
-    if _held(overlay, bead_id):
-        owner = overlay.value(bead_id, "owner") or "somebody"
-        raise OperationRefused(
-            f"{called(bead_id)} is held by {called(str(owner))} and the claim is fresh; let them finish"
+class ClaimBead(Operation, frozen=True, tag="claim"):
+    """Claim a bead with ``update --claim``."""
+
+    assignee: str = ""
+
+    @property
+    def saying(self) -> str:
+        return "claim {}"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        overlay, bead_id = writing.overlay, self.bead_id
+        must_exist(overlay, bead_id)
+        status = overlay.status(bead_id)
+        if status not in ("open", "in_progress"):
+            raise OperationRefused(f"{called(bead_id)} is {status}; only an open bead can be claimed")
+        if _held(overlay, bead_id):
+            owner = overlay.value(bead_id, "owner") or "somebody"
+            raise OperationRefused(
+                f"{called(bead_id)} is held by {called(str(owner))} and the claim is fresh; let them finish"
+            )
+        waits = unclosed(overlay, bead_id)
+        if waits and not writing.dialect.gives_out_waiting:
+            raise OperationRefused(f"{called(bead_id)} waits on {named(waits)}; ddx gives out no bead that waits")
+        if waits:
+            writing.notes.append(f"{called(bead_id)} waits on {named(waits)}")
+        edits: dict[str, Any] = {"status": "in_progress"}
+        if self.assignee:
+            edits["owner"] = self.assignee
+        beat = {"execute-loop-heartbeat-at": format_instant(overlay.queue.as_of)}
+        words = ["bead", "update", bead_id, "--claim", *(option("--assignee", self.assignee) if self.assignee else ())]
+        writing.add(
+            words,
+            {bead_id: edits},
+            # ddx writes the owner, host and time: they are read from the row afterwards
+            watched=[(bead_id, field) for field in ("owner", *CLAIM_FIELDS)],
+            ripple={bead_id: beat} if writing.dialect.claim_in_row else None,
+            leases={bead_id: True} if writing.dialect.leases else None,
         )
-    waits = unclosed(overlay, bead_id)
-    if waits and not writing.dialect.gives_out_waiting:
-        raise OperationRefused(f"{called(bead_id)} waits on {named(waits)}; ddx gives out no bead that waits")
-    if waits:
-        writing.notes.append(f"{called(bead_id)} waits on {named(waits)}")
-    edits: dict[str, Any] = {"status": "in_progress"}
-    if assignee:
-        edits["owner"] = assignee
-    beat = {"execute-loop-heartbeat-at": format_instant(overlay.queue.as_of)}
-    words = ["bead", "update", bead_id, "--claim", *(option("--assignee", assignee) if assignee else ())]
-    writing.add(
-        words,
-        {bead_id: edits},
-        # ddx writes the owner, host and time: they are read from the row afterwards
-        watched=[(bead_id, field) for field in ("owner", *CLAIM_FIELDS)],
-        ripple={bead_id: beat} if writing.dialect.claim_in_row else None,
-        leases={bead_id: True} if writing.dialect.leases else None,
-    )
 
 
-def plan_unclaim(writing: PlanBuilder, operation: Operation) -> None:
-    """``update --unclaim``."""
-    overlay, bead_id = writing.overlay, operation.bead_id
-    must_exist(overlay, bead_id)
-    held = (
-        overlay.status(bead_id) == "in_progress"
-        or overlay.value(bead_id, "owner") is not None
-        or any(overlay.value(bead_id, field) is not None for field in CLAIM_FIELDS)
-        or overlay.leases.get(bead_id, bead_id in overlay.queue.claims.leases)
-    )
-    if not held:
-        return
-    if bead_id in writing.busy and not operation.values["force"]:
-        raise OperationRefused(f"a live worker is on {called(bead_id)}; stop the worker first")
-    add_unclaim(writing, bead_id)
+class ReleaseBead(Operation, frozen=True, tag="unclaim"):
+    """Release a claim with ``update --unclaim``."""
+
+    force: bool = False
+    """Even if a live worker is on the bead."""
+
+    @property
+    def saying(self) -> str:
+        return "release {}"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        overlay, bead_id = writing.overlay, self.bead_id
+        must_exist(overlay, bead_id)
+        held = (
+            overlay.status(bead_id) == "in_progress"
+            or overlay.value(bead_id, "owner") is not None
+            or any(overlay.value(bead_id, field) is not None for field in CLAIM_FIELDS)
+            or overlay.leases.get(bead_id, bead_id in overlay.queue.claims.leases)
+        )
+        if not held:
+            return
+        if bead_id in writing.busy and not self.force:
+            raise OperationRefused(f"a live worker is on {called(bead_id)}; stop the worker first")
+        add_unclaim(writing, bead_id)
 
 
 def add_unclaim(writing: PlanBuilder, bead_id: str) -> None:
@@ -207,25 +224,31 @@ CLOSING_COMMIT = "closing_commit_sha"
 """Field with the commit that closed a bead."""
 
 
-def plan_close(writing: PlanBuilder, operation: Operation) -> None:
-    """``bead close``, by hand and without evidence."""
-    overlay, bead_id = writing.overlay, operation.bead_id
-    must_exist(overlay, bead_id)
-    status = overlay.status(bead_id)
-    if status == "closed":
-        return
-    if status == "cancelled":
-        raise OperationRefused(f"{called(bead_id)} is cancelled, which is final, as closed is")
-    waits = unclosed(overlay, bead_id)
-    if waits and not writing.dialect.closes_waiting:
-        raise OperationRefused(
-            f"{called(bead_id)} waits on {named(waits)}; close those first, or remove the dependency"
-        )
-    if waits:
-        writing.notes.append(f"{called(bead_id)} still waits on {named(waits)}")
-    if bead_id in writing.busy:
-        writing.notes.append(f"a live worker is on {called(bead_id)} and will continue")
-    add_close(writing, bead_id)
+class CloseBead(Operation, frozen=True, tag="close"):
+    """Close a bead by hand and without evidence, with ``bead close``."""
+
+    @property
+    def saying(self) -> str:
+        return "close {}"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        overlay, bead_id = writing.overlay, self.bead_id
+        must_exist(overlay, bead_id)
+        status = overlay.status(bead_id)
+        if status == "closed":
+            return
+        if status == "cancelled":
+            raise OperationRefused(f"{called(bead_id)} is cancelled, which is final, as closed is")
+        waits = unclosed(overlay, bead_id)
+        if waits and not writing.dialect.closes_waiting:
+            raise OperationRefused(
+                f"{called(bead_id)} waits on {named(waits)}; close those first, or remove the dependency"
+            )
+        if waits:
+            writing.notes.append(f"{called(bead_id)} still waits on {named(waits)}")
+        if bead_id in writing.busy:
+            writing.notes.append(f"a live worker is on {called(bead_id)} and will continue")
+        add_close(writing, bead_id)
 
 
 def add_close(writing: PlanBuilder, bead_id: str) -> None:
@@ -250,15 +273,25 @@ def add_close(writing: PlanBuilder, bead_id: str) -> None:
     )
 
 
-def plan_reopen(writing: PlanBuilder, operation: Operation) -> None:
-    """``bead reopen``: clears the claim and leaves an event."""
-    overlay, bead_id = writing.overlay, operation.bead_id
-    must_exist(overlay, bead_id)
-    status = overlay.status(bead_id)
-    if status != "closed":
-        hint = "a cancelled bead stays cancelled" if status == "cancelled" else "only a closed bead can be reopened"
-        raise OperationRefused(f"{called(bead_id)} is {status}; {hint}")
-    add_reopen(writing, bead_id, operation.values["reason"], operation.values["notes"])
+class ReopenBead(Operation, frozen=True, tag="reopen"):
+    """Open a closed bead again with ``bead reopen``, which clears the claim and leaves an event."""
+
+    reason: str = ""
+    notes: str = ""
+    """They are appended."""
+
+    @property
+    def saying(self) -> str:
+        return "reopen {}"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        overlay, bead_id = writing.overlay, self.bead_id
+        must_exist(overlay, bead_id)
+        status = overlay.status(bead_id)
+        if status != "closed":
+            hint = "a cancelled bead stays cancelled" if status == "cancelled" else "only a closed bead can be reopened"
+            raise OperationRefused(f"{called(bead_id)} is {status}; {hint}")
+        add_reopen(writing, bead_id, self.reason, self.notes)
 
 
 def add_reopen(writing: PlanBuilder, bead_id: str, reason: str, notes: str = "") -> None:
@@ -279,43 +312,58 @@ def add_reopen(writing: PlanBuilder, bead_id: str, reason: str, notes: str = "")
     writing.add(words, {bead_id: edits})
 
 
-def plan_cancel(writing: PlanBuilder, operation: Operation) -> None:
-    """``update --status cancelled``, which is final."""
-    overlay, bead_id = writing.overlay, operation.bead_id
-    must_exist(overlay, bead_id)
-    status = overlay.status(bead_id)
-    if not writing.dialect.lifecycle:
-        raise OperationRefused("this ddx has no status cancelled; close the bead, or make it not eligible")
-    if status == "cancelled":
-        return
-    if status == "closed":
-        raise OperationRefused(f"{called(bead_id)} is closed and cannot be cancelled; reopen it first")
-    if bead_id in writing.busy:
-        raise OperationRefused(f"a live worker is on {called(bead_id)}; stop the worker first")
-    # ddx lets cancelled follow open, and not in_progress
-    if status == "in_progress":
-        add_unclaim(writing, bead_id)
-    waiting = [
-        other
-        for other in overlay.queue.graph.dependents.get(bead_id, ())
-        if overlay.status(other) not in TERMINAL and bead_id in overlay.depends_on(other)
-    ]
-    if waiting:
-        wait = "waits on it and never becomes" if len(waiting) == 1 else "wait on it and never become"
-        writing.notes.append(f"{named(waiting)} {wait} ready: cancelled is not closed")
-    add_status(writing, bead_id, "cancelled")
+class CancelBead(Operation, frozen=True, tag="cancel"):
+    """Cancel a bead with ``update --status cancelled``, which is final."""
+
+    @property
+    def saying(self) -> str:
+        return "cancel {}"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        overlay, bead_id = writing.overlay, self.bead_id
+        must_exist(overlay, bead_id)
+        status = overlay.status(bead_id)
+        if not writing.dialect.lifecycle:
+            raise OperationRefused("this ddx has no status cancelled; close the bead, or make it not eligible")
+        if status == "cancelled":
+            return
+        if status == "closed":
+            raise OperationRefused(f"{called(bead_id)} is closed and cannot be cancelled; reopen it first")
+        if bead_id in writing.busy:
+            raise OperationRefused(f"a live worker is on {called(bead_id)}; stop the worker first")
+        # ddx lets cancelled follow open, and not in_progress
+        if status == "in_progress":
+            add_unclaim(writing, bead_id)
+        waiting = [
+            other
+            for other in overlay.queue.graph.dependents.get(bead_id, ())
+            if overlay.status(other) not in TERMINAL and bead_id in overlay.depends_on(other)
+        ]
+        if waiting:
+            wait = "waits on it and never becomes" if len(waiting) == 1 else "wait on it and never become"
+            writing.notes.append(f"{named(waiting)} {wait} ready: cancelled is not closed")
+        add_status(writing, bead_id, "cancelled")
 
 
-def plan_set(writing: PlanBuilder, operation: Operation) -> None:
-    """Set fields by name, then the status with its own command."""
-    given = given_fields(operation)
-    reason = ""
-    if given.get("status") == "blocked":
-        # the reason goes into the command that blocks: ddx refuses that without one
-        reason = given.pop(BLOCKER_FIELDS[0], "")
-    plan_fields(writing, assign(operation.bead_id, given))
-    if "status" in given:
-        plan_status(writing, operation.bead_id, given["status"], reason)
+class SetFields(Operation, frozen=True, tag="set"):
+    """Set fields by name, as ``helix-tui set``, then the status with its own command."""
+
+    fields: dict[str, str]
+    """Name or alias -> text; known names go where ddx keeps them."""
+
+    @property
+    def saying(self) -> str:
+        return f"set {', '.join(map(called, self.fields))} of {{}}"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        given = {ALIASES.get(name, name): text for name, text in self.fields.items()}
+        reason = ""
+        if given.get("status") == "blocked":
+            # the reason goes into the command that blocks: ddx refuses that without one
+            reason = given.pop(BLOCKER_FIELDS[0], "")
+        plan_fields(writing, self.bead_id, given)
+        if "status" in given:
+            plan_status(writing, self.bead_id, given["status"], reason)
 
 
 def plan_status(writing: PlanBuilder, bead_id: str, status: str, reason: str = "") -> None:
@@ -325,11 +373,11 @@ def plan_status(writing: PlanBuilder, bead_id: str, status: str, reason: str = "
     if status == have:
         return
     if status == "closed":
-        plan_close(writing, Operation("close", bead_id))
+        CloseBead(bead_id).plan(writing)
     elif status == "cancelled":
-        plan_cancel(writing, Operation("cancel", bead_id))
+        CancelBead(bead_id).plan(writing)
     elif status == "open" and have == "closed":
-        plan_reopen(writing, Operation("reopen", bead_id, {"reason": reason, "notes": ""}))
+        ReopenBead(bead_id, reason).plan(writing)
     elif status == "proposed":
         raise OperationRefused("only a worker parks a bead as proposed; ddx has no command for it")
     elif not writing.dialect.lifecycle and status not in ("open", "in_progress"):
@@ -377,67 +425,77 @@ def _held(overlay: Overlay, bead_id: str) -> bool:
     return any(reason.kind == "claimed" for reason in overlay.queue.standing(bead_id).reasons)
 
 
-PLANNERS: dict[str, Callable[[PlanBuilder, Operation], None]] = {
-    "claim": plan_claim,
-    "unclaim": plan_unclaim,
-    "close": plan_close,
-    "reopen": plan_reopen,
-    "cancel": plan_cancel,
-    "set": plan_set,
-}
-"""The planning function of each kind of operation."""
+class CreateBead(Operation, frozen=True, kw_only=True, tag="create"):
+    """Make a new bead with ``bead create``, then with commands for what that has no flag for. The priority is always
+    passed, as ddx defaults to P0.
+    """
 
+    title: str
+    bead_id: str = ""
+    """Empty: it has no id yet."""
+    issue_type: str = "task"
+    priority: int = 2
+    labels: Sequence[str] = ()
+    parent: str = ""
+    depends_on: Sequence[str] = ()
+    spec_id: str = ""
+    acceptance: str = ""
+    description: str = ""
+    notes: str = ""
+    fields: dict[str, str] = {}
 
-def plan_create(writing: PlanBuilder, operation: Operation) -> None:
-    """``bead create``, then commands for what it has no flag for."""
-    overlay, wanted = writing.overlay, operation.values
-    title = str(wanted["title"])
-    if not title.strip():
-        raise OperationRefused("every bead has a title; write one")
-    check_labels(wanted["labels"])
-    level = checked_priority(wanted["priority"])
-    if wanted["parent"]:
-        must_exist(overlay, wanted["parent"])
-    targets = tuple(dict.fromkeys(wanted["depends_on"]))
-    for target in targets:
-        must_exist(overlay, target, "ddx accepts no dependency on a bead that is not in the tracker")
-        if not writing.dialect.waits_on_parents and _above(writing, wanted["parent"], target):
-            raise OperationRefused(
-                f"{called(target)} is above the new bead in the tree, and ddx lets no bead wait on one above it"
-            )
-    # one plan may create several beads, each with its own placeholder
-    place = NEW if NEW not in overlay else f"(new {len(overlay.added) + 1})"
-    extra = _extra(writing, wanted)
-    # the row that ddx will write, then the arguments for it
-    row: dict[str, Any] = {
-        "title": title,
-        "status": "open",
-        "priority": level,
-        "issue_type": wanted["issue_type"] or "task",
-        "labels": list(wanted["labels"]) or None,
-        "parent": wanted["parent"] or None,
-        "acceptance": wanted["acceptance"] or None,
-        "description": wanted["description"] or None,
-        **extra,
-    }
-    words = ["bead", "create"]
-    # a title that looks like a flag is given last, after --
-    if not title.startswith("-"):
-        words.append(title)
-    words += option("--type", row["issue_type"]) + option("--priority", str(level))
-    for name in ("labels", "parent", "acceptance", "description"):
-        if row[name]:
-            words += option(FLAGS[name], ",".join(row[name]) if name == "labels" else row[name])
-    for name, value in extra.items():
-        words += option("--set", f"{name}={'true' if value is True else 'false' if value is False else value}")
-    if targets and writing.dialect.depends_on:
-        words += option("--depends-on", ",".join(targets))
-        row["dependencies"] = [edge(place, target) for target in targets]
-    if title.startswith("-"):
-        words += ["--", title]
-    born = {"created_at": format_instant(overlay.queue.as_of)}
-    writing.add(words, {place: row}, ripple={place: born}, creates=place)
-    _afterwards(writing, place, targets, str(wanted["notes"]))
+    @property
+    def saying(self) -> str:
+        return f"create “{called(self.title)}”"
+
+    def plan(self, writing: PlanBuilder) -> None:
+        overlay, title = writing.overlay, self.title
+        if not title.strip():
+            raise OperationRefused("every bead has a title; write one")
+        check_labels(self.labels)
+        level = checked_priority(self.priority)
+        if self.parent:
+            must_exist(overlay, self.parent)
+        targets = tuple(dict.fromkeys(self.depends_on))
+        for target in targets:
+            must_exist(overlay, target, "ddx accepts no dependency on a bead that is not in the tracker")
+            if not writing.dialect.waits_on_parents and _above(writing, self.parent, target):
+                raise OperationRefused(
+                    f"{called(target)} is above the new bead in the tree, and ddx lets no bead wait on one above it"
+                )
+        # one plan may create several beads, each with its own placeholder
+        place = NEW if NEW not in overlay else f"(new {len(overlay.added) + 1})"
+        extra = _extra(writing, self)
+        # the row that ddx will write, then the arguments for it
+        row: dict[str, Any] = {
+            "title": title,
+            "status": "open",
+            "priority": level,
+            "issue_type": self.issue_type or "task",
+            "labels": list(self.labels) or None,
+            "parent": self.parent or None,
+            "acceptance": self.acceptance or None,
+            "description": self.description or None,
+            **extra,
+        }
+        words = ["bead", "create"]
+        # a title that looks like a flag is given last, after --
+        if not title.startswith("-"):
+            words.append(title)
+        words += option("--type", row["issue_type"]) + option("--priority", str(level))
+        for name in ("labels", "parent", "acceptance", "description"):
+            if row[name]:
+                words += option(FLAGS[name], ",".join(row[name]) if name == "labels" else row[name])
+        for name, value in extra.items():
+            words += option("--set", f"{name}={'true' if value is True else 'false' if value is False else value}")
+        if targets and writing.dialect.depends_on:
+            words += option("--depends-on", ",".join(targets))
+            row["dependencies"] = [edge(place, target) for target in targets]
+        if title.startswith("-"):
+            words += ["--", title]
+        born = {"created_at": format_instant(overlay.queue.as_of)}
+        writing.add(words, {place: row}, ripple={place: born}, creates=place)
+        _afterwards(writing, place, targets, self.notes)
 
 
 def _afterwards(writing: PlanBuilder, place: str, targets: tuple[str, ...], notes: str) -> None:
@@ -450,8 +508,8 @@ def _afterwards(writing: PlanBuilder, place: str, targets: tuple[str, ...], note
         writing.update(place, {"notes": notes})
 
 
-def _extra(writing: PlanBuilder, wanted: Any) -> dict[str, Any]:
-    fields = {"spec-id": wanted["spec_id"], **wanted["fields"]}
+def _extra(writing: PlanBuilder, wanted: CreateBead) -> dict[str, Any]:
+    fields = {"spec-id": wanted.spec_id, **wanted.fields}
     extra = {}
     for name, text in fields.items():
         if name in KEPT_BY_DDX or name in OWN_COMMAND or name in FLAGS or name in ("status", "issue_type"):

@@ -14,8 +14,7 @@ from typing import Any
 import msgspec
 
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.editing import operations
-from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.operations import CreateBead
 from helix_tui.core.editing.steps import NEW
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import replace_file
@@ -33,7 +32,7 @@ def bead_operations(
     epic: bool = False,
     priority: int = 2,
     spec_id: str = "",
-) -> list[Operation]:
+) -> list[CreateBead]:
     """The operations that create beads for a plan's tasks, prerequisites first.
 
     Args:
@@ -53,12 +52,12 @@ def bead_operations(
     epic = epic and not made
     phase = _phase_label(beads.values())
     spec = spec_id or f"plan-{plan.id}"
-    found: list[Operation] = []
+    found: list[CreateBead] = []
     if epic:
         parent = _stand_in(len(found))
         found.append(
-            operations.create(
-                _title(plan.objective),
+            CreateBead(
+                title=_title(plan.objective),
                 issue_type="epic",
                 priority=priority,
                 labels=("helix", phase, "kind:plan", _plan_label(plan)),
@@ -73,8 +72,8 @@ def bead_operations(
             continue
         places[task.seq] = _stand_in(len(found))
         found.append(
-            operations.create(
-                _title(f"{task.seq} {task.objective}"),
+            CreateBead(
+                title=_title(f"{task.seq} {task.objective}"),
                 priority=priority,
                 labels=("helix", phase, "kind:plan", _plan_label(plan), f"{_SEQ}{task.seq}"),
                 parent=parent,

@@ -476,21 +476,21 @@ def operations_for(action: ActionId, needs: Iterable[Need], queue: Queue) -> lis
 def _operations(action: ActionId, need: Need, queue: Queue) -> list[Operation]:
     bead_id = need.bead_id
     if action == "release":
-        return [operations.unclaim(bead_id)]
+        return [operations.ReleaseBead(bead_id)]
     if action == "accept" and need.kind in ("proposed", "unknown_status"):
-        return [operations.assign(bead_id, {"status": "open"})]
+        return [operations.SetFields(bead_id, {"status": "open"})]
     if action == "reject" and need.kind in ("proposed", "preserved_review_blocked"):
-        return [operations.cancel(bead_id)]
+        return [operations.CancelBead(bead_id)]
     if action == "accept" and need.kind == "landed_faulted":
-        return [operations.close(bead_id)]
+        return [operations.CloseBead(bead_id)]
     if action == "reject" and need.kind in ("tried", "landed_faulted"):
-        return [operations.eligible(bead_id, False)]
+        return [operations.SetEligible(bead_id, False)]
     if action == "reject" and need.attempt_id and need.kind in OF_ITS_ATTEMPT:
-        return [operations.drop(bead_id, need.attempt_id, need.kept_rev)]
+        return [operations.DropChange(bead_id, need.attempt_id, need.kept_rev)]
     if action == "accept" and need.kind == "preserved_review_blocked":
         return [_unblocked(need, queue)]
     if action == "undepend":
-        return [operations.undepend(waiter, on) for waiter, on in unmet_edges(need, queue)]
+        return [operations.RemoveDependency(waiter, on) for waiter, on in unmet_edges(need, queue)]
     return []
 
 
@@ -498,7 +498,7 @@ def _unblocked(need: Need, queue: Queue) -> Operation:
     """The fields that ddx itself writes when a blocking review is resolved."""
     at, attempt = format_instant(queue.as_of), queue.beads[need.bead_id].review_blocked_attempt
     name = "preserved-review-unblocked-"
-    return operations.assign(need.bead_id, {f"{name}at": at, f"{name}attempt": attempt})
+    return operations.SetFields(need.bead_id, {f"{name}at": at, f"{name}attempt": attempt})
 
 
 def unmet_edges(need: Need, queue: Queue) -> list[tuple[str, str]]:
@@ -515,5 +515,5 @@ def assign_to(needs: Iterable[Need], queue: Queue, who: str) -> list[Operation]:
     """Assign the needs of some beads to a person; an empty name removes the assignment."""
     beads = dict.fromkeys(need.bead_id for need in needs if need.bead_id in queue.beads)
     if not who:
-        return [operations.clear(bead_id, [ASSIGNED]) for bead_id in beads]
-    return [operations.assign(bead_id, {ASSIGNED: who}) for bead_id in beads]
+        return [operations.ClearFields(bead_id, [ASSIGNED]) for bead_id in beads]
+    return [operations.SetFields(bead_id, {ASSIGNED: who}) for bead_id in beads]

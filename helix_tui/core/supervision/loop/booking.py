@@ -225,8 +225,8 @@ class Booking:
                 return
         about = queue.beads.get(result.bead_id)
         spec = injection.spec_of(queue, about)
-        operation = operations.create(
-            f"escalation: {result.word} of {result.bead_id}",
+        operation = operations.CreateBead(
+            title=f"escalation: {result.word} of {result.bead_id}",
             priority=about.priority if about is not None else 2,
             labels=["helix", f"{injection.activity_prefix(queue)}:iterate", "kind:escalation"],
             issue_type=injection.type_for(spec),
@@ -253,7 +253,7 @@ class Booking:
             return
         name = called(result.bead_id)
         self.work.teller.always(f"promoting {name} to epic (agent created {len(children)} children)")
-        self.work.change([operations.assign(result.bead_id, {"type": "epic"})], f"promote {name} to epic")
+        self.work.change([operations.SetFields(result.bead_id, {"type": "epic"})], f"promote {name} to epic")
         after = self.work.look().queue.beads.get(result.bead_id)
         if after is None or after.issue_type != "epic":
             raise Stopped(Stop("curation_failed", f"{name} did not become an epic", 1))

@@ -129,7 +129,7 @@ class Curating:
 
     def _write(self, descriptions: Mapping[str, str], title: str) -> str:
         """Write descriptions, journalled; return why that failed, or ""."""
-        rewritten = [operations.assign(bead_id, {"description": text}) for bead_id, text in descriptions.items()]
+        rewritten = [operations.SetFields(bead_id, {"description": text}) for bead_id, text in descriptions.items()]
         try:
             done = self.work.curator.run(rewritten, title=title, kind=PASSING)
         except (DdxError, Conflict, Unreadable) as error:
@@ -247,7 +247,7 @@ class Curating:
         """Close the focused epic once it is done and, if required, reviewed; release what was held."""
         if queue_state.queue.beads[epic].status not in TERMINAL:
             self.work.teller.always(f"epic {called(epic)} has no remaining open children — closing epic")
-            self.work.change([operations.close(epic)], f"close the epic {called(epic)}")
+            self.work.change([operations.CloseBead(epic)], f"close the epic {called(epic)}")
         self._leave(epic)
 
     def review_epic(self, epic: str) -> str:
@@ -274,7 +274,7 @@ class Curating:
                 # the epic stays open until its review, a bead under it, is done
                 if self._review_first(queue_state, epic):
                     continue
-                self.work.change([operations.close(epic)], f"close the epic {called(epic)}")
+                self.work.change([operations.CloseBead(epic)], f"close the epic {called(epic)}")
                 self.work.teller.always(f"epic {called(epic)} has no remaining open children — closing epic")
                 closed.add(epic)
         self._unfinished -= closed

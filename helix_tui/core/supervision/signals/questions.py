@@ -442,7 +442,7 @@ def deciding(queue: Queue, bead_id: str, text: str, kept: Kept) -> list[Operatio
     requested = [decision(queue.beads[bead_id], text, queue.as_of)]
     if about is not None and about.status not in TERMINAL:
         requested += answering(about, text, queue.as_of, kept)
-    return [*requested, operations.close(bead_id)]
+    return [*requested, operations.CloseBead(bead_id)]
 
 
 _LANDING = re.compile(r"(?:please\s+)?(?:land|merge)\b", re.IGNORECASE)
@@ -461,7 +461,7 @@ def answering(bead: Bead, text: str, now: int, kept: Kept) -> list[Operation]:
     if made is None or not made.preserved or _LANDING.match(text.strip()):
         return requested
     if made.result_rev and not was_rejected(bead, made.result_rev):
-        requested.append(operations.drop(bead.id, made.attempt_id, made.result_rev))
+        requested.append(operations.DropChange(bead.id, made.attempt_id, made.result_rev))
     return requested
 
 
@@ -474,7 +474,7 @@ def decision(bead: Bead, text: str, now: int) -> Operation:
     # cut by bytes, as ddx counts; a character cut in two is dropped
     notes = notes.encode()[-MAX_NOTES:].decode("utf-8", "ignore")
     added = f"DECISION [{format_instant(now)}]: {said}"
-    return operations.assign(bead.id, {DECISION: said, "notes": f"{notes}\n\n{added}" if notes else added})
+    return operations.SetFields(bead.id, {DECISION: said, "notes": f"{notes}\n\n{added}" if notes else added})
 
 
 class Tried(Struct, frozen=True):

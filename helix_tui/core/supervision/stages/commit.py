@@ -271,7 +271,7 @@ def _commit_words(root: Path, subject: str, staged: bool) -> tuple[str, ...]:
 
 def closing(bead_id: str, sha: str) -> list[Operation]:
     """Close a bead with the commit that did its work."""
-    return [operations.assign(bead_id, {"closing_commit_sha": sha}), operations.close(bead_id)]
+    return [operations.SetFields(bead_id, {"closing_commit_sha": sha}), operations.CloseBead(bead_id)]
 
 
 def _close(curator: Curator, bead_id: str, sha: str) -> bool:

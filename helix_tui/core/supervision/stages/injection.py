@@ -15,8 +15,7 @@ from msgspec import Struct
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import INJECTED, TERMINAL, Bead
-from helix_tui.core.editing import operations
-from helix_tui.core.editing.operations import Operation
+from helix_tui.core.editing.operations import CreateBead
 from helix_tui.core.editing.steps import called
 from helix_tui.core.ground.git import ask_git
 from helix_tui.core.ground.process import run
@@ -94,7 +93,7 @@ def spec_of(queue: Queue, bead: Bead | None, *above: str) -> str:
     return ""
 
 
-def review_bead(queue: Queue, trigger: Trigger, *, scope: str, epic: str = "", reviewer: str = "") -> Operation:
+def review_bead(queue: Queue, trigger: Trigger, *, scope: str, epic: str = "", reviewer: str = "") -> CreateBead:
     """A review of a bead's change, ahead of later work of equal priority."""
     bead = queue.beads.get(trigger.bead_id)
     areas = _areas(bead)
@@ -105,8 +104,8 @@ def review_bead(queue: Queue, trigger: Trigger, *, scope: str, epic: str = "", r
     )
     fields = _fields(trigger) | ({"helix-reviewer": reviewer} if reviewer else {})
     spec = spec_of(queue, bead, epic)
-    return operations.create(
-        f"review: {called(bead.title) if bead else trigger.bead_id}",
+    return CreateBead(
+        title=f"review: {called(bead.title) if bead else trigger.bead_id}",
         priority=priority,
         labels=_labels(queue, "review", REVIEW, "kind:review", areas),
         parent=next((each for each in (epic, bead.parent if bead else "") if _open(queue, each)), ""),
@@ -123,11 +122,11 @@ def review_bead(queue: Queue, trigger: Trigger, *, scope: str, epic: str = "", r
     )
 
 
-def alignment_bead(queue: Queue, trigger: Trigger, *, epic: str = "", areas: Iterable[str] = ()) -> Operation:
+def alignment_bead(queue: Queue, trigger: Trigger, *, epic: str = "", areas: Iterable[str] = ()) -> CreateBead:
     """A comparison of the actual state with the documents."""
     spec = spec_of(queue, None, epic)
-    return operations.create(
-        f"align: repo after {counted(trigger.cycle, 'cycle')}",
+    return CreateBead(
+        title=f"align: repo after {counted(trigger.cycle, 'cycle')}",
         priority=1,
         labels=_labels(queue, "review", ALIGNMENT, "kind:planning", list(areas)),
         parent=epic,
@@ -146,10 +145,10 @@ def alignment_bead(queue: Queue, trigger: Trigger, *, epic: str = "", areas: Ite
     )
 
 
-def acceptance_bead(queue: Queue, trigger: Trigger, *, script: str, output: str) -> Operation:
+def acceptance_bead(queue: Queue, trigger: Trigger, *, script: str, output: str) -> CreateBead:
     """Follow-up work for an acceptance check that fails."""
-    return operations.create(
-        f"Acceptance failure: {script} after {trigger.bead_id}",
+    return CreateBead(
+        title=f"Acceptance failure: {script} after {trigger.bead_id}",
         priority=1,
         labels=_labels(queue, "build", ACCEPTANCE, "kind:build", _areas(queue.beads.get(trigger.bead_id))),
         # the script is the follow-up's governing document, by which `acceptance_standing` finds an open one
@@ -164,7 +163,7 @@ def acceptance_bead(queue: Queue, trigger: Trigger, *, script: str, output: str)
     )
 
 
-def decision_bead(queue: Queue, label: str, title: str, text: str, **about: str) -> Operation:
+def decision_bead(queue: Queue, label: str, title: str, text: str, **about: str) -> CreateBead:
     """A bead for a person, with the assumption under which work continues; no worker picks it.
 
     Args:
@@ -172,8 +171,8 @@ def decision_bead(queue: Queue, label: str, title: str, text: str, **about: str)
         about: ``key`` (the same for the same conflict), ``spec_id``, ``acceptance`` and ``assumed``.
     """
     spec = about.get("spec_id", "")
-    return operations.create(
-        title,
+    return CreateBead(
+        title=title,
         issue_type=type_for(spec),
         labels=["helix", f"{activity_prefix(queue)}:frame", label],
         spec_id=spec,

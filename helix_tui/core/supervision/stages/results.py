@@ -22,6 +22,7 @@ from helix_tui.core.ddx.client import FAILED, MALFORMED, DdxError, advice_for, l
 from helix_tui.core.ddx.files import instant, money, read_bytes, text, whole
 from helix_tui.core.ddx.names import ATTEMPT_ID, Outcome
 from helix_tui.core.editing.execute.curator import Curator, Result
+from helix_tui.core.editing.operations import DropChange
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
@@ -332,9 +333,7 @@ def answer_question(
         if asked.bead_id in queue.beads:
             kept = kept_by(curator.project, queue.beads)
             requested = answering(queue.beads[asked.bead_id], text, queue.as_of, kept)
-            given_up = next(
-                (str(operation.values["rev"])[:12] for operation in requested if operation.kind == "drop"), ""
-            )
+            given_up = next((operation.rev[:12] for operation in requested if isinstance(operation, DropChange)), "")
             _done(curator.run(requested, title=f"record the answer to {question_id}"))
         if asked.bead_id in (held := undecided(queue)):
             rest = [bead_id for bead_id in held if bead_id != asked.bead_id]

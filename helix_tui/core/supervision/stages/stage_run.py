@@ -279,7 +279,7 @@ def plan_governing(curator: Curator, scope: Scope, queue: Queue) -> Governing:
             f"({called(held.id)}); "
             f"refusing duplicate dispatch; if nobody is working on it: helix-tui unclaim {called(held.id)}"
         )
-    return Governing("reclaimed", held.id, (operations.unclaim(held.id), *_taking(held, labels)))
+    return Governing("reclaimed", held.id, (operations.ReleaseBead(held.id), *_taking(held, labels)))
 
 
 def acquire(curator: Curator, scope: Scope) -> tuple[Governing, Result]:
@@ -314,7 +314,9 @@ def hand_back(curator: Curator, governing: Governing) -> str:
             return ""
         if bead.pid is not None and bead.pid != os.getpid() and pid_alive(bead.pid):
             return ""
-        error: Exception | None = curator.run([operations.unclaim(governing.bead_id)], title=f"hand back {name}").error
+        error: Exception | None = curator.run(
+            [operations.ReleaseBead(governing.bead_id)], title=f"hand back {name}"
+        ).error
     except (DdxError, Unreadable) as failure:
         error = failure
     return "" if error is None else f"{name} stays claimed ({error}): helix-tui unclaim {name}"
@@ -347,15 +349,15 @@ def _governs(bead: Bead, title: str) -> bool:
 def _taking(bead: Bead, labels: list[str]) -> Iterable[Operation]:
     missing = [label for label in labels if label not in bead.labels]
     if missing:
-        yield operations.label(bead.id, add=missing)
-    yield operations.claim(bead.id)
+        yield operations.ChangeLabels(bead.id, add=missing)
+    yield operations.ClaimBead(bead.id)
 
 
-def _new(scope: Scope, title: str, labels: list[str], queue: Queue) -> Operation:
+def _new(scope: Scope, title: str, labels: list[str], queue: Queue) -> operations.CreateBead:
     areas = [label.removeprefix("area:") for label in labels if label.startswith("area:")]
     spec = scope if scope is not None and _SPEC.match(scope) else ""
-    return operations.create(
-        title,
+    return operations.CreateBead(
+        title=title,
         issue_type=type_for(spec),
         priority=1,
         labels=labels,

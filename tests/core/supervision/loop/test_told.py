@@ -36,7 +36,7 @@ def test_context_is_put_into_the_next_bead_and_taken_out(stage: StageFactory, er
 
 def test_what_a_run_writes_and_takes_back_is_no_step_of_undo(stage: StageFactory) -> None:
     world = stage([row("a-1"), row("a-2", priority=4)])
-    mine = world.curator().run([operations.assign("a-2", {"notes": "mine"})])
+    mine = world.curator().run([operations.SetFields("a-2", {"notes": "mine"})])
     world.run(context=True, auto_review=False, auto_align=False, max_cycles=1)
     history = world.curator().journal.read()
     passing = [entry for entry in history.entries if entry.kind == PASSING]
