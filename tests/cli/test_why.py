@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import socket
 import subprocess
 
+from helix_tui.core.ground.time import NS, format_instant, now_ns
 from tests.cli.conftest import Cli
 from tests.cli.test_queue import NOW, ROWS, bead
 from tests.conftest import ProjectFactory
@@ -82,3 +85,19 @@ def test_hundreds_of_beads_fold_into_a_count(cli: Cli, project: ProjectFactory) 
     assert len(said) < 20
     assert any("291 more: 291 ready" in line for line in said)
     assert len(cli("why", "demo-all", "--json", "-C", root).document["reasons"][0]["refs"]) == 300
+
+
+def test_a_claim_by_hand_whose_process_is_alive_leaves_the_bead_ready_and_is_said(
+    cli: Cli, project: ProjectFactory
+) -> None:
+    at = format_instant(now_ns() - 14 * 3_600 * NS)
+    claim = {"claimed-pid": str(os.getpid()), "claimed-machine": socket.gethostname(), "claimed-at": at, "owner": "sam"}
+    root = project([bead("demo-a", status="in_progress", **claim)])
+    said = cli("why", "demo-a", "-C", root).out
+    assert "ready, number 1 of 1" in said
+    assert (
+        f"claim     claimed by sam, process {os.getpid()}, without a heartbeat: ddx gives it out all the same" in said
+    )
+    assert "1 ready · 0 running" in cli("status", "-C", root).out
+    assert "gone" not in cli("queue", "-C", root).out
+    assert cli("needs", "--json", "-C", root).document["needs"] == []

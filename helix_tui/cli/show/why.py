@@ -15,6 +15,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import describe
 from helix_tui.core.ddx.git_state import BeadHistory, LastSeen
+from helix_tui.core.ddx.runs.running import unheard_claim
 from helix_tui.core.ground.text import clean_line, counted, fit
 from helix_tui.core.ground.time import NS, format_age, format_instant
 from helix_tui.core.supervision.decide.needs import asked_of
@@ -124,6 +125,8 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
     ]
     runs = [run for run in present.runs if run.bead_id == bead_id]
     lines += [f"{'worker':<{_LABEL}}{run_line(run, queue.as_of, '')}" for run in runs]
+    if claimed := unheard_claim(bead, next(iter(runs), None)):
+        lines.append(f"{'claim':<{_LABEL}}{claimed}")
     # the reasons: what waits for a person first, then the queue's own
     held = causes(bead, asked_of(present.project))
     for number, cause in enumerate(held):

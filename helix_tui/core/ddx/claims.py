@@ -317,7 +317,7 @@ def row_claim(bead: Bead, since: int | None = None) -> Claim:
         started_at=claimed or seen,
         start_known=claimed is not None,
         at=seen,
-        # a claim made by hand has a process and no heartbeat: it counts while the process runs
+        # a claim made by hand has a process and no heartbeat: it never counted, so it does not run out
         expires_at=seen + FRESH if seen is not None and (at is not None or bead.pid is None) else None,
         left=_left(bead, max(at or 0, claimed)) if claimed is not None else "",
         beaten=at is not None,

@@ -13,6 +13,7 @@ from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import describe
 from helix_tui.core.ddx.attempts.attempt import format_sum
+from helix_tui.core.ddx.runs.running import unheard_claim
 from helix_tui.core.ground.text import clean_line, counted, short_id, split_block
 from helix_tui.core.ground.time import NS, format_age, format_span, parse_instant
 from helix_tui.themes.roles import SIGNS, UNKNOWN
@@ -292,6 +293,8 @@ def _standing(rows: _Rows, bead: Bead, world: RowContext, causes: Sequence[str])
         rows.wrapped([(f"{sign.glyph} {word}", f"{sign.ink} bold")])
     if run is not None:
         rows.wrapped(_run_words(run, world.now))
+    if claimed := unheard_claim(bead, run):
+        rows.wrapped([("claim ", "muted"), (claimed, "text")])
     for place, cause in enumerate(causes):
         # "but" if ddx would pick the bead while HELIX or a person still has a question about it
         lead = "and  " if place else "but  " if bead.id in queue.position else "why  "

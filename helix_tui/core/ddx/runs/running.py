@@ -29,6 +29,7 @@ from helix_tui.core.ddx.dialect import FRESH, HELD
 from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folders
 from helix_tui.core.ddx.runs.workers import WINDOW, Bundle, Bundles, Doing, Session, Sessions
 from helix_tui.core.ground.project import Project, worktree_roots
+from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NS, clock_time, format_age, format_day
 
@@ -219,6 +220,7 @@ class RunReader:
         ``edits`` are the console's own writes to beads: they are not signs of life of a worker.
         """
         works = _merge(self._claims.read(beads.values(), edits), self._claims.here, now)
+        works = [work for work in works if not _by_hand(work, self._claims.here)]
         if works:
             self._sessions.look()
         # only being alive counts here, so any silence is accepted
@@ -327,6 +329,14 @@ def find_running(
     return reader.find(beads, now, stall_after_s=stall_after_s)
 
 
+def unheard_claim(bead: Bead, run: Run | None) -> str:
+    """What to say of a claim that is no run: who has it, and that ddx gives the bead out; else empty."""
+    if run is not None or bead.status != "in_progress" or not bead.claimed_at or bead.pid is None:
+        return ""
+    owner = clean_line(bead.owner, 40) or "somebody"
+    return f"claimed by {owner}, process {bead.pid}, without a heartbeat: ddx gives it out all the same"
+
+
 def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int, *, here: str) -> tuple[Verdict, str]:
     """Judge a run as alive, silent or dead, with one sentence that says why (docs/formats/ddx.md §4).
 
@@ -335,7 +345,7 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     Dead: its process is gone from this host, its loop has ended the attempt, or every expiry time in its files is in
     the past. A process of another host cannot be checked. Silent: an event, then none for ``stall``, however fresh the
     heartbeat; never for a run without any event. Events before the start of the attempt belong to the check before it.
-    A claim made by hand has no heartbeat, so only its process shows that it is alive, and only on this machine.
+    A claim made by hand on this machine is not judged here: `_by_hand`.
     """
     machine = next((claim.machine for claim in claims if claim.machine), "")
     pids = list(dict.fromkeys(claim.pid for claim in claims if claim.pid is not None))
@@ -363,8 +373,6 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     if last_event is not None and starts and last_event < max(starts):
         last_event = None
     seen = _latest(last_event, max(began, default=None))
-    if living and last_event is None and not known and all(claim.source == "row" for claim in claims):
-        return "alive", f"process {living[0]} is alive; a claim made by hand sends no heartbeat"
     if seen is None:
         return "dead", "no file records when it was last seen"
     if not known and not living and now - seen > HELD:
@@ -399,6 +407,16 @@ def lost(claims: Sequence[Claim], now: int, *, here: str) -> str:
 def _unheard(claim: Claim, here: str) -> bool:
     """Whether a claim shows no sign of life here: no heartbeat, and a process on another machine."""
     return not claim.beaten and claim.machine not in ("", here)
+
+
+def _by_hand(work: _Work, here: str) -> bool:
+    """Whether only a row says so, without a heartbeat, for a process of this machine that is alive.
+
+    Every release gives such a bead out at once: it is no work that runs, and no worker of it is gone.
+    """
+    if any(claim.source != "row" or claim.beaten or claim.machine not in ("", here) for claim in work.claims):
+        return False
+    return any(map(pid_alive, work.pids))
 
 
 def _vouched_until(claim: Claim, now: int, here: str) -> int | None:
