@@ -226,12 +226,6 @@ def _operations(entry: JournalEntry) -> Iterator[Operation]:
         except msgspec.ValidationError:
             raise OperationRefused(UNREADABLE) from None
         # with a value missing or one too many, another operation would be redone
-        if operation_record(operation)["values"].keys() != values.keys():
+        if operation.record()["values"].keys() != values.keys():
             raise OperationRefused(UNREADABLE)
         yield operation
-
-
-def operation_record(operation: Operation) -> dict[str, Any]:
-    """An operation as the journal keeps it: its kind, its bead and its other values."""
-    values = msgspec.to_builtins(operation)
-    return {"kind": values.pop("kind"), "bead_id": values.pop("bead_id"), "values": values}

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.journal import Journal, JournalEntry, JournalError, Who
 from helix_tui.core.editing.steps import OperationRefused
-from helix_tui.core.editing.undo import operation_record, operations_of
+from helix_tui.core.editing.undo import operations_of
 from helix_tui.core.ground.time import parse_now
 
 AT = parse_now("2026-08-21T22:00:28Z")
@@ -271,9 +271,9 @@ KINDS = {each.__struct_config__.tag: each for each in get_args(operations.Record
 @settings(max_examples=200)
 @given(st.sampled_from(sorted(KINDS)).flatmap(lambda kind: _operations(KINDS[kind])))
 def test_an_operation_comes_back_from_its_line_as_it_was(operation: operations.Operation) -> None:
-    record = json.loads(json.dumps(operation_record(operation)))
+    record = json.loads(json.dumps(operation.record()))
     (again,) = operations_of(_entry(record))
-    assert operation_record(again) == record
+    assert again.record() == record
     assert type(again) is type(operation)
 
 

@@ -9,7 +9,6 @@ import pytest
 
 from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
-from helix_tui.core.editing.undo import operation_record
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.core.supervision.decide.need_view import (
@@ -126,7 +125,7 @@ def test_a_broken_list_of_what_is_put_off_puts_little_off(tmp_path: Path, text: 
 
 def _wishes(action: str, need: Need, queue: Queue = QUEUE) -> list[tuple[str, str, str]]:
     found = operations_for(action, [need], queue)  # type: ignore[arg-type]
-    return [(each.kind, each.bead_id, json.dumps(operation_record(each)["values"])) for each in found]
+    return [(each.kind, each.bead_id, json.dumps(each.record()["values"])) for each in found]
 
 
 def test_actions_become_operations_on_the_bead() -> None:

@@ -57,7 +57,7 @@ from helix_tui.core.editing.steps import (
     differences,
     preconditions,
 )
-from helix_tui.core.editing.undo import NotUndoable, UndoPlan, Unreadable, operation_record, operations_of, plan_undo
+from helix_tui.core.editing.undo import NotUndoable, UndoPlan, Unreadable, operations_of, plan_undo
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
@@ -484,7 +484,7 @@ class Curator:
             kind=kind or made.kind,
             title=made.title,
             steps=[record_of(step) for step in made.steps],
-            operations=[operation_record(operation) for operation in operations],
+            operations=[operation.record() for operation in operations],
             before=before,
             of=of,
         )

@@ -6,7 +6,9 @@ tracker, each with its preconditions and effects; neither changes anything.
 
 from __future__ import annotations
 
-from msgspec import Struct
+from typing import Any
+
+from msgspec import Struct, to_builtins
 
 from helix_tui.core.editing.steps import PlanBuilder
 
@@ -25,6 +27,11 @@ class Operation(Struct, frozen=True, tag_field="kind"):
     def saying(self) -> str:
         """The change in words, with ``{}`` for its bead or beads."""
         raise NotImplementedError
+
+    def record(self) -> dict[str, Any]:
+        """As the journal keeps it: the kind, the bead and the other values."""
+        values = to_builtins(self)
+        return {"kind": values.pop("kind"), "bead_id": values.pop("bead_id"), "values": values}
 
     def plan(self, writing: PlanBuilder) -> None:
         """Append the commands that make the change on the rows as the plan so far leaves them.
