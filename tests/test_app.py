@@ -13,6 +13,7 @@ from typing import cast
 import pytest
 from rich.color import Color
 from textual.css.stylesheet import Stylesheet
+from textual.dom import DOMNode
 
 from helix_tui.core.beads.query import fields
 from helix_tui.core.snapshot import merge_changes
@@ -502,6 +503,27 @@ async def test_a_screen_shown_for_the_first_time_has_no_stylesheet_parsed_again(
             await pilot.press(key)
             await pilot.pause()
             assert app.screen.styles.background == paper
+
+
+async def test_a_screen_shown_for_the_first_time_computes_its_styles_once(
+    console: MakeConsole, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = console()
+    async with app.run_test(size=(160, 48)) as pilot:
+        await pilot.pause()
+        again: list[DOMNode] = []
+        compute = app.update_styles
+
+        def update_styles(node: DOMNode, animate: bool = True) -> None:
+            again.append(node)
+            compute(node, animate=animate)
+
+        monkeypatch.setattr(app, "update_styles", update_styles)
+        for key in "23456":
+            await pilot.press(key)
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+            assert app.screen not in again
 
 
 def test_what_brings_numpy_is_imported_ahead_for_who_goes_to_other_screens(monkeypatch: pytest.MonkeyPatch) -> None:

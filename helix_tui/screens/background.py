@@ -121,6 +121,11 @@ class Workers(WorkerManager):
 
     _NO_WORK = staticmethod(lambda: None)
 
+    def _new_worker(self, work: Any, node: DOMNode, *, description: str = "", **options: Any) -> Worker[Any]:
+        # Textual's default is a repr of all that the work holds: of a snapshot 40 ms, which a key waits for
+        name = str(options.get("name") or options.get("group", ""))
+        return super()._new_worker(work, node, description=description or name, **options)
+
     def _remove_worker(self, worker: Worker[Any]) -> None:
         super()._remove_worker(worker)
         worker._task = None
@@ -142,7 +147,6 @@ class Jobs:
             work,
             name=kind,
             group=kind,
-            description=kind,  # the default is a repr of all arguments
             exit_on_error=False,
             exclusive=True,
             thread=True,

@@ -139,6 +139,11 @@ def in_view(node: Widget) -> bool:
 class Dismissal(Screen[Any]):
     """A screen whose dismissal can be asked for any number of times, from anywhere, and happens once."""
 
+    def _on_screen_resume(self, event: events.ScreenResume) -> None:
+        """Keep the styles: they are computed for a widget that is mounted, for a class that changes, and for all
+        once the theme has changed (`HelixApp.refresh_css`)."""
+        event.refresh_styles = False
+
     @property
     def has_left(self) -> bool:
         """Whether it is on no stack any more, so that messages for it come too late."""
@@ -381,8 +386,6 @@ class HelixScreen(Dismissal):
     SCOPE: ClassVar[str] = ""
     """The key scope of a screen that opens over others and has its own keys."""
     FOOTER: ClassVar[tuple[str, ...]] = ("go.back", "app.help")
-    BARE_CLASS: ClassVar[str] = ""
-    """The CSS class while words are shown instead of its list."""
     BARE_FOOTER: ClassVar[tuple[str, ...]] = ("go.to", "app.quit", "app.help")
 
     def __init__(self) -> None:
@@ -422,10 +425,11 @@ class HelixScreen(Dismissal):
         yield TooSmall()
 
     def take_breakpoint(self) -> None:
-        """Take the class of the present width, as Textual does on every later resize."""
-        breakpoints = self.app.HORIZONTAL_BREAKPOINTS or []
-        worn = [name for least, name in breakpoints if self.app.size.width >= least][-1:]
-        self.update_classes({name: name in worn for _, name in breakpoints}, update=False)
+        """Take the classes of the present size, as Textual does on every later resize."""
+        (width, height), app = self.app.size, self.app
+        for length, limits in ((width, app.HORIZONTAL_BREAKPOINTS or []), (height, app.VERTICAL_BREAKPOINTS or [])):
+            worn = [name for least, name in limits if length >= least][-1:]
+            self.update_classes({name: name in worn for _, name in limits}, update=False)
 
     def on_resize(self) -> None:
         """The card of the tour has room, or has none any more."""
@@ -543,8 +547,12 @@ class HelixScreen(Dismissal):
 
     def show_keys(self, key_ids: Sequence[str], note: str = "") -> None:
         """Show these keys in the footer; without a list, the keys that lead elsewhere."""
-        bare = bool(self.BARE_CLASS) and self.has_class(self.BARE_CLASS)
-        self.footer.key_ids, self.footer.note = tuple(self.BARE_FOOTER if bare else key_ids), note
+        self.footer.key_ids, self.footer.note = tuple(self.BARE_FOOTER if self.is_bare else key_ids), note
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether words are shown instead of its list."""
+        return False
 
     def show_pending(self, beads: Collection[str], work: str) -> None:
         """Mark these beads as being changed; none if empty."""

@@ -26,7 +26,7 @@ from helix_tui.screens.layout import NARROW
 from helix_tui.screens.panes import PanedScreen, keep
 from helix_tui.widgets.base.line import SpanLine, Titles, ascii_only, fit, packed, palette_of, to_strip, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.chrome.empty_state import EmptyState, empty_state
+from helix_tui.widgets.chrome.empty_state import empty_state
 from helix_tui.widgets.chrome.header import Caption, PaneTabs
 from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, Board, title_of
 from helix_tui.widgets.rows.cost_tables import ORDERS, TABLES, CellOrder, sortable, table_of, totals
@@ -86,7 +86,6 @@ class InsightsScreen(PanedScreen):
     PANES = "#insights-panes"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("insights")]
     FOOTER = ("go.open", "go.view", "list.sort", "go.pane", "go.to", "app.help")
-    BARE_CLASS = "-bare"
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,7 +97,6 @@ class InsightsScreen(PanedScreen):
         self.list = RowList(id="insights")
         self.caption = Caption("attempts")
         self.behind = AttemptList(id="behind-row")
-        self.empty_state = EmptyState(id="insights-empty-state")
         self._wanted: tuple[object, ...] = ()
         self._rest: Timer | None = None
 
@@ -149,9 +147,7 @@ class InsightsScreen(PanedScreen):
 
     def _bare(self, instead: list[Line] | None) -> None:
         """Show paragraphs instead of tables, or the tables."""
-        self.set_class(instead is not None, self.BARE_CLASS)
-        if instead is not None:
-            self.empty_state.show(instead)
+        self.show_instead(instead)
         self.show_keys(self.FOOTER)
 
     def _show_table(self) -> None:

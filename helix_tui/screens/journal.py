@@ -32,7 +32,6 @@ from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows
-from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.chrome.header import Caption
 from helix_tui.widgets.text.journal import (
     ChangeFacts,
@@ -205,7 +204,6 @@ class JournalScreen(FilteringScreen):
     PANES = "#journal-panes"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("journal")]
     FOOTER = ("change.undo", "change.redo", "change.restore", "find.filter", "go.to", "app.help")
-    BARE_CLASS = "-no-changes"
     WATCHING_FOOTER = ("go.open", "find.filter", "move.jump", "go.to", "app.help")
 
     def __init__(self) -> None:
@@ -214,7 +212,6 @@ class JournalScreen(FilteringScreen):
         self.detail = ChangePane(id="change")
         self.caption = Caption("journal")
         self.detail_caption = Caption()
-        self.empty_state = EmptyState(id="journal-empty-state")
         self.filter = ChangeFilter()
         self._jobs = Jobs(self)
         self._history = JournalHistory()
@@ -290,10 +287,7 @@ class JournalScreen(FilteringScreen):
         self._jobs.settle(event.worker)
 
     def _say_state(self, snapshot: Snapshot) -> None:
-        said = empty_state(snapshot)
-        self.set_class(said is not None, self.BARE_CLASS)
-        if said is not None:
-            self.empty_state.show(said)
+        self.show_instead(empty_state(snapshot))
         self._say_keys()
 
     def _show_rows(self, changed: frozenset[str] | set[str] = frozenset()) -> None:

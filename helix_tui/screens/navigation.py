@@ -512,9 +512,11 @@ class Traveller(App[int]):
         from helix_tui.screens.panes import keep
 
         room = self.size.width >= LEAST.width and self.size.height >= LEAST.height
-        if room and self.kept.first_start and isinstance(self.screen, HelixScreen):
+        # a timer calls this: the console may be quitting, without a screen
+        screen = next(reversed(self.screen_stack), None)
+        if room and self.kept.first_start and isinstance(screen, HelixScreen):
             self.kept.note_start()
-            keep(self.screen, self.kept.write)
+            keep(screen, self.kept.write)
             self.begin_tour(offer=True)
 
     def begin_tour(self, *, offer: bool = False) -> None:

@@ -14,12 +14,17 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.sheet import Sheet
+from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Column
+from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.form import Page
 
 STEP = 10
 """Percent by which a key moves the split."""
+
+SAID = "-said"
+"""The class of an empty state while it is shown."""
 
 LEAST, MOST = 20, 80
 """The list's smallest and largest share, in percent."""
@@ -33,6 +38,33 @@ class PanedScreen(HelixScreen):
     """The container whose two children are the list and the detail."""
     COLUMNS: ClassVar[Sequence[Column]] = ()
     """The list's columns, if they can be chosen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.empty_state = EmptyState()
+        """Shown in place of the two; the screen composes it after them."""
+
+    @property
+    def is_bare(self) -> bool:
+        """Whether words are shown instead of the two."""
+        return self.empty_state.has_class(SAID)
+
+    def show_instead(self, paragraphs: Sequence[Line] | None) -> None:
+        """Show paragraphs in place of the two, or with None the two.
+
+        A class of the screen's own would have the styles of every widget computed again.
+        """
+        bare = paragraphs is not None
+        if paragraphs is not None:
+            self.empty_state.show(paragraphs)
+        if bare != self.is_bare:
+            self.empty_state.set_class(bare, SAID)
+            styles = self._container().styles
+            if bare:
+                styles.display = "none"
+            else:
+                styles.clear_rule("display")
+                self.refresh(layout=True)
 
     def on_mount(self) -> None:
         """Restore the saved split."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import threading
 import weakref
+from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -30,6 +31,18 @@ async def test_what_a_worker_worked_on_is_gone_without_the_collector(console: Ma
             assert gone() is None
         finally:
             gc.enable()
+
+
+async def test_a_worker_is_named_without_writing_out_what_it_works_on(console: MakeConsole) -> None:
+    class Large:
+        def __repr__(self) -> str:
+            raise AssertionError("a key would wait for this")
+
+    app = console()
+    async with app.run_test():
+        worker = app.run_worker(partial(id, Large()), thread=True, group="figures")
+        await worker.wait()
+        assert worker.description == "figures"
 
 
 def test_a_change_sent_after_the_stop_leaves_the_one_that_runs_stopped() -> None:

@@ -230,6 +230,14 @@ async def test_a_narrow_console_has_no_card_and_is_still_a_first_start(console: 
         assert app.kept.first_start
 
 
+async def test_the_tour_is_not_offered_to_a_console_that_has_quit(console: MakeConsole, tmp_path: Path) -> None:
+    app = console(kept=Layout(tmp_path / "layout.json"))
+    async with app.run_test(size=(120, 40)):
+        pass
+    app.offer_tour()  # its timer may still be due
+    assert app.tour is None
+
+
 def test_the_tour_names_keys_as_they_are_set() -> None:
     assert with_keys("Press {go.loop} or {go.needs-me}.", {"go.loop": "f7"}) == "Press f7 or !."
     for step in STEPS:

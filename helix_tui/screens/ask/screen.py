@@ -241,7 +241,8 @@ class AskScreen(PanedScreen):
 
     def _show_steps(self, doing: Sequence[str]) -> None:
         """Show the progress below the questions; when it is done, the questions get the space back."""
-        self.set_class(not doing, "-no-steps")
+        for part in (self.steps_caption, self.brief):
+            part.set_class(bool(doing), "-doing")
         self.brief.update_text(doing_paras(doing))
 
     def _take_past(self, key: str, document: Document | None) -> None:

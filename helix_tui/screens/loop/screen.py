@@ -30,7 +30,7 @@ from helix_tui.screens.loop.attempt_stream import AttemptStream, RunTail
 from helix_tui.screens.panes import keep
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.chrome.empty_state import EmptyState, empty_state
+from helix_tui.widgets.chrome.empty_state import empty_state
 from helix_tui.widgets.rows.attempt_table import ATTEMPT_COLUMNS, SORTS, AttemptFilter, SortKey
 from helix_tui.widgets.rows.attempts import AttemptList, RunningPanel
 from helix_tui.widgets.text.attempt_evidence import AttemptSubject, EvidencePane
@@ -55,7 +55,6 @@ class LoopScreen(BeadKeys, FilteringScreen):
     COLUMNS = ATTEMPT_COLUMNS
     FOOTER = ("go.open", "go.view", "list.sort", "find.filter", "list.columns", "app.help")
     list: AttemptList
-    BARE_CLASS = "-no-attempts"
     READING_FOOTER = ("go.back", "go.view", "move.next-part", "copy.id", "app.help")
 
     def __init__(self) -> None:
@@ -63,7 +62,6 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.stream = AttemptStream(most=None, id="attempts")
         self.list = self.stream.list
         self.view = AttemptView(id="attempt", classes="beside")
-        self.empty_state = EmptyState(id="loop-empty-state")
         self.tail = RunTail(id="loop-log")
         self.filter = AttemptFilter("")
         self._marked = ""
@@ -107,9 +105,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
 
     def _say_state(self, snapshot: Snapshot) -> None:
         bare = not snapshot.runs and not len(snapshot.attempts)
-        self.set_class(bare, self.BARE_CLASS)
-        if bare:
-            self.empty_state.show(_empty_state(snapshot))
+        self.show_instead(_empty_state(snapshot) if bare else None)
         self._say_keys()
 
     def _say_count(self) -> None:

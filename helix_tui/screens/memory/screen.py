@@ -32,7 +32,6 @@ from helix_tui.screens.memory.view_state import MemorySession, MemoryViewState, 
 from helix_tui.screens.sheet import LinesSheet
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Rows
-from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.chrome.header import Caption, PaneTabs
 from helix_tui.widgets.chrome.prompt import Words
 from helix_tui.widgets.text.memory import MemoryPane, MemoryRow, MemoryRows, heading
@@ -60,7 +59,6 @@ class MemoryScreen(FilteringScreen):
     PANES = "#memory-panes"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("memory")]
     FOOTER = ("go.open", "go.view", "find.filter", "memory.edit", "change.actions", "change.undo", "app.help")
-    BARE_CLASS = "-no-memory"
     READING_FOOTER = ("go.back", "go.open", "move.next-part", "copy.id", "change.actions", "app.help")
 
     def __init__(self) -> None:
@@ -72,7 +70,6 @@ class MemoryScreen(FilteringScreen):
         self.list = RowList(id="memories")
         self.caption = Caption("memory", id="memory-caption")
         self.page = MemoryPane(id="memory-text")
-        self.empty_state = EmptyState(id="memory-empty-state")
         self.memory_view = MemoryViewState()
         self.answer: Recall | None = None
         """The search results; None without a search."""
@@ -137,8 +134,7 @@ class MemoryScreen(FilteringScreen):
             self._jobs.start("shelf", read, self._take_shelf, self._say_trouble)
 
     def on_screen_resume(self) -> None:
-        """Catch up with changes made meanwhile."""
-        super().on_screen_resume()
+        """Look for changes made meanwhile; Textual calls the superclass's too."""
         self.look()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
@@ -157,10 +153,7 @@ class MemoryScreen(FilteringScreen):
         if memory_view.health is not None:
             self.console.memory_health = memory_view.health.words
             self.show_pulse()
-        said = shelving.empty_state(memory_view)
-        self.set_class(said is not None, self.BARE_CLASS)
-        if said is not None:
-            self.empty_state.show(said)
+        self.show_instead(shelving.empty_state(memory_view))
         self._say_keys()
         self._make_rows()
         self.show_rows(changed=shelving.fresh(known, memory_view))

@@ -39,7 +39,7 @@ from helix_tui.screens.queue.bead_screen import BeadDetails, strip_rows
 from helix_tui.screens.queue.keys import Along, SliceKeys
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows, RowSource
-from helix_tui.widgets.chrome.empty_state import EmptyState, empty_state
+from helix_tui.widgets.chrome.empty_state import empty_state
 from helix_tui.widgets.chrome.header import Caption
 from helix_tui.widgets.chrome.prompt import Chooser
 from helix_tui.widgets.rows.bead import BEAD_COLUMNS, QueueRows, RowContext, column_heads, runs_by_bead
@@ -69,7 +69,6 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
     COLUMNS = BEAD_COLUMNS
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("queue")]
     FOOTER = ("change.actions", "change.mark", "change.what-if", "change.undo", "find.filter", "app.help")
-    BARE_CLASS = "-no-queue"
     MARKED_FOOTER = ("change.eligible", "change.depend", "change.close", "change.what-if", "go.back=unmark", "app.help")
 
     def __init__(self) -> None:
@@ -86,7 +85,6 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self.third = Vertical(id="third")
         self.stream: AttemptStream | None = None
         """The third pane's content; created when the layout first needs it."""
-        self.empty_state = EmptyState(id="empty-state")
         self.list_caption = Caption()
         self.detail_caption = Caption()
         self._detail_timer: Timer | None = None
@@ -115,10 +113,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """Show rows and detail, or the text in their place."""
-        said = None if snapshot.has_queue else empty_state(snapshot)
-        self.set_class(said is not None, self.BARE_CLASS)
-        if said is not None:
-            self.empty_state.show(said)
+        self.show_instead(empty_state(snapshot))
         self.world = RowContext(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
         self._show_rows(changed=frozenset() if change.everything else change.beads)
         self.keep_marks(snapshot.queue)
