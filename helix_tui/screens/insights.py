@@ -158,7 +158,7 @@ class InsightsScreen(PanedScreen):
         self.views.show(self.table, f"{len(rows.rows):,}")
         self.totals.show(totals(self.report))
         self.drained.show([[(self.report.forecast.describe(), "muted")]])
-        self._show_behind()
+        self.show_beside()
 
     def _rows_of(self, report: Report) -> FiguredRows:
         order, turned = self.console.kept.order(self.NAME)
@@ -169,9 +169,9 @@ class InsightsScreen(PanedScreen):
         """Show the attempts behind the row when the cursor rests."""
         if self._rest is not None:
             self._rest.stop()
-        self._rest = self.set_timer(DETAIL_DELAY, self._show_behind)
+        self._rest = self.set_timer(DETAIL_DELAY, self.show_beside)
 
-    def _show_behind(self) -> None:
+    def show_beside(self) -> None:
         if self.report is None:
             return
         key = self.list.selected_key or ""
@@ -193,7 +193,7 @@ class InsightsScreen(PanedScreen):
     def go_behind(self, event: RowList.Opened) -> None:
         """Go to the attempts; they cover the table if there is no room beside it."""
         event.stop()
-        self._show_behind()
+        self.show_beside()
         self.add_class("-reading")
         self.call_after_refresh(self.behind.focus, scroll_visible=False)
 
@@ -268,7 +268,6 @@ class InsightsScreen(PanedScreen):
         """Draw what was hidden before."""
         if f"-{self.breakpoint}" not in NARROW:
             self.remove_class("-reading")
-        self.call_after_refresh(self._show_behind)
 
 
 def read_figures(snapshot: Snapshot, now: int) -> Report:

@@ -258,7 +258,7 @@ class JournalScreen(FilteringScreen):
     def show_ages(self) -> None:
         """Show the ages in the detail of a change."""
         if self.detail.size.width:
-            self._show_detail()
+            self.show_beside()
 
     def _make_rows(self) -> None:
         # the state of an entry comes from a thread: until then it looks done
@@ -280,7 +280,7 @@ class JournalScreen(FilteringScreen):
             old, self._marks = self._marks, marks
             self._make_rows()
             self._show_rows(changed={key for key in old if old[key] != marks.get(key)})
-        self._show_detail()
+        self.show_beside()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A job has come back."""
@@ -316,9 +316,9 @@ class JournalScreen(FilteringScreen):
         """Show the detail when the cursor rests."""
         if self._rest is not None:
             self._rest.stop()
-        self._rest = self.set_timer(DETAIL_DELAY, self._show_detail)
+        self._rest = self.set_timer(DETAIL_DELAY, self.show_beside)
 
-    def _show_detail(self) -> None:
+    def show_beside(self) -> None:
         entry = self.entry
         self.detail_caption.show("change" if entry is not None else "")
         seen = self.detail.size.width or self.has_class("-reading")  # just opened: it has no width yet
@@ -340,7 +340,7 @@ class JournalScreen(FilteringScreen):
 
     def _show_and_focus(self) -> None:
         self.detail.focus(scroll_visible=False)
-        self._show_detail()
+        self.show_beside()
 
     @on(ChangePane.Followed)
     def follow_line(self, event: ChangePane.Followed) -> None:
@@ -361,7 +361,6 @@ class JournalScreen(FilteringScreen):
             # only after the new layout applies: a pane that is hidden for a moment loses the focus
             self.call_after_refresh(self.remove_class, "-reading")
         self._show_rows()
-        self.call_after_refresh(self._show_detail)
 
     # --- keys ---------------------------------------------------------------------------------------------
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 from textual import on
 from textual.binding import BindingType
+from textual.geometry import Size
 from textual.widget import Widget
 
 from helix_tui.core.ground.text import clean_line
@@ -43,6 +44,7 @@ class PanedScreen(HelixScreen):
         super().__init__()
         self.empty_state = EmptyState()
         """Shown in place of the two; the screen composes it after them."""
+        self._sizes: list[Size] = []
 
     @property
     def is_bare(self) -> bool:
@@ -70,6 +72,18 @@ class PanedScreen(HelixScreen):
         """Restore the saved split."""
         super().on_mount()
         self.place_split()
+        if self.PANES:
+            self.screen_layout_refresh_signal.subscribe(self, partial(self._laid_out, self._container()))
+
+    def _laid_out(self, panes: Widget, _: object) -> None:
+        """Fill the detail once it has room: a screen that is gone to is resized before its layout applies."""
+        sizes = [child.size for child in panes.children]
+        if sizes != self._sizes and panes.is_attached:
+            self._sizes = sizes
+            self.show_beside()
+
+    def show_beside(self) -> None:
+        """Show the detail of the row under the cursor; called when the panes have another size."""
 
     # --- zooming ------------------------------------------------------------------------------------------
 

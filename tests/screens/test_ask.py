@@ -48,7 +48,7 @@ async def settled(pilot: Pilot[int]) -> AskScreen:
             screen.questions._keeper.index()
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
-    screen._show_selected()
+    screen.show_beside()
     await pilot.pause()
     return screen
 

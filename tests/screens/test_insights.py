@@ -62,7 +62,7 @@ async def settled(pilot: Pilot[int]) -> None:
     await pilot.pause()
     screen = pilot.app.screen
     if isinstance(screen, InsightsScreen):
-        screen._show_behind()
+        screen.show_beside()
     await pilot.pause()
 
 

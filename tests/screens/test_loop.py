@@ -262,13 +262,28 @@ async def test_what_comes_too_late_is_dropped(project: Path, monkeypatch: pytest
     app = open_loop(project)
     async with app.run_test(size=(140, 40)) as pilot:
         await pilot.pause()
-        app.loop._show_attempt()
+        app.loop.show_beside()
         await pilot.press("j")
-        app.loop._show_attempt()
+        app.loop.show_beside()
         gate.set()
         await settled(pilot)
         assert app.sees("of the second one")
         assert not app.sees("of the first one")
+
+
+async def test_an_attempt_is_shown_in_a_console_that_grew_on_another_screen(project: Path) -> None:
+    app = open_loop(project)
+    async with app.run_test(size=(48, 30)) as pilot:
+        await pilot.pause()
+        await pilot.press("1")
+        await pilot.resize_terminal(80, 40)
+        await pilot.pause()
+        await pilot.press("2")
+        for _ in range(4):
+            await app.workers.wait_for_complete()
+            await pilot.pause()
+        assert not app.sees("No attempt is selected")
+        assert app.sees("── assessment")
 
 
 async def test_what_fails_is_said_in_the_pane_and_the_program_goes_on(

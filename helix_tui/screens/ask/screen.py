@@ -127,7 +127,7 @@ class AskScreen(PanedScreen):
             self.questions.start()
             self._jobs.start("ready", self.questions.ready, self._take_ready, self._say_trouble)
         self._show_rows()
-        self._show_selected()
+        self.show_beside()
 
     def _work(self) -> WorkRecords:
         """The present records of the work; called in the asking thread."""
@@ -155,7 +155,7 @@ class AskScreen(PanedScreen):
     def _take_ready(self, ready: tuple[str, ...]) -> None:
         self._ready = ready
         self._show_rows()
-        self._show_selected()
+        self.show_beside()
         wanted, self._wanted = self._wanted, ""
         self.ask(wanted)
 
@@ -219,9 +219,9 @@ class AskScreen(PanedScreen):
         """The answer follows when the cursor rests."""
         if self._rest is not None:
             self._rest.stop()
-        self._rest = self.set_timer(DETAIL_DELAY, self._show_selected)
+        self._rest = self.set_timer(DETAIL_DELAY, self.show_beside)
 
-    def _show_selected(self) -> None:
+    def show_beside(self) -> None:
         key, questions = self.key, self.questions
         # while a question is typed, the pane shows the files that match it
         if self.line.text:
@@ -249,7 +249,7 @@ class AskScreen(PanedScreen):
         if document is not None:
             self.view.loaded[key] = document
             if self.key == key:
-                self._show_selected()
+                self.show_beside()
 
     def _say_keys(self) -> None:
         if self.prompt is None:
@@ -264,7 +264,6 @@ class AskScreen(PanedScreen):
         else:
             self.call_after_refresh(self.remove_class, "-reading")
         self._show_rows()
-        self.call_after_refresh(self._show_selected)
 
     def on_descendant_focus(self) -> None:
         """The footer shows the keys of the focused pane."""
@@ -315,7 +314,7 @@ class AskScreen(PanedScreen):
     def _show_line(self) -> None:
         if self.prompt is not None:
             self.prompt.offer()
-            self._show_selected()
+            self.show_beside()
 
     async def on_prompt_done(self, event: Prompt.Done) -> None:
         """Ask the typed question."""
@@ -328,7 +327,7 @@ class AskScreen(PanedScreen):
         self._say_keys()
         chosen = self.line.chosen(event.text)
         self.line.end()
-        self._show_selected()
+        self.show_beside()
         if event.kept and chosen is not None:
             self._say_if(open_file(self.app, self.questions, chosen.file, chosen.line))
         elif event.kept and self._request is not None:
@@ -353,7 +352,7 @@ class AskScreen(PanedScreen):
         self._jobs.start("ask", work, self._take_answer, self._take_failure)
         self._show_rows()
         self.list.select(RUNNING)
-        self._show_selected()
+        self.show_beside()
         if f"-{self.breakpoint}" in NARROW:
             self._turn_to_answer()
 
@@ -375,13 +374,13 @@ class AskScreen(PanedScreen):
         news = event.news
         self._news.append(doing_words(news.stage, news.text, news.step.action if news.step is not None else ""))
         self._show_rows()
-        self._show_selected()
+        self.show_beside()
 
     def on_drafted(self, event: Drafted) -> None:
         """Something to read while the model is asked."""
         if self._request is not None:
             self._draft = event.document
-            self._show_selected()
+            self.show_beside()
 
     def _take_answer(self, found: tuple[str, Document]) -> None:
         ident, document = found
@@ -394,12 +393,12 @@ class AskScreen(PanedScreen):
             self.view.show(document, ident)
             self._show_steps(())
         else:
-            self._show_selected()
+            self.show_beside()
 
     def _take_failure(self, said: str) -> None:
         self._request = None
         self._show_rows()
-        self._show_selected()
+        self.show_beside()
         self._say_trouble(said)
 
     def action_ask_again(self) -> None:
@@ -433,7 +432,7 @@ class AskScreen(PanedScreen):
 
     def _read_on(self) -> None:
         self.view.pane.focus(scroll_visible=False)
-        self._show_selected()
+        self.show_beside()
 
     @on(RowList.Opened, "#answer")
     def open_line(self, event: RowList.Opened) -> None:

@@ -94,7 +94,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         if self._wanted and self.list.select(self._wanted):
             self._wanted = ""
         self._say_count()
-        self._show_attempt()
+        self.show_beside()
         self.tail.show_status_summary(self.console.status_summary)
 
     def tick(self) -> None:
@@ -120,9 +120,9 @@ class LoopScreen(BeadKeys, FilteringScreen):
         if event.rows is self.list:
             if self._rest is not None:
                 self._rest.stop()
-            self._rest = self.set_timer(DETAIL_DELAY, self._show_attempt)
+            self._rest = self.set_timer(DETAIL_DELAY, self.show_beside)
 
-    def _show_attempt(self) -> None:
+    def show_beside(self) -> None:
         if self.view.size.width:
             self.view.show(self.console.snapshot.project, self.subject())
 
@@ -197,7 +197,6 @@ class LoopScreen(BeadKeys, FilteringScreen):
             self.set_class(not self.in_list, "-reading")
         else:  # only after the new layout applies: a pane that is hidden for a moment loses the focus
             self.call_after_refresh(self.remove_class, "-reading")
-        self.call_after_refresh(self._show_attempt)
 
     @property
     def _is_narrow(self) -> bool:
@@ -409,7 +408,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.stream.filter_with(self.filter if self.filter.words else None)
         self.list.mark_matches(self.filter.pattern())
         self._say_count()
-        self._show_attempt()
+        self.show_beside()
 
     def has_matches(self) -> bool:
         """Whether any attempt passes."""

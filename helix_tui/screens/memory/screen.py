@@ -191,7 +191,7 @@ class MemoryScreen(FilteringScreen):
         self.views.show(self.view, shelving.counts(self.memory_view, self.size.width))
         self.alerts.show(lambda width: [(" ", "text"), *shelving.alerts(self.memory_view)])
         self.tabs.show(filter_text=clean_line(self._query, 200), count=self.filter_count() if self._query else "")
-        self._show_page()
+        self.show_beside()
 
     def _mode(self) -> str:
         """How memories are searched."""
@@ -210,7 +210,7 @@ class MemoryScreen(FilteringScreen):
 
     def show_ages(self) -> None:
         """Those of the memory's page."""
-        self._show_page()
+        self.show_beside()
 
     def show_memory(self, name: str) -> None:
         """Put the cursor on a memory, whatever is filtered."""
@@ -226,9 +226,9 @@ class MemoryScreen(FilteringScreen):
         if event.rows is self.list:
             if self._rest is not None:
                 self._rest.stop()
-            self._rest = self.set_timer(DETAIL_DELAY, self._show_page)
+            self._rest = self.set_timer(DETAIL_DELAY, self.show_beside)
 
-    def _show_page(self) -> None:
+    def show_beside(self) -> None:
         key = self.list.selected_key or ""
         seen = self.page.size.width or self.has_class("-reading")  # just opened: it has no width yet
         if not seen or self.memory_view.condition != "live":
@@ -259,7 +259,7 @@ class MemoryScreen(FilteringScreen):
         self.call_after_refresh(self._show_and_focus)
 
     def _show_and_focus(self) -> None:
-        self._show_page()
+        self.show_beside()
         self.page.focus(scroll_visible=False)
 
     @on(MemoryPane.Followed)
@@ -276,7 +276,6 @@ class MemoryScreen(FilteringScreen):
         """Columns and panes follow the width."""
         if f"-{self.breakpoint}" not in NARROW:
             self.call_after_refresh(self.remove_class, "-reading")
-        self.call_after_refresh(self._show_page)
 
     # --- keys ---------------------------------------------------------------------------------------------
 
