@@ -21,7 +21,7 @@ from helix_tui.core.memory.guard_rules import harm, orders, rereadings, undisgui
 from helix_tui.core.memory.ranking import slug
 from helix_tui.core.memory.records import Memory
 
-RULES = 6
+RULES = 7
 """Version of the scanner's rules: verdicts of other versions are ignored."""
 
 ORDER, SECRET = "order: ", "secret: "

@@ -357,7 +357,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
             r"|function_calls|tool_call"
             r"|antml:[a-z_]+|helix-memory)>"
             r"|\[/?(?:INST|SYS|SYSTEM)\]|<<\s*/?SYS\s*>>"
-            r"|^\s{0,3}(?:###?\s*)?(?:(?:system|human|assistant)\s*:|[\[({](?:system|human|assistant)[\])}])\s",
+            r"|^\s{0,3}(?:###?\s*)?(?:system|human|assistant)\s*:\s",
             re.I | re.M,
         ),
     ),
@@ -493,7 +493,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
 _SENTENCE = re.compile(r"(?:[^.!?;\n]|[.!?;](?!\s|$))+[.!?;\n]*")
 _LEAD = (
     r"(?:^\W*|[^\w\s]\s*|\b(?:and|or|then|to|else|please|kindly|always|just|first|now|also|simply|quietly|instead|before|by|but"
-    r"|so|must|should|shall|agents?|let(?: it)?|you (?:can|may|could|might))\s+(?:\w+ly\s+)?)"
+    r"|so|must|should|shall|agents?|let)\s+(?:\w+ly\s+)?)"
 )
 _NEGATED = re.compile(
     r"(?:\b(?:never|not|avoid\w*|without|cannot|nobody|refus\w*|prevent\w*|forbid\w*|reject\w*|instead of|rather than"
@@ -532,8 +532,7 @@ def _meanings() -> tuple[tuple[_Meaning, ...], dict[str, str]]:
     stranger = _STRANGER_URL.format(known="|".join(said["known"]["hosts"]))
     shapes = {
         "stranger": stranger + r"|\b[\w.+-]+@(?!example\.)[\w-]+\.(?:com|net|org|io|dev|ru)\b",
-        # a command's output, as a part of an address or as the name of a host
-        "carries": stranger + r"\$[({]|\$\([^()\n]{1,160}\)\.(?:[\w-]+\.)+[a-z]{2,}",
+        "carries": stranger + r"\$[({]|" + stranger + r"\$\((?:cat|env|base64|whoami|git|printenv)",
         "expanded": r"\$[({]",
         "piped": rf"\b(?:curl|wget)\b[^|;]{{1,200}}\|\s*{_PROGRAM}|<\(\s*(?:curl|wget)\b",
     }
