@@ -266,6 +266,7 @@ def test_a_repository_without_documents_has_none(tmp_path: Path) -> None:
         "<!-- [[Later]] -->",
         "---\nlinks: [[Front]]\n---\n",
         "as in [[FEAT-XXX]] or [[US-NNN]] or [[ID]]",
+        "Write\n\n    [[ID-9]]\n    [[ID-8]]\n\n\t[[ID-7]]\n",
     ],
 )
 def test_what_shows_how_a_link_is_written_is_none(text: str) -> None:
@@ -274,7 +275,8 @@ def test_what_shows_how_a_link_is_written_is_none(text: str) -> None:
 
 def test_links_in_prose_are_references_and_templates_have_none() -> None:
     text = "See [[FEAT-009]] and [[FEAT-009]].\n\n```\n[[no]]\n```\n> as [[ADR-1]] says\n"
-    assert list(references(Path("docs/a.md"), text)) == ["FEAT-009", "ADR-1"]
+    text += "and\n    so [[ADR-2]]\n\n- item\n\n    further [[ADR-3]]\n\n    again [[ADR-4]]\n"
+    assert list(references(Path("docs/a.md"), text)) == ["FEAT-009", "ADR-1", "ADR-2", "ADR-3", "ADR-4"]
     assert not list(references(Path("docs/templates/a.md"), text))
     assert not list(references(Path("docs/a-template.md"), text))
 

@@ -407,6 +407,8 @@ _CHOICE = re.compile(r"\buses?\s+(?P<what>[\w.+-]+)\s+(?:for|as)\s+(?P<why>[\w -
 _LINK = re.compile(r"\[\[([A-Za-z][\w.-]*)\]\]")
 _PLACEHOLDER = re.compile(r"(?<![A-Za-z])(?:X{2,}|N{2,}|ID)(?![A-Za-z])")
 _FENCE = re.compile(r"\s{0,12}(?:[-*>]\s+|\d+[.)]\s+)?(`{3,}|~{3,})")
+_INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
+_LISTED = re.compile(r"\s{0,3}(?:[-*+]|\d+[.)])\s")
 _SPAN = re.compile(r"(?s)(?<!`)(`+)(?!`)(?:(?!\n\n).)+?(?<!`)\1(?!`)")
 _COMMENT = re.compile(r"(?s)<!--.*?-->")
 
@@ -482,8 +484,8 @@ def _example(path: Path) -> bool:
 def references(path: Path, text: str) -> Iterator[str]:
     """What a document links to as ``[[ID]]``, each once; examples and placeholders link to nothing.
 
-    Text in code spans, fences, tables, comments and frontmatter counts as an example, and so does everything in a
-    template or an example.
+    Text in code spans, fences, indented code, tables, comments and frontmatter counts as an example, and so does
+    everything in a template or an example.
     """
     if _example(path):
         return
@@ -497,15 +499,23 @@ def _prose(text: str) -> str:
     if text.startswith("---\n"):
         text = text[4:].partition("\n---")[2]
     kept: list[str] = []
-    fence = ""
+    fence, may_be_code, listed = "", True, False
     for line in _COMMENT.sub("", text).split("\n"):
         mark = _FENCE.match(line)
         if fence:
             fence = "" if mark and mark[1].startswith(fence) and not line.strip(" `~") else fence
         elif mark:
             fence = mark[1]
+        elif may_be_code and _INDENTED.match(line):
+            continue
         elif not line.lstrip(" >").startswith("|"):
             kept.append(line)
+        # code is indented below an empty line; below a list, that is a further paragraph of its item
+        if line.strip():
+            may_be_code = False
+            listed = _LISTED.match(line) is not None or (listed and line[0] in " \t")
+        else:
+            may_be_code = not listed
     return _SPAN.sub("", "\n".join(kept))
 
 
