@@ -134,6 +134,8 @@ class Curating:
             done = self.work.curator.run(rewritten, title=title, kind=PASSING)
         except (DdxError, Conflict, Unreadable) as error:
             return str(error)
+        if done.made_anyway:
+            return ""
         return str(done.error or "") or "; ".join(each.why for each in done.plan.refusals)
 
     def keep_back(self, ids: Iterable[str]) -> None:

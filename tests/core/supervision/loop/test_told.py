@@ -45,6 +45,18 @@ def test_what_a_run_writes_and_takes_back_is_no_step_of_undo(stage: StageFactory
     assert [entry.id for entry in history.to_undo()] == [mine.entry.id]
 
 
+def test_a_description_that_was_written_counts_although_the_command_failed(stage: StageFactory) -> None:
+    world = stage([row("a-1", description="Write one.")])
+    fails = "\nif '--description' in sys.argv: sys.stderr.write('Error: load config for auto-commit'); sys.exit(1)"
+    code = world.ddx.read_text().replace("sys.exit(main(", "done = (main(")
+    world.ddx.write_text(f"{code}{fails}\nsys.exit(done)\n")
+    world.run(context=True, auto_review=False, auto_align=False, max_cycles=1)
+    assert world.rows()["a-1"]["description"] == "Write one."
+    said = "\n".join(world.said)
+    assert "Stance (execution): contract-following" in said
+    assert "auto-commit" not in said
+
+
 def test_what_a_run_that_died_has_left_is_taken_out(stage: StageFactory) -> None:
     world = stage([row("a-1", description=with_context("Write one.", "Stance"))])
     world.turns({"results": []}, {"results": []})
