@@ -149,6 +149,16 @@ def fake_ddx(tmp_path: Path) -> Any:
     return make
 
 
+def test_a_configuration_on_which_ddx_starts_no_work_is_named(cli: Cli, project: ProjectFactory, fake_ddx: Any) -> None:
+    ddx = fake_ddx("[]")
+    refuses = "if sys.argv[1] == 'config': sys.exit('Error: configuration validation failed: [SYNTAX] line 3')"
+    ddx.write_text(f"{ddx.read_text()}\n{refuses}\n")
+    checks = by_name(cli("doctor", "--json", "--ddx", ddx, "-C", project([bead("demo-a1")], git=True)).document)
+    assert checks["configuration"]["ok"] is False
+    assert "[SYNTAX] line 3" in checks["configuration"]["detail"]
+    assert ".ddx/config.yaml" in checks["configuration"]["fix"]
+
+
 def test_ddx_that_agrees(cli: Cli, project: ProjectFactory, fake_ddx: Any) -> None:
     ddx = fake_ddx('[{"id": "demo-a1"}, {"id": "demo-b2"}]')
     ran = cli("doctor", "--json", "--ddx", ddx, "-C", project([bead("demo-a1"), bead("demo-b2")], git=True))

@@ -140,11 +140,11 @@ def _stuck(call: Call) -> int:
     from helix_tui.core.editing.steps import Overlay
     from helix_tui.core.supervision.decide.stuck import find_stuck, mend_words
     from helix_tui.core.supervision.run_state.state import load_state
+    from helix_tui.core.supervision.run_state.status import last_stoppage
     from helix_tui.core.supervision.signals.drift import DriftWatch
     from helix_tui.core.supervision.signals.focus import read_focus
     from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans
     from helix_tui.core.supervision.signals.questions import OpenQuestions, still_tried
-    from helix_tui.core.supervision.signals.stoppage import find_stoppage
 
     if call.options.recover is not None:
         return _recover(call)
@@ -155,14 +155,15 @@ def _stuck(call: Call) -> int:
         orphans = (*find_orphans(queue_state, curator.project), *find_dead_claims(queue_state, curator.project))
         focus = read_focus(Overlay(queue_state.queue)).epic
         asked = OpenQuestions(curator.project, curator.gate).open()
+        state = load_state(curator.project)
         stuck = find_stuck(
             queue_state.queue,
             orphans=orphans,
             drift=drift,
             epic=focus,
             questions=asked,
-            tried=still_tried(load_state(curator.project).tried, queue_state.queue),
-            stoppage=find_stoppage(curator.project, queue_state.runs),
+            tried=still_tried(state.tried, queue_state.queue),
+            stoppage=last_stoppage(curator.project, queue_state.runs, state),
             archive=curator.project.archive_file,
         )
     note_unread(call, queue_state.tracker)

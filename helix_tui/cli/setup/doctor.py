@@ -63,6 +63,9 @@ def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterat
         return
     yield DoctorCheck("ddx", True, str(path))
     yield _verbs(dialect)
+    refused = ddx.refusal()
+    if refused is not None:
+        yield DoctorCheck("configuration", False, f"ddx would start no work: {refused.message}", _advice(refused))
     if present is not None:
         yield _readiness(call, project, ddx)
     yield _documents(project, ddx, dialect)
@@ -440,7 +443,7 @@ def _work_tree(project: Project) -> Iterator[DoctorCheck]:
             "work tree",
             False,
             f"{counted(len(found), 'file')} not committed: {some}{more}",
-            "ddx since May 2026 starts no attempt beside such changes; ddx of April commits them with the "
+            "ddx since late May 2026 starts no attempt beside such changes; older ones commit them with the "
             "next attempt. Commit them, or `git stash --include-untracked`.",
         )
     else:

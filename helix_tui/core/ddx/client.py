@@ -9,6 +9,7 @@ import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -132,6 +133,15 @@ class Ddx(Struct, frozen=True):
         argv = (os.fspath(self.path), "bead", "ready", "--execution", "--json")
         raise DdxError(argv, "the answer is not a list of beads", _MALFORMED_ADVICE, MALFORMED)
 
+    def refusal(self) -> DdxError | None:
+        """Why it would start no work on this project, by its check of the configuration; None if it would."""
+        try:
+            self.run("config", "--validate", "--offline", timeout=20)
+        except DdxError as error:
+            # a ddx without this check refuses too, for another reason
+            return error if starts_no_work(error.message) else None
+        return None
+
     def _malformed(self, finished: Finished, why: str) -> DdxError:
         message = f"ddx answered with something that is not JSON: {why}"
         return DdxError(finished.argv, message, _MALFORMED_ADVICE, MALFORMED, finished.stdout)
@@ -155,6 +165,11 @@ def _list_in(output: str) -> list[Any] | None:
     return None
 
 
+def starts_no_work(message: str) -> bool:
+    """Whether an error of ddx is about the project's settings or its release: it ends every worker at its start."""
+    return _NO_START.search(message) is not None
+
+
 def last_error(finished: Finished, meaning: str = "") -> str:
     """ddx's error message: its last ``Error:`` line, else its last line.
 
@@ -169,7 +184,7 @@ def last_error(finished: Finished, meaning: str = "") -> str:
         return clean_line(refusal, 4_000)
     said = [line for line in lines if line != "Error:"]  # head's `try` explains itself before an empty one
     if any(errors):
-        return clean_line([error for error in errors if error][-1], 1000)
+        return clean_line([error for error in errors if error][-1] + _details(lines), 1000)
     if said:
         return clean_line(said[-1], 1000)
     # a --json command that refuses a tracker prints an object and no error line
@@ -180,6 +195,13 @@ def last_error(finished: Finished, meaning: str = "") -> str:
     if said:
         return clean_line(said[-1], 1000)
     return f"ddx ended with {finished.rc} and no message" + (f" ({meaning})" if meaning else "")
+
+
+def _details(lines: Sequence[str]) -> str:
+    """What follows an error that has details: what exactly is wrong, up to the usage that ddx adds."""
+    start = next((place for place, line in enumerate(lines) if line.startswith("Details:")), len(lines))
+    more = takewhile(lambda line: not line.startswith(("Error:", "Usage:", "Suggestion")), lines[start:])
+    return "".join(f"; {line.removeprefix('Details:').strip()}" for line in more)
 
 
 def _hook_words(lines: Sequence[str]) -> str:
@@ -218,6 +240,10 @@ def advice_for(message: str, argv: Sequence[str]) -> str:
     return f"run it by hand to see its full output: ddx {' '.join(argv[1:])}"
 
 
+_MISCONFIGURED, _OUTDATED = r"configuration validation failed", r"project requires DDx \S+ or newer"
+_NO_START = re.compile(f"{_MISCONFIGURED}|{_OUTDATED}")
+"""How every release says that it starts no work on the files of this project's ``.ddx`` folder."""
+
 _MALFORMED_ADVICE = "run the command by hand; a newer ddx may have changed its output"
 
 # the first match counts, so specific patterns come before general ones
@@ -236,6 +262,8 @@ _ADVICE = (
     (r"dirty_project_root|uncommitted", "commit or stash the changes in the work tree first"),
     (r"unknown (command|flag|shorthand)", "this ddx does not have it; another release may"),
     (r"lifecycle_migration", "run `ddx bead migrate --lifecycle --apply`, then try again"),
+    (_MISCONFIGURED, "correct .ddx/config.yaml; `ddx config --validate` names what is wrong there"),
+    (_OUTDATED, "run `ddx upgrade`, or name the later ddx with --ddx"),
     (r"migrat", "run the migration that ddx names, then try again"),
     (UNROUTED, WHO),
     (r"no server|connection refused", "start `ddx server`, or run the loop here with --local"),

@@ -6,6 +6,7 @@ import json
 import os
 import select
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,13 @@ def test_a_command_gets_no_input_and_is_asked_quietly(make) -> None:  # type: ig
         ("Error: bead: hook validate-bead-create: spec-id required", "spec-id required", "hook refuses"),
         ("Error: bead: circular dependency: a -> b", "a -> b", "must not wait"),
         ("only words\\n", "only words", "by hand"),
+        (
+            "Error: x\\nError: load: configuration validation failed: [SCHEMA]\\n\\n"
+            "Details: 'oops' not allowed\\nno 'b'\\nUsage:\\n  ddx work",
+            "failed: [SCHEMA]; 'oops' not allowed; no 'b'",
+            "correct .ddx/config.yaml",
+        ),
+        ("Error: this project requires DDx v9.1-2 or newer (you have v8).\\nRun it", "requires DDx", "ddx upgrade"),
         ("Error: \\x1b[31mred\\x1b[0m", "red", "by hand"),
         ("", "no message", "by hand"),
     ],
@@ -52,6 +60,22 @@ def test_the_last_error_line_is_what_counts(make, stderr: str, message: str, adv
     assert advice in caught.value.advice
     assert caught.value.exit_code == 1
     assert caught.value.argv[1:] == ("bead", "create", "x")
+
+
+@pytest.mark.parametrize(
+    ("said", "refuses"),
+    [
+        ("Error: configuration validation failed: [SYNTAX] line 3", True),
+        ("Error: this project requires DDx v9 or newer (you have v8).", True),
+        ('Error: unknown command "config" for "ddx"', False),
+        ("", False),
+    ],
+)
+def test_what_would_end_every_worker_at_its_start_is_asked_without_starting_one(
+    make: Callable[[str], Ddx], said: str, refuses: bool
+) -> None:
+    ddx = make(f"assert args == ['config', '--validate', '--offline']\nsys.exit({said!r} or 0)")
+    assert (ddx.refusal() is not None) == refuses
 
 
 def test_what_it_does_not_know_means_it_is_too_old(make) -> None:  # type: ignore[no-untyped-def]

@@ -18,6 +18,8 @@ from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.needs import needs_of
 from helix_tui.core.supervision.decide.stuck import Stuck, find_stuck, report_lines
 from helix_tui.core.supervision.decide.verdict import decide
+from helix_tui.core.supervision.run_state.state import RunState
+from helix_tui.core.supervision.run_state.status import last_stoppage
 from helix_tui.core.supervision.signals.stoppage import find_stoppage
 from tests.conftest import ProjectFactory
 from tests.core.ddx.runs.test_ending import DIRTY, loop
@@ -90,3 +92,23 @@ def test_a_bead_that_is_stuck_twice_is_one_issue() -> None:
     twice = [Stuck("a-1", "one", reason, "why", "decide") for reason in ("worker-stopped", "operator-attention")]
     assert report_lines(twice)[0] == "BLOCKERS (1 issue):"
     assert report_lines([*twice, Stuck("a-2", "two", "tried", "why", "decide")])[0] == "BLOCKERS (2 issues):"
+
+
+REFUSED = "load: configuration validation failed: [SCHEMA]; 'oops' not allowed; correct .ddx/config.yaml; `ddx config"
+
+
+def test_a_run_in_which_ddx_started_no_work_says_so_until_a_worker_has_ended(project: ProjectFactory) -> None:
+    here = find_project(project([ROW], git=True))
+    state = RunState(run_id="r-1", stop_reason="ddx_failed", stop_detail=REFUSED, ended_at="2026-08-01T10:00:00Z")
+    stoppage = last_stoppage(here, (), state)
+    assert stoppage is not None
+    assert stoppage.present is None
+    assert "'oops' not allowed" in stoppage.words
+    assert "correct .ddx/config.yaml" in stoppage.fix
+    queue_state = sight_of(here)
+    (need,) = needs_of(queue_state.queue, (), queue_state.tracker, stoppage=stoppage)
+    assert need.kind == "worker_stopped"
+    other = RunState(run_id="r-1", stop_detail="ddx was ended by SIGKILL", ended_at=state.ended_at)
+    assert last_stoppage(here, (), other) is None, "the next worker may well start"
+    loop(here.ddx_dir, ("loop.end", {"exit_reason": "drained"}))
+    assert last_stoppage(here, (), state) is None

@@ -36,13 +36,13 @@ from helix_tui.core.supervision.run_state.budget import (
 )
 from helix_tui.core.supervision.run_state.start_pause_stop import LoopRequest, read_request
 from helix_tui.core.supervision.run_state.state import RunState, load_state
-from helix_tui.core.supervision.run_state.status import NO_STATE, RunStatus, run_status
+from helix_tui.core.supervision.run_state.status import NO_STATE, RunStatus, last_stoppage, run_status
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope, scope_word
 from helix_tui.core.supervision.signals.orphans import Orphan, find_dead_claims, find_orphans
 from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, still_asked, still_tried
-from helix_tui.core.supervision.signals.stoppage import Stoppage, find_stoppage
+from helix_tui.core.supervision.signals.stoppage import Stoppage
 from helix_tui.core.supervision.stages.delegate import NOBODY, AgentAnswer, AgentChoice, Delegate
 from helix_tui.core.supervision.stages.stage_run import StageOutcome, perform
 from helix_tui.core.supervision.stages.table import STAGES
@@ -135,18 +135,19 @@ class Checker(Struct):
         """
         queue_state = queue_state or self.curator.look()
         project = self.curator.project
+        state = load_state(project)
         return _facts_of(
             queue_state,
             project,
             self._documents(queue_state.queue) if documents else None,
             scope=scope,
-            state=load_state(project),
+            state=state,
             drift=self.drift(queue_state),
             orphans=find_orphans(queue_state, project),
             dead=find_dead_claims(queue_state, project),
             # answered ones too: they show which conflicts between documents are decided
             questions=self.questions.all(),
-            stoppage=find_stoppage(project, queue_state.runs),
+            stoppage=last_stoppage(project, queue_state.runs, state),
         )
 
     def _documents(self, queue: Queue) -> DocumentFacts:
@@ -364,7 +365,7 @@ def take_status_summary(
     """The current state of the work. Reads a few small files and the documents; changes nothing and asks no agent."""
     status = run_status(project)
     status = replace(status, questions=still_asked(status.questions, queue_state.queue.beads))
-    stoppage = find_stoppage(project, queue_state.runs)
+    stoppage = last_stoppage(project, queue_state.runs, status.state)
     verdict = decide(
         _facts_of(
             queue_state,

@@ -39,7 +39,7 @@ from helix_tui.core.supervision.run_state.state import (
 )
 from helix_tui.core.supervision.signals.orphans import governs_alignment, injected_record, injected_type
 from helix_tui.core.supervision.signals.questions import OpenQuestion, beads_in_question, read_questions, still_asked
-from helix_tui.core.supervision.signals.stoppage import find_stoppage
+from helix_tui.core.supervision.signals.stoppage import Stoppage, find_stoppage, refused_start
 
 SHOWN_INJECTED = 20
 NO_STATE = "No run state found. Run `helix-tui run` to generate."
@@ -83,6 +83,15 @@ def run_status(project: Project) -> RunStatus:
     if state.phase != "stopped":
         return RunStatus("died", _died(state), state, holder, asked)
     return RunStatus("stopped", _stopped(state), state, holder, asked)
+
+
+def last_stoppage(project: Project, runs: Iterable[Run], state: RunState) -> Stoppage | None:
+    """What stopped the last worker, by ddx's record of it; else by the end of the last run."""
+    runs = tuple(runs)
+    found = find_stoppage(project, runs)
+    if found is not None or any(run.live for run in runs):
+        return found
+    return refused_start(project, state.run_id, state.stop_detail, state.ended_at)
 
 
 def status_document(project: Project, queue: Queue, runs: Iterable[Run], dropped: int = 0) -> dict[str, Any]:

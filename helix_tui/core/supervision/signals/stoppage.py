@@ -10,12 +10,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from helix_tui.core.ddx.client import advice_for, starts_no_work
 from helix_tui.core.ddx.git_state import implementation_changes
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.workers import WorkerEnding, read_ending
 from helix_tui.core.ground.errors import WHO
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.time import format_instant
+from helix_tui.core.ground.time import format_instant, parse_instant
 
 _NAMED = 5
 """Maximum files named in a sentence."""
@@ -84,6 +85,18 @@ def find_stoppage(project: Project, runs: Iterable[Run] = ()) -> Stoppage | None
         fix = "commit them, or `git stash --include-untracked`"
         return Stoppage(ending, None if left is None else bool(left), left or (), fix)
     return Stoppage(ending, None, (), _FIXES.get(ending.reason, "correct that, then start a worker again"))
+
+
+def refused_start(project: Project, run_id: str, detail: str, ended_at: str) -> Stoppage | None:
+    """The stoppage by a run's end if ddx started no work in it, and no worker has ended since; else None."""
+    at = parse_instant(ended_at)
+    if at is None or not starts_no_work(detail):
+        return None
+    later = read_ending(project.ddx_dir)
+    if later is not None and later.at >= at:
+        return None
+    fix = advice_for(detail, ())
+    return Stoppage(WorkerEnding(run_id, at, "ddx_started_no_work", detail.partition(f"; {fix}")[0]), None, (), fix)
 
 
 def _some(paths: tuple[str, ...]) -> str:
