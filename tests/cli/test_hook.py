@@ -153,6 +153,16 @@ def test_a_folder_without_a_project_stays_untouched(tmp_path: Path) -> None:
     assert not (tmp_path / ".helix").exists()
 
 
+def test_the_plugin_tells_a_new_project_where_its_memory_will_be(tmp_path: Path) -> None:
+    root, file = tmp_path / "p", tmp_path / "env.sh"
+    root.mkdir()
+    session = {"CLAUDE_ENV_FILE": str(file), "CLAUDE_PLUGIN_ROOT": "/the/plugin"}
+    assert hook("session-start", say(session_id="s"), root, **session)[0] == {}
+    assert "export HELIX_PLUGIN_ROOT=/the/plugin" in file.read_text().splitlines()
+    assert hook("pre-tool-use", say(session_id="s", **EDIT), root, **session)[0] == {}
+    assert not (root / ".helix").exists()
+
+
 def test_a_session_hears_how_the_memory_stands(root: Path) -> None:
     answer, _ = hook("session-start", say(session_id="s", cwd=str(root)), root)
     assert answer["hookSpecificOutput"]["hookEventName"] == "SessionStart"

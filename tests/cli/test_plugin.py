@@ -90,6 +90,55 @@ def test_commands_of_three_generations_of_the_plugin_reach_the_one_store(shell: 
     )
 
 
+SEED = """
+import json, os, sys
+sys.path.insert(0, os.path.join(os.environ["HELIX_PLUGIN_ROOT"], "lib"))
+from memory.core import store, recall, feedback, chunk, relate, connected, get, edges
+from memory.meta import assess_approach
+import memory
+
+first = store("- circular import in src/auth.py", "Move the types", type="failure", source="")
+second = chunk("Add a login to src/auth.py", outcome="success", approach="Use Depends()")
+a, b = first["name"], second["name"]
+said = feedback(utilized=[a], injected=[a, b, "gone"])
+relate(b, a, "solves", weight=1.0)
+try:
+    recall("auth", limit="few")
+except RuntimeError as error:
+    refused = str(error)
+print(json.dumps({
+    "stored": [first["status"], second["status"]],
+    "found": {each["name"] for each in recall("auth", type=None, limit=5, min_effectiveness=0.0)} == {a, b},
+    "scored": all("_score" in each for each in recall("auth", type="failure")),
+    "fed": [said["helped"], said["unhelpful"], said["missing"]],
+    "near": [each["name"] == b for each in connected(a, max_hops=2)],
+    "edges": [each["rel_type"] for each in edges(a)],
+    "got": [get("gone"), get(a)["resolution"]],
+    "advice": assess_approach("Add a login", "write it", [])["recommendation"],
+    "health": memory.health()["total"],
+    "refused": refused,
+}))
+"""
+
+
+def test_functions_of_the_plugin_reach_the_one_store(shell: Any, tmp_path: Path) -> None:
+    script = tmp_path / "seed.py"
+    script.write_text(SEED)
+    told = shell(f"{shlex.quote(sys.executable)} {shlex.quote(str(script))} 2>/dev/null")
+    assert told == {
+        "stored": ["added", "added"],
+        "found": True,
+        "scored": True,
+        "fed": [1, 1, ["gone"]],
+        "near": [True],
+        "edges": ["solves"],
+        "got": [None, "Move the types"],
+        "advice": "continue",
+        "health": 2,
+        "refused": "helix-tui memory recall ended with 2",
+    }
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -93,14 +93,18 @@ def _reply(call: Call, raw: bytes, *, patience: float = BUSY_SECONDS) -> dict[st
         call.note("helix-tui hook: stdin holds no JSON object")
         return {}
     place = place_of(hook_message, call.directory.absolute(), os.environ)
-    if call.read_only or not (place.project.helix_dir.is_dir() or place.project.ddx_dir.is_dir()):
+    of_plugin = bool(os.environ.get("CLAUDE_PLUGIN_ROOT"))
+    known = place.project.helix_dir.is_dir() or place.project.ddx_dir.is_dir()
+    if call.read_only or not (known or of_plugin):
         return {}
-    if not os.environ.get("CLAUDE_PLUGIN_ROOT") and plugin_enabled(place.project, os.environ):
+    if not of_plugin and plugin_enabled(place.project, os.environ):
         return {}  # the plugin's hook answers the same event
     by_path = event == "pre-tool-use"  # memories that name the file are found without an encoder
     choice = "off" if by_path or os.environ.get("HELIX_EMBEDDER") == "off" else "light"
     if event == "session-start":
         environment(place.project, os.environ)
+    if not known:
+        return {}  # nothing is remembered here; with the variables an agent can store the first memory
     path = database_path(place.project)
     encoder = load_encoder(choice)
     waited_for = event in WAITED_FOR

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""The entry point of HELIX's older plugins: their commands, answered from the project's memory store.
+"""The entry point of HELIX's older plugins: their commands and functions, answered from the project's memory store.
 
 ``python3 "$HELIX_PLUGIN_ROOT/lib/memory/core.py" VERB …`` with the options of any of the plugin's three generations
-becomes ``helix-tui memory VERB …``; the answer has the form that the plugin printed. Standard library only: the
+becomes ``helix-tui memory VERB …``; the answer has the form that the plugin printed. So does each function here:
+``from memory.core import store, recall``, with ``$HELIX_PLUGIN_ROOT/lib`` on Python's path. Standard library only: the
 Python that runs this need not have helix-tui.
 """
 
@@ -44,30 +45,122 @@ def main(words: list[str]) -> int:
         print("usage: core.py VERB …  (store, recall, feedback, relate, health, …)", file=sys.stderr)
         return 1
     try:
-        verb, call, shape = translate(words[0], words[1:])
+        answer, code, other = ask(words[0], words[1:], env)
     except ValueError as error:
         return refused(str(error), "Write lists as JSON, for example '[\"name\"]', and numbers in digits.", 2)
+    except subprocess.TimeoutExpired:
+        return refused(f"no answer within {LIMIT_S} s", "`helix-tui doctor` says what is wrong; then try again.", 1)
+    # not JSON: pass it to the agent unchanged
+    if other:
+        sys.stdout.write(other)
+        return code
+    if verbose:
+        print(f"core.py: helix-tui memory {words[0]} ended with {code}", file=sys.stderr)
+    print(json.dumps(answer, indent=2))
+    # a refusal is an answer too
+    return code if "error" in answer and words[0] != "get" else 0
+
+
+def ask(verb: str, words: list[str], env: dict[str, str]) -> tuple[Any, int, str]:
+    """Ask helix-tui: (its answer in the plugin's form, its exit code, its output if that is not JSON).
+
+    Raises:
+        ValueError: a list or a number cannot be read.
+        subprocess.TimeoutExpired: no answer in time.
+    """
+    verb, call, shape = translate(verb, words)
     if call is None:
-        print(json.dumps(shape, indent=2))
-        return 0
+        return shape, 0, ""
     door = Path(__file__).resolve().parents[2] / "bin" / "helix"
     # for an unknown name the plugin printed its answer alone, so our message on stderr is dropped
     quiet = subprocess.PIPE if verb == "get" else None
-    call_words = [str(door), "memory", *call, "--json"]
-    try:
-        done = subprocess.run(call_words, env=env, stdout=subprocess.PIPE, stderr=quiet, text=True, timeout=LIMIT_S)
-    except subprocess.TimeoutExpired:
-        return refused(f"no answer within {LIMIT_S} s", "`helix-tui doctor` says what is wrong; then try again.", 1)
+    command = [str(door), "memory", *call, "--json"]
+    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=quiet, text=True, timeout=LIMIT_S)
     try:
         answer = json.loads(done.stdout)
-    # not JSON: pass it to the agent unchanged
     except ValueError:
-        sys.stdout.write(done.stdout)
-        return done.returncode
-    if verbose:
-        print(f"core.py: helix-tui memory {' '.join(call)} ended with {done.returncode}", file=sys.stderr)
-    print(json.dumps(reshaped(verb, answer, done.returncode, shape), indent=2))
-    return done.returncode if "error" in answer and verb != "get" else 0  # a refusal is an answer too
+        return {}, done.returncode, done.stdout or " "
+    return reshaped(verb, answer, done.returncode, shape), done.returncode, ""
+
+
+def value(verb: str, *words: str, **options: object) -> Any:
+    """The answer to one function.
+
+    Raises:
+        RuntimeError: there is none; the message says why.
+    """
+    # an option and its value in one word: a text may begin with a dash
+    named = [f"--{name.replace('_', '-')}={text}" for name, text in options.items() if text not in (None, "")]
+    answer, code, other = ask(verb, [*named, *words], dict(os.environ))
+    if other:
+        raise RuntimeError(other.strip() or f"helix-tui memory {verb} ended with {code}")
+    if verb != "get" and "error" in answer:
+        raise RuntimeError(answer["error"]["message"])
+    return answer
+
+
+def store(trigger: str, resolution: str, type: str = "failure", source: str = "") -> Any:
+    """Store a failure or a pattern: status, name, reason."""
+    return value("store", trigger=trigger, resolution=resolution, type=type, source=source)
+
+
+def recall(query: str, type: str | None = None, limit: int = 5, min_effectiveness: float = 0.0) -> Any:
+    """The memories closest to a text, best first."""
+    return value("recall", query, type=type, limit=limit, min_effectiveness=min_effectiveness)
+
+
+def get(name: str) -> Any:
+    """One memory; None if there is none of that name."""
+    found = value("get", name)
+    return None if found == {"error": "not found"} else found
+
+
+def feedback(utilized: list[str], injected: list[str]) -> Any:
+    """Credit what was used and blame what was shown and not used: helped, unhelpful, missing."""
+    return value("feedback", utilized=json.dumps(utilized), injected=json.dumps(injected))
+
+
+def chunk(task_objective: str, outcome: str, approach: str, source: str = "") -> Any:
+    """Keep the approach of a successful task as a pattern: status, name, reason."""
+    return value("chunk", task=task_objective, outcome=outcome, approach=approach, source=source)
+
+
+def relate(from_name: str, to_name: str, rel_type: str, weight: float = 1.0) -> Any:
+    """Link two memories, or strengthen their link."""
+    return value("relate", **{"from": from_name, "to": to_name, "type": rel_type, "weight": weight})
+
+
+edge = relate
+
+
+def edges(name: str | None = None, rel_type: str | None = None) -> Any:
+    """The links of a memory, or all links."""
+    return value("edges", *([name] if name else []), type=rel_type)
+
+
+def connected(name: str, max_hops: int = 2) -> Any:
+    """The memories that links lead to."""
+    return value("connected", name, max_hops=max_hops)
+
+
+def prune(min_effectiveness: float = 0.25, min_uses: int = 3) -> Any:
+    """Remove memories that do not help."""
+    return value("prune", threshold=min_effectiveness, min_uses=min_uses)
+
+
+def decay(unused_days: int = 30, min_uses: int = 2) -> Any:
+    """List dormant memories."""
+    return value("decay", days=unused_days, min_uses=min_uses)
+
+
+def consolidate(similarity_threshold: float = 0.9) -> Any:
+    """Merge memories that say nearly the same."""
+    return value("consolidate", threshold=similarity_threshold)
+
+
+def health() -> Any:
+    """The state of the memory."""
+    return value("health")
 
 
 def refused(message: str, fix: str, code: int) -> int:
@@ -96,7 +189,7 @@ def translate(verb: str, words: list[str]) -> tuple[str, list[str] | None, dict[
         tags, words = option(words, "--tags")
         return verb, [verb, *words, *(from_content(content, listed("--tags", tags)) if content else [])], {}
     if verb == "feedback":
-        return verb, [verb, *feedback(words)], {}
+        return verb, [verb, *feedback_words(words)], {}
     if verb == "feedback-verify":
         task, words = option(words, "--task-id")
         passed, words = option(words, "--verify-passed")
@@ -125,7 +218,7 @@ def translate(verb: str, words: list[str]) -> tuple[str, list[str] | None, dict[
     return verb, ["health" if verb == "stats" else verb, *words], {}
 
 
-def feedback(words: list[str]) -> list[str]:
+def feedback_words(words: list[str]) -> list[str]:
     """Feedback of three generations: utilized and injected; names with a delta; names with an outcome."""
     shown, words = option(words, "--names")
     if not shown:
