@@ -127,12 +127,14 @@ class Memory(Struct, frozen=True):
 
     @property
     def label(self) -> str:
-        """``[75%]`` or ``[unproven]``, as in helix v2, with a note if unverified."""
-        if not self.tried:
-            return "[unproven]"
+        """``[75%]`` or ``[unproven]``, as in helix v2: the share of verified outcomes.
+
+        If none is verified, the share of what was reported, with a note.
+        """
         verified = self.verified_helped + self.verified_failed
-        share_of = f"{round(100 * self.effectiveness)}%"
-        return f"[{share_of}]" if verified > 0 else f"[{share_of}, unverified]"
+        if verified > 0:
+            return f"[{round(100 * self.verified_helped / verified)}%]"
+        return f"[{round(100 * self.effectiveness)}%, unverified]" if self.tried else "[unproven]"
 
     @property
     def note(self) -> str:

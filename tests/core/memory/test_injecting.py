@@ -41,6 +41,11 @@ def test_feedback_that_nobody_verified_is_said_to_be_that() -> None:
     assert _memory("a", "failure", 1).label == "[100%]"
 
 
+def test_reports_do_not_raise_the_share_of_verified_outcomes() -> None:
+    mixed = replace(_memory("a", "failure", 3, 1), verified_helped=1, verified_failed=1)
+    assert mixed.label == "[50%]"
+
+
 def test_a_part_without_memories_has_no_heading() -> None:
     assert block([]) == ""
     assert "PATTERNS" not in block([_memory("a", "failure")])
