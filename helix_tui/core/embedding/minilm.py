@@ -366,11 +366,15 @@ def load_encoder(
     record = _of_record(search) if installed else None
     # if named explicitly, it or the reason is returned; `auto` falls back to the light encoder
     if record is not None and (record.encoder is not None or choice == "sentence-transformers"):
-        return record
+        return _with(record, search.passed_over)
     if search.weights is None:
         return record or Loaded(None, _nowhere(search), FIX)
-    light = _light(search)
-    return light if record is None else replace(light, detail=f"{light.detail}; {record.detail}")
+    return _with(_light(search), "" if record is None else record.detail, search.passed_over)
+
+
+def _with(loaded: Loaded, *more: str) -> Loaded:
+    """An encoder with more to say of it: what was not used in its place, and why."""
+    return replace(loaded, detail="; ".join(filter(None, (loaded.detail, *more))))
 
 
 def _light(search: Search) -> Loaded:

