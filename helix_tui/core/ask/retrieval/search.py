@@ -462,7 +462,7 @@ class Controller:
         pool = self.result.pool
         slots_ok = bool(pool.entries) and pool.coverage >= self._policy.min_slot_coverage_ratio
         docs_ok = len(pool.docs()) >= self._policy.min_doc_span_count
-        evidence_ok = self._evidence_ok(pool)
+        evidence_ok = self._evidence_ok(pool, searched_code=action == "widen_to_code" or self._did("widen_to_code"))
         top = pool.ordered[:5]
         agreement = sum(len(entry.span.channels) > 1 for entry in top) / len(top) if top else 0.0
         confidence = 0.5 * pool.coverage + 0.2 * docs_ok + 0.2 * evidence_ok + 0.1 * agreement
@@ -482,11 +482,12 @@ class Controller:
             queries=queries,
         )
 
-    def _evidence_ok(self, pool: Pool) -> bool:
+    def _evidence_ok(self, pool: Pool, *, searched_code: bool) -> bool:
         """Whether the evidence is of the required kind, and strong or the strongest there is."""
         if not pool.entries:
             return False
-        needs_code = self._question.kind in _NEEDS_CODE or bool(self._question.names)
+        needs_code = self._question.kind in _NEEDS_CODE or (bool(self._question.names) and not searched_code)
+        # a name that no code has is one of the documents': TS_ratio, GPa
         if needs_code and not any(not entry.is_doc and entry.slots for entry in pool.entries.values()):
             return False
         strongest = max(entry.span.score for entry in pool.entries.values())
@@ -502,8 +503,7 @@ class Controller:
         docs_wanted = self._question.kind in _NEEDS_DOCS and not step.doc_coverage_ok
         docs_open = docs_wanted and not self._did("expand_queries")
         if step.slot_coverage_ok and step.evidence_ok and not docs_open:
-            said = "no document mentions it" if docs_wanted else ""
-            return self._stop("coverage_ok", said)
+            return self._stop("coverage_ok", self._few_documents() if docs_wanted else "")
         # check success before budgets: a last step that suffices is not a budget used up
         spent = ""
         if step.step >= policy.max_iters:
@@ -527,6 +527,10 @@ class Controller:
         if not result.pool.entries:
             return self._stop("empty", "nothing in the repository mentions it")
         return self._stop("budget", "no_new_evidence: every way to search was taken")
+
+    def _few_documents(self) -> str:
+        found, wanted = len(self.result.pool.docs()), self._policy.min_doc_span_count
+        return f"{found} of {wanted} passages of documents" if found else "no document mentions it"
 
     def _stop(self, stop: StopReason, detail: str) -> tuple[None, str]:
         self.result.stop, self.result.detail = stop, detail

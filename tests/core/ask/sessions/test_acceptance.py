@@ -204,6 +204,20 @@ def test_dry_run_evidence_ok_and_slot_coverage_ok_track_intent(answers: dict[str
     assert "pascal" in unanswerable["answer"]
 
 
+def test_a_name_that_only_documents_know_waits_for_no_code(tmp_path: Path) -> None:
+    files = {
+        name: text for name, text in FILES.items() if name in ("README.md", "docs/ts-ratio.md", "solar/restore.py")
+    }
+    found = document(write(tmp_path, files), "Define TS_ratio in this repo.")
+    assert (found["retrieval_stop_reason"], found["tier_selected"]) == ("coverage_ok", "Grounded")
+    assert [step["evidenceOk"] for step in found["controller_steps"]] == [False, True], "code was searched first"
+
+
+def test_too_few_passages_of_documents_are_counted(repository: Path) -> None:
+    found = document(repository, QUESTIONS[0], policy=Policy(min_doc_span_count=50))
+    assert found["retrieval_stop_detail"].endswith(" of 50 passages of documents")
+
+
 @pytest.mark.parametrize("question", [one for one in QUESTIONS if one != AMBIGUOUS])
 def test_dry_run_ambiguity_resolver_only_triggers_on_true_multi_sense_cases(
     answers: dict[str, dict[str, Any]], question: str
