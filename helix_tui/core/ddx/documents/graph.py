@@ -13,6 +13,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from helix_tui.core.ground.errors import HelixError
+from helix_tui.core.ground.text import clean_line
 
 Bucket = Literal["active_actionable", "historical_superseded", "noise"]
 BUCKETS: tuple[Bucket, ...] = ("active_actionable", "historical_superseded", "noise")
@@ -48,6 +49,16 @@ class ExecutionDefinition(Struct, frozen=True):
     unit: str = ""
     metric_id: str = ""
 
+    def describe(self) -> str:
+        """``make bench, required to land, ratchet at most 250 ms, measures MET-1``."""
+        said = [clean_line(" ".join(self.command), 200) or "no command"]
+        said += ["required to land"] if self.required else []
+        if self.ratchet is not None:
+            bound = "at least" if self.comparison == "higher-is-better" else "at most"
+            said.append(f"ratchet {bound} {self.ratchet:g} {clean_line(self.unit, 20)}".rstrip())
+        said += [f"measures {clean_line(self.metric_id, 80)}"] if self.metric_id else []
+        return ", ".join(said)
+
 
 class Metric(Struct, frozen=True):
     """The ``metric`` block of a metric definition (``MET-…``)."""
@@ -56,6 +67,14 @@ class Metric(Struct, frozen=True):
     direction: str = ""
     goal: float | None = None
     budget: float | None = None
+
+    def describe(self) -> str:
+        """``ms, lower-is-better, goal 100, budget 200``."""
+        said = [clean_line(self.unit, 20), clean_line(self.direction, 40)]
+        said += [
+            f"{name} {value:g}" for name, value in (("goal", self.goal), ("budget", self.budget)) if value is not None
+        ]
+        return ", ".join(filter(None, said))
 
 
 class GraphDocument(Struct, frozen=True):

@@ -191,7 +191,10 @@ class Documents(Struct, frozen=True):
         held = [bead_id for each in (document.id, *below) for bead_id in under.get(each, ())]
         said = "" if match.how == "id" else f" (found {match.words})"
         lines = [f"Document {clean_line(document.id, 80)}, {clean_line(document.path, 200)}{said}"]
+        execution, metric = document.execution, document.metric
         rows = {
+            "runs": (execution.describe(),) if execution is not None else (),
+            "metric": (metric.describe(),) if metric is not None else (),
             "depends on": document.depends_on,
             "documents that depend on it, directly or through others": below,
             "open beads under these": held,

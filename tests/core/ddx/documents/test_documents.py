@@ -377,6 +377,8 @@ def test_a_gate_and_its_metric_are_read_and_compared(project: Project) -> None:
     assert metric is not None
     assert (execution.command, execution.comparison, execution.ratchet) == (("make", "bench"), "lower-is-better", 250)
     assert (metric.direction, metric.budget) == ("lower-is-better", 200)
+    assert "- runs: make bench, required to land, ratchet at most 250 ms, measures MET-1" in documents.brief("GATE", ())
+    assert "- metric: ms, lower-is-better, budget 200" in documents.brief("MET-1", ())
     assert documents.graph.warnings == (
         'metric artifact "MET-1" budget 200 conflicts with gate ratchet 250 on "GATE"; gate ratchet is authoritative',
     )
