@@ -84,6 +84,8 @@ def run(call: Call) -> int:
         return show_dry_run(call, [("ddx", *args)])
     with explained():
         curator = curator_of(call)
+        words = _with_old_name(curator, words)
+        args = ("bead", *words)
         # without a tracker, as before `tracker init`, there is nothing to lock
         if reads(words) or not curator.project.ddx_dir.is_dir():
             if not reads(words):
@@ -111,6 +113,16 @@ def reads(words: Sequence[str]) -> bool:
     if words[0] != "migrate":
         return False
     return "--dry-run" in words or ("--lifecycle" in words and "--apply" not in words)
+
+
+def _with_old_name(curator: Curator, words: list[str]) -> list[str]:
+    """The words with FEAT-002's ``migrate`` as ``import``, unless this ddx has a ``migrate`` of its own."""
+    if words[0] != "migrate":
+        return words
+    told = curator.executable(_era(curator)).attempt(("bead", "migrate", "--help"), timeout=TIMEOUT_S)
+    # for a verb that it does not know, ddx prints the help of `ddx bead`
+    own = b"bead migrate [flags]" in told.stdout + told.stderr
+    return words if own else ["import", *words[1:]]
 
 
 def _era(curator: Curator) -> Era:

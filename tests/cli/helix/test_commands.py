@@ -532,6 +532,14 @@ def test_tracker_hands_words_on_and_journals_changes(helix: Any, stage: StageFac
     assert helix(world, "tracker", "--dry-run", "migrate", "x").out == "ddx bead migrate x\n"
 
 
+def test_tracker_migrate_imports_where_ddx_has_no_migrate(helix: Any, stage: StageFactory, tmp_path: Path) -> None:
+    world = stage([row("a-1", era="april")], era="april")
+    source = tmp_path / "other.jsonl"
+    source.write_text(json.dumps(row("a-7", era="april")) + "\n")
+    ran = helix(world, "tracker", "migrate", "--from", "jsonl", source)
+    assert (ran.code, set(world.rows())) == (0, {"a-1", "a-7"}), ran.err
+
+
 # --- input, questions --------------------------------------------------------------------------------------
 
 
