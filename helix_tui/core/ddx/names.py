@@ -104,7 +104,7 @@ STATUSES = _rows(
     ("preserved_needs_review", "kept_aside", "landing", "the change waits for a person's review"),
     ("push_failed", "kept_aside", "landing", "the change could not be pushed"),
     ("push_conflict", "kept_aside", "conflict", "the remote branch has moved"),
-    ("repair-cycle-exhausted", "refused", "work", "review found faults that repairs did not fix"),
+    ("repair-cycle-exhausted", "refused", "work", "review or a check found faults that repairs did not fix"),
     ("review_fixable_gap", "refused", "work", "review found a gap that can be fixed"),
     ("review_terminal_block", "refused", "work", "review refuses the change"),
     ("review_request_clarification", "kept_aside", "nothing", "review needs an answer from a person"),
