@@ -33,11 +33,11 @@ from helix_tui.core.supervision.stages.stage_run import (
     StageOutcome,
     acquire,
     command_of,
-    context_text,
     find_missing,
     hand_back,
     perform,
     plan_governing,
+    stage_context,
 )
 from helix_tui.core.supervision.stages.table import STAGES, Stage, render
 
@@ -217,7 +217,7 @@ def known_of(curator: Curator, about: str = "") -> dict[str, str]:
         facts = Checker(curator, questions_of(curator)).facts()
     except Unreadable as error:
         return {"facts": f"No queue: {error}"}
-    return {"facts": facts_text(facts, decide(facts), about), "context": context_text(curator.project, facts.queue)}
+    return {"facts": facts_text(facts, decide(facts), about), "context": stage_context(curator.project, facts.queue)}
 
 
 def _dry_run(

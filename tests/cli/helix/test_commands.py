@@ -181,6 +181,8 @@ def test_a_stage_is_told_the_context_of_now_and_not_of_the_last_run(helix: Any, 
     told = helix(world, "design", "--dry-run").err
     assert "Issue counts: ready=2, open=2" in told
     assert "ready=77" not in told
+    assert "Authority order" in told
+    assert "not in its acceptance" not in told, "a rule of executing a bead"
     assert "Issue counts" not in helix(world, "check", "--ask", "--dry-run").err
 
 

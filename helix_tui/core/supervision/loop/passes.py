@@ -28,9 +28,9 @@ from helix_tui.core.supervision.stages.stage_run import (
     AlignmentActive,
     Governing,
     acquire,
-    context_text,
     hand_back,
     perform,
+    stage_context,
 )
 from helix_tui.core.supervision.stages.table import STAGES
 
@@ -235,7 +235,7 @@ class Passes:
             values["bead"] = governing.bead_id
         facts = work.checker.facts(verdict.scope)
         values["facts"] = facts_text(facts, decide(facts))
-        values["context"] = context_text(work.project, facts.queue, epic=work.state.focused_epic)
+        values["context"] = stage_context(work.project, facts.queue, epic=work.state.focused_epic)
         work.state.stage = name
         work.save("planning")
         work.teller.always(f"queue drained, running {name}")

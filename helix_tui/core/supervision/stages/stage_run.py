@@ -384,6 +384,12 @@ _RULES = """## Key Rules
 - Use ddx bead subcommands for all issue operations.
 - Commit with the bead's id in the message."""
 
+_STAGE_RULES = """## Key Rules
+
+- Authority order: Vision > PRD > Specs > Architecture > Designs > Tests > Code
+- Use ddx bead subcommands for all issue operations."""
+"""The rules of every stage; the others are those of a bead's execution."""
+
 _HEADING = re.compile(r"(#{1,6})\s+(.*)")
 _FENCE = re.compile(r"\s*(```+|~~~+)\s*(.*)")
 QUICK_LINES = 40
@@ -416,11 +422,17 @@ def agent_context(project: Project, queue: Queue, bead: Bead, *, epic: str = "")
         family = "review"
     elif injected_type(bead) == ALIGNMENT or governs_alignment(bead):
         family = "alignment"
-    digest = context_text(project, queue, epic=epic).split("\n\n", 2)[2].strip()  # no path of this machine
+    context = context_text if family == "execution" else stage_context
+    digest = context(project, queue, epic=epic).split("\n\n", 2)[2].strip()  # no path of this machine
     return f"Stance ({family}): {STANCES[family]}\n\n{digest}"
 
 
-def context_text(project: Project, queue: Queue, *, epic: str = "") -> str:
+def stage_context(project: Project, queue: Queue, *, epic: str = "") -> str:
+    """The context of a stage that has a prompt of its own: without the rules of a bead's execution."""
+    return context_text(project, queue, epic=epic, rules=_STAGE_RULES)
+
+
+def context_text(project: Project, queue: Queue, *, epic: str = "", rules: str = _RULES) -> str:
     """The context as Markdown."""
     statuses = [bead.status for bead in queue.beads.values()]
     counts = (
@@ -442,7 +454,7 @@ def context_text(project: Project, queue: Queue, *, epic: str = "") -> str:
         }
         lines = [f"{name}: {clean_line(value, 1000)}" for name, value in rows.items() if value]
         parts.append("## Current Epic\n\n" + "\n".join(lines))
-    return "\n\n".join([*parts, _RULES]) + "\n"
+    return "\n\n".join([*parts, rules]) + "\n"
 
 
 def quick_reference(project: Project) -> str:

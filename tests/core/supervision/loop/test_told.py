@@ -68,7 +68,10 @@ def test_a_review_gets_the_stance_of_a_review(stage: StageFactory) -> None:
     world = stage([row("r-1", labels=["helix", "phase:review", "kind:review"])])
     project = find_project(world.root)
     beads = read_tracker(project.beads_file).beads
-    assert agent_context(project, queue_of([row("r-1")]), beads["r-1"]).startswith("Stance (review): adversarial")
+    told = agent_context(project, queue_of([row("r-1")]), beads["r-1"])
+    assert told.startswith("Stance (review): adversarial")
+    assert "Authority order" in told
+    assert "Absorb small adjacent work" not in told, "a review mends nothing"
 
 
 def git(root: Path, *words: str) -> str:
