@@ -43,7 +43,7 @@ def run(call: Call) -> int:
         curator = curator_of(call)
         delegate = delegate_of(call, curator)
         queue_state = curator.look()
-        refuse_shut(queue_state)
+        refuse_shut(queue_state, curator.project)
         bead_id = select(queue_state.queue, call.options.selector)
         if not bead_id:
             raise _no_match(queue_state, call.options.selector)

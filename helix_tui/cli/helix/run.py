@@ -121,7 +121,7 @@ def _run(call: Call) -> int:
     with explained():
         curator = curator_of(call, who="loop")
         queue_state = curator.look()
-        refuse_shut(queue_state)
+        refuse_shut(queue_state, curator.project)
         note_difference(call, queue_state)
         delegate = delegate_of(call, curator)
         if call.options.dry_run:
@@ -248,7 +248,7 @@ def _start(call: Call) -> int:
     if holder is not None:
         raise CliError(f"run already active (pid={holder.pid})", "Use `helix-tui stop` first.")
     with explained():
-        refuse_shut(curator_of(call).look())
+        refuse_shut(curator_of(call).look(), project)
     words = [*programs.helix_tui(), "run", "--summary", "-C", str(project.root), *_again(call)]
     if call.options.dry_run:
         return show_dry_run(call, [words])

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.editing.change import clear_errors, curator_of
 from helix_tui.core.editing.execute.curator import Curator, QueueState
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.supervision.signals.questions import OpenQuestions
 from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, Level, level_of
@@ -120,14 +121,19 @@ def refuse_in_attempt(call: Call) -> None:
     )
 
 
-def refuse_shut(queue_state: QueueState) -> None:
-    """Refuse to start if ddx would refuse every command.
+def refuse_shut(queue_state: QueueState, project: Project) -> None:
+    """Refuse to start if ddx would refuse every command, or land nothing.
 
     Raises:
-        CliError: ddx would refuse.
+        CliError: ddx would refuse, or land nothing.
     """
+    from helix_tui.core.supervision.signals.stoppage import foretell_stoppage
+
     if queue_state.shut is not None:
         raise CliError(f"nothing was started: {queue_state.shut.cause}", queue_state.shut.fix)
+    foretold = foretell_stoppage(project)
+    if foretold is not None:
+        raise CliError(f"nothing was started: {foretold.words}", f"{foretold.fix[:1].upper()}{foretold.fix[1:]}.")
 
 
 def note_difference(call: Call, queue_state: QueueState) -> None:

@@ -426,7 +426,8 @@ def _last_worker(project: Project) -> Iterator[DoctorCheck]:
     if stoppage is not None:
         # a cause that no longer exists is not a fault; one that cannot be checked is only quoted
         ok = True if stoppage.present is False else False if stoppage.present else None
-        yield DoctorCheck("last worker", ok, stoppage.words, stoppage.fix)
+        name = "next worker" if stoppage.foretold else "last worker"
+        yield DoctorCheck(name, ok, stoppage.words, stoppage.fix)
 
 
 def _work_tree(project: Project) -> Iterator[DoctorCheck]:

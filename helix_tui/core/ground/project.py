@@ -207,6 +207,12 @@ class Project(Struct, frozen=True):
             return None if name == ".invalid" else name  # reftable keeps the real HEAD elsewhere
         return head[:7] or None
 
+    @property
+    def detached(self) -> bool:
+        """Whether git has no branch checked out here."""
+        head = first_line(self.git_dir / "HEAD") if self.git_dir is not None else ""
+        return bool(head) and not head.startswith("ref: ")
+
     def origin_head(self) -> str | None:
         """The commit of ``origin/main`` as last fetched, which ends a cooldown (docs/formats/ddx.md §2)."""
         return self.ref("refs/remotes/origin/main")

@@ -323,8 +323,9 @@ class LoopSheet(ChoiceSheet):
         active = run.condition == "active"
         off = READ_ONLY if loop_controls.read_only else ""
         idle = off or ("" if active else "no HELIX loop is running")
-        refused = self.console.snapshot.shut
-        shut = f"{refused.short}; run `{refused.command}`" if refused is not None else ""
+        refused, stoppage = self.console.snapshot.shut, self.status_summary.stoppage
+        foretold = stoppage.words if stoppage is not None and stoppage.foretold else ""
+        shut = f"{refused.short}; run `{refused.command}`" if refused is not None else foretold
         choices = [
             Choice(
                 "s",

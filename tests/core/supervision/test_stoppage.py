@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.cli.call import CliError
+from helix_tui.cli.helix.shared import refuse_shut
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import decode_bead
 from helix_tui.core.beads.tracker import Tracker
@@ -112,3 +114,19 @@ def test_a_run_in_which_ddx_started_no_work_says_so_until_a_worker_has_ended(pro
     assert last_stoppage(here, (), other) is None, "the next worker may well start"
     loop(here.ddx_dir, ("loop.end", {"exit_reason": "drained"}))
     assert last_stoppage(here, (), state) is None
+
+
+def test_without_a_branch_every_face_says_beforehand_that_nothing_can_land(project: ProjectFactory) -> None:
+    here = find_project(project([ROW], git=True))
+    assert find_stoppage(here) is None
+    subprocess.run(["git", "-C", str(here.root), "checkout", "-q", "--detach"], check=True)
+    stoppage = find_stoppage(here)
+    assert stoppage is not None
+    assert "HEAD is detached" in stoppage.words
+    queue_state = sight_of(here)
+    verdict = decide(gather_facts(queue_state, stoppage=stoppage))
+    assert (verdict.next_action, verdict.recommended_command) == ("GUIDANCE", "git branch")
+    (need,) = needs_of(queue_state.queue, (), queue_state.tracker, stoppage=stoppage)
+    assert "git switch BRANCH" in need.reason
+    with pytest.raises(CliError, match="nothing was started"):
+        refuse_shut(queue_state, here)

@@ -174,7 +174,7 @@ def _stopped(facts: Facts) -> NextVerdict | None:
     if stoppage is None or not stoppage.present or not facts.ready:
         return None
     reason = VerdictReason("worker_stopped", stoppage.words, stoppage.paths[:20])
-    return NextVerdict("GUIDANCE", (reason,), "git status --short", f"a person does this: {stoppage.fix}")
+    return NextVerdict("GUIDANCE", (reason,), stoppage.command, f"a person does this: {stoppage.fix}")
 
 
 def _ready(facts: Facts) -> NextVerdict | None:

@@ -42,10 +42,16 @@ class Stoppage(Struct, frozen=True):
     """Files that would stop the next worker now."""
     fix: str = ""
     """What to do about it."""
+    command: str = "git status --short"
+    """What shows the cause."""
+    foretold: bool = False
+    """Whether it is what would stop the next worker, whatever the last one did."""
 
     @property
     def words(self) -> str:
         """The stoppage in one or two sentences, in ddx's words."""
+        if self.foretold:
+            return self.ending.message
         said = f": {self.ending.message}" if self.ending.message else ""
         state = {
             True: "the cause is still there" + (f": {_some(self.paths)}" if self.paths else ""),
@@ -70,12 +76,15 @@ class Stoppage(Struct, frozen=True):
 
 
 def find_stoppage(project: Project, runs: Iterable[Run] = ()) -> Stoppage | None:
-    """How the last worker was stopped; None if it was not, or if another one is running now.
+    """What would stop the next worker, else how the last one was stopped; None if nothing, or if one is running now.
 
     Reads the end of one or two files; runs git only if ddx named uncommitted files.
     """
     if any(run.live for run in runs):
         return None
+    foretold = foretell_stoppage(project)
+    if foretold is not None:
+        return foretold
     ending = read_ending(project.ddx_dir)
     if ending is None or not ending.troubled:
         return None
@@ -85,6 +94,16 @@ def find_stoppage(project: Project, runs: Iterable[Run] = ()) -> Stoppage | None
         fix = "commit them, or `git stash --include-untracked`"
         return Stoppage(ending, None if left is None else bool(left), left or (), fix)
     return Stoppage(ending, None, (), _FIXES.get(ending.reason, "correct that, then start a worker again"))
+
+
+def foretell_stoppage(project: Project) -> Stoppage | None:
+    """What would keep every release from landing anything here, before a worker was paid to find out; else None."""
+    if project.git_dir is None or not project.detached:
+        return None
+    said = "no branch is checked out (HEAD is detached): ddx lands work only on the branch that is checked out"
+    ending = WorkerEnding("", (project.git_dir / "HEAD").stat().st_mtime_ns, "detached_head", said)
+    fix = "check out the branch on which work should land: `git switch BRANCH`"
+    return Stoppage(ending, True, (), fix, "git branch", foretold=True)
 
 
 def refused_start(project: Project, run_id: str, detail: str, ended_at: str) -> Stoppage | None:
