@@ -406,12 +406,19 @@ class Traveller(App[int]):
         # the rest of the screen's keys; keys that a command already has are not offered twice
         offered = commands(demo=self.is_demo)
         known = {command.key for command in (*offered, *own)}
-        by_key = [
-            Command(key.label, key.help, partial(screen.run_action, key.action), key=key.id)
-            for key in by_label.values()
-            if key.id not in known
+        by_key = [key for key in by_label.values() if key.id not in known]
+        taken = {command.name for command in (*offered, *own)}
+        rest = [
+            Command(
+                # the screen “ask” is not the key that asks
+                f"{key.label} ({shown(key, self.keymap)})" if key.label in taken else key.label,
+                key.help,
+                partial(screen.run_action, key.action),
+                key=key.id,
+            )
+            for key in by_key
         ]
-        return [*offered, *own, *by_key, *(Command(*each) for each in helix_commands(screen.console))]
+        return [*offered, *own, *rest, *(Command(*each) for each in helix_commands(screen.console))]
 
     def command_keys(self, screen: Screen[Any]) -> dict[str, str]:
         """Command -> its key, as shown to people."""

@@ -109,6 +109,17 @@ async def test_every_key_of_a_screen_is_in_the_palette(console: MakeConsole) -> 
         assert set(keys) <= offered
 
 
+async def test_a_command_of_the_palette_is_one_thing_with_its_own_key(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 60)) as pilot:
+        for screen in "123456":
+            await pilot.press(screen)
+            await pilot.pause()
+            names = [command.title for command in app.get_system_commands(app.screen)]
+            assert sorted(set(names)) == sorted(names)
+            assert app.command_keys(app.screen)["ask"] == "4", "not the key that asks"
+
+
 async def test_a_key_that_does_nothing_says_where_it_does_and_what_does_it_here(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:

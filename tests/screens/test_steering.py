@@ -440,6 +440,24 @@ async def test_a_command_that_needs_words_asks_for_them(console: MakeConsole) ->
         await waited(pilot, lambda: app.sees("-- Add [red] -x"))
 
 
+async def test_a_long_question_is_kept_whole_and_read_from_its_first_word(console: MakeConsole) -> None:
+    text = f"first words {' '.join(f'word{number}' for number in range(400))} to the end"
+    app = console(BEADS, look_out="once")
+    project = find_project(app.root)
+    project.helix_dir.mkdir(exist_ok=True)
+    OpenQuestions(project, WriteGate(project, read_only=False)).ask("conflict", text, key="k", bead_id="x-1")
+    app.feed.look()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("exclamation_mark")
+        await settled(pilot)
+        await pilot.press("a")
+        await settled(pilot)
+        assert app.sees("to the end")
+        await pilot.press("g")
+        await settled(pilot)
+        assert app.sees("first words")
+
+
 async def test_a_console_that_only_looks_runs_no_command(console: MakeConsole) -> None:
     app = console(BEADS, read_only=True)
     async with app.run_test(size=(120, 30)) as pilot:

@@ -18,6 +18,7 @@ from helix_tui.core.supervision.decide import need_view
 from helix_tui.core.supervision.decide.need_view import ActionId, NeedAction, NeedFilter, NeedGroup, stake
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.focus import drifted, stale
+from helix_tui.core.supervision.signals.questions import MAX_QUESTION
 from helix_tui.keymap import BY_ID, shown
 from helix_tui.screens.editing.keys import MARKED, PENDING, BeadKeys
 from helix_tui.screens.filter import FilteringScreen
@@ -422,14 +423,16 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
     def _about(self, row: NeedRow, width: int) -> list[Row]:
         lines: list[Line] = []
         if row.kind == "need":
-            lines += wrap_spans([(clean_line(row.needs[0].reason, 2_000), "text")], width)
+            lines += wrap_spans([(clean_line(row.needs[0].reason, MAX_QUESTION), "text")], width)
         if width < 60:
             keys = keys_beside(row, self.console.keymap, self._without)
             pairs = [keys[place : place + 2] for place in range(0, len(keys), 2)]
             lines += packed(pairs, width, 0) if width_of(keys) > width - 2 else []
         for action in self._offered(row) if width >= 60 else ():
             key = shown(BY_ID[KEYS[action.id]], self.console.keymap)
-            lines.append([(f"{key:<6}", "running"), (f"{action.label}  ", "text"), (action.effect, "muted")])
+            lines += wrap_spans(
+                [(f"{key:<6}", "running"), (f"{action.label}  ", "text"), (action.effect, "muted")], width, 6
+            )
         return [Row(f"{place}", tuple(line), selectable=False) for place, line in enumerate(lines)]
 
     def _offered(self, row: NeedRow | None) -> tuple[Any, ...]:

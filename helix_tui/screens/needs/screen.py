@@ -27,7 +27,7 @@ from helix_tui.core.supervision.decide.need_view import (
     put_off,
 )
 from helix_tui.core.supervision.decide.needs import OF_ITS_ATTEMPT, Need
-from helix_tui.core.supervision.signals.questions import Kept
+from helix_tui.core.supervision.signals.questions import MAX_QUESTION, Kept
 from helix_tui.core.supervision.stages.landing import kept_ref
 from helix_tui.keymap import BY_ID, bindings, names, shown
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
@@ -303,7 +303,7 @@ class NeedsScreen(NeedList):
         ]
         title, about = f"{len(chosen):,} that need you", ""
         if len(chosen) == 1:
-            title, about = title_of(chosen[0], self.console.snapshot.queue), clean_line(chosen[0].reason, 2_000)
+            title, about = title_of(chosen[0], self.console.snapshot.queue), clean_line(chosen[0].reason, MAX_QUESTION)
         self.console.push_screen(ChoiceSheet(title, choices, about))
 
     def _choice(self, key_id: str, label: str, effect: str) -> Choice:
@@ -337,7 +337,7 @@ class NeedsScreen(NeedList):
             QuestionSheet(
                 f"answer {need.question_id}",
                 choices,
-                clean_line(need.reason, 2_000),
+                clean_line(need.reason, MAX_QUESTION),
                 bead_title=clean_line(bead.title, 300) if bead is not None else "",
                 attempt=attempt,
                 root=self.console.snapshot.project.root,
@@ -345,7 +345,7 @@ class NeedsScreen(NeedList):
         )
 
     def _in_words(self, need: Need) -> None:
-        about = clean_line(need.reason, 2_000)
+        about = clean_line(need.reason, MAX_QUESTION)
         title = f"answer {need.question_id}" if need.question_id else "decide"
         written = lambda text: self._record(need, text) if text else None  # noqa: E731
         self.console.push_screen(LineSheet(title, "answer", written, about))

@@ -87,6 +87,8 @@ def causes(bead: Bead, questions: Iterable[Asked] = ()) -> tuple[str, ...]:
 
 MAX_FILE = 8 << 20
 MAX_DOCUMENT = 1 << 20
+MAX_QUESTION = 8_000
+"""Characters of a question that are kept, and shown where it is answered."""
 KEPT = 500
 """Maximum questions in the file; the oldest answered ones are dropped first."""
 
@@ -188,7 +190,7 @@ class OpenQuestions:
             made = OpenQuestion(
                 f"q-{number}",
                 kind,
-                clean_line(text, 1000),
+                clean_line(text, MAX_QUESTION),
                 key,
                 bead_id,
                 tuple(options),
