@@ -53,7 +53,24 @@ def test_a_dead_and_old_claim_is_an_orphan(world: WorldFactory, dead: int) -> No
     here = world([claimed(dead, 7300)], "april")
     (orphan,) = orphans(here)
     assert (orphan.bead_id, orphan.pid, orphan.owner, orphan.sources) == ("a", dead, "ddx", ("row",))
-    assert "is dead" in str(orphan)
+    assert str(orphan).endswith("is dead; ddx gives it out all the same"), "the bead is ready"
+    here.rewrite("a", execution__eligible=False)
+    (orphan,) = orphans(here)
+    assert str(orphan).endswith("is dead")
+
+
+def test_check_says_once_that_a_worker_is_gone(world: WorldFactory, dead: int) -> None:
+    here = world([claimed(dead, 7300, **{"execution-eligible": False})], "april")
+    state = here.curator.look()
+    facts = gather_facts(state, orphans=orphans(here))
+    assert [each.bead_id for each in facts.orphans] == ["a"]
+    assert facts.stalls == ()
+    assert [run.bead_id for run in gather_facts(state).stalls] == ["a"]
+
+
+def test_a_worker_that_is_gone_from_a_ready_bead_is_no_stall(world: WorldFactory, dead: int) -> None:
+    here = world([claimed(dead, 7300)], "april")
+    assert gather_facts(here.curator.look()).stalls == ()
 
 
 def test_what_may_live_or_is_young_is_none(world: WorldFactory, dead: int) -> None:

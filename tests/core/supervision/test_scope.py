@@ -95,6 +95,12 @@ def test_an_epic_whose_children_are_closed_is_the_next_thing_to_do() -> None:
     assert verdict.recommended_command == "helix-tui run"
 
 
+def test_a_cycle_is_named_beside_ready_work_too() -> None:
+    verdict = decide(facts_of(row("x-1", "y-1"), row("y-1", "x-1"), row("z-1", **ACCEPTED)))
+    assert verdict.next_action == "BUILD"
+    assert [set(note.refs) for note in verdict.notes if note.code == "cycle"] == [{"x-1", "y-1"}]
+
+
 def test_a_line_that_is_no_bead_comes_before_everything(world: WorldFactory) -> None:
     facts = gather_facts(sight_of(row("a-1", **ACCEPTED), broken='{"id": "a-2", "sta'))
     verdict = decide(facts)

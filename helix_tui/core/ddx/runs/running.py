@@ -145,6 +145,14 @@ def gone(runs: Iterable[Run], queue: Queue) -> Gone:
     return Gone(tuple(held), tuple(free), tuple(lost))
 
 
+def stalled(runs: Iterable[Run], queue: Queue) -> Runs:
+    """The runs that are silent, or gone while they hold their bead."""
+    runs = tuple(runs)
+    left = gone(runs, queue)
+    free = {run.bead_id for run in (*left.free, *left.lost)}  # ddx hands these out again, or has nothing to hand out
+    return tuple(run for run in runs if run.verdict != "alive" and run.bead_id is not None and run.bead_id not in free)
+
+
 class _Work(Struct, frozen=True):
     """Claims about the same piece of work, the strongest first."""
 

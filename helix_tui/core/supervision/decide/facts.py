@@ -23,7 +23,7 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Archived, find_archived, only_archived, read_archive
 from helix_tui.core.ddx.dialect import Shut, dialect_or_family
 from helix_tui.core.ddx.documents.source import DocumentChange, Documents, GoverningDocuments
-from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ddx.runs.running import Run, stalled
 from helix_tui.core.editing.authoring import deterministic
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.time import format_instant
@@ -153,6 +153,7 @@ def gather_facts(
     def concerns(bead_id: str | None) -> bool:
         return bead_id in chosen and not governs_alignment(queue.beads[bead_id])
 
+    left_by = {orphan.bead_id: orphan for orphan in orphans if concerns(orphan.bead_id)}
     epics = [bead for bead in left if looks_like_epic(bead)]
     dying = {each.bead_id: each for each in dead}
     every = tuple(questions)
@@ -174,8 +175,11 @@ def gather_facts(
             bead.id for bead in left if queue.state(bead.id) in ("running", "claimed") and bead.id not in dying
         ),
         dead=tuple(each for each in dying.values() if each.bead_id in chosen),
-        stalls=tuple(run for run in queue_state.runs if run.verdict != "alive" and concerns(run.bead_id)),
-        orphans=tuple(orphan for orphan in orphans if concerns(orphan.bead_id)),
+        # an orphaned claim says the same about its worker
+        stalls=tuple(
+            run for run in stalled(queue_state.runs, queue) if concerns(run.bead_id) and run.bead_id not in left_by
+        ),
+        orphans=tuple(left_by.values()),
         # without a field the bead is gone, so no scope can include it
         drift=tuple(each for each in drift if each.bead_id in chosen or not each.field),
         never_met=tuple(_never_met(queue, left)),

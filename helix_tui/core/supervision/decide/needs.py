@@ -25,7 +25,7 @@ from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.from_events import was_rejected
 from helix_tui.core.ddx.files import read_bytes, text
 from helix_tui.core.ddx.names import About, status_of
-from helix_tui.core.ddx.runs.running import Run, gone
+from helix_tui.core.ddx.runs.running import Run, stalled
 from helix_tui.core.editing.operations.fields import DROPPED
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
@@ -354,18 +354,13 @@ def _rank(queue: Queue, need: Need) -> tuple[int, int, float, int, str]:
 
 
 def _run_needs(queue: Queue, runs: Iterable[Run]) -> Iterable[_Found]:
-    runs = tuple(runs)
-    left = gone(runs, queue)
-    free = {run.bead_id for run in (*left.free, *left.lost)}  # ddx hands these out again, or has nothing to hand out
-    for run in runs:
-        if run.verdict == "alive" or run.bead_id is None or run.bead_id in free:
-            continue
-        bead = queue.beads.get(run.bead_id)
+    for run in stalled(runs, queue):
+        bead = queue.beads.get(run.bead_id or "")
         if bead is not None and governs_alignment(bead):
             continue
         # a silent one may still work on a bead that is not in the tracker
         if bead is None or bead.status not in TERMINAL:
-            yield ("dead_run" if run.verdict == "dead" else "silent_run"), run.bead_id, run.why
+            yield ("dead_run" if run.verdict == "dead" else "silent_run"), run.bead_id or "", run.why
 
 
 def _unlanded(queue: Queue, attempts: AttemptBook, *, lands: bool) -> Iterable[_Found]:

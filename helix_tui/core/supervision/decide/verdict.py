@@ -279,13 +279,15 @@ def _mendable(facts: Facts) -> Iterable[VerdictReason]:
         yield VerdictReason(
             _code(facts, target), f"{called(bead_id)} waits on {called(target)}, which is {gone}", (bead_id, target)
         )
-    for cycle in facts.cycles:
-        yield VerdictReason(
-            "cycle", f"they form a dependency cycle: {' → '.join(map(called, (*cycle, cycle[0])))}", cycle
-        )
+    yield from _cycles(facts)
     if facts.hollow:
         detail = f"nothing was split out of {named(facts.hollow)}"
         yield VerdictReason("only_epics", detail, facts.hollow)
+
+
+def _cycles(facts: Facts) -> Iterable[VerdictReason]:
+    for cycle in facts.cycles:
+        yield VerdictReason("cycle", f"in a dependency cycle: {' → '.join(map(called, (*cycle, cycle[0])))}", cycle)
 
 
 def _waits(facts: Facts) -> list[VerdictReason]:
@@ -334,6 +336,7 @@ def _notes(facts: Facts) -> Iterable[VerdictReason]:
             why.setdefault(_gone(facts, target), []).append(called(target))
         reasons = "; ".join(f"{', '.join(names)} ({reason})" for reason, names in why.items())
         yield VerdictReason(_code(facts, gone[0]), f"{called(bead_id)} waits on {reasons}", (bead_id, *gone))
+    yield from _cycles(facts)
     for code, ids, what in (
         ("vague_acceptance", facts.vague, "acceptance that no machine can check"),
         ("missing_acceptance", facts.unaccepted, "no acceptance"),

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.claims import Claim, ClaimReader, given_out_again
@@ -44,10 +44,13 @@ class Orphan(Struct, frozen=True):
     """Where the claim is recorded: row, lease."""
     freed_at: int = 0
     """Instant at which ddx hands out the bead again by itself; 0 if unknown."""
+    ready: bool = False
+    """Whether ddx gives the bead out already, whatever its row says."""
 
     def __str__(self) -> str:
         who = f" by {called(self.owner)}" if self.owner else ""
         again = f"; ddx gives it out again at {clock_time(self.freed_at)}" if self.freed_at else ""
+        again = "; ddx gives it out all the same" if self.ready else again
         return (
             f"{called(self.bead_id)} was taken{who} {format_span(self.age_s)} ago, "
             f"and process {self.pid} is dead{again}"
@@ -98,6 +101,7 @@ def _dead(queue_state: QueueState, project: Project, env: Mapping[str, str] | No
         if bead_id in queue_state.queue.beads and queue_state.queue.beads[bead_id].status not in TERMINAL
         if (orphan := _judge(bead_id, holding, now, threshold_s(env) * NS, reader.here)) is not None
     ]
+    found = [structs.replace(each, ready=queue_state.queue.state(each.bead_id) == "ready") for each in found]
     return tuple(sorted(found, key=lambda orphan: (orphan.claimed_at, orphan.bead_id)))
 
 
