@@ -69,6 +69,10 @@ def stack(stranger: Stranger, claude: Path) -> Iterator[tuple[Stranger, Model, s
     link = stranger.base / "bin" / "claude"
     link.unlink()
     link.symlink_to(os.path.realpath(claude))
+    # some releases start the client without its permissions bypassed
+    settings = stranger.home / ".claude" / "settings.json"
+    settings.parent.mkdir()
+    settings.write_text(json.dumps({"permissions": {"allow": ["Bash"]}}))
     (stranger.project / "test_greeting.py").write_text(TEST)
     stranger.commit("a test")
     made = stranger.tui("memory", "store", "--trigger", TRIGGER, "--resolution", ADVICE, "--json")
