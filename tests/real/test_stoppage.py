@@ -30,3 +30,42 @@ def test_what_stopped_the_worker_is_on_every_face(stranger: Stranger) -> None:
     assert stranger.tui_json("status")["last_worker"]["cause_present"] is False
     assert stranger.tui_json("check")["next_action"] == "BUILD"
     assert stranger.tui_json("stuck")["stuck"] == []
+
+
+def test_without_a_branch_nothing_is_started_and_nothing_paid(stranger: Stranger) -> None:
+    bead = stranger.bead("Write one")
+    stranger.commit("beads")
+    stranger.git("checkout", "-q", "--detach")
+    head = stranger.git("rev-parse", "HEAD")
+    for words in (("run", *stranger.agent_words), ("start", *stranger.agent_words), ("build", bead)):
+        done = stranger.tui(*words)
+        assert (done.returncode, "HEAD is detached" in done.stderr) == (1, True), (words, done.stderr)
+    assert stranger.calls() == []
+    assert stranger.git("rev-parse", "HEAD") == head
+    assert [need["kind"] for need in stranger.tui_json("needs")["needs"]] == ["worker_stopped"]
+    stranger.drained("--once")
+    assert not stranger.closed(), "ddx itself lands nothing"
+
+
+@pytest.mark.parametrize(
+    ("file", "text"),
+    [
+        ("config.yaml", "nonsense_key: 3\n"),
+        ("config.yaml", "  : [unclosed\n"),
+        ("versions.yaml", 'ddx_version: "v99.0.0"\n'),
+    ],
+    ids=["key", "syntax", "version"],
+)
+def test_doctor_foretells_a_configuration_on_which_ddx_starts_no_work(stranger: Stranger, file: str, text: str) -> None:
+    bead = stranger.bead("Write one")
+    path = stranger.project / ".ddx" / file
+    path.write_text(path.read_text() + text if file == "config.yaml" else text)
+    stranger.commit("settings")
+    if stranger.drained("--once").returncode == 0 and bead in stranger.closed():
+        pytest.skip("this build asks for no release")
+    found = {check["name"]: check for check in stranger.tui_json("doctor")["checks"]}["configuration"]
+    assert found["ok"] is False
+    assert stranger.supervised("--no-auto-align").returncode == 1
+    assert [need["kind"] for need in stranger.tui_json("needs")["needs"]] == ["worker_stopped"]
+    assert not stranger.calls("work")
+    assert "helix-context" not in str(stranger.rows())
