@@ -18,6 +18,9 @@ from helix_tui.themes.roles import SIGNS, UNKNOWN, Sign
 from helix_tui.widgets.base.line import Line, Span, Titles, cut, rule, spread, width_of
 from helix_tui.widgets.base.row_source import Column, KeyedRows, RowSource, fitting
 
+STATE_CELLS = 8
+"""The least width of a state that is cut; below, the title has its room."""
+
 TITLE_CELLS = 24
 """The width that a title keeps before a column on the right is dropped."""
 
@@ -216,7 +219,7 @@ def _state(bead: Bead, world: RowContext, width: int, chosen: Sequence[str] | No
     """The state in a few words; if there is nothing to say and there are no columns, the priority."""
     note = note_of(bead, world, brief=width < WIDE_ROW)
     if note is not None:
-        return [(cut(note[0], max(8, width // 3)), note[1])]
+        return [(cut(note[0], max(STATE_CELLS, width // 3)), note[1])]
     return [_CELLS["priority"](bead, world)] if chosen is None and width < WIDE_ROW else []
 
 
@@ -227,8 +230,8 @@ def _shortened(right: list[Span], room: int) -> list[Span]:
         return right
     (text, ink), *others = right
     kept = cell_len(text) - over
-    # a word cut to fewer than four cells is unreadable
-    return [(cut(text, kept), ink), *others] if kept >= 4 else others
+    # “pro…” and “in 5…” say nothing that the sign does not say
+    return [(cut(text, kept), ink), *others] if kept >= STATE_CELLS else others
 
 
 class QueueRows(KeyedRows[ViewRow]):
