@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Literal
 
 from msgspec import Struct
@@ -62,6 +62,8 @@ NEAR_BEST = 3
 FARTHER = 0.5
 """Weight of a commit whose lines are farther away, relative to a neighbour's."""
 
+_COMMENT = " \t#/*;\"'-"
+"""Characters before the first word of a comment or docstring."""
 _ITEM = re.compile(r"\s*(?:\||[-+•]\s|\*\s+\S.*[*`_]|\d+[.)]\s)")
 """A table row or list item. A star starts an item only if the line has further markup: comments have stars too."""
 _NUMBER = re.compile(r"\d")
@@ -94,10 +96,9 @@ BRANCH_SAID = 0.5
 """Share of the subject from which a branch counts as about it, though its condition may be written with other signs."""
 SETS = 1.0
 SETS_ONCE = 0.4
-"""Bonus for a document line that sets what the question wants to set; `SETS_ONCE` if it does so by a ``--flag``."""
-_TO_SET = frozenset(
-    ("change", "set", "configure", "choose", "switch", "enable", "disable", "select", "customize", "adjust", "specify")
-)
+"""Bonus for a document line that sets what the question wants to set, or defines what it asks the meaning of;
+`SETS_ONCE` if it sets it by a ``--flag``.
+"""
 
 
 @cache
@@ -157,7 +158,7 @@ class Passage(Struct, frozen=True):
     valued: float
     """The largest share of the subject on one line with a number."""
     stated: float = 0.0
-    """The largest share in one sentence of prose; computed for yes-or-no questions only."""
+    """The largest share in one sentence of prose, for a yes-or-no question; for "what is", 1 if a line defines it."""
     branch: Branch | None = None
     """The branch that it quotes, if one matches the question's condition."""
     tests: str = ""
@@ -299,7 +300,9 @@ def _found(library: Library, subject: QuestionSubject) -> list[Span]:
     searches = [library.search(subject.text, spans=SPANS, per_file=SPANS_OF_A_FILE)]
     if alone and subject.asks != "task":
         searches.append(library.search(alone, spans=SUBJECT_SPANS, per_file=SPANS_OF_A_FILE))
-    searches.append(library.search(subject.text, spans=DOC_SPANS, docs_only=True))
+    # where a repository lists its terms, a short row among them says what a frequent word means
+    terms = f"{subject.text} glossary" if subject.asks == "what is" else subject.text
+    searches.append(library.search(terms, spans=DOC_SPANS, docs_only=True))
     for search in searches:
         for span in search.spans:
             held = found.get(span.key)
@@ -317,9 +320,9 @@ def _nearest(span: Span, wording: Wording, standing: float) -> tuple[float, int]
     whole = wording.covered(union((everything, around)))
     if whole <= 0:
         return 0.0, 0
-    form, setting = _form(wording.subject.asks), _setting(wording.subject) if span.role == "doc" else None
+    form, direct = _form(wording.subject.asks), wording.subject.direct if span.role == "doc" else None
     formed = [bool(form and form.search(line[:LONG_LINE])) for line in lines]
-    sets = [_sets(line, setting) for line in lines]
+    sets = [_bonus(line, direct) for line in lines]
     best, begin = -1.0, 0
     for at in range(max(1, len(lines) - WINDOW + 1)):
         window = said[at : at + WINDOW]
@@ -346,20 +349,9 @@ def _said_by(lines: Sequence[str], span: Span, wording: Wording) -> list[dict[in
     return said
 
 
-@lru_cache(8)
-def _setting(subject: QuestionSubject) -> re.Pattern[str] | None:
-    """The pattern of a line that sets what the question wants to set (``theme = …``, ``--theme``), or None."""
-    words = frozenset(re.findall(r"[a-z]+", subject.text.lower()))
-    named = [re.escape(one.word.removesuffix("s")) for one in subject.words if one.weight == 1]
-    if subject.asks != "how to" or not words & _TO_SET or not named:
-        return None
-    name = rf"(?:\w+[-_.])?(?:{'|'.join(named)})s?(?:[-_.]\w+)?"
-    return re.compile(rf"(?:^|[\s\"'`(])(?:{name}[\"'`]?\s*(?:=|:\s)\s*\S|(?P<once>--{name}\b))", re.IGNORECASE)
-
-
-def _sets(line: str, setting: re.Pattern[str] | None) -> float:
-    found = setting.search(line[:LONG_LINE]) if setting else None
-    return 0.0 if found is None else SETS_ONCE if found["once"] else SETS
+def _bonus(line: str, direct: re.Pattern[str] | None) -> float:
+    found = direct.search(line[:LONG_LINE]) if direct else None
+    return 0.0 if found is None else SETS_ONCE if found.groupdict().get("once") else SETS
 
 
 def _worth(span: Span, subject: QuestionSubject) -> float:
@@ -402,6 +394,8 @@ def _judge(library: Library, found: Span, at: int, wording: Wording, near: float
     valued = max((each[at] for at, line in enumerate(lines) if _NUMBER.search(line)), default=0.0)
     prose = sentences_of(span) if wording.subject.asks == "whether" else ()
     stated = max((wording.covered(wording.in_text(sentence.text)) for sentence in prose), default=0.0)
+    if wording.subject.asks == "what is":
+        stated = max(_bonus(line.lstrip(_COMMENT), wording.subject.direct) for line in lines)
     shares = (round(share, 4) for share in (each[best], formed, named, valued, stated))
     best_line, form_share, name_share, value_share, stated_share = shares
     return Passage(
@@ -496,10 +490,14 @@ while the reason is elsewhere. Of 32 such answers 26 were right; with this rule 
 VALUED = 0.54
 """Minimum share on the line with the value: 5 of 6 such answers are right."""
 NAMED = 0.8
-"""Minimum share in the name of a definition or in a heading, for "what is" and "how it works"."""
+"""Minimum share in the name of a definition or in a heading, for "how it works"."""
+PLACED = 0.35
+"""Minimum share in the best passage for "where", if another quoted one is in the same file: 11 of 12 such answers are
+right.
+"""
 SURE = 1.8
-"""Score from which the best passage answers any question; the only test for "where" and for "what happens" without a
-matching branch. 6 of 7 such answers are right.
+"""Score from which the best passage answers a question, except for a meaning, which a quoted line must define; the only
+test for "what happens" without a matching branch. 6 of 7 such answers are right.
 """
 SURE_BRANCH, BRANCH_TOGETHER, BRANCH_BESIDE = 1.95, 0.75, 0.85
 """The same if the best passage is a matching branch, with the minimum share of the subject in it, or else in another
@@ -519,7 +517,6 @@ LACKING_THINGS = 0.25
 for things (`_is_thing`), as an action may be phrased in many ways.
 """
 _BY_FORM: frozenset[Asks] = frozenset(("how to", "list", "compare", "who uses"))
-_BY_NAME: frozenset[Asks] = frozenset(("what is", "how it works"))
 
 
 def lacking(library: Library, subject: QuestionSubject, passages: Sequence[Passage]) -> tuple[str, ...]:
@@ -591,6 +588,9 @@ def kind_of_answer(
         return "evidence found"
     if asks == "list" and telling[0].form < ITEMS:
         return "evidence found"
+    # a word of the subject is in every name of its module, so neither names nor the score tell what it means
+    if asks == "what is":
+        return "answered" if max(one.stated for one in telling) >= BOTH else "evidence found"
     if telling[0].branch is not None:
         beside = max(one.together for one in telling)
         sure = telling[0].score >= SURE_BRANCH and (telling[0].together >= BRANCH_TOGETHER or beside >= BRANCH_BESIDE)
@@ -598,7 +598,7 @@ def kind_of_answer(
     if telling[0].score >= SURE:
         return "answered"
     # one word is covered together wherever it occurs; names and headings are better evidence
-    if one_word and asks not in _BY_NAME:
+    if one_word and asks != "how it works":
         return "evidence found"
     if asks == "why":
         sure = any(one.together >= TOGETHER and one.best_line >= REASONED for one in telling)
@@ -608,6 +608,8 @@ def kind_of_answer(
         sure = max(one.stated for one in telling) >= BOTH
     elif asks == "value":
         sure = max(one.valued for one in telling) >= VALUED
+    elif asks == "where":
+        sure = telling[0].together >= PLACED and telling[0].span.file in {one.span.file for one in telling[1:]}
     else:
-        sure = asks in _BY_NAME and max(one.named for one in telling) >= NAMED
+        sure = asks == "how it works" and max(one.named for one in telling) >= NAMED
     return "answered" if sure else "evidence found"

@@ -87,9 +87,9 @@ _FRAMES: tuple[tuple[Asks, str], ...] = (
     ("list", rf"\b(?:which|what) (?:\w+ ){{0,2}}{_PLURAL}|\blist\b|\bname (?:all|the)\b|\benumerate\b"),
     ("list", r"\b(?:to|from|by|in|with|under|for) wh(?:at|ich) \w+s\b|\bwhat (?:can|may|could|else)\b|\bfrom where\b"),
     ("list", r"\bwhat .{1,40} (?:are|is) there\b"),
-    ("what is", r"\bwhat(?:'s| is| are| was| were)\b|\bwhat (?:does|do) .{1,60} (?:mean|do|stand for|refer to)\b"),
+    ("what is", r"\bwhat(?:'s| is| are| was| were)\b|\bwhat (?:does|do) .{1,60} (?:mean|stand for|refer to)\b"),
     ("what is", r"\bdefin(?:e|ition)\b|\bmeaning\b"),
-    ("how it works", r"\bhow\b|\bexplain\b|\bdescribe\b|\bwalk me through\b"),
+    ("how it works", r"\bhow\b|\bexplain\b|\bdescribe\b|\bwalk me through\b|\bwhat (?:does|do) .{1,60} do\b"),
     ("value", r"^wh(?:at|ich)\b"),
     ("whether", r"^(?:is|are|was|were|does|do|did|can|could|has|have|should|will|must|may)\b"),
 )
@@ -120,6 +120,11 @@ _TURNING = re.compile(r"\b(?:again|without|although|except)\b")
 """Words that change a question's meaning: "sent again", "without the embedded ones". Over all sets of bench/ask.md, 6
 answers would be labelled "answered" without such a word in them; 4 of them are right.
 """
+
+
+_TO_SET = frozenset(
+    ("change", "set", "configure", "choose", "switch", "enable", "disable", "select", "customize", "adjust", "specify")
+)
 
 
 class SubjectWord(Struct, frozen=True):
@@ -158,6 +163,24 @@ class QuestionSubject(Struct, frozen=True, dict=True):
     def turned_by(self) -> tuple[str, ...]:
         """Words that change the meaning of the last question, each once."""
         return tuple(dict.fromkeys(_TURNING.findall(self.text.split(FOLLOWS)[0].lower())))
+
+    @cached_property
+    def direct(self) -> re.Pattern[str] | None:
+        """The pattern of a line that sets what the question wants to set (``theme = …``, or ``--theme`` as the group
+        *once*), or defines what it asks the meaning of (``| theme | …``, *a theme is a …*); None for another question.
+        """
+        named = [re.escape(one.word.removesuffix("s")) for one in self.words if one.weight == 1]
+        if not named:
+            return None
+        if self.asks in ("what is", "value"):
+            name = rf"[*_`\"]*{'s?[ -]'.join(re.escape(one.word.removesuffix('s')) for one in self.words)}s?[*_`\"]*"
+            cell = rf"\|\s*(?:[^|]*,\s*)?{name}(?:,[^|]*|\s\([^|]*)?\s*\|"
+            means = r":\s|\s(?:[–—-]+|(?:is|are|means?)\s(?:an?|the|each|every|how|one|what))\s"
+            return re.compile(rf"^\s*(?:{cell}|(?:[-*+]\s+)?(?:an?\s|the\s)?{name}(?:{means}))", re.IGNORECASE)
+        if self.asks != "how to" or not _TO_SET & frozenset(re.findall(r"[a-z]+", self.text.lower())):
+            return None
+        name = rf"(?:\w+[-_.])?(?:{'|'.join(named)})s?(?:[-_.]\w+)?"
+        return re.compile(rf"(?:^|[\s\"'`(])(?:{name}[\"'`]?\s*(?:=|:\s)\s*\S|(?P<once>--{name}\b))", re.IGNORECASE)
 
     @cached_property
     def terms(self) -> tuple[str, ...]:

@@ -270,6 +270,42 @@ def test_a_list_is_answered_by_a_passage_of_items_only() -> None:
     assert kind_of_answer("how to", [_passage(form=0.4)]) == "answered"
 
 
+def test_a_meaning_is_answered_by_a_line_that_defines_it(tmp_path: Path) -> None:
+    drift = 'class Drift:\n    """Drift of all drifts."""\n\n    def drift(self, drift):\n        return drift.drift\n'
+    files = {f"src/drift/drift_{at}.py": drift.replace("all", f"all {at}") for at in range(6)}
+    unexplained = document(write(tmp_path / "unexplained", files), "What is drift?")
+    assert unexplained["tier"] == "evidence found"
+    row = "| drift, creep | the harbour moved since the chart was drawn |\n"
+    terms = {"docs/glossary.md": f"# Glossary\n\n| word | means |\n|---|---|\n| tide | water |\n{row}"}
+    found = document(write(tmp_path / "explained", files | terms), "What is drift?")
+    assert (found["tier"], found["passages"][0]["file"]) == ("answered", "docs/glossary.md")
+
+
+@pytest.mark.parametrize(
+    ("line", "defines"),
+    [
+        ("| worker, harness | the process |", True),
+        ("- **Harness**: the agent program", True),
+        ("A harness is an agent program.", True),
+        ("The harness is slow.", False),
+        ("| worker | the harness |", False),
+    ],
+)
+def test_a_line_defines_what_it_begins_with(line: str, defines: bool) -> None:
+    direct = read_subject("What is a harness?").direct
+    assert direct is not None
+    assert bool(direct.search(line)) == defines
+
+
+def test_a_place_is_answered_where_another_quoted_one_is_in_its_file() -> None:
+    weak = _passage(score=1.2, together=0.4)
+    other = replace(weak, span=Span("b.py", 1, 2, "lines", "", "", ""))
+    assert kind_of_answer("where", [weak, weak]) == "answered"
+    assert kind_of_answer("where", [weak, other]) == "evidence found"
+    assert kind_of_answer("where", [replace(weak, together=0.3), weak]) == "evidence found"
+    assert kind_of_answer("where", [weak, weak], one_word=True) == "evidence found"
+
+
 def test_one_word_is_answered_by_a_sure_place_only() -> None:
     assert read_subject("How do I make it work with my rope?").one_word
     assert not read_subject("How do I moor a boat with my rope?").one_word
