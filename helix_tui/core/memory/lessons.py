@@ -112,9 +112,11 @@ class Proposals:
 
 
 def matter(proposal: Proposal) -> tuple[str, ...]:
-    """A key that is equal for equivalent lessons of one bead."""
-    said = (key(text) or text for text in (proposal.trigger, proposal.resolution))
-    return (proposal.bead, proposal.type, *said)
+    """A key that is equal for equivalent lessons of one bead: an error may name the attempt in which it came."""
+    # an empty id stands for itself
+    own = proposal.attempt or "\0"
+    said = (text.replace(own, "") for text in (proposal.trigger, proposal.resolution))
+    return (proposal.bead, proposal.type, *(key(text) or text for text in said))
 
 
 _SELECT = "SELECT id, attempt, bead, type, trigger, resolution, reason, state, at, memory FROM proposal"

@@ -289,6 +289,15 @@ def test_a_bead_that_fails_four_times_in_one_way_teaches_one_lesson(world: World
     assert [each.proposal.resolution for each in world.learn() if each.proposal] == ["the harbour has no table"]
 
 
+def test_an_error_that_names_its_attempt_teaches_one_lesson_too(world: World) -> None:
+    for number in range(1, 4):
+        named = f"invalid id x-1:20260821T20{number:02}00-{number:08x}: byte 0x20"
+        world.attempt(number, "x-1", **FAILED | {"error": named})
+    assert len(world.learn()) == 1
+    world.attempt(4, "x-1", **FAILED | {"error": "invalid id x-1:20260821T200400-00000004: byte 0x20"})
+    assert world.learn() == []
+
+
 def test_three_beads_that_fail_in_one_way_make_it_systemic(world: World) -> None:
     learner = Learner(find_project(world.root, env={}), world.memory)
     trigger, resolution = "The timetable of the ferry is stale", "fetch it before it is read"
