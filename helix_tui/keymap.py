@@ -62,7 +62,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "move.next-part",
         "J",
-        "next_part",
+        "turn_part(1)",
         "next part",
         "loop,journal,ask,memory,needs",
         "Next attempt (in a pane or a list of groups: next section).",
@@ -70,7 +70,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "move.part-before",
         "K",
-        "previous_part",
+        "turn_part(-1)",
         "previous part",
         "loop,journal,ask,memory,needs",
         "Previous attempt (in a pane or a list of groups: previous section).",
@@ -105,7 +105,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "go.view",
         "right_square_bracket",
-        "next_tab",
+        "turn_tab(1)",
         "view",
         "queue,loop,memory,ask,insights,journal,needs",
         "Next view of this pane; from a row about an attempt, its diff.",
@@ -113,7 +113,7 @@ KEYS: tuple[Key, ...] = (
     Key(
         "go.view-back",
         "left_square_bracket",
-        "previous_tab",
+        "turn_tab(-1)",
         "previous view",
         "queue,loop,memory,ask,insights,journal,needs",
         "Previous view; from a row about an attempt, the attempt beside the previous one.",

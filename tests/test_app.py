@@ -263,7 +263,7 @@ async def test_hostile_text_does_no_harm_on_any_screen(console: MakeConsole, siz
         ):
             await pilot.press(*keys)
             if isinstance(app.screen, QueueScreen):
-                app.screen._show_detail()
+                app.screen.show_detail()
             await pilot.pause()
             assert app.is_running
             for strip in app.screen._compositor.render_strips():

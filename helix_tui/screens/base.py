@@ -32,7 +32,7 @@ from textual.widgets import Button, Input, OptionList
 from helix_tui.core.ground.time import NS
 from helix_tui.keymap import BY_ID, bindings, names
 from helix_tui.screens import TABS
-from helix_tui.screens.layout import BREAKPOINTS
+from helix_tui.screens.layout import BREAKPOINTS, NARROW
 from helix_tui.screens.status_bar_model import notice_forms, pulse_facts
 from helix_tui.widgets.base.line import Line, SpanLine, fit
 from helix_tui.widgets.base.row_source import Gesture
@@ -271,12 +271,8 @@ class UnusedSignal(Signal[Any]):
         """Forget it."""
 
 
-def let_widgets_go() -> None:
-    """Stop Textual from keeping references to removed widgets."""
-    StylesCache.get_inner_outer = inner_and_outer  # type: ignore[method-assign, assignment]
-
-
-let_widgets_go()
+# else Textual keeps references to removed widgets
+StylesCache.get_inner_outer = inner_and_outer  # type: ignore[method-assign, assignment]
 
 AGES_EVERY = 10 * NS
 """How often ages in detail panes are refreshed; those in lists are refreshed every second."""
@@ -413,6 +409,11 @@ class HelixScreen(Dismissal):
         By width, not by class: a screen that is switched to gets its classes after its first resize.
         """
         return breakpoint_of(self.app)
+
+    @property
+    def is_narrow(self) -> bool:
+        """Whether there is room for one pane only."""
+        return f"-{self.breakpoint}" in NARROW
 
     def compose(self) -> ComposeResult:
         """Compose everything in the present layout, so that no style is computed twice."""

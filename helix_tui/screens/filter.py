@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from helix_tui.screens.panes import PanedScreen
 from helix_tui.widgets.base.line import Line
-from helix_tui.widgets.base.row_list import RowList
 
 if TYPE_CHECKING:
     from helix_tui.core.beads.query import Completion
@@ -22,12 +21,6 @@ class FilteringScreen(PanedScreen):
     """
 
     FILTER_LEAD: ClassVar[str] = "/"
-    list: RowList
-    """The widget that is filtered."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.prompt: Prompt | None = None
 
     @property
     def filter_text(self) -> str:

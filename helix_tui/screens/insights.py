@@ -12,8 +12,6 @@ from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.geometry import Size
 from textual.strip import Strip
-from textual.timer import Timer
-from textual.widget import Widget
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ground.text import clean_line
@@ -22,8 +20,7 @@ from helix_tui.core.insights.report import Report, read_measures, read_report
 from helix_tui.core.supervision.run_state.budget import with_memories_given
 from helix_tui.keymap import bindings
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
-from helix_tui.screens.layout import NARROW
-from helix_tui.screens.panes import PanedScreen, keep
+from helix_tui.screens.panes import ReadingScreen, keep
 from helix_tui.widgets.base.line import SpanLine, Titles, ascii_only, fit, packed, palette_of, to_strip, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.empty_state import empty_state
@@ -41,9 +38,6 @@ MAX_TOTALS = 3
 
 LOW_ROWS = 20
 """The terminal height below which it takes one line."""
-
-DETAIL_DELAY = 0.06
-"""Seconds that the cursor rests before the attempts behind a row are listed."""
 
 
 class Totals(SpanLine):
@@ -79,13 +73,14 @@ class Totals(SpanLine):
         return to_strip(fit(line[0] if line else (), width), width, palette_of(self), plain=ascii_only(self))
 
 
-class InsightsScreen(PanedScreen):
+class InsightsScreen(ReadingScreen):
     """Screen 5."""
 
     NAME = "insights"
     PANES = "#insights-panes"
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("insights")]
     FOOTER = ("go.open", "go.view", "list.sort", "go.pane", "go.to", "app.help")
+    READING_FOOTER = FOOTER
 
     def __init__(self) -> None:
         super().__init__()
@@ -98,7 +93,6 @@ class InsightsScreen(PanedScreen):
         self.caption = Caption("attempts")
         self.behind = AttemptList(id="behind-row")
         self._wanted: tuple[object, ...] = ()
-        self._rest: Timer | None = None
 
     def compose_body(self) -> ComposeResult:
         """Views and totals, the table, the attempts behind its row."""
@@ -158,20 +152,14 @@ class InsightsScreen(PanedScreen):
         self.views.show(self.table, f"{len(rows.rows):,}")
         self.totals.show(totals(self.report))
         self.drained.show([[(self.report.forecast.describe(), "muted")]])
-        self.show_beside()
+        self.show_detail()
 
     def _rows_of(self, report: Report) -> FiguredRows:
         order, turned = self.console.kept.order(self.NAME)
         return table_of(self.table, report, order, turned=turned)
 
-    @on(RowList.Selected, "#insights")
-    def follow_with_attempts(self) -> None:
-        """Show the attempts behind the row when the cursor rests."""
-        if self._rest is not None:
-            self._rest.stop()
-        self._rest = self.set_timer(DETAIL_DELAY, self.show_beside)
-
-    def show_beside(self) -> None:
+    def show_detail(self) -> None:
+        """Show the attempts behind the row under the cursor."""
         if self.report is None:
             return
         key = self.list.selected_key or ""
@@ -185,17 +173,15 @@ class InsightsScreen(PanedScreen):
 
     # --- keys ---------------------------------------------------------------------------------------------
 
-    def panes(self) -> list[Widget]:
-        """The table, and the attempts where they show."""
-        return [pane for pane in (self.list, self.behind) if pane.size.width]
+    def detail_panes(self) -> tuple[AttemptList]:
+        """The attempts behind a row."""
+        return (self.behind,)
 
     @on(RowList.Opened, "#insights")
     def go_behind(self, event: RowList.Opened) -> None:
-        """Go to the attempts; they cover the table if there is no room beside it."""
+        """Go to the attempts."""
         event.stop()
-        self.show_beside()
-        self.add_class("-reading")
-        self.call_after_refresh(self.behind.focus, scroll_visible=False)
+        self.open_detail()
 
     @on(RowList.Opened, "#behind-row")
     def open_attempt(self, event: RowList.Opened) -> None:
@@ -215,15 +201,8 @@ class InsightsScreen(PanedScreen):
             self.list.empty()
             self._show_table()
 
-    def action_next_tab(self) -> None:
-        """The next table."""
-        self._turn(1)
-
-    def action_previous_tab(self) -> None:
-        """The previous table."""
-        self._turn(-1)
-
-    def _turn(self, step: int) -> None:
+    def action_turn_tab(self, step: int) -> None:
+        """Go to the next or previous table."""
         self.show_table(TABLES[(TABLES.index(self.table) + step) % len(TABLES)])
 
     def action_sort(self) -> None:
@@ -247,27 +226,6 @@ class InsightsScreen(PanedScreen):
         # another order starts at its top: the cursor does not follow its row
         self.list.empty()
         self._show_table()
-
-    def action_fold(self) -> None:
-        """From the attempts to the table."""
-        self._back_to_table()
-
-    def action_unfold(self) -> None:
-        """From the table to the attempts."""
-        self.list.action_open()
-
-    async def action_back(self) -> None:
-        """From the attempts to the table."""
-        self._back_to_table()
-
-    def _back_to_table(self) -> None:
-        self.remove_class("-reading")
-        self.call_after_refresh(self.list.focus, scroll_visible=False)
-
-    def on_resize(self) -> None:
-        """Draw what was hidden before."""
-        if f"-{self.breakpoint}" not in NARROW:
-            self.remove_class("-reading")
 
 
 def read_figures(snapshot: Snapshot, now: int) -> Report:

@@ -11,8 +11,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
-from textual.timer import Timer
-from textual.widget import Widget
 from textual.worker import Worker
 
 from helix_tui.core.beads.query import Completion
@@ -27,7 +25,7 @@ from helix_tui.screens.background import Jobs
 from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.editing.requests import ChangeRequest, RestoreRequest, UndoRequest
 from helix_tui.screens.filter import FilteringScreen
-from helix_tui.screens.layout import NARROW
+from helix_tui.screens.panes import ReadingScreen
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
@@ -193,11 +191,7 @@ def notices(history: JournalHistory) -> list[str]:
     return found
 
 
-DETAIL_DELAY = 0.06
-"""Seconds that the cursor rests before its change is shown."""
-
-
-class JournalScreen(FilteringScreen):
+class JournalScreen(FilteringScreen, ReadingScreen):
     """Screen 6."""
 
     NAME = "journal"
@@ -219,7 +213,6 @@ class JournalScreen(FilteringScreen):
         self._rows: list[ChangeRow] = []
         self._appraiser = EntryChecker()
         self._appraised: tuple[JournalHistory, Mapping[str, Bead]] | None = None
-        self._rest: Timer | None = None
 
     def compose_body(self) -> ComposeResult:
         """Changes on the left, the one under the cursor on the right."""
@@ -235,7 +228,7 @@ class JournalScreen(FilteringScreen):
     def on_mount(self) -> None:
         """Update the keys in the footer."""
         super().on_mount()
-        self._say_keys()
+        self.say_keys()
 
     # --- news ---------------------------------------------------------------------------------------------
 
@@ -258,7 +251,7 @@ class JournalScreen(FilteringScreen):
     def show_ages(self) -> None:
         """Show the ages in the detail of a change."""
         if self.detail.size.width:
-            self.show_beside()
+            self.show_detail()
 
     def _make_rows(self) -> None:
         # the state of an entry comes from a thread: until then it looks done
@@ -280,7 +273,7 @@ class JournalScreen(FilteringScreen):
             old, self._marks = self._marks, marks
             self._make_rows()
             self._show_rows(changed={key for key in old if old[key] != marks.get(key)})
-        self.show_beside()
+        self.show_detail()
 
     def on_worker_state_changed(self, event: Worker.StateChanged) -> None:
         """A job has come back."""
@@ -288,14 +281,13 @@ class JournalScreen(FilteringScreen):
 
     def _say_state(self, snapshot: Snapshot) -> None:
         self.show_instead(empty_state(snapshot))
-        self._say_keys()
+        self.say_keys()
 
     def _show_rows(self, changed: frozenset[str] | set[str] = frozenset()) -> None:
         rows = self.filter.passing(self._rows)
-        narrow = f"-{self.breakpoint}" in NARROW
         if rows or not self.filter.words:
             said = notices(self._history)
-            source = ChangeRows(rows, self.console.now(), notices=said, narrow=narrow)
+            source = ChangeRows(rows, self.console.now(), notices=said, narrow=self.is_narrow)
             self.list.show(source, changed=changed)
         else:
             none = Row("none", (("  no change matches; esc shows all", "muted"),), selectable=False)
@@ -311,14 +303,8 @@ class JournalScreen(FilteringScreen):
         """The entry under the cursor."""
         return self._history.get(self.list.selected_key or "")
 
-    @on(RowList.Selected, "#changes")
-    def follow_with_detail(self) -> None:
-        """Show the detail when the cursor rests."""
-        if self._rest is not None:
-            self._rest.stop()
-        self._rest = self.set_timer(DETAIL_DELAY, self.show_beside)
-
-    def show_beside(self) -> None:
+    def show_detail(self) -> None:
+        """Show the change under the cursor."""
         entry = self.entry
         self.detail_caption.show("change" if entry is not None else "")
         seen = self.detail.size.width or self.has_class("-reading")  # just opened: it has no width yet
@@ -331,16 +317,9 @@ class JournalScreen(FilteringScreen):
 
     @on(RowList.Opened, "#changes")
     def open_change(self) -> None:
-        """Go to the change; it covers the list if there is no room beside it."""
-        if f"-{self.breakpoint}" in NARROW:
-            self.add_class("-reading")
-            self.call_after_refresh(self._show_and_focus)
-        elif self.entry is not None:
-            self._show_and_focus()
-
-    def _show_and_focus(self) -> None:
-        self.detail.focus(scroll_visible=False)
-        self.show_beside()
+        """Go to the change."""
+        if self.is_narrow or self.entry is not None:
+            self.open_detail()
 
     @on(ChangePane.Followed)
     def follow_line(self, event: ChangePane.Followed) -> None:
@@ -353,47 +332,19 @@ class JournalScreen(FilteringScreen):
             self.list.select(event.name)
 
     def on_resize(self) -> None:
-        """Keep the detail in view for a reader when list and detail no longer fit side by side."""
-        narrow = f"-{self.breakpoint}" in NARROW
-        if narrow:
-            self.set_class(self.focused is self.detail, "-reading")
-        else:
-            # only after the new layout applies: a pane that is hidden for a moment loses the focus
-            self.call_after_refresh(self.remove_class, "-reading")
+        """Lay the rows out for the new width."""
         self._show_rows()
 
     # --- keys ---------------------------------------------------------------------------------------------
 
-    def panes(self) -> Sequence[Widget]:
-        """List and detail, where they show."""
-        return [pane for pane in (self.list, self.detail) if pane.size.width]
+    def detail_panes(self) -> tuple[ChangePane]:
+        """The change."""
+        return (self.detail,)
 
     async def action_back(self) -> None:
-        """From the change to the list; from a filter to all changes."""
-        if self.has_class("-reading"):
-            self.remove_class("-reading")
-            self.call_after_refresh(self.list.focus, scroll_visible=False)
-        elif self.focused is self.detail:
-            self.list.focus(scroll_visible=False)
-        elif self.filter.words:
+        """Go from the change to the list; from a filter to all changes."""
+        if not self.back_to_list() and self.filter.words:
             self.filter_with("")
-
-    async def action_fold(self) -> None:
-        """Back to the list."""
-        if self.focused is self.detail:
-            await self.action_back()
-
-    def action_unfold(self) -> None:
-        """Into the change."""
-        self.open_change()
-
-    def action_next_part(self) -> None:
-        """The next section of the change."""
-        self.detail.action_next_part()
-
-    def action_previous_part(self) -> None:
-        """The previous section."""
-        self.detail.action_previous_part()
 
     def action_copy_id(self) -> None:
         """The entry's id, to the clipboard."""
@@ -445,14 +396,11 @@ class JournalScreen(FilteringScreen):
             return
         self.console.push_screen(PreviewSheet(request))
 
-    def _say_keys(self) -> None:
+    def say_keys(self) -> None:
+        """Show the keys that may be pressed here; with the change, also the one that goes back."""
         forbidden = self.console.change_runner.curator.gate.read_only
         keys = self.WATCHING_FOOTER if forbidden else self.FOOTER
         self.show_keys(("go.back", *keys) if self.focused is self.detail else keys)
-
-    def on_descendant_focus(self) -> None:
-        """The footer shows undo or redo for a change."""
-        self._say_keys()
 
     # --- the filter ---------------------------------------------------------------------------------------
 

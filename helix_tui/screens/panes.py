@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import cached_property, partial
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from textual import on
 from textual.binding import BindingType
 from textual.geometry import Size
+from textual.timer import Timer
 from textual.widget import Widget
 
 from helix_tui.core.ground.text import clean_line
@@ -21,6 +22,9 @@ from helix_tui.widgets.base.row_source import Column
 from helix_tui.widgets.chrome.empty_state import EmptyState
 from helix_tui.widgets.form import Page
 
+if TYPE_CHECKING:
+    from helix_tui.widgets.chrome.prompt import Prompt
+
 STEP = 10
 """Percent by which a key moves the split."""
 
@@ -31,6 +35,10 @@ LEAST, MOST = 20, 80
 """The list's smallest and largest share, in percent."""
 
 
+DETAIL_DELAY = 0.06
+"""Seconds that the cursor rests before the detail of its row is shown: holding a key down reads nothing."""
+
+
 class PanedScreen(HelixScreen):
     """A screen with a list and the detail of its row, side by side or one above the other."""
 
@@ -39,12 +47,16 @@ class PanedScreen(HelixScreen):
     """The container whose two children are the list and the detail."""
     COLUMNS: ClassVar[Sequence[Column]] = ()
     """The list's columns, if they can be chosen."""
+    list: RowList
+    """The list whose row is shown in detail."""
 
     def __init__(self) -> None:
         super().__init__()
+        self.prompt: Prompt | None = None
+        """Where the user types a filter or a question, while it is open."""
         self.empty_state = EmptyState()
         """Shown in place of the two; the screen composes it after them."""
-        self._sizes: list[Size] = []
+        self._rest: Timer | None = None
 
     @property
     def is_bare(self) -> bool:
@@ -72,18 +84,23 @@ class PanedScreen(HelixScreen):
         """Restore the saved split."""
         super().on_mount()
         self.place_split()
-        if self.PANES:
-            self.screen_layout_refresh_signal.subscribe(self, partial(self._laid_out, self._container()))
 
-    def _laid_out(self, panes: Widget, _: object) -> None:
-        """Fill the detail once it has room: a screen that is gone to is resized before its layout applies."""
-        sizes = [child.size for child in panes.children]
-        if sizes != self._sizes and panes.is_attached:
-            self._sizes = sizes
-            self.show_beside()
+    # --- the detail ---------------------------------------------------------------------------------------
 
-    def show_beside(self) -> None:
-        """Show the detail of the row under the cursor; called when the panes have another size."""
+    def show_detail(self) -> None:
+        """Show the row under the cursor in detail."""
+
+    def show_detail_soon(self) -> None:
+        """Show it when the cursor rests."""
+        if self._rest is not None:
+            self._rest.stop()
+        self._rest = self.set_timer(DETAIL_DELAY, self.show_detail)
+
+    @on(RowList.Selected)
+    def follow_with_detail(self, event: RowList.Selected) -> None:
+        """Show the detail of another row when the cursor rests there."""
+        if self.PANES and event.rows is self.list:
+            self.show_detail_soon()
 
     # --- zooming ------------------------------------------------------------------------------------------
 
@@ -196,6 +213,98 @@ class PanedScreen(HelixScreen):
         self.console.kept.choose_columns(self.NAME, names)
         self.chosen_columns = None if names is None else tuple(names)
         self.columns_changed()
+
+
+class ReadingScreen(PanedScreen):
+    """A paned screen where a narrow detail covers the list while it is read."""
+
+    READING_FOOTER: ClassVar[tuple[str, ...]] = ()
+    """The keys in the footer while the detail has the focus."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._sizes: list[Size] = []
+
+    def on_mount(self) -> None:
+        """Fill the detail whenever it gets another size."""
+        super().on_mount()
+        self.screen_layout_refresh_signal.subscribe(self, partial(self._laid_out, self._container()))
+
+    def _laid_out(self, panes: Widget, _: object) -> None:
+        """Fill the detail once it has room: a screen that is gone to is resized before its layout applies."""
+        sizes = [child.size for child in panes.children]
+        if sizes != self._sizes and panes.is_attached:
+            self._sizes = sizes
+            self.show_detail()
+
+    def detail_panes(self) -> Sequence[RowList]:
+        """The panes of the detail; opening the detail gives the focus to the first."""
+        raise NotImplementedError
+
+    def panes(self) -> Sequence[Widget]:
+        """The list and the detail, where they show."""
+        return [pane for pane in (self.list, *self.detail_panes()) if pane.size.width]
+
+    @property
+    def in_list(self) -> bool:
+        """Whether the list has the focus."""
+        return self.focused is None or self.focused is self.list
+
+    def open_detail(self) -> None:
+        """Go to the detail; it covers the list if there is no room beside it."""
+        if self.is_narrow:
+            self.add_class("-reading")
+            self.call_after_refresh(self.show_and_focus)
+        else:
+            self.show_and_focus()
+
+    def show_and_focus(self) -> None:
+        """Show the detail and give it the focus."""
+        self.show_detail()
+        self.detail_panes()[0].focus(scroll_visible=False)
+
+    def back_to_list(self) -> bool:
+        """Go from the detail to the list; False if the list has the focus already."""
+        if self.has_class("-reading"):
+            self.remove_class("-reading")
+            self.call_after_refresh(self.list.focus, scroll_visible=False)
+        elif self.in_list:
+            return False
+        else:
+            self.list.focus(scroll_visible=False)
+        return True
+
+    async def action_back(self) -> None:
+        """Go from the detail to the list."""
+        self.back_to_list()
+
+    async def action_fold(self) -> None:
+        """Go from the detail to the list."""
+        self.back_to_list()
+
+    def action_unfold(self) -> None:
+        """Go to the detail of the row."""
+        self.list.action_open()
+
+    def action_turn_part(self, step: int) -> None:
+        """Go to the next or previous section of the detail."""
+        self.detail_panes()[0].turn_part(step)
+
+    def on_resize(self) -> None:
+        """Keep the detail in view for a reader when list and detail no longer fit side by side."""
+        if self.is_narrow:
+            self.set_class(self.focused in self.detail_panes(), "-reading")
+        else:  # only after the new layout applies: a pane that is hidden for a moment loses the focus
+            self.call_after_refresh(self.remove_class, "-reading")
+
+    def on_descendant_focus(self) -> None:
+        """Show the keys of the focused pane."""
+        self.say_keys()
+
+    def say_keys(self) -> None:
+        """Show the keys of the focused pane in the footer."""
+        if self.prompt is None:
+            self.show_keys(self.FOOTER if self.in_list else self.READING_FOOTER)
 
 
 def keep(screen: HelixScreen, write: Callable[[], None]) -> None:

@@ -18,7 +18,6 @@ from textual.widget import Widget
 
 from helix_tui.keymap import bindings
 from helix_tui.screens.base import HelixScreen, TooSmall
-from helix_tui.screens.layout import NARROW
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Rows
@@ -81,7 +80,7 @@ class Sheet(HelixScreen, ModalScreen[Any]):
 
     def fill(self, rows: Rows) -> None:
         """Show rows, on as many lines as they need and the sheet may take; all in the side pane."""
-        if f"-{self.breakpoint}" in NARROW:
+        if self.is_narrow:
             self.list.styles.height = "1fr"
         else:
             most = int(self.app.size.height * SHARE) - self.AROUND  # as Textual rounds: the footer stays

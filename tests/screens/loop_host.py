@@ -98,7 +98,7 @@ async def settled(pilot: Pilot[int]) -> None:
     await pilot.pause()
     app = cast(LoopConsole, pilot.app)
     if isinstance(app.screen, LoopScreen):
-        app.loop.show_beside()
+        app.loop.show_detail()
         app.loop.stream.look()
     for _ in range(4):
         with suppress(WorkerFailed):  # one that a test lets fail

@@ -48,7 +48,7 @@ async def settled(pilot: Pilot[int]) -> AskScreen:
             screen.questions._keeper.index()
         await pilot.app.workers.wait_for_complete()
         await pilot.pause()
-    screen.show_beside()
+    screen.show_detail()
     await pilot.pause()
     return screen
 

@@ -118,7 +118,7 @@ async def test_a_missing_bead_says_who_waits_and_where_it_was_last_seen(console:
     async with app.run_test(size=(160, 40)) as pilot:
         app.screen.query_one("#queue").select("missing:demo-gone0001")  # type: ignore[attr-defined]
         await pilot.pause()
-        app.screen._show_detail()  # type: ignore[attr-defined]
+        app.screen.show_detail()  # type: ignore[attr-defined]
         await app.workers.wait_for_complete()
         await pilot.pause()
         assert app.sees("not in the tracker:")

@@ -62,7 +62,7 @@ async def settled(pilot: Pilot[int]) -> None:
     await pilot.pause()
     screen = pilot.app.screen
     if isinstance(screen, InsightsScreen):
-        screen.show_beside()
+        screen.show_detail()
     await pilot.pause()
 
 

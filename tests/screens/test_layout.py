@@ -245,7 +245,7 @@ async def test_the_bead_says_what_it_holds_up(console: MakeConsole) -> None:
     app = console(lines)
     app.kept.choose_columns("queue", ["holds", "age"])
     async with app.run_test(size=(160, 40)) as pilot:
-        queue(app)._show_detail()
+        queue(app).show_detail()
         await pilot.pause()
         assert app.sees("holds up 2 beads, 1 of 3 in its chain")
         assert next(row for row in app.rows() if "First" in row)[: queue(app).list.size.width].split()[-1] == "2"

@@ -262,9 +262,9 @@ async def test_what_comes_too_late_is_dropped(project: Path, monkeypatch: pytest
     app = open_loop(project)
     async with app.run_test(size=(140, 40)) as pilot:
         await pilot.pause()
-        app.loop.show_beside()
+        app.loop.show_detail()
         await pilot.press("j")
-        app.loop.show_beside()
+        app.loop.show_detail()
         gate.set()
         await settled(pilot)
         assert app.sees("of the second one")

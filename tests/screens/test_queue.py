@@ -24,7 +24,7 @@ async def type_text(pilot: Pilot[int], text: str) -> None:
 async def settled(pilot: Pilot[int]) -> None:
     """Until the detail has followed the cursor."""
     screen = cast(QueueScreen, pilot.app.screen)
-    screen._show_detail()
+    screen.show_detail()
     await pilot.pause()
 
 

@@ -10,8 +10,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
-from textual.timer import Timer
-from textual.widget import Widget
 from textual.worker import Worker
 
 from helix_tui.core.ask.index.index import State
@@ -35,8 +33,7 @@ from helix_tui.screens.ask.answers import (
     open_record,
 )
 from helix_tui.screens.background import Jobs
-from helix_tui.screens.layout import NARROW
-from helix_tui.screens.panes import PanedScreen
+from helix_tui.screens.panes import ReadingScreen
 from helix_tui.settings import load_settings
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.header import Caption
@@ -58,11 +55,8 @@ if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
     from helix_tui.widgets.chrome.prompt import Prompt
 
-DETAIL_DELAY = 0.06
-"""Seconds that the cursor rests before its run is read."""
 
-
-class AskScreen(PanedScreen):
+class AskScreen(ReadingScreen):
     """Screen 4."""
 
     NAME = "ask"
@@ -80,7 +74,6 @@ class AskScreen(PanedScreen):
         self.brief = TextPane(id="ask-steps")
         self.view = AnswerView(id="answer-pane", classes="beside")
         self.questions: AskSession | None = None
-        self.prompt: Prompt | None = None
         self.with_model = False
         self.depth: Depth = "root_to_anchor"
         self._request: AskRequest | None = None
@@ -90,7 +83,6 @@ class AskScreen(PanedScreen):
         self._ready: tuple[str, ...] = ()
         self._wanted = ""
         """A question that was asked before the first snapshot."""
-        self._rest: Timer | None = None
         self._jobs = Jobs(self)
         self._archived: ArchivedAttempts | None = None
         self.line = QuestionLine(self._jobs, self._show_line, self.set_timer)
@@ -127,7 +119,7 @@ class AskScreen(PanedScreen):
             self.questions.start()
             self._jobs.start("ready", self.questions.ready, self._take_ready, self._say_trouble)
         self._show_rows()
-        self.show_beside()
+        self.show_detail()
 
     def _work(self) -> WorkRecords:
         """The present records of the work; called in the asking thread."""
@@ -155,7 +147,7 @@ class AskScreen(PanedScreen):
     def _take_ready(self, ready: tuple[str, ...]) -> None:
         self._ready = ready
         self._show_rows()
-        self.show_beside()
+        self.show_detail()
         wanted, self._wanted = self._wanted, ""
         self.ask(wanted)
 
@@ -175,7 +167,7 @@ class AskScreen(PanedScreen):
 
     def _say_index(self, state: State) -> None:
         model = " · model on" if self.with_model else ""
-        said = index_words(state, narrow=f"-{self.breakpoint}" in NARROW)
+        said = index_words(state, narrow=self.is_narrow)
         self.caption.show("questions", f"{clean_line(said, 100)}{model}")
 
     def _say_trouble(self, said: str) -> None:
@@ -214,16 +206,9 @@ class AskScreen(PanedScreen):
         """The run that is shown."""
         return self.view.document
 
-    @on(RowList.Selected, "#asked")
-    def follow_with_answer(self) -> None:
-        """The answer follows when the cursor rests."""
-        if self._rest is not None:
-            self._rest.stop()
-        self._rest = self.set_timer(DETAIL_DELAY, self.show_beside)
-
-    def show_beside(self) -> None:
+    def show_detail(self) -> None:
+        """Show the run under the cursor; while a question is typed, the files that match it."""
         key, questions = self.key, self.questions
-        # while a question is typed, the pane shows the files that match it
         if self.line.text:
             self.view.show_files(self.line.text, self.line.files)
         elif key == RUNNING and self._request is not None:
@@ -237,7 +222,7 @@ class AskScreen(PanedScreen):
         elif questions is not None:
             work = partial(questions.history.load, key)
             self._jobs.start("past", work, partial(self._take_past, key), self._say_trouble)
-        self._say_keys()
+        self.say_keys()
 
     def _show_steps(self, doing: Sequence[str]) -> None:
         """Show the progress below the questions; when it is done, the questions get the space back."""
@@ -249,25 +234,18 @@ class AskScreen(PanedScreen):
         if document is not None:
             self.view.loaded[key] = document
             if self.key == key:
-                self.show_beside()
+                self.show_detail()
 
-    def _say_keys(self) -> None:
+    def say_keys(self) -> None:
+        """Show the keys of the focused pane in the footer, or those that choose a sense."""
         if self.prompt is None:
             options = ((self.document or {}).get("clarify") or {}).get("options")
             reading = self.READING_FOOTER if self.focused is self.view.pane else self.FOOTER
             self.footer.key_ids = tuple(self.CLARIFY_FOOTER if options else reading)
 
     def on_resize(self) -> None:
-        """Keep the answer in view for a reader when both panes no longer fit side by side."""
-        if f"-{self.breakpoint}" in NARROW:
-            self.set_class(self.focused is self.view.pane, "-reading")
-        else:
-            self.call_after_refresh(self.remove_class, "-reading")
+        """Lay the rows out for the new width."""
         self._show_rows()
-
-    def on_descendant_focus(self) -> None:
-        """The footer shows the keys of the focused pane."""
-        self._say_keys()
 
     # --- asking -------------------------------------------------------------------------------------------
 
@@ -314,7 +292,7 @@ class AskScreen(PanedScreen):
     def _show_line(self) -> None:
         if self.prompt is not None:
             self.prompt.offer()
-            self.show_beside()
+            self.show_detail()
 
     async def on_prompt_done(self, event: Prompt.Done) -> None:
         """Ask the typed question."""
@@ -324,10 +302,10 @@ class AskScreen(PanedScreen):
         self.prompt = None
         self.list.focus(scroll_visible=False)
         await event.prompt.remove()
-        self._say_keys()
+        self.say_keys()
         chosen = self.line.chosen(event.text)
         self.line.end()
-        self.show_beside()
+        self.show_detail()
         if event.kept and chosen is not None:
             self._say_if(open_file(self.app, self.questions, chosen.file, chosen.line))
         elif event.kept and self._request is not None:
@@ -352,14 +330,9 @@ class AskScreen(PanedScreen):
         self._jobs.start("ask", work, self._take_answer, self._take_failure)
         self._show_rows()
         self.list.select(RUNNING)
-        self.show_beside()
-        if f"-{self.breakpoint}" in NARROW:
-            self._turn_to_answer()
-
-    def _turn_to_answer(self) -> None:
-        """If there is room for one pane only, show the one with steps and answer."""
-        self.add_class("-reading")
-        self.call_after_refresh(self._read_on)
+        self.show_detail()
+        if self.is_narrow:
+            self.open_detail()
 
     def _hear_step(self, news: News) -> None:
         """Called in the asking thread."""
@@ -374,13 +347,13 @@ class AskScreen(PanedScreen):
         news = event.news
         self._news.append(doing_words(news.stage, news.text, news.step.action if news.step is not None else ""))
         self._show_rows()
-        self.show_beside()
+        self.show_detail()
 
     def on_drafted(self, event: Drafted) -> None:
         """Something to read while the model is asked."""
         if self._request is not None:
             self._draft = event.document
-            self.show_beside()
+            self.show_detail()
 
     def _take_answer(self, found: tuple[str, Document]) -> None:
         ident, document = found
@@ -393,12 +366,12 @@ class AskScreen(PanedScreen):
             self.view.show(document, ident)
             self._show_steps(())
         else:
-            self.show_beside()
+            self.show_detail()
 
     def _take_failure(self, said: str) -> None:
         self._request = None
         self._show_rows()
-        self.show_beside()
+        self.show_detail()
         self._say_trouble(said)
 
     def action_ask_again(self) -> None:
@@ -425,14 +398,8 @@ class AskScreen(PanedScreen):
         event.stop()
         if event.key.startswith(READY):
             self.ask(event.key.removeprefix(READY))
-        if f"-{self.breakpoint}" in NARROW:
-            self._turn_to_answer()
-        elif not event.key.startswith(READY):
-            self._read_on()
-
-    def _read_on(self) -> None:
-        self.view.pane.focus(scroll_visible=False)
-        self.show_beside()
+        if self.is_narrow or not event.key.startswith(READY):
+            self.open_detail()
 
     @on(RowList.Opened, "#answer")
     def open_line(self, event: RowList.Opened) -> None:
@@ -454,41 +421,13 @@ class AskScreen(PanedScreen):
 
     # --- keys ---------------------------------------------------------------------------------------------
 
-    def panes(self) -> Sequence[Widget]:
-        """Questions and answer, where they show."""
-        return [pane for pane in (self.list, self.view.pane) if pane.size.width]
+    def detail_panes(self) -> tuple[TextPane]:
+        """The answer."""
+        return (self.view.pane,)
 
-    async def action_back(self) -> None:
-        """From the answer to the questions."""
-        if self.has_class("-reading"):
-            self.remove_class("-reading")
-            self.call_after_refresh(self.list.focus, scroll_visible=False)
-        elif self.focused is self.view.pane:
-            self.list.focus(scroll_visible=False)
-
-    async def action_fold(self) -> None:
-        """Back to the questions."""
-        await self.action_back()
-
-    def action_unfold(self) -> None:
-        """Into the answer."""
-        self.list.action_open()
-
-    def action_next_tab(self) -> None:
-        """The next tab."""
-        self.view.turn(1)
-
-    def action_previous_tab(self) -> None:
-        """The previous tab."""
-        self.view.turn(-1)
-
-    def action_next_part(self) -> None:
-        """The next section or span."""
-        self.view.pane.action_next_part()
-
-    def action_previous_part(self) -> None:
-        """The previous section or span."""
-        self.view.pane.action_previous_part()
+    def action_turn_tab(self, step: int) -> None:
+        """Go to the next or previous tab of the answer."""
+        self.view.turn(step)
 
     def action_why(self) -> None:
         """Show why each span was kept or dropped; again, back to the answer."""

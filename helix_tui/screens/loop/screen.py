@@ -11,8 +11,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
-from textual.timer import Timer
-from textual.widget import Widget
 
 from helix_tui.core.beads.query import Completion
 from helix_tui.core.ddx.attempts.attempt import Attempt
@@ -24,10 +22,9 @@ from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 from helix_tui.screens.editing.keys import BeadKeys
 from helix_tui.screens.external_editor import open_at, open_first_change
 from helix_tui.screens.filter import FilteringScreen
-from helix_tui.screens.layout import NARROW
 from helix_tui.screens.loop.attempt_screen import AttemptView
 from helix_tui.screens.loop.attempt_stream import AttemptStream, RunTail
-from helix_tui.screens.panes import keep
+from helix_tui.screens.panes import ReadingScreen, keep
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.empty_state import empty_state
@@ -35,18 +32,15 @@ from helix_tui.widgets.rows.attempt_table import ATTEMPT_COLUMNS, SORTS, Attempt
 from helix_tui.widgets.rows.attempts import AttemptList, RunningPanel
 from helix_tui.widgets.text.attempt_evidence import AttemptSubject, EvidencePane
 from helix_tui.widgets.text.diff import DiffPane
-from helix_tui.widgets.text.pane import FoldPane, TextPane
+from helix_tui.widgets.text.pane import FoldPane
 from helix_tui.widgets.text.transcript import RawPane, TranscriptPane
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
     from helix_tui.widgets.chrome.prompt import Prompt
 
-DETAIL_DELAY = 0.06
-"""Seconds that the cursor rests before its attempt is read: holding a key down reads nothing."""
 
-
-class LoopScreen(BeadKeys, FilteringScreen):
+class LoopScreen(BeadKeys, FilteringScreen, ReadingScreen):
     """Screen 2."""
 
     NAME = "loop"
@@ -68,7 +62,6 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self._searched: RowList | None = None
         """The pane that the prompt searches; None if it filters the list."""
         self._wanted = ""
-        self._rest: Timer | None = None
 
     def compose_body(self) -> ComposeResult:
         """The stream on the left, the attempt on the right; below, HELIX's own loop."""
@@ -94,7 +87,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         if self._wanted and self.list.select(self._wanted):
             self._wanted = ""
         self._say_count()
-        self.show_beside()
+        self.show_detail()
         self.tail.show_status_summary(self.console.status_summary)
 
     def tick(self) -> None:
@@ -106,7 +99,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
     def _say_state(self, snapshot: Snapshot) -> None:
         bare = not snapshot.runs and not len(snapshot.attempts)
         self.show_instead(_empty_state(snapshot) if bare else None)
-        self._say_keys()
+        self.say_keys()
 
     def _say_count(self) -> None:
         self.tabs.show(filter_text=clean_line(self.filter.text, 200), count=self.filter_count())
@@ -114,15 +107,8 @@ class LoopScreen(BeadKeys, FilteringScreen):
 
     # --- the attempt under the cursor ---------------------------------------------------------------------
 
-    @on(RowList.Selected)
-    def follow_with_attempt(self, event: RowList.Selected) -> None:
-        """Show the attempt when the cursor rests."""
-        if event.rows is self.list:
-            if self._rest is not None:
-                self._rest.stop()
-            self._rest = self.set_timer(DETAIL_DELAY, self.show_beside)
-
-    def show_beside(self) -> None:
+    def show_detail(self) -> None:
+        """Show the attempt under the cursor, if there is room for it."""
         if self.view.size.width:
             self.view.show(self.console.snapshot.project, self.subject())
 
@@ -159,7 +145,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         if self.list.select(attempt_id):
             # else the next attempt that begins would move the cursor
             self.list.follow_no_more()
-            self._open()
+            self.open_detail()
             return True
         self._wanted = attempt_id
         return False
@@ -168,18 +154,10 @@ class LoopScreen(BeadKeys, FilteringScreen):
     def open_chosen(self, event: RunningPanel.Chosen) -> None:
         """Enter on a row."""
         event.stop()
-        self._open()
+        self.open_detail()
 
-    def _open(self) -> None:
-        """Go to the attempt; it covers the list if there is no room beside it."""
-        if self._is_narrow:
-            self.add_class("-reading")
-            self.call_after_refresh(self._show_and_focus)
-        else:
-            self._show_and_focus()
-
-    def _show_and_focus(self) -> None:
-        # even without a size yet: it gets one when it covers the list
+    def show_and_focus(self) -> None:
+        """Show the attempt, even in a pane without a size yet: it gets one when it covers the list."""
         self.view.show(self.console.snapshot.project, self.subject())
         self.view.pane.focus(scroll_visible=False)
 
@@ -191,49 +169,26 @@ class LoopScreen(BeadKeys, FilteringScreen):
         elif event.kind == "attempt":
             self.show_attempt(event.name)
 
-    def on_resize(self) -> None:
-        """Keep the attempt in view for a reader when list and attempt no longer fit side by side."""
-        if self._is_narrow:
-            self.set_class(not self.in_list, "-reading")
-        else:  # only after the new layout applies: a pane that is hidden for a moment loses the focus
-            self.call_after_refresh(self.remove_class, "-reading")
-
-    @property
-    def _is_narrow(self) -> bool:
-        """Whether the attempt covers the list when opened."""
-        return f"-{self.breakpoint}" in NARROW
-
     # --- keys ---------------------------------------------------------------------------------------------
 
-    def panes(self) -> Sequence[Widget]:
-        """The list, and the open tab if it is visible."""
-        return [pane for pane in (self.list, self.view.pane, self.view.files) if pane.size.width]
+    def detail_panes(self) -> Sequence[RowList]:
+        """The open tab, and the files of a diff."""
+        return (self.view.pane, self.view.files)
 
     def on_descendant_focus(self) -> None:
         """Keep the attempt that is being read, even if the list follows the newest."""
         self.list.held = not self.in_list
-        self._say_keys()
 
-    def _say_keys(self) -> None:
-        """The footer shows the keys of the focused pane."""
+    def say_keys(self) -> None:
+        """Show the keys of the focused pane in the footer."""
         if self.prompt is None:
             follows = "move.follow" if self.focused is self.view.transcript else "pane.zoom"
             reading = (*self.READING_FOOTER[:3], follows, *self.READING_FOOTER[3:])
             self.show_keys(self.FOOTER if self.in_list else reading)
 
-    @property
-    def in_list(self) -> bool:
-        """Whether the list has the focus."""
-        return self.focused is None or self.focused is self.list
-
     async def action_back(self) -> None:
-        """From the attempt to the list; from a filter to all attempts."""
-        if self.has_class("-reading"):
-            self.remove_class("-reading")
-            self.call_after_refresh(self.list.focus, scroll_visible=False)
-        elif not self.in_list:
-            self.list.focus(scroll_visible=False)
-        elif self.filter.text:
+        """Go from the attempt to the list; from a filter to all attempts."""
+        if not self.back_to_list() and self.filter.text:
             self.filter_with("")
 
     def action_sort(self) -> None:
@@ -273,32 +228,21 @@ class LoopScreen(BeadKeys, FilteringScreen):
         if self.in_list and self.list.unfold():
             return
         if self.in_list:
-            self._open()
+            self.open_detail()
         elif pane is self.view.files:
             self.view.diff.focus(scroll_visible=False)
         elif isinstance(pane, TranscriptPane | DiffPane | RawPane):
             pane.unfold()
 
-    def action_next_tab(self) -> None:
-        """The next tab."""
-        self.view.turn(1)
+    def action_turn_tab(self, step: int) -> None:
+        """Go to the next or previous tab of the attempt."""
+        self.view.turn(step)
 
-    def action_previous_tab(self) -> None:
-        """The previous tab."""
-        self.view.turn(-1)
-
-    def action_next_part(self) -> None:
-        """In the list, the next attempt on the same bead; in a pane, the next section, file or failure."""
-        self._to_part(1)
-
-    def action_previous_part(self) -> None:
-        """The previous one."""
-        self._to_part(-1)
-
-    def _to_part(self, step: int) -> None:
+    def action_turn_part(self, step: int) -> None:
+        """In the list, go to the next attempt on the same bead; in a pane, to the next section, file or failure."""
         pane = self.list if self.in_list else self.focused
-        if isinstance(pane, TextPane | TranscriptPane) or pane is self.list:
-            (pane.action_next_part if step > 0 else pane.action_previous_part)()
+        if isinstance(pane, RowList):
+            pane.turn_part(step)
 
     def action_follow(self) -> None:
         """Follow the newest (top of the list, end of a transcript), or stay at the cursor."""
@@ -408,7 +352,7 @@ class LoopScreen(BeadKeys, FilteringScreen):
         self.stream.filter_with(self.filter if self.filter.words else None)
         self.list.mark_matches(self.filter.pattern())
         self._say_count()
-        self.show_beside()
+        self.show_detail()
 
     def has_matches(self) -> bool:
         """Whether any attempt passes."""

@@ -11,7 +11,6 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
 from textual.timer import Timer
-from textual.widget import Widget
 from textual.worker import Worker
 
 from helix_tui.core.ground.text import clean_line
@@ -23,12 +22,12 @@ from helix_tui.screens.background import Jobs
 from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.editing.requests import request_for
 from helix_tui.screens.filter import FilteringScreen
-from helix_tui.screens.layout import NARROW
 from helix_tui.screens.memory import changes as corrections
 from helix_tui.screens.memory import changes as doing
 from helix_tui.screens.memory import view_state as shelving
 from helix_tui.screens.memory.changes import MemoryActionSheet
 from helix_tui.screens.memory.view_state import MemorySession, MemoryViewState, page_of
+from helix_tui.screens.panes import ReadingScreen
 from helix_tui.screens.sheet import LinesSheet
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Rows
@@ -46,13 +45,10 @@ LOOK_SECONDS = 2.0
 TYPING_DELAY = 0.15
 """Seconds that typing rests before a search: each one encodes its text."""
 
-DETAIL_DELAY = 0.06
-"""Seconds that the cursor rests before its memory is read."""
-
 MOST_HITS = 200
 
 
-class MemoryScreen(FilteringScreen):
+class MemoryScreen(FilteringScreen, ReadingScreen):
     """Screen 3."""
 
     NAME = "memory"
@@ -77,7 +73,6 @@ class MemoryScreen(FilteringScreen):
         self._rows: list[MemoryRow] = []
         self._memory_session: MemorySession | None = None
         self._jobs = Jobs(self)
-        self._rest: Timer | None = None
         self._typing: Timer | None = None
         self._wanted = ""
 
@@ -154,7 +149,7 @@ class MemoryScreen(FilteringScreen):
             self.console.memory_health = memory_view.health.words
             self.show_pulse()
         self.show_instead(shelving.empty_state(memory_view))
-        self._say_keys()
+        self.say_keys()
         self._make_rows()
         self.show_rows(changed=shelving.fresh(known, memory_view))
         if self._query:
@@ -191,7 +186,7 @@ class MemoryScreen(FilteringScreen):
         self.views.show(self.view, shelving.counts(self.memory_view, self.size.width))
         self.alerts.show(lambda width: [(" ", "text"), *shelving.alerts(self.memory_view)])
         self.tabs.show(filter_text=clean_line(self._query, 200), count=self.filter_count() if self._query else "")
-        self.show_beside()
+        self.show_detail()
 
     def _mode(self) -> str:
         """How memories are searched."""
@@ -210,7 +205,7 @@ class MemoryScreen(FilteringScreen):
 
     def show_ages(self) -> None:
         """Those of the memory's page."""
-        self.show_beside()
+        self.show_detail()
 
     def show_memory(self, name: str) -> None:
         """Put the cursor on a memory, whatever is filtered."""
@@ -220,15 +215,8 @@ class MemoryScreen(FilteringScreen):
 
     # --- the page -----------------------------------------------------------------------------------------
 
-    @on(RowList.Selected)
-    def follow_with_page(self, event: RowList.Selected) -> None:
-        """Show the page when the cursor rests."""
-        if event.rows is self.list:
-            if self._rest is not None:
-                self._rest.stop()
-            self._rest = self.set_timer(DETAIL_DELAY, self.show_beside)
-
-    def show_beside(self) -> None:
+    def show_detail(self) -> None:
+        """Read the page of the memory under the cursor, and show it."""
         key = self.list.selected_key or ""
         seen = self.page.size.width or self.has_class("-reading")  # just opened: it has no width yet
         if not seen or self.memory_view.condition != "live":
@@ -248,19 +236,10 @@ class MemoryScreen(FilteringScreen):
 
     @on(RowList.Opened)
     def open_row(self, event: RowList.Opened) -> None:
-        """Go to the page; it covers the list if there is no room beside it."""
+        """Go to the page."""
         if event.rows is self.list:
             event.stop()
-            self._open()
-
-    def _open(self) -> None:
-        if f"-{self.breakpoint}" in NARROW:
-            self.add_class("-reading")
-        self.call_after_refresh(self._show_and_focus)
-
-    def _show_and_focus(self) -> None:
-        self.show_beside()
-        self.page.focus(scroll_visible=False)
+            self.open_detail()
 
     @on(MemoryPane.Followed)
     def follow_line(self, event: MemoryPane.Followed) -> None:
@@ -272,55 +251,23 @@ class MemoryScreen(FilteringScreen):
         elif event.kind == "bead":
             self.console.go_to_bead(event.name)
 
-    def on_resize(self) -> None:
-        """Columns and panes follow the width."""
-        if f"-{self.breakpoint}" not in NARROW:
-            self.call_after_refresh(self.remove_class, "-reading")
-
     # --- keys ---------------------------------------------------------------------------------------------
 
-    def panes(self) -> Sequence[Widget]:
-        """The table, and the page if it is visible."""
-        return [pane for pane in (self.list, self.page) if pane.size.width]
-
-    @property
-    def in_list(self) -> bool:
-        """Whether the table has the focus."""
-        return self.focused is None or self.focused is self.list
-
-    def on_descendant_focus(self) -> None:
-        """The footer shows the keys of the focused pane."""
-        self._say_keys()
-
-    def _say_keys(self) -> None:
-        if self.prompt is None:
-            self.show_keys(self.FOOTER if self.in_list else self.READING_FOOTER)
+    def detail_panes(self) -> tuple[MemoryPane]:
+        """The page."""
+        return (self.page,)
 
     async def action_back(self) -> None:
-        """From the page to the table; from a search to all."""
-        if self.has_class("-reading") or not self.in_list:
-            self.remove_class("-reading")
-            self.call_after_refresh(self.list.focus, scroll_visible=False)
-        elif self._query:
+        """Go from the page to the table; from a search to all memories."""
+        if not self.back_to_list() and self._query:
             self.filter_with("")
 
     async def action_fold(self) -> None:
-        """Back to the table."""
+        """Go back to the table."""
         await self.action_back()
 
-    def action_unfold(self) -> None:
-        """Into the page."""
-        self._open()
-
-    def action_next_tab(self) -> None:
-        """The next view."""
-        self._turn(1)
-
-    def action_previous_tab(self) -> None:
-        """Previous view."""
-        self._turn(-1)
-
-    def _turn(self, step: int) -> None:
+    def action_turn_tab(self, step: int) -> None:
+        """Go to the next or previous view."""
         place = (shelving.VIEWS.index(self.view) + step) % len(shelving.VIEWS)
         self.open_view(shelving.VIEWS[place])
 
@@ -333,14 +280,6 @@ class MemoryScreen(FilteringScreen):
         """Show another view."""
         self.view = view
         self.show_rows()
-
-    def action_next_part(self) -> None:
-        """The next section of the page."""
-        self.page.action_next_part()
-
-    def action_previous_part(self) -> None:
-        """The previous section."""
-        self.page.action_previous_part()
 
     def action_copy_id(self) -> None:
         """The name of the memory, to the clipboard."""

@@ -536,15 +536,8 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
             (self._folded.discard if row.group in self._folded else self._unfolded.add)(row.group)
             self.show_again()
 
-    def action_next_part(self) -> None:
-        """Go to the heading of the next group."""
-        self._to_group(1)
-
-    def action_previous_part(self) -> None:
-        """Go to the heading of the previous group."""
-        self._to_group(-1)
-
-    def _to_group(self, step: int) -> None:
+    def action_turn_part(self, step: int) -> None:
+        """Go to the heading of the next or previous group."""
         keys = list(self._rows)
         heads = [place for place, row in enumerate(self._rows.values()) if row.kind == "group"]
         here = self.list.selected_index

@@ -389,20 +389,13 @@ class NeedsScreen(NeedList):
         else:
             self.call_later(self.app.run_action, "loop")
 
-    def action_next_tab(self) -> None:
-        """Show the diff of the row's attempt."""
-        self._show_attempt_in("diff")
-
-    def action_previous_tab(self) -> None:
-        """Compare the row's attempt with the previous one on its bead."""
-        self._show_attempt_in("compare")
-
-    def _show_attempt_in(self, tab: str) -> None:
+    def action_turn_tab(self, step: int) -> None:
+        """Show the diff of the row's attempt, or compare the attempt with the previous one on its bead."""
         attempt = self._latest()
         if attempt is None:
             self.console.say("no attempt on this row", "warning")
         else:
-            self.console.open_attempt(attempt.attempt_id, tab)
+            self.console.open_attempt(attempt.attempt_id, "diff" if step > 0 else "compare")
 
     def _latest(self) -> Attempt | None:
         """The row's attempt: the one that caused it, else the latest on its bead."""

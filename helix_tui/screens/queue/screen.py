@@ -12,7 +12,6 @@ from textual import on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container, Vertical
-from textual.timer import Timer
 from textual.widget import Widget
 
 from helix_tui.core.beads.query import Completion, Query, complete, matching, parse_query
@@ -34,7 +33,8 @@ from helix_tui.keymap import bindings
 from helix_tui.screens.editing.keys import MarkKeys
 from helix_tui.screens.external_editor import open_first_change
 from helix_tui.screens.filter import FilteringScreen
-from helix_tui.screens.layout import BROAD, NARROW
+from helix_tui.screens.layout import BROAD
+from helix_tui.screens.panes import DETAIL_DELAY
 from helix_tui.screens.queue.bead_screen import BeadDetails, strip_rows
 from helix_tui.screens.queue.keys import Along, SliceKeys
 from helix_tui.widgets.base.row_list import RowList
@@ -50,9 +50,6 @@ if TYPE_CHECKING:
     from helix_tui.core.snapshot import Snapshot
     from helix_tui.screens.loop.attempt_stream import AttemptStream
     from helix_tui.widgets.rows.attempts import RunningPanel
-
-DETAIL_DELAY = 0.06
-"""Seconds that the cursor rests before the detail is shown: holding a key down never waits for it."""
 
 
 class Panes(Container):
@@ -87,7 +84,6 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         """The third pane's content; created when the layout first needs it."""
         self.list_caption = Caption()
         self.detail_caption = Caption()
-        self._detail_timer: Timer | None = None
         self.around = BeadDetails(self, self._show_more)
         self.along = Along(self)
         self._shown_breakpoint = ""
@@ -118,9 +114,9 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         self._show_rows(changed=frozenset() if change.everything else change.beads)
         self.keep_marks(snapshot.queue)
         if change.everything:
-            self.follow_with_detail()  # the rows do not wait for this
+            self.show_detail_soon()  # the rows do not wait for this
         else:
-            self._show_detail()
+            self.show_detail()
         if self.stream is not None and self.breakpoint == "wide":
             self.stream.show_snapshot(snapshot, change, self.world.now)
 
@@ -136,7 +132,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
 
     def show_ages(self) -> None:
         """Those of the bead's detail."""
-        self._show_detail()
+        self.show_detail()
 
     def on_resize(self) -> None:
         """Rebuild the rows for the new layout."""
@@ -166,7 +162,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         return QueueRows(
             view,
             self.world,
-            two_lines=f"-{self.breakpoint}" in NARROW,
+            two_lines=self.is_narrow,
             chosen=self.chosen_columns,
             last=self.list.source,
         )
@@ -207,9 +203,8 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         text = clean_line(self.filter.text, 200)
         self.tabs.show(filter_text=text, count=count if self.filter.tests else "")
         if self.prompt is None:
-            narrow = f"-{self.breakpoint}" in NARROW
             keys = self.MARKED_FOOTER if self.marked else self.FOOTER
-            self.show_keys(keys, f"/ {text}  {count}" if text and narrow and not self.marked else "")
+            self.show_keys(keys, f"/ {text}  {count}" if text and self.is_narrow and not self.marked else "")
 
     def _show_heads(self) -> None:
         """Show the column headings over the list."""
@@ -235,17 +230,11 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         source = self.list.source
         return source.rows[index] if index is not None and isinstance(source, QueueRows) else None
 
-    @on(RowList.Selected, "#queue")
-    def follow_with_detail(self) -> None:
-        """Show the detail when the cursor rests."""
-        if self._detail_timer is not None:
-            self._detail_timer.stop()
-        self._detail_timer = self.set_timer(DETAIL_DELAY, self._show_detail)
-
-    def _show_detail(self) -> None:
+    def show_detail(self) -> None:
+        """Show the bead under the cursor."""
         if not self.detail.size.width:
             if not self._shown_breakpoint:
-                self.call_after_refresh(self._show_detail)  # the first frame does not wait for it
+                self.call_after_refresh(self.show_detail)  # the first frame does not wait for it
             return
         row = self._row(self.list.selected_key)
         self.detail_caption.show("bead" if row is not None and row.bead_id else "")
@@ -258,7 +247,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         """Facts that were being read about a bead have arrived."""
         row = self._row(self.list.selected_key)
         if row is not None and row.bead_id == bead_id:
-            self._show_detail()
+            self.show_detail()
 
     @on(DetailView.BeadChosen)
     def go_to_chosen(self, event: DetailView.BeadChosen) -> None:
@@ -355,15 +344,8 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         elif self.detail.size.width:
             self.detail.focus(scroll_visible=False)
 
-    def action_next_tab(self) -> None:
-        """The next view."""
-        self._turn_view(1)
-
-    def action_previous_tab(self) -> None:
-        """Previous view."""
-        self._turn_view(-1)
-
-    def _turn_view(self, step: int) -> None:
+    def action_turn_tab(self, step: int) -> None:
+        """Go to the next or previous view."""
         # on a line about an attempt the two keys lead to its diff and its comparison
         if attempt_id := self.detail.attempt_id:
             self.console.open_attempt(attempt_id, "diff" if step > 0 else "compare")

@@ -198,6 +198,9 @@ class RowList(PaintedRows, can_focus=True):
         """To the last row."""
         self._step(len(self.source))
 
+    def turn_part(self, step: int) -> None:
+        """Go to the next or previous section, in a list that has sections."""
+
     def action_open(self) -> None:
         """Open the row under the cursor."""
         if (key := self.selected_key) is not None:

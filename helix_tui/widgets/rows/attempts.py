@@ -494,15 +494,8 @@ class AttemptList(RowList):
         # moving back to the top by hand turns following on again
         self._follow_top = self.selected_index == self._first()
 
-    def action_next_part(self) -> None:
-        """To the next older attempt on the same bead."""
-        self._to_sibling(1)
-
-    def action_previous_part(self) -> None:
-        """To the next newer attempt on the same bead."""
-        self._to_sibling(-1)
-
-    def _to_sibling(self, step: int) -> None:
+    def turn_part(self, step: int) -> None:
+        """Go to the next older or newer attempt on the same bead."""
         source = self.source
         if not isinstance(source, AttemptRows):
             return

@@ -427,15 +427,8 @@ class TextPane(RowList):
         if self._paras and not (isinstance(source, Paragraphs) and source.width == max(8, self._text_width)):
             self.show(Paragraphs(self._paras, self._text_width))
 
-    def action_next_part(self) -> None:
-        """Go to the next section, file or session."""
-        self._to_landmark(1)
-
-    def action_previous_part(self) -> None:
-        """Go to the previous section, file or session."""
-        self._to_landmark(-1)
-
-    def _to_landmark(self, step: int) -> None:
+    def turn_part(self, step: int) -> None:
+        """Go to the next or previous section, file or session."""
         if isinstance(self.source, Paragraphs) and len(self.source):
             index = self.source.landmark(max(0, self.selected_index), step)
             if index is not None:

@@ -397,15 +397,8 @@ class TranscriptPane(RowList):
             self._unfolded |= set(found)
             self._draw()
 
-    def action_next_part(self) -> None:
-        """Go to the next failure or session."""
-        self._to_landmark(1)
-
-    def action_previous_part(self) -> None:
-        """Go to the previous failure or session."""
-        self._to_landmark(-1)
-
-    def _to_landmark(self, step: int) -> None:
+    def turn_part(self, step: int) -> None:
+        """Go to the next or previous failure or session."""
         here = self._here()
         if here is None:
             return

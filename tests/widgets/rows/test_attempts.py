@@ -191,9 +191,9 @@ async def test_next_and_previous_attempt_on_the_same_bead() -> None:
     others = [attempt(n, bead_id="ddx-2") for n in range(2, 6)]
     async with Host(rows).run_test(size=(80, 20)):
         rows.show_board(board([attempt(1), *others, attempt(7)]))
-        rows.action_next_part()
+        rows.turn_part(1)
         assert rows.selected_key == attempt(7).attempt_id
-        rows.action_previous_part()
+        rows.turn_part(-1)
         assert rows.selected_key == attempt(1).attempt_id
 
 

@@ -98,9 +98,9 @@ async def test_a_pane_shows_every_line_folds_files_and_jumps_between_them() -> N
         assert any("▾ work/watchdog.go" in line and "+2 −1" in line for line in lines)
         assert any("    6 + new" in line for line in lines)
         assert any("− old" in line for line in lines)
-        pane.action_next_part()
+        pane.turn_part(1)
         assert pane.part() == "0"
-        pane.action_next_part()
+        pane.turn_part(1)
         assert pane.part() == "1"
         assert pane.fold()
         await pilot.pause()
@@ -108,7 +108,7 @@ async def test_a_pane_shows_every_line_folds_files_and_jumps_between_them() -> N
         assert not pane.fold()
         await pilot.press("enter")
         assert any("▾ work/review.go" in line for line in app.rows())
-        pane.action_previous_part()
+        pane.turn_part(-1)
         assert pane.part() == "0"
 
 

@@ -122,9 +122,9 @@ async def test_landmarks_are_failures_and_sessions() -> None:
         pane.add([start, tool(1), done(1), tool(2), done(2, ok=False), words(3)])
         await pilot.press("g")
         pane.select("0")
-        pane.action_next_part()
+        pane.turn_part(1)
         assert pane.selected_key == "4"
-        pane.action_previous_part()
+        pane.turn_part(-1)
         assert pane.selected_key == "0"
 
 
