@@ -22,7 +22,6 @@ from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.help import HelpScreen
 from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.loop.sheets import LoopSheet, NextSheet
-from helix_tui.screens.memory.changes import MemoryAction, MemoryActionSheet
 from helix_tui.screens.navigation import Command
 from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.screens.queue.bead_screen import BeadScreen
@@ -64,7 +63,6 @@ SHEETS: dict[str, Callable[[], Screen[Any]]] = {
     "choice": lambda: ChoiceSheet("t", [Choice("a", "a", "do it", "", lambda: None)]),
     "pick": lambda: PickSheet("t", offered, nothing),
     "line": lambda: LineSheet("t", "lead", nothing),
-    "memory choice": lambda: MemoryActionSheet("t", [MemoryAction("a", "do it")]),
     "preview": lambda: LinesSheet("t", [], "note"),
     "next": NextSheet,
     "loop": lambda: LoopSheet(""),

@@ -10,7 +10,8 @@ from textual import events
 from textual.widgets import TextArea
 
 from helix_tui.core.memory import open_memory
-from helix_tui.screens.memory.changes import CorrectionForm, MemoryActionSheet
+from helix_tui.screens.editing.choices import ChoiceSheet
+from helix_tui.screens.memory.changes import CorrectionForm
 from helix_tui.screens.memory.screen import MemoryScreen
 from helix_tui.screens.sheet import LinesSheet
 from tests.screens.conftest import Console, MakeConsole
@@ -155,7 +156,7 @@ async def test_a_lesson_is_accepted_and_taken_back(app: Console) -> None:
         await settled(pilot)
         await pilot.press("a")
         await pilot.pause()
-        assert isinstance(app.screen, MemoryActionSheet)
+        assert isinstance(app.screen, ChoiceSheet)
         await pilot.press("enter")
         await pilot.pause()
         assert isinstance(app.screen, LinesSheet)
@@ -174,13 +175,13 @@ async def test_a_lesson_is_accepted_and_taken_back(app: Console) -> None:
 async def test_pruning_is_shown_before_it_is_done_and_can_be_left(app: Console) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
-        memory_of(app)._chosen("", "prune")
+        memory_of(app)._act("", "prune")
         await pilot.pause()
         assert app.sees("Retry the push until it works")
         await pilot.press("escape")
         await settled(pilot)
         assert len(memory_of(app).memory_view.memories) == 5
-        memory_of(app)._chosen("", "prune")
+        memory_of(app)._act("", "prune")
         await pilot.pause()
         await pilot.press("enter")
         await settled(pilot)
@@ -199,7 +200,7 @@ async def test_a_plan_becomes_beads_after_it_was_shown(app: Console) -> None:
         await settled(pilot)
         memory_of(app).open_view("plans")
         await settled(pilot)
-        memory_of(app)._chosen("plan 1", "beads")
+        memory_of(app)._act("plan 1", "beads")
         await settled(pilot)
         assert app.sees("create 3 beads from plan 1")
         assert app.sees("ddx bead create")
@@ -361,7 +362,7 @@ async def test_a_memory_is_removed_and_another_one_takes_its_place(app: Console)
         memory_of(app).list.select(PUSH)
         await pilot.press("s")
         await settled(pilot)
-        assert isinstance(app.screen, MemoryActionSheet)
+        assert isinstance(app.screen, ChoiceSheet)
         await pilot.press("enter")
         await settled(pilot)
         assert isinstance(app.screen, LinesSheet)

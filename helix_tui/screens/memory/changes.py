@@ -10,7 +10,6 @@ from functools import partial
 from typing import Any, Protocol
 
 from msgspec import Struct
-from textual import on
 
 from helix_tui.core.editing.authoring import AuthoringFinding
 from helix_tui.core.ground.text import clean_line
@@ -20,46 +19,12 @@ from helix_tui.core.memory.ranking import likeness
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.write.storing import MIN_TRIGGER
 from helix_tui.screens.base import Console
+from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 from helix_tui.screens.editing.forms import FormSheet
 from helix_tui.screens.memory.view_state import MemorySession, MemoryViewState, prune_lines
-from helix_tui.screens.sheet import LinesSheet, Sheet
+from helix_tui.screens.sheet import LinesSheet
 from helix_tui.widgets.base.line import Line
-from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.form import FormField, Page
-
-
-class MemoryAction(Struct, frozen=True):
-    """One action."""
-
-    key: str
-    text: str
-    why_not: str = ""
-    """Why it cannot be done now."""
-
-
-class MemoryActionSheet(Sheet):
-    """The actions; enter chooses, esc cancels."""
-
-    FOOTER = ("go.open=choose", "go.back=cancel")
-
-    def __init__(self, title: str, choices: Sequence[MemoryAction]) -> None:
-        super().__init__(title)
-        self.choices = tuple(choices)
-
-    def write(self, page: Page) -> None:
-        """One line per choice."""
-        for choice in self.choices:
-            ink = "muted" if choice.why_not else "text"
-            page.line([(f" {choice.text}", ink)], [(choice.why_not, "muted")], key=choice.key)
-
-    @on(RowList.Opened)
-    def choose(self, event: RowList.Opened) -> None:
-        """Report the choice."""
-        event.stop()
-        chosen = next((choice for choice in self.choices if choice.key == event.key), None)
-        if chosen is not None and not chosen.why_not:
-            self.dismiss(chosen.key)
-
+from helix_tui.widgets.form import FormField
 
 Work = Callable[[MemoryStore], str]
 """Does it and returns the result in words; runs in a thread."""
@@ -76,36 +41,30 @@ class Foreseen(Struct, frozen=True):
     note: str = UNDOABLE
 
 
-def choices(memory_view: MemoryViewState, key: str) -> list[MemoryAction]:
-    """The actions on the row under the cursor, and on the memory as a whole."""
-    found = []
+def choices(memory_view: MemoryViewState, key: str, act: Callable[[str], object]) -> list[Choice]:
+    """The actions on the row under the cursor, and on the memory; ``act`` gets the name of the chosen one."""
+    found: list[Choice] = []
+
+    def add(name: str, label: str, off: str = "") -> None:
+        found.append(Choice("", "", label, "", partial(act, name), off))
+
     kind = key.partition(" ")[0]
     waiting = len(memory_view.proposals)
     if kind == "plan":
-        found.append(MemoryAction("beads", "create beads from this plan …"))
+        add("beads", "create beads from this plan …")
     elif kind == "proposal":
-        found.append(MemoryAction("accept", "accept this lesson"))
-        found.append(MemoryAction("decline", "decline this lesson"))
+        add("accept", "accept this lesson")
+        add("decline", "decline this lesson")
     elif key in memory_view.names:
-        found.append(MemoryAction("edit", "edit this memory …"))
-        found.append(MemoryAction("supersede", "replace by another memory …"))
-        found.append(MemoryAction("remove", "remove this memory …"))
+        add("edit", "edit this memory …")
+        add("supersede", "replace by another memory …")
+        add("remove", "remove this memory …")
     # a single waiting lesson under the cursor has its own two choices
     if waiting > 1 or (waiting and kind != "proposal"):
-        found.append(MemoryAction("accept-all", f"accept all {waiting} waiting lessons …"))
-        found.append(MemoryAction("decline-all", f"decline all {waiting} waiting lessons …"))
-    found.append(
-        MemoryAction(
-            "prune",
-            f"prune {len(memory_view.harmful)} harmful …",
-            "" if memory_view.harmful else "no memory is harmful",
-        )
-    )
-    found.append(
-        MemoryAction(
-            "fade", f"fade {len(memory_view.dormant)} dormant …", "" if memory_view.dormant else "no memory is dormant"
-        )
-    )
+        add("accept-all", f"accept all {waiting} waiting lessons …")
+        add("decline-all", f"decline all {waiting} waiting lessons …")
+    add("prune", f"prune {len(memory_view.harmful)} harmful …", "" if memory_view.harmful else "no memory is harmful")
+    add("fade", f"fade {len(memory_view.dormant)} dormant …", "" if memory_view.dormant else "no memory is dormant")
     return found
 
 
@@ -247,21 +206,20 @@ def supersede(screen: CorrectableScreen, memory: Memory) -> None:
     others = [each for each in screen.memory_view.memories if each.id != memory.id]
     # the replacement is most likely about the same situation, and newer
     others.sort(key=lambda each: (-likeness(memory.trigger, each.trigger), -each.id))
-    choices = [MemoryAction(str(each.id), clean_line(each.trigger, 300)) for each in others[:MOST_OFFERED]]
-    if not choices:
+
+    def by(other: Memory) -> None:
+        foresee_correction(
+            screen,
+            lambda store: store.supersede(memory.id, str(other.id), apply=False),
+            lambda store: MemoryChanges(store).supersede(str(memory.id), str(other.id))[1],
+            lambda: None,
+        )
+
+    offered = [Choice("", "", clean_line(each.trigger, 300), "", partial(by, each)) for each in others[:MOST_OFFERED]]
+    if not offered:
         screen.console.say("there is no other memory", "warning")
         return
-
-    def chosen(by: Any) -> None:
-        if isinstance(by, str):
-            foresee_correction(
-                screen,
-                lambda store: store.supersede(memory.id, by, apply=False),
-                lambda store: MemoryChanges(store).supersede(str(memory.id), by)[1],
-                lambda: None,
-            )
-
-    screen.app.push_screen(MemoryActionSheet(f"instead of {clean_line(memory.name, 80)}", choices), chosen)
+    screen.app.push_screen(ChoiceSheet(f"instead of {clean_line(memory.name, 80)}", offered))
 
 
 def foresee_correction(

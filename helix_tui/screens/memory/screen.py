@@ -19,13 +19,11 @@ from helix_tui.core.memory.changes import MemoryChange
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
 from helix_tui.keymap import bindings
 from helix_tui.screens.background import Jobs
+from helix_tui.screens.editing.choices import ChoiceSheet
 from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.editing.requests import request_for
 from helix_tui.screens.filter import FilteringScreen
-from helix_tui.screens.memory import changes as corrections
-from helix_tui.screens.memory import changes as doing
-from helix_tui.screens.memory import view_state as shelving
-from helix_tui.screens.memory.changes import MemoryActionSheet
+from helix_tui.screens.memory import changes, view_state
 from helix_tui.screens.memory.view_state import MemorySession, MemoryViewState, page_of
 from helix_tui.screens.panes import ReadingScreen
 from helix_tui.screens.sheet import LinesSheet
@@ -59,8 +57,8 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
 
     def __init__(self) -> None:
         super().__init__()
-        self.view = shelving.VIEWS[0]
-        self.views = PaneTabs(shelving.VIEWS, id="memory-views")
+        self.view = view_state.VIEWS[0]
+        self.views = PaneTabs(view_state.VIEWS, id="memory-views")
         self.alerts = Words(id="memory-alerts")
         self.heading = Words(id="memory-heading")
         self.list = RowList(id="memories")
@@ -148,10 +146,10 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
         if memory_view.health is not None:
             self.console.memory_health = memory_view.health.words
             self.show_pulse()
-        self.show_instead(shelving.empty_state(memory_view))
+        self.show_instead(view_state.empty_state(memory_view))
         self.say_keys()
         self._make_rows()
-        self.show_rows(changed=shelving.fresh(known, memory_view))
+        self.show_rows(changed=view_state.fresh(known, memory_view))
         if self._query:
             self._search()
 
@@ -161,21 +159,21 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
         hits: Mapping[str, Recalled] | None = None
         if self.answer is not None:
             hits = {hit.memory.name: hit for hit in self.answer.found}
-        self._rows = shelving.memory_rows(self.memory_view, self.console.now(), hits)
+        self._rows = view_state.memory_rows(self.memory_view, self.console.now(), hits)
 
     def show_rows(self, *, changed: frozenset[str] = frozenset()) -> None:
         """Update the rows of the view, and the text around them."""
         now = self.console.now()
         if self.view in ("proposed", "plans"):
             rows = (
-                shelving.proposal_rows(self.memory_view.proposals, now)
+                view_state.proposal_rows(self.memory_view.proposals, now)
                 if self.view == "proposed"
-                else shelving.plan_rows(self.memory_view, now)
+                else view_state.plan_rows(self.memory_view, now)
             )
-            self.list.show(Rows(rows or [shelving.nothing(self.view, self._query)]), changed=changed)
+            self.list.show(Rows(rows or [view_state.nothing(self.view, self._query)]), changed=changed)
         else:
-            found = shelving.belonging(self._rows, self.view)
-            source = MemoryRows(found, now) if found else Rows([shelving.nothing(self.view, self._query)])
+            found = view_state.belonging(self._rows, self.view)
+            source = MemoryRows(found, now) if found else Rows([view_state.nothing(self.view, self._query)])
             self.list.show(source, changed=changed)
         if self._wanted and self.list.select(self._wanted):
             self._wanted = ""
@@ -183,8 +181,8 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
         searched = self.answer is not None
         mode = self._mode()
         self.heading.show(lambda width: heading(width, mode, searched=searched) if table else ())
-        self.views.show(self.view, shelving.counts(self.memory_view, self.size.width))
-        self.alerts.show(lambda width: [(" ", "text"), *shelving.alerts(self.memory_view)])
+        self.views.show(self.view, view_state.counts(self.memory_view, self.size.width))
+        self.alerts.show(lambda width: [(" ", "text"), *view_state.alerts(self.memory_view)])
         self.tabs.show(filter_text=clean_line(self._query, 200), count=self.filter_count() if self._query else "")
         self.show_detail()
 
@@ -268,8 +266,8 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
 
     def action_turn_tab(self, step: int) -> None:
         """Go to the next or previous view."""
-        place = (shelving.VIEWS.index(self.view) + step) % len(shelving.VIEWS)
-        self.open_view(shelving.VIEWS[place])
+        place = (view_state.VIEWS.index(self.view) + step) % len(view_state.VIEWS)
+        self.open_view(view_state.VIEWS[place])
 
     @on(PaneTabs.Pressed)
     def press_view(self, event: PaneTabs.Pressed) -> None:
@@ -352,17 +350,14 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
             self.console.say("nothing can be changed: started with --read-only", "warning")
             return
         key = self.list.selected_key or ""
-        sheet = MemoryActionSheet("memory", doing.choices(self.memory_view, key))
-        self.app.push_screen(sheet, partial(self._chosen, key))
+        self.app.push_screen(ChoiceSheet("memory", changes.choices(self.memory_view, key, partial(self._act, key))))
 
-    def _chosen(self, key: str, choice: Any) -> None:
-        if not isinstance(choice, str):
-            return
+    def _act(self, key: str, choice: str) -> None:
         if choice in ("beads", "edit", "supersede"):
             ways = {"edit": self.action_edit_memory, "supersede": self.action_supersede_memory}
             ways.get(choice, partial(self._make_beads, key))()
             return
-        plan = doing.foresee(self.memory_view, key, choice)
+        plan = changes.foresee(self.memory_view, key, choice)
         if plan is None:
             return
         sheet = LinesSheet(plan.title, plan.lines, plan.note)
@@ -384,7 +379,7 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
         title = f"create {len(wanted)} beads from plan {plan.id}"
         self.app.push_screen(PreviewSheet(request_for(wanted, title)))
 
-    def change(self, work: doing.Work, done: Callable[[], object] = lambda: None) -> None:
+    def change(self, work: changes.Work, done: Callable[[], object] = lambda: None) -> None:
         """Change the memory in a thread, report the result, then call ``done``."""
 
         def ended(said: str) -> None:
@@ -411,24 +406,24 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
     def action_edit_memory(self) -> None:
         """Correct the memory's text."""
         if (memory := self._memory_here()) is not None:
-            corrections.edit(self, memory)
+            changes.edit(self, memory)
 
     def action_supersede_memory(self) -> None:
         """Replace it by another memory."""
         if (memory := self._memory_here()) is not None:
-            corrections.supersede(self, memory)
+            changes.supersede(self, memory)
 
     def action_remove_memory(self) -> None:
         """Remove it."""
         if (memory := self._memory_here()) is not None:
-            self._chosen(memory.name, "remove")
+            self._act(memory.name, "remove")
 
     def action_undo(self) -> None:
         """Undo the last change of the memory."""
         if self.read_only:
             self.console.say("nothing can be changed: started with --read-only", "warning")
         elif self.memory_view.condition in ("live", "empty"):
-            self._jobs.start("change", partial(doing.undo, self.memory_session), self._undone, self._not_found)
+            self._jobs.start("change", partial(changes.undo, self.memory_session), self._undone, self._not_found)
 
     def _undone(self, change: MemoryChange | None) -> None:
         self.console.say(f"undone: {change.title}" if change is not None else "there is nothing to undo")
