@@ -17,22 +17,16 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
-from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
-from helix_tui.core.editing.execute.gate import Executable, GateBusy, WritesForbidden, find_executable
+from helix_tui.core.editing.execute.gate import Executable, find_executable
 from helix_tui.core.editing.journal import JournalEntry
 from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.preview import Consequences, foresee
-from helix_tui.core.editing.steps import Conflict, OperationRefused
-from helix_tui.core.editing.undo import NotUndoable, Unreadable
+from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.snapshot import Snapshot
 from helix_tui.core.supervision.agents.hooks import SKIP
 from helix_tui.screens.editing.requests import ChangeRequest
-
-Trouble = Exception
-TROUBLES = (Conflict, NotUndoable, OperationRefused, WritesForbidden, GateBusy, DdxError, Unreadable, OSError)
-"""The errors that a change may end in, each with its own message; a journal error is one of the last."""
 
 
 class Preview(Struct, frozen=True):
@@ -70,7 +64,7 @@ class JobQueue:
         self._open = 0
         self._idle = threading.Condition()
 
-    def send(self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Trouble], None]) -> None:
+    def send(self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]) -> None:
         """Have ``work`` done, then ``done`` or ``failed`` called on the app's thread."""
         with self._idle:
             self._open += 1
@@ -95,14 +89,14 @@ class JobQueue:
         while (job := self._jobs.get()) is not None:
             job()
 
-    def _do(self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Trouble], None]) -> None:
+    def _do(self, work: Callable[[], Any], done: Callable[[Any], None], failed: Callable[[Exception], None]) -> None:
         unheard = RuntimeError("it ended unexpectedly; look at the bead before you continue")
-        # the caller must not keep waiting if something other than TROUBLES is raised, which goes to the error
+        # the caller must not keep waiting if something else is raised, which goes to the error
         # barrier
         tell: Callable[[], None] = partial(failed, unheard)
         try:
             tell = partial(done, work())
-        except TROUBLES as error:
+        except (HelixError, OSError) as error:
             tell = partial(failed, error)
         finally:
             with suppress(RuntimeError):  # the app has quit meanwhile
@@ -138,7 +132,7 @@ class ChangeRunner:
 
     # --- looking ------------------------------------------------------------------------------------------
 
-    def recover(self, settled: Callable[[tuple[JournalEntry, ...]], None], failed: Callable[[Trouble], None]) -> None:
+    def recover(self, settled: Callable[[tuple[JournalEntry, ...]], None], failed: Callable[[Exception], None]) -> None:
         """Settle the journal entries of a process that died."""
         if not self.curator.gate.read_only:
             self._changes.send(self.curator.recover, settled, failed)
@@ -152,7 +146,7 @@ class ChangeRunner:
         self.curator.gate.check()
 
     def foresee(
-        self, request: ChangeRequest, done: Callable[[Preview], None], failed: Callable[[Trouble], None]
+        self, request: ChangeRequest, done: Callable[[Preview], None], failed: Callable[[Exception], None]
     ) -> None:
         """Find what a request would do and what would follow, on the present queue."""
         shown = self._host.snapshot
@@ -177,7 +171,7 @@ class ChangeRunner:
         request: ChangeRequest,
         shown: Plan,
         done: Callable[[Result | None], None],
-        failed: Callable[[Trouble], None],
+        failed: Callable[[Exception], None],
     ) -> None:
         """Run what was shown, once the changes before it are done."""
         stopped = threading.Event()

@@ -24,7 +24,6 @@ from helix_tui.core.editing.steps import edge
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import bindings
-from helix_tui.screens.editing.change_runner import Trouble
 from helix_tui.screens.editing.links import beads_like, labels_in_use, whom
 from helix_tui.screens.editing.requests import ChangeRequest, EditConflict, request_for, text_edit
 from helix_tui.screens.external_editor import run_editor
@@ -69,7 +68,7 @@ class FormSheet(Sheet):
         fields: Sequence[FormField],
         judged: Findings,
         request: Callable[[Mapping[str, str]], ChangeRequest | None],
-        failed: Callable[[Trouble], None] | None = None,
+        failed: Callable[[Exception], None] | None = None,
     ) -> None:
         """Make a sheet.
 
@@ -145,7 +144,7 @@ class FormSheet(Sheet):
             return
         self._below.look_ahead(request, ended=self._ended)
 
-    def _ended(self, error: Trouble | None) -> None:
+    def _ended(self, error: Exception | None) -> None:
         if error is None:
             self.dismiss()
         elif self._failed is not None:
@@ -311,7 +310,7 @@ def edit(screen: TargetScreen, beads: Sequence[Bead]) -> None:
             changed["title"] = " ".join(changed["title"].split())
         return text_edit(bead.id, base, changed) if changed else None
 
-    def failed(error: Trouble) -> None:
+    def failed(error: Exception) -> None:
         # both versions were shown: continuing again is a deliberate choice
         if isinstance(error, EditConflict):
             base.update({each.field: str(each.theirs or "") for each in error.differences})
@@ -416,7 +415,7 @@ def edit_in_editor(screen: TargetScreen, beads: Sequence[Bead]) -> None:
         say(f"the editor ended with {code}, so nothing was changed" if code else "nothing was edited")
         return
 
-    def ended(error: Trouble | None) -> None:
+    def ended(error: Exception | None) -> None:
         if error is None:
             # only now: until the change is made, the file is the only copy of what was typed
             shutil.rmtree(folder, ignore_errors=True)

@@ -25,7 +25,7 @@ from helix_tui.core.editing.undo import NotUndoable
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_block, clean_line, counted, short_id
 from helix_tui.keymap import bindings, id_of
-from helix_tui.screens.editing.change_runner import Preview, Trouble
+from helix_tui.screens.editing.change_runner import Preview
 from helix_tui.screens.editing.requests import ChangeRequest, EditConflict, UndoRequest
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets.base.line import Line, Span
@@ -198,7 +198,7 @@ def _version(page: Page, word: str, ink: str, field: str, value: Any) -> None:
         page.paragraph([(f"  {'' if number else word:<10}", ink), (line, "text")], 12)
 
 
-Ended = Callable[[Trouble | None], None]
+Ended = Callable[[Exception | None], None]
 """Called when a change ended: with None if it was made, else with the reason."""
 
 
@@ -223,7 +223,7 @@ def run_request(
             ended(result.error if result is not None else None)
         render_done(console, request, result, take_back)
 
-    def failed(error: Trouble) -> None:
+    def failed(error: Exception) -> None:
         if isinstance(error, PlanChanged) and again is not None:
             again(error)
             return
@@ -262,7 +262,7 @@ def _all_well(done: Result) -> str:
     return " · ".join(parts)
 
 
-def render_trouble(console: Console, request: ChangeRequest, error: Trouble) -> None:
+def render_trouble(console: Console, request: ChangeRequest, error: Exception) -> None:
     """Why nothing was done: both versions of a conflict, or a message with advice."""
     if isinstance(error, WritesForbidden):
         console.say(str(error), "warning")
@@ -275,7 +275,7 @@ class TroubleSheet(Sheet):
 
     FOOTER = ("go.back", "move.down", "move.up")
 
-    def __init__(self, request: ChangeRequest, error: Trouble) -> None:
+    def __init__(self, request: ChangeRequest, error: Exception) -> None:
         super().__init__(f"not done: {clean_line(request.title, 160)}")
         self.error = error
         self._kept = request.draft_file
@@ -412,7 +412,7 @@ class PreviewSheet(Sheet):
                 self.footer.key_ids = tuple(self.FOOTER) if outlook.plan.steps else ("go.back",)
                 self.rewrite()
 
-        def failed(error: Trouble) -> None:
+        def failed(error: Exception) -> None:
             if self.request is request and not self.has_left:
                 self.dismiss()
                 render_trouble(self.console, request, error)

@@ -21,6 +21,7 @@ from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan import Plan, describe, plan
 from helix_tui.core.editing.steps import Conflict, Difference, Overlay, PlanBuilder, called, named
 from helix_tui.core.editing.undo import NotUndoable, UndoStep, plan_undo
+from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.signals.focus import (
     drifted,
@@ -229,6 +230,8 @@ class StepsRequest(ChangeRequest):
     heading: str
     about: tuple[str, ...]
     make: Callable[[PlanBuilder, QueueState], None]
+    again: bool = False
+    """The steps depend on more than the rows of beads, so that they are planned again before they run."""
 
     @property
     def title(self) -> str:
@@ -242,7 +245,7 @@ class StepsRequest(ChangeRequest):
         return curator.plan_steps(self.kind, self.heading, self.make, queue_state)
 
     def run(self, curator: Curator, shown: Plan) -> Result:
-        return curator.run_steps(self.kind, shown.title, self.make, shown=shown)
+        return curator.run_steps(self.kind, shown.title, self.make, shown=shown, again=self.again)
 
 
 def upkeep() -> StepsRequest:
@@ -250,50 +253,20 @@ def upkeep() -> StepsRequest:
     return StepsRequest("focus", "keep the focus", (), lambda writing, _: plan_upkeep(writing))
 
 
-@dataclass(frozen=True)
-class RecoveryRequest(ChangeRequest):
-    """The release of orphaned claims; each is checked again when it runs."""
-
-    orphans: tuple[Orphan, ...]
-
-    @property
-    def title(self) -> str:
-        return f"release the stale claim on {named(self.beads)}"
-
-    @property
-    def beads(self) -> tuple[str, ...]:
-        return tuple(orphan.bead_id for orphan in self.orphans)
-
-    def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
-        return curator.plan_steps("unclaim", self.title, plan_release(self.orphans, curator.project), queue_state)
-
-    def run(self, curator: Curator, shown: Plan) -> Result:
-        make = plan_release(self.orphans, curator.project)
-        return curator.run_steps("unclaim", self.title, make, shown=shown, again=True)
+def recovery(orphans: Sequence[Orphan], project: Project) -> StepsRequest:
+    """The request to release orphaned claims; each is checked again when it runs."""
+    beads = tuple(orphan.bead_id for orphan in orphans)
+    title = f"release the stale claim on {named(beads)}"
+    return StepsRequest("unclaim", title, beads, plan_release(orphans, project), again=True)
 
 
-@dataclass(frozen=True)
-class DriftRequest(ChangeRequest):
-    """The hold on beads whose parent or document changed, beside those that are held already."""
+def drift_hold(bead_ids: Sequence[str]) -> StepsRequest:
+    """The request to hold beads whose parent or document changed, beside those that are held already."""
 
-    about: tuple[str, ...]
+    def make(writing: PlanBuilder, queue_state: QueueState) -> None:
+        plan_drifted(writing, {*drifted(queue_state.queue), *bead_ids})
 
-    @property
-    def title(self) -> str:
-        return f"keep {named(self.about)} from workers"
-
-    @property
-    def beads(self) -> tuple[str, ...]:
-        return self.about
-
-    def plan(self, curator: Curator, queue_state: QueueState) -> Plan:
-        return curator.plan_steps("hold", self.title, self._make, queue_state)
-
-    def run(self, curator: Curator, shown: Plan) -> Result:
-        return curator.run_steps("hold", self.title, self._make, shown=shown)
-
-    def _make(self, writing: PlanBuilder, queue_state: QueueState) -> None:
-        plan_drifted(writing, {*drifted(queue_state.queue), *self.about})
+    return StepsRequest("hold", f"keep {named(bead_ids)} from workers", tuple(bead_ids), make)
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,10 @@ from msgspec.structs import replace
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import Dialect, dialect_or_family
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden, find_executable
-from helix_tui.core.editing.steps import Conflict, OperationRefused
-from helix_tui.core.editing.undo import Unreadable
+from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process as session
+from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.snapshot import Snapshot
@@ -358,7 +357,7 @@ class LoopControls:
             said = work()
         except DdxError as error:
             said, severity = f"{error.message}: {error.advice}", "error"
-        except (OSError, GateBusy, WritesForbidden, Conflict, Unreadable, OperationRefused) as error:
+        except (HelixError, OSError) as error:
             said, severity = str(error), "error"
         # UnknownQuestion: another console, or the command line, was faster
         except KeyError:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import on
 from textual.binding import BindingType
 
-from helix_tui.core.editing.execute.gate import GateBusy, WritesForbidden
-from helix_tui.core.editing.steps import OperationRefused, named
+from helix_tui.core.editing.steps import named
+from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.supervision.decide.need_view import (
     ASK_OF_ATTEMPT,
@@ -31,7 +31,7 @@ from helix_tui.core.supervision.signals.questions import MAX_QUESTION, Kept
 from helix_tui.core.supervision.stages.landing import kept_ref
 from helix_tui.keymap import BY_ID, bindings, names, shown
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
-from helix_tui.screens.editing.requests import DriftRequest, RecoveryRequest, kept_changes, request_for, upkeep
+from helix_tui.screens.editing.requests import drift_hold, kept_changes, recovery, request_for, upkeep
 from helix_tui.screens.external_editor import open_first_change
 from helix_tui.screens.needs import actions
 from helix_tui.screens.needs.actions import (
@@ -150,7 +150,7 @@ class NeedsScreen(NeedList):
         def do() -> None:
             try:
                 said, severity = (step.undo if back else step.do)(), "information"
-            except (OperationRefused, OSError, WritesForbidden, GateBusy) as error:
+            except (HelixError, OSError) as error:
                 said, severity = clean_line(str(error), 300), "warning"
             self.app.call_from_thread(self._did, said, severity, step, way if severity == "information" else came)
 
@@ -176,7 +176,7 @@ class NeedsScreen(NeedList):
         orphans = [known[need.bead_id] for need in stale_ if need.bead_id in known]
         # all are certainly dead: each is checked again when it is released
         if len(orphans) == len(stale_):
-            self.look_ahead(RecoveryRequest(tuple(orphans)))
+            self.look_ahead(recovery(orphans, self.console.snapshot.project))
         else:
             self.look_ahead(request_for(operations_for("release", stale_, self.console.snapshot.queue)))
 
@@ -215,7 +215,7 @@ class NeedsScreen(NeedList):
         if not drift:
             super().action_eligible()
         elif self.may_change():
-            self.look_ahead(DriftRequest(tuple(drift)))
+            self.look_ahead(drift_hold(drift))
 
     def _of_kind(self, action: ActionId) -> list[Need]:
         return [need for need in self.chosen() if action in {each.id for each in self._actions(need)}]
@@ -421,7 +421,7 @@ class NeedsScreen(NeedList):
             yield "acknowledge all drift", said, partial(self.console.acknowledge, drift)
             fresh = [need.bead_id for need in self.console.needs if need.kind == "drift" and self.may_be_held(need)]
             if fresh:
-                request = DriftRequest(tuple(sorted(fresh)))
+                request = drift_hold(sorted(fresh))
                 yield "keep drifted beads from workers", request.title, partial(self.look_ahead, request)
 
 
