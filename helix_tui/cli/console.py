@@ -79,7 +79,7 @@ def open_console(
 
 
 def take_tour() -> None:
-    """The demo with its tour, in this terminal, until the user quits."""
+    """Run the demo with its tour in this terminal, until the user quits."""
     command, begun = [*programs.helix_tui(), "demo", "--tour"], time.monotonic()
     done = subprocess.run(command, check=False)
     logs.program(command, f"rc {done.returncode}", time.monotonic() - begun)

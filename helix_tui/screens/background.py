@@ -164,7 +164,7 @@ class Jobs:
             found[0].cancel()
 
     def settle(self, worker: Worker[Any]) -> None:
-        """A worker of the node has changed state."""
+        """Deliver the result of a worker of the node that has ended."""
         found = self._current.get(worker.name)
         # a newer worker of the same kind has replaced it: the older result is out of date
         if found is None or found[0] is not worker:
@@ -237,7 +237,7 @@ class Notifier:
             self.see(snapshot, needs)
 
     def _tell(self, snapshot: Snapshot, notes: Sequence[Notification], gone: frozenset[str], waiting: set[str]) -> None:
-        """In a thread: send the notes that no other console has sent."""
+        """Send the notes that no other console has sent; runs in a thread."""
         if not self._read_only:
             forget(snapshot.project, gone)
         for note in notes:

@@ -235,7 +235,7 @@ class HelixPalette(CommandPalette, Dismissal):
 
     @on(Input.Changed)
     def ignore_when_left(self, event: Input.Changed) -> None:
-        """Text typed before it closed but delivered after: gather nothing."""
+        """Gather nothing for text that was typed before it closed but delivered after."""
         if self.has_left:
             event.prevent_default()
 
@@ -433,7 +433,7 @@ class HelixScreen(Dismissal):
             self.update_classes({name: name in worn for _, name in limits}, update=False)
 
     def on_resize(self) -> None:
-        """The card of the tour has room, or has none any more."""
+        """Show the card of the tour if there is room for it now."""
         self.console.show_tour(self)
 
     def compose_body(self) -> ComposeResult:
@@ -591,7 +591,7 @@ class HelixScreen(Dismissal):
             panes[(here + step) % len(panes)].focus(scroll_visible=False)
 
     def on_key_line_pressed(self, event: KeyLine.Pressed) -> None:
-        """A click on a key in the footer presses that key."""
+        """Press the key of the footer that was clicked."""
         event.stop()
         if self.focused is None:
             self.focus_first()

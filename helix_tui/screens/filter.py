@@ -85,7 +85,7 @@ class FilteringScreen(PanedScreen):
             self.list.settle()
 
     def say_count(self, problem: str = "") -> None:
-        """At the end of the line: how many match, or what is wrong."""
+        """Show at the end of the line how many match, or what is wrong."""
         if self.prompt is not None:
             said: Line = [(problem, "error")] if problem else [(self.filter_count(), "muted")]
             self.prompt.say(said)

@@ -191,7 +191,7 @@ class HelpScreen(OverlayScreen, FilteringScreen):
             await super().action_back()
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """Nothing in here depends on the queue."""
+        """Do nothing: nothing in here depends on the queue."""
         self.on_resize()
 
     def on_resize(self) -> None:
@@ -421,7 +421,7 @@ class Tour:
         return f"{where}{step.title}", right, with_keys(step.text, keymap)
 
     def pressed(self, name: str) -> None:
-        """A key was pressed: complete the step if it is the right one."""
+        """Complete the step if the pressed key is the right one."""
         if not self.offered and any(
             name in names(self._host.keymap.get(key_id, BY_ID[key_id].keys)) for key_id in STEPS[self.place].keys
         ):

@@ -191,7 +191,7 @@ class InsightsScreen(ReadingScreen):
 
     @on(PaneTabs.Pressed)
     def press_view(self, event: PaneTabs.Pressed) -> None:
-        """A click on a view."""
+        """Show the view that was clicked."""
         self.show_table(event.name)
 
     def show_table(self, name: str) -> None:

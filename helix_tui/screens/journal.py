@@ -347,12 +347,12 @@ class JournalScreen(FilteringScreen, ReadingScreen):
             self.filter_with("")
 
     def action_copy_id(self) -> None:
-        """The entry's id, to the clipboard."""
+        """Copy the entry's id."""
         if self.entry is not None:
             self.console.copy(self.entry.id, self.entry.id)
 
     def action_copy_markdown(self) -> None:
-        """The change with what ran, to the clipboard."""
+        """Copy the change with what ran."""
         if self.entry is not None:
             self.console.copy(as_markdown(self.entry), "as markdown")
 

@@ -243,17 +243,17 @@ class Traveller(App[int]):
             self.screen.show_table(name)
 
     async def on_tabs_pressed(self, event: Tabs.Pressed) -> None:
-        """A click on a tab."""
+        """Go to the screen whose tab was clicked."""
         await self.action_show_screen(event.name)
 
     def action_next_action(self) -> None:
-        """NEXT_ACTION with its reasons."""
+        """Show NEXT_ACTION with its reasons."""
         from helix_tui.screens.loop.sheets import NextSheet
 
         self._lay_on(NextSheet)
 
     def action_loop(self) -> None:
-        """The loop and its actions."""
+        """Show the loop and its actions."""
         from helix_tui.screens.loop.sheets import LoopSheet
         from helix_tui.screens.queue.screen import QueueScreen
 
@@ -261,17 +261,17 @@ class Traveller(App[int]):
         self._lay_on(LoopSheet, bead_id or "")
 
     def action_needs_me(self) -> None:
-        """Needs me."""
+        """Show what needs the user."""
         from helix_tui.screens.needs.screen import NeedsScreen
 
         self._lay_on(NeedsScreen)
 
     def action_unread(self) -> None:
-        """Lines that could not be read."""
+        """Show the lines that could not be read."""
         self.list_unread()
 
     def action_help(self) -> None:
-        """Every key."""
+        """Show every key."""
         from helix_tui.screens.help import HelpScreen
 
         self._lay_on(HelpScreen)
@@ -445,11 +445,11 @@ class Traveller(App[int]):
             return []
 
     def on_notice_line_pressed(self) -> None:
-        """A click on the notice line opens all notices."""
+        """Show all notices after a click on their line."""
         self.list_unread()
 
     async def on_status_bar_pressed(self, event: StatusBar.Pressed) -> None:
-        """A click on a part of the status bar opens what it shows."""
+        """Open what the clicked part of the status bar shows."""
         laid = {
             "unread": self.list_unread,
             "needs": self.action_needs_me,

@@ -187,7 +187,7 @@ class PanedScreen(HelixScreen):
             setattr(child.styles, across, "1fr")
 
     def on_resize(self) -> None:
-        """Panes that were side by side may be one above the other now."""
+        """Place the split again: panes that were side by side may be one above the other now."""
         self.call_after_refresh(self.place_split)
 
     # --- columns ------------------------------------------------------------------------------------------
@@ -198,7 +198,7 @@ class PanedScreen(HelixScreen):
         return self.console.kept.columns(self.NAME)
 
     def columns_changed(self) -> None:
-        """Other columns were chosen: show them."""
+        """Show the list with the chosen columns."""
 
     def action_columns(self) -> None:
         """Choose the columns of the list."""

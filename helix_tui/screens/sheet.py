@@ -55,11 +55,11 @@ class Sheet(HelixScreen, ModalScreen[Any]):
         yield self.list
 
     def on_screen_resume(self) -> None:
-        """The screen underneath keeps preparing snapshots."""
+        """Catch up; the screen underneath keeps preparing snapshots."""
         self.catch_up()
 
     def show_pulse(self) -> None:
-        """The top line belongs to the screen underneath."""
+        """Do nothing: the top line belongs to the screen underneath."""
 
     def panes(self) -> list[Widget]:
         """The page."""

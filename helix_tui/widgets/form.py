@@ -35,19 +35,19 @@ class Page:
         return Rows(self._rows, unfold=True)
 
     def caption(self, text: str, right: str = "") -> None:
-        """A thin rule with words in it."""
+        """Add a thin rule with words in it."""
         self._add(tuple(rule(text, self.width, right)), selectable=False)
 
     def blank(self) -> None:
-        """An empty line."""
+        """Add an empty line."""
         self._add((("", "text"),), selectable=False)
 
     def line(self, left: Line, right: Line = (), *, key: str = "") -> None:
-        """One line, cut if it is too long."""
+        """Add a line, cut if it is too long."""
         self._add(tuple(left), tuple(right), key=key)
 
     def paragraph(self, spans: Line, hang: int = 0, *, selectable: bool = True, key: str = "") -> None:
-        """A wrapped paragraph; with a key the cursor steps on its first line only."""
+        """Add a wrapped paragraph; with a key the cursor steps on its first line only."""
         for place, line in enumerate(wrap_spans(spans, self.width, hang)):
             self._add(line, selectable=selectable and not (key and place), key="" if place else key)
 
@@ -195,7 +195,7 @@ class Form(Vertical):
         return field is None or self.texts[name] != field.text
 
     def focus_first(self) -> None:
-        """The first field."""
+        """Focus the first field."""
         first = self.fields[0].name
         (self._entries.get(first) or self._papers[first]).focus(scroll_visible=False)
 
@@ -230,7 +230,7 @@ class Form(Vertical):
     @on(RowList.Opened)
     @on(RowList.Selected)
     def chosen(self, event: RowList.Opened | RowList.Selected) -> None:
-        """A click selects a completion, a second one takes it."""
+        """Select the completion that was clicked; a second click takes it."""
         event.stop()
         if event.rows is self._ways_list and isinstance(event, RowList.Opened):
             self._choice = int(event.key)

@@ -41,7 +41,7 @@ MOST = 12
 
 
 def add_ids(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
-    """The beads a command is about."""
+    """Add the beads that a command is about."""
     parser.add_argument(
         "ids",
         metavar="ID",
@@ -51,7 +51,7 @@ def add_ids(parser: argparse.ArgumentParser, *, many: bool = True) -> None:
 
 
 def add_dry_run(parser: argparse.ArgumentParser) -> None:
-    """The ``--dry-run`` option."""
+    """Add the ``--dry-run`` option."""
     parser.add_argument("--dry-run", action="store_true", help="print the commands and their effect; change nothing")
 
 
@@ -338,7 +338,7 @@ def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
 
 
 def _print_commands(call: Call, planned: Plan, done: Result | None = None) -> None:
-    """The commands; for a change that was not completed, each with its result."""
+    """Print the commands; for a change that was not completed, each with its result."""
     made = done.created if done is not None else {}
     lines = [shlex.join(("ddx", *step.args)) for step in with_real_ids(planned.steps, made)]
     for number, line in enumerate(lines if made else planned.lines):
@@ -389,7 +389,7 @@ def _journal_line(entry: JournalEntry) -> str:
 
 
 def _print_way_back(call: Call, planned: Plan) -> None:
-    """Whether it could be undone, by which commands, and what would remain."""
+    """Print whether it could be undone, by which commands, and what would remain."""
     if not planned.undoable:
         call.print(f"cannot be undone: {clean_line('; '.join(planned.back.lost), 300)}")
         return

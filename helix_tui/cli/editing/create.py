@@ -18,7 +18,7 @@ from helix_tui.core.supervision.agents.hooks import SKIP
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument("title", help="what to do, in one line")
     parser.add_argument("--type", default="task", help="task, bug, epic, chore, … (default: task)")
     parser.add_argument("--priority", default="2", metavar="0-4", help="0 is first (default: 2)")

@@ -14,7 +14,7 @@ from helix_tui.core.editing.operations import Operation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command that was called."""
+    """Add the options of the command that was called."""
     _ARGUMENTS[parser.prog.split()[-1]](parser)
     add_dry_run(parser)
 

@@ -14,7 +14,7 @@ from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, p
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument("id", metavar="ID", nargs="?", help="the epic; without one, show the current focus")
     parser.add_argument("--off", action="store_true", help="end the focus and release the beads it held back")
     parser.add_argument(

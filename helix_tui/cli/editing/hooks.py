@@ -37,7 +37,7 @@ from helix_tui.core.supervision.stages.commit import CommitError, commit_files
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument(
         "--judge", action="store_true", help="act as the hook: judge the bead on stdin; exit 0, 1 or 2 as ddx asks"
     )

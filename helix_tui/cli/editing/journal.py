@@ -62,7 +62,7 @@ _NOTHING = {"undo": "nothing to undo", "redo": "nothing to redo"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command that was called."""
+    """Add the options of the command that was called."""
     command = parser.prog.split()[-1]
     if command == "journal":
         parser.add_argument("id", nargs="?", metavar="OP", help="one entry in full, as op-12")

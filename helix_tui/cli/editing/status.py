@@ -13,7 +13,7 @@ from helix_tui.core.editing.operations import Operation
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command that was called."""
+    """Add the options of the command that was called."""
     add_ids(parser)
     command = parser.prog.split()[-1]
     if command == "claim":

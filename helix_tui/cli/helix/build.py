@@ -25,7 +25,7 @@ from helix_tui.core.supervision.stages.build import build_bead, kept_change, sel
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument(
         "selector", nargs="?", default="", help="a ready bead's id, parent, spec-id, label, or part of its title"
     )

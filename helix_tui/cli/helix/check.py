@@ -36,7 +36,7 @@ _ROLES = {"BUILD": "success", "WAIT": "waiting", "GUIDANCE": "attention", "BACKF
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument(
         "scope",
         nargs="?",

@@ -12,7 +12,7 @@ from helix_tui.core.supervision.stages.commit import CommitError, commands_of, c
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument("id", nargs="?", default="", metavar="ID", help="the bead that is done")
     parser.add_argument("--no-gate", action="store_true", help="commit without the project's build gate, and say so")
     parser.add_argument("--dry-run", action="store_true", help="print the exact commands; do nothing")

@@ -39,7 +39,7 @@ _DIRTY = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument(
         "goal", nargs="?", default="", help="a bead or a goal; with a batch: its name, an epic, label or spec-id"
     )

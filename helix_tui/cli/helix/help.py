@@ -214,7 +214,7 @@ _KEY_OPTIONS = (
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument(
         "about",
         nargs="?",

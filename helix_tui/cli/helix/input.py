@@ -42,7 +42,7 @@ from helix_tui.core.supervision.stages.table import STAGES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument("request", nargs="?", default="", help="what is wanted, in your own words")
     add_autonomy(parser)
     parser.add_argument("--questions", action="store_true", help="list what waits for an answer")

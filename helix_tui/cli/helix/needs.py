@@ -40,7 +40,7 @@ MOST_LINES = 8
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument("--filter", metavar="QUERY", default="", help="like: kind:proposals waits>3d blocks>=1 text")
     parser.add_argument(
         "--watch", action="store_true", help="keep running: print a line per change, or with --json a document"
@@ -146,7 +146,7 @@ def _put_off(call: Call, reader: NeedsReader, split: SplitNeeds) -> bool:
 
 
 def _foretell(call: Call, keys: Iterable[str], until: int | None) -> None:
-    """Lines that say what snoozing and waking would do."""
+    """Print what snoozing and waking would do."""
     snooze, wake = call.options.snooze or [], call.options.wake or []
     if call.json:
         end = format_instant(until) if until is not None else None

@@ -53,7 +53,7 @@ from helix_tui.settings import load_settings
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command that was called."""
+    """Add the options of the command that was called."""
     if parser.prog.split()[-1] == "stop":
         parser.add_argument(
             "--after-bead", action="store_true", help="finish the current bead first; without it ddx is interrupted"

@@ -45,7 +45,7 @@ _ROUNDS = {"design": 5, "polish": 6}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command that was called."""
+    """Add the options of the command that was called."""
     stage = stage_of(parser.prog.split()[-1])
     if stage.name == "evolve":
         parser.add_argument("request", nargs="?", default="", help="the requirement")

@@ -19,7 +19,7 @@ from helix_tui.core.ground.text import clean_line
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command that was called."""
+    """Add the options of the command that was called."""
     if parser.prog.split()[-1] == "stuck":
         parser.add_argument(
             "--recover", nargs="*", metavar="ID", default=None, help="release orphaned claims: these, or all"
@@ -107,7 +107,7 @@ def _in_words(outcome: object) -> str:
 
 
 def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> None:
-    """The run's counters, the outcomes of its attempts, and its last turns."""
+    """Print the run's counters, the outcomes of its attempts, and its last turns."""
     active = document["condition"] == "active"
     ours = f"{run['supervisory_cycles']} supervisory, " if run["supervisory_cycles"] else ""
     reason = "" if active else f", stop reason {clean_line(document['last_stop_reason'])}"

@@ -43,7 +43,7 @@ _OURS_ALONE = frozenset({"--read-only", "--no-color", "--dry-run", "--json"})
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument("--dry-run", action="store_true", help="print the exact command; do nothing")
     parser.add_argument(
         "words",

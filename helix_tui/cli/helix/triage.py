@@ -16,7 +16,7 @@ _BUILDS = ("build", "deploy", "iterate")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``create``, under HELIX's names."""
+    """Add the options of ``create``, under HELIX's names."""
     create.add_arguments(parser)
     parser.add_argument("--deps", action="append", default=[], metavar="ID,ID", help="the same as --depends-on")
     parser.add_argument("--design", default="", metavar="TEXT", help="how to do it")

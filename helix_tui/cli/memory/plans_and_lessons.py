@@ -52,7 +52,7 @@ MAX_DOCUMENT = 4 << 20
 
 
 def plan_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``plan``."""
+    """Add the options of ``plan``."""
     parser.add_argument("action", nargs="?", choices=("list", "show", "add", "apply", "tasks"), default="list")
     parser.add_argument("number", nargs="?", type=int, metavar="N", help="the plan")
     parser.add_argument(
@@ -72,14 +72,14 @@ def plan_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def exploration_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``exploration``."""
+    """Add the options of ``exploration``."""
     parser.add_argument("action", nargs="?", choices=("list", "add"), default="list")
     parser.add_argument("--objective", default="", help="with add: what the exploration was for")
     parser.add_argument("--file", metavar="FILE", help="with add: what was found, as JSON; - reads stdin")
 
 
 def workspace_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``workspace``."""
+    """Add the options of ``workspace``."""
     parser.add_argument("action", nargs="?", choices=("list", "show", "open", "close"), default="list")
     parser.add_argument("number", nargs="?", type=int, metavar="N", help="the workspace; with open the plan")
     parser.add_argument("--seq", default="", help="with open: the task of the plan")
@@ -362,7 +362,7 @@ _POLICIES = {"none": (), "failures": ("failure",), "patterns": ("pattern",), "al
 
 
 def learn_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``learn``."""
+    """Add the options of ``learn``."""
     parser.add_argument("--apply", action="store_true", help="settle outcomes and keep lessons; without it, only show")
     parser.add_argument(
         "--accept",
@@ -374,7 +374,7 @@ def learn_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def proposals_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of ``proposals``."""
+    """Add the options of ``proposals``."""
     parser.add_argument("action", nargs="?", choices=("list", "add", "accept", "decline"), default="list")
     parser.add_argument("numbers", nargs="*", metavar="N", help="lessons by number, or all")
     parser.add_argument("--type", choices=("failure", "pattern"), default="failure", help="with add")

@@ -29,7 +29,7 @@ class _Verb(Struct, frozen=True):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """One parser for each verb; the global options may follow the verb too."""
+    """Add one parser for each verb; the global options may follow the verb too."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for name, verb in VERBS.items():
         own = verbs.add_parser(name, description=verb.summary, help=verb.summary, allow_abbrev=False)
@@ -233,7 +233,7 @@ def _workspace(parser: argparse.ArgumentParser) -> None:
 
 
 def _nothing(parser: argparse.ArgumentParser) -> None:
-    """No options of its own."""
+    """Add nothing: the verb has no options of its own."""
 
 
 def _limit(parser: argparse.ArgumentParser, default: int) -> None:

@@ -142,7 +142,7 @@ DEMO_STALL_S = 12.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument("--headless", action="store_true", help="no console: drain the queue and print a summary")
     parser.add_argument("--seconds", type=float, metavar="N", help="end after N seconds")
     parser.add_argument("--tour", action="store_true", help="start with a two-minute tour, key by key")
@@ -234,7 +234,7 @@ def remember(call: Call, root: Path) -> DemoMemories:
 def summarise(
     call: Call, project: Project, tracker: Tracker, attempts: list[Attempt], memories: dict[str, Any], seconds: float
 ) -> None:
-    """The outcome of the drain, as text or JSON."""
+    """Print the outcome of the drain, as text or JSON."""
     counts = count_headings(attempts)
     if call.json:
         call.emit(

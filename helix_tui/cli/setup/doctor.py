@@ -301,7 +301,7 @@ _MAX_FILES = 5
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """A report to attach to an issue."""
+    """Add the option that packs a report to attach to an issue."""
     parser.add_argument(
         "--bundle",
         metavar="FILE",

@@ -33,7 +33,7 @@ WAITED_FOR = {"session-start", "user-prompt-submit", "pre-tool-use", "subagent-s
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command. An unknown event is answered too: exit code 2 would block the host."""
+    """Add the options of this command. An unknown event is answered too: exit code 2 would block the host."""
     parser.add_argument(
         "event",
         nargs="?",

@@ -32,7 +32,7 @@ exec {{door}} "$@"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument("--remove", action="store_true", help="remove everything that was installed")
     parser.add_argument(
         "--links",

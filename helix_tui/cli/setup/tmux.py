@@ -16,7 +16,7 @@ NARROWEST, WIDEST = 32, 200
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument("--width", type=_width, default=48, metavar="N", help="columns of the pane (48)")
 
 

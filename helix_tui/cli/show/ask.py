@@ -114,7 +114,7 @@ MOST_CHARS = 20_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument("question", metavar="QUESTION", nargs="*", help="what to ask; - reads it from stdin")
     parser.add_argument("--no-model", action="store_true", help="answer from the evidence only, without a model call")
     parser.add_argument(

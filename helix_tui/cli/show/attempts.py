@@ -38,7 +38,7 @@ ROLES: dict[Outcome, str] = {"landed": "success", "kept_aside": "attention", "re
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument("--bead", metavar="ID", help="only attempts on this bead")
     add_since(parser)
 

@@ -34,7 +34,7 @@ _WITH_NAME = ("show", "deps", "dependents", "search")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb, summary in _VERBS.items():
         below = verbs.add_parser(verb, help=summary, description=summary[:1].upper() + summary[1:] + ".")

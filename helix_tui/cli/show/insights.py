@@ -117,7 +117,7 @@ MOST_ROWS = 30
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     known = ", ".join(DIMENSIONS)
     parser.add_argument("--by", metavar="D,D", default=DEFAULT_BY, help=f"dimensions of the table: {known}")
     add_since(parser)

@@ -20,7 +20,7 @@ from helix_tui.core.ground.time import format_instant
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument(
         "--order", choices=("pick", "tree", "dag"), default="pick", help="as DDx picks, by parent, by dependency"
     )

@@ -29,7 +29,7 @@ DRAW_LIMIT = 30.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     add_app_arguments(parser)
     parser.add_argument("--size", type=_size, metavar="WxH", help="columns and rows (the terminal's, or 120x40)")
     parser.add_argument("--format", choices=("text", "svg", "json"), default="text", help="what to print")

@@ -30,7 +30,7 @@ MOST_CUTS = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of this command."""
+    """Add the options of this command."""
     parser.add_argument("id", metavar="ID", help="a bead id, or the beginning or end of one")
     parser.add_argument(
         "--era", choices=("auto", "april", "head"), default="auto", help="use one readiness rule for all beads"
@@ -79,7 +79,7 @@ def run(call: Call) -> int:
 
 
 def _print_archived(call: Call, present: Present, bead: Bead) -> None:
-    """How an archived bead ended, and what still waits on it."""
+    """Print how an archived bead ended, and what still waits on it."""
     gone = describe(bead)
     waiting = present.queue.graph.dependents.get(bead.id, ())
     if call.json:

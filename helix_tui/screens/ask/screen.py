@@ -105,7 +105,7 @@ class AskScreen(ReadingScreen):
     # --- news ---------------------------------------------------------------------------------------------
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """The first snapshot says which project it is."""
+        """Open the session of the project with the first snapshot; show the questions."""
         if self.questions is None and snapshot.condition != "loading":
             settings = load_settings()
             self.questions = self.view.questions = AskSession(
@@ -141,7 +141,7 @@ class AskScreen(ReadingScreen):
         return WorkRecords(beads, attempts, lambda: tuple(book), memories, runs, events=events, states=states)
 
     def _hear_index(self, state: State) -> None:
-        """Called in the thread that keeps the index."""
+        """Pass the state of the index on to the app's thread; called in the thread that keeps the index."""
         self.post_message(IndexStands(state))
 
     def _take_ready(self, ready: tuple[str, ...]) -> None:
@@ -335,11 +335,11 @@ class AskScreen(ReadingScreen):
             self.open_detail()
 
     def _hear_step(self, news: News) -> None:
-        """Called in the asking thread."""
+        """Pass a step on to the app's thread; called in the asking thread."""
         self.post_message(Stepped(news))
 
     def _hear_draft(self, document: Document) -> None:
-        """Called in the asking thread."""
+        """Pass a draft on to the app's thread; called in the asking thread."""
         self.post_message(Drafted(document))
 
     def on_stepped(self, event: Stepped) -> None:
@@ -350,7 +350,7 @@ class AskScreen(ReadingScreen):
         self.show_detail()
 
     def on_drafted(self, event: Drafted) -> None:
-        """Something to read while the model is asked."""
+        """Show something to read while the model is asked."""
         if self._request is not None:
             self._draft = event.document
             self.show_detail()
@@ -463,14 +463,14 @@ class AskScreen(ReadingScreen):
         self._jobs.start("trace", work, lambda where: self.console.say(f"written: {where}"), self._say_trouble)
 
     def action_copy_id(self) -> None:
-        """The place under the cursor, or the hash of the run's items."""
+        """Copy the place under the cursor, or the hash of the run's items."""
         target = self.view.target if self.focused is self.view.pane else None
         text = f"{target[0]}:{target[1]}" if target is not None else self.view.hash
         if text:
             self.console.copy(clean_line(text, 400), clean_line(text, 60))
 
     def action_copy_markdown(self) -> None:
-        """The answer with its sources."""
+        """Copy the answer with its sources."""
         if self.document is not None:
             self.console.copy(str(self.document.get("answer", "")), "the answer")
 

@@ -191,11 +191,11 @@ class PickSheet(Sheet):
         yield self.list
 
     def focus_first(self) -> None:
-        """The line."""
+        """Focus the line."""
         self.entry.focus(scroll_visible=False)
 
     def rewrite(self) -> None:
-        """The rows offered for the typed text."""
+        """Show the rows offered for the typed text."""
         # the offer is read lazily: of 10,000 beads only the visible rows are made
         picks = [pick for _, pick in zip(range(SHOWN), self._offer(self.entry.value), strict=False)]
         rows = [Row(pick.key, (self._box(pick.key), *pick.left), pick.right) for pick in picks]
@@ -220,7 +220,7 @@ class PickSheet(Sheet):
 
     @on(RowList.Opened)
     def open_row(self, event: RowList.Opened) -> None:
-        """A double click picks."""
+        """Pick the row that was double-clicked."""
         event.stop()
         self._pick(event.key)
 

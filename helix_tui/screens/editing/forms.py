@@ -98,7 +98,7 @@ class FormSheet(Sheet):
         self.call_after_refresh(self.judge)
 
     def focus_first(self) -> None:
-        """The first field."""
+        """Focus the first field."""
         self.form.focus_first()
 
     @on(Form.Changed)
@@ -112,11 +112,11 @@ class FormSheet(Sheet):
         return _SIGNS[finding.level] if judged else _TO_DO
 
     def action_next_pane(self) -> None:
-        """The next field."""
+        """Go to the next field."""
         self.focus_next()
 
     def action_previous_pane(self) -> None:
-        """The previous field."""
+        """Go to the previous field."""
         self.focus_previous()
 
     async def action_back(self) -> None:
@@ -155,7 +155,7 @@ class FormSheet(Sheet):
 
 
 def create(screen: TargetScreen) -> None:
-    """A form for a new bead."""
+    """Open a form for a new bead."""
     queue = screen.console.snapshot.queue
     near = [queue.beads[bead_id] for bead_id in screen.bead_ids() if bead_id in queue.beads][:1]
     labels = labels_in_use(queue)
@@ -282,7 +282,7 @@ def _beads(queue: Queue) -> Callable[[str], Sequence[tuple[str, str]]]:
 
 
 def edit(screen: TargetScreen, beads: Sequence[Bead]) -> None:
-    """A form for title and texts of one bead."""
+    """Open a form for title and texts of one bead."""
     if not beads:
         return
     if len(beads) > 1:

@@ -181,7 +181,7 @@ class BeadKeys(TargetScreen):
         forms.edit(self, self.targets())
 
     def action_new_bead(self) -> None:
-        """A form for a new bead."""
+        """Open a form for a new bead."""
         from helix_tui.screens.editing import forms
 
         if self.may_change():
@@ -199,7 +199,7 @@ class BeadKeys(TargetScreen):
             yield bead_action.name, bead_action.help, partial(self.run_action, bead_action.action)
 
     def action_what_if(self) -> None:
-        """What closing them would lead to."""
+        """Show what closing them would lead to."""
         from helix_tui.core.editing import operations
         from helix_tui.screens.editing.requests import request_for
 
@@ -269,7 +269,7 @@ class MarkKeys(BeadKeys):
         return (*(bead_id for bead_id in shown if bead_id in self.marked), *rest)
 
     def marks_changed(self) -> None:
-        """The marks have changed: show how many there are."""
+        """Show how many rows are marked."""
 
     def action_mark(self) -> None:
         """Mark or unmark the bead under the cursor, and move to the next row."""
@@ -303,13 +303,13 @@ class MarkKeys(BeadKeys):
             self._mark(kept)
 
     def after_change(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
-        """The change to the marked beads is done: remove their marks."""
+        """Remove the marks of beads whose change is done."""
         super().after_change(beads, created)
         self._anchor = None
         self._mark(self.marked.difference(beads))
 
     def show_pending(self, beads: Collection[str], work: str) -> None:
-        """A sign on the rows that are being changed."""
+        """Show a sign on the rows that are being changed."""
         super().show_pending(beads, work)
         self._pending = beads
         self._flag()

@@ -75,7 +75,7 @@ def render_outlook(page: Page, outlook: Preview, already: str = "") -> None:
 
 
 def render_commands(page: Page, plan: Plan) -> None:
-    """The commands as one would type them in a shell."""
+    """Write the commands as one would type them in a shell."""
     if len(plan.lines) > WHOLE:
         for line in plan.lines[: WHOLE // 2]:
             page.line([("$ ", "running"), (clean_line(line, 1_000), "text bold")])
@@ -87,7 +87,7 @@ def render_commands(page: Page, plan: Plan) -> None:
 
 
 def render_follows(page: Page, follows: Consequences, queue: Queue) -> None:
-    """How the queue would change."""
+    """Write how the queue would change."""
     before, after = follows.ready
     page.caption("what follows", f"{before:,} ready, then {after:,}" if before != after else f"{before:,} ready")
     if follows.order:
@@ -114,7 +114,7 @@ def render_follows(page: Page, follows: Consequences, queue: Queue) -> None:
 
 
 def _places(page: Page, follows: Consequences, queue: Queue) -> None:
-    """The changed beads themselves: their place in the pick order now and afterwards."""
+    """Write the place of the changed beads in the pick order, now and afterwards."""
     alone = len(follows.places) == 1
     for place in follows.places[:MOST]:
         title = _title(place.bead_id, queue)
@@ -144,7 +144,7 @@ def _ident(page: Page, bead_id: str, note: str = "") -> Line:
 
 
 def _next(page: Page, follows: Consequences, queue: Queue) -> None:
-    """The next ten beads as they would be, each with its present place."""
+    """Write the next ten beads as they would be, each with its present place."""
     was = {bead_id: place for place, bead_id in enumerate(queue.ready, 1)}
     page.caption("next, in this order")
     for place, bead_id in enumerate(follows.next_after, 1):
@@ -159,7 +159,7 @@ def _next(page: Page, follows: Consequences, queue: Queue) -> None:
 
 
 def render_way_back(page: Page, plan: Plan) -> None:
-    """Whether it could be undone, and what would remain."""
+    """Write whether it could be undone, and what would remain."""
     if plan.kind in ("undo", "redo"):
         return
     if not plan.undoable:
@@ -315,7 +315,7 @@ class TroubleSheet(Sheet):
 
 
 def render_ddx_error(page: Page, error: DdxError, *, advise: bool = True) -> None:
-    """ddx's own error, and what to do about it."""
+    """Write ddx's own error, and what to do about it."""
     page.paragraph([("✗ ", "error bold"), (clean_line(error.message, 1_000), "error")], 2)
     page.paragraph([("$ ", "muted"), (clean_line(" ".join(error.argv), 1_000), "muted")], 2)
     if advise:
@@ -468,7 +468,7 @@ class PreviewSheet(Sheet):
             self.console.say(f"nothing was changed; your text is kept in {kept}")
 
     def action_copy_id(self) -> None:
-        """The commands, to the clipboard."""
+        """Copy the commands."""
         if self.outlook is not None and self.outlook.plan.lines:
             lines = self.outlook.plan.lines
             what = "the command" if len(lines) == 1 else f"{len(lines):,} commands"

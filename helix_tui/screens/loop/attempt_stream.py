@@ -187,7 +187,7 @@ class AttemptStream(RunningPanel):
         self._arrange_again()
 
     def _put_in_order(self) -> None:
-        """Attempts that have a row among the runs are left out below; the order is kept if possible."""
+        """Leave attempts that have a row among the runs out below; keep the order if possible."""
         snapshot = self._snapshot
         if snapshot is None:
             return

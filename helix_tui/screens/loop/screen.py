@@ -209,7 +209,7 @@ class LoopScreen(BeadKeys, FilteringScreen, ReadingScreen):
         keep(self, self.console.kept.write)
 
     def columns_changed(self) -> None:
-        """Other columns were chosen."""
+        """Show the chosen columns."""
         self.stream.choose_columns(self.chosen_columns)
 
     async def action_fold(self) -> None:
@@ -279,7 +279,7 @@ class LoopScreen(BeadKeys, FilteringScreen, ReadingScreen):
             self.console.say(said, "warning")
 
     def action_copy_id(self) -> None:
-        """The attempt's id, to the clipboard."""
+        """Copy the attempt's id."""
         subject = self.subject()
         if subject is not None and subject.attempt.attempt_id:
             shown = clean_line(subject.attempt.attempt_id)
@@ -288,12 +288,12 @@ class LoopScreen(BeadKeys, FilteringScreen, ReadingScreen):
     # --- search in a pane ---------------------------------------------------------------------------------
 
     async def action_filter(self) -> None:
-        """In the list, filter; in a pane, search its text, folded parts included."""
+        """Filter the list, or search the text of a pane, folded parts included."""
         self._searched = None if self.in_list else self.view.pane
         await super().action_filter()
 
     async def on_prompt_done(self, event: Prompt.Done) -> None:
-        """An accepted search stays highlighted, and n and N step through it."""
+        """Keep an accepted search highlighted, for n and N to step through."""
         pane, ours = self._searched, event.prompt is self.prompt
         await super().on_prompt_done(event)
         if pane is not None and ours:

@@ -81,7 +81,7 @@ class NextSheet(Sheet):
         """The attempts scanned last, and the result: 20,000 attempts are not scanned every second."""
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """The newest answer."""
+        """Show the newest answer."""
         self.tick()
 
     def tick(self) -> None:
@@ -122,7 +122,7 @@ class NextSheet(Sheet):
             self._reasons(page, verdict.notes, "muted")
 
     def _since_landing(self, page: Page) -> None:
-        """How attempts have ended since the last landing."""
+        """Write how attempts have ended since the last landing."""
         snapshot = self.console.snapshot
         if not len(snapshot.attempts):
             return
@@ -166,7 +166,7 @@ class NextSheet(Sheet):
             self.console.go_to_bead(bead_id)
 
     def action_copy_id(self) -> None:
-        """The command, to the clipboard."""
+        """Copy the command."""
         command = clean_line(self.status_summary.verdict.recommended_command, 300)
         if command:
             self.console.copy(command, command)
@@ -423,7 +423,7 @@ class LoopSheet(ChoiceSheet):
             self.rewrite()
 
     def _write_start(self, page: Page) -> None:
-        """What a start would run, with which agent, on which beads, at what cost."""
+        """Write what a start would run, with which agent, on which beads, at what cost."""
         snapshot, who, forecast = self.console.snapshot, self.loop_controls.who, self.forecast
         rows = [("command", shlex.join(self.loop_controls.start_words))]
         agent = " · ".join(filter(None, (who.harness, who.model, who.effort)))

@@ -102,7 +102,7 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
     # --- news ---------------------------------------------------------------------------------------------
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """An attempt that ended may have changed the memory."""
+        """Look for changes: an attempt that ended may have changed the memory."""
         self.look()
 
     @property
@@ -202,7 +202,7 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
             self.list.show(self.list.source) if not self._rows else self.show_rows()
 
     def show_ages(self) -> None:
-        """Those of the memory's page."""
+        """Refresh those of the memory's page."""
         self.show_detail()
 
     def show_memory(self, name: str) -> None:
@@ -271,7 +271,7 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
 
     @on(PaneTabs.Pressed)
     def press_view(self, event: PaneTabs.Pressed) -> None:
-        """A click on a view."""
+        """Show the view that was clicked."""
         self.open_view(event.name)
 
     def open_view(self, view: str) -> None:
@@ -280,7 +280,7 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
         self.show_rows()
 
     def action_copy_id(self) -> None:
-        """The name of the memory, to the clipboard."""
+        """Copy the name of the memory."""
         key = self.list.selected_key
         if key:
             shown = clean_line(key, 300)

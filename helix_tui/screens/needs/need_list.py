@@ -312,7 +312,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
     # --- contents -------------------------------------------------------------------------------------------
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """The groups, the most urgent first; within each, by what is blocked and what it has cost."""
+        """Show the groups, the most urgent first; within each, by what is blocked and what it has cost."""
         now, queue = self.console.now(), snapshot.queue
         needs, snoozed = self.console.needs, self.console.snoozed
         passing = self._filter.passing(needs, queue, now)
@@ -508,12 +508,12 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         return not self.console.read_only
 
     def show_pending(self, beads: Any, work: str) -> None:
-        """A sign on the rows that are being changed."""
+        """Show a sign on the rows that are being changed."""
         super().show_pending(beads, work)
         self._flag()
 
     def after_change(self, beads: tuple[str, ...], created: tuple[str, ...]) -> None:
-        """The action on the marked rows is done: remove their marks; the cursor stays."""
+        """Remove the marks of rows whose action is done; the cursor stays."""
         del created
         gone = {need.key for need in self.console.needs if need.bead_id in beads}
         self._anchor = None

@@ -317,7 +317,7 @@ class NeedsScreen(NeedList):
         return partial(self.call_later, self.app.run_action if action == "loop" else self.run_action, action)
 
     def _answer(self, need: Need) -> None:
-        """The question with its answers; without a bead and without answers, ask for a typed one at once."""
+        """Show the question with its answers; without a bead and without answers, ask for a typed one at once."""
         bead = self.console.snapshot.queue.beads.get(need.bead_id)
         words = partial(self._in_words, need)
         if (bead is None and not need.options) or (need.kind in ("escalation", "gap") and not need.question_id):
@@ -410,7 +410,7 @@ class NeedsScreen(NeedList):
         open_first_change(self, self._latest())
 
     def show_bead(self, bead_id: str) -> None:
-        """The cursor stays where it is: this is not a list of beads."""
+        """Leave the cursor where it is: this is not a list of beads."""
 
     def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
         """The actions on beads, and on all drift at once."""

@@ -131,11 +131,11 @@ class BeadScreen(BeadKeys, OverlayScreen):
         self.catch_up()
 
     def action_copy_id(self) -> None:
-        """The id, to the clipboard."""
+        """Copy the id."""
         self.console.copy(clean_line(self.bead_id), clean_line(self.bead_id, 60))
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """The bead as it is now; if it is gone, its last state."""
+        """Show the bead as it is now; if it is gone, its last state."""
         self._show(snapshot)
 
     def _show(self, snapshot: Snapshot) -> None:
@@ -149,7 +149,7 @@ class BeadScreen(BeadKeys, OverlayScreen):
             self.list.show_bead(self.around.facts(self.bead_id, world))
 
     def show_ages(self) -> None:
-        """Those of the bead."""
+        """Refresh those of the bead."""
         self._show(self.console.snapshot)
 
     @on(DetailView.BeadChosen)
@@ -163,7 +163,7 @@ class BeadScreen(BeadKeys, OverlayScreen):
 
     @on(DetailView.AttemptChosen)
     def open_attempt(self, event: DetailView.AttemptChosen) -> None:
-        """The attempt, on its own screen."""
+        """Open the attempt on its own screen."""
         self.console.open_attempt(event.attempt_id)
 
     def catch_up(self) -> None:

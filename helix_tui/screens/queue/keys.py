@@ -95,7 +95,7 @@ class SliceKeys(FilteringScreen):
         self.show_view(cast(ViewKind, view.view) if view.view in get_args(ViewKind) else self.kind)
 
     def action_views(self) -> None:
-        """All saved views, and the actions on the present one."""
+        """Show all saved views, and the actions on the present one."""
         views = self.console.view_book.views
         choices = []
         for place, view in enumerate(views):
@@ -263,7 +263,7 @@ class UnreadScreen(OverlayScreen):
     TITLE_TEXT = "notices · unreadable lines"
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """Every notice; every line, in the order of the file."""
+        """Show every notice, then every unreadable line in the order of the file."""
         tracker = snapshot.tracker
         self.caption.show(self.TITLE_TEXT, f"{len(tracker.dropped):,} of {tracker.rows:,} in {tracker.path.name}")
         rows = [*self._notices(snapshot), *_rows(tracker)]

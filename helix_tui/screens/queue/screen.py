@@ -131,7 +131,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         super().tick()
 
     def show_ages(self) -> None:
-        """Those of the bead's detail."""
+        """Refresh those of the bead's detail."""
         self.show_detail()
 
     def on_resize(self) -> None:
@@ -244,7 +244,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
             self.detail.show_bead(None)
 
     def _show_more(self, bead_id: str) -> None:
-        """Facts that were being read about a bead have arrived."""
+        """Show the detail again once more is known of its bead."""
         row = self._row(self.list.selected_key)
         if row is not None and row.bead_id == bead_id:
             self.show_detail()
@@ -435,7 +435,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
     # --- copying ------------------------------------------------------------------------------------------
 
     def action_copy_id(self) -> None:
-        """The id, to the clipboard."""
+        """Copy the id."""
         if self.selected_bead is not None:
             self.console.copy(clean_line(self.selected_bead), clean_line(self.selected_bead, 60))
 
@@ -447,7 +447,7 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
             self.console.ask_about(f"{bead.title}\n\n{said if isinstance(said, str) else ''}".strip())
 
     def action_copy_markdown(self) -> None:
-        """The bead as text, to the clipboard."""
+        """Copy the bead as text."""
         bead_id = self.selected_bead
         if bead_id is not None:
             self.console.copy(as_markdown(self.world.queue.beads[bead_id], self.world), "as markdown")

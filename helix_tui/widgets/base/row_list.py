@@ -175,27 +175,27 @@ class RowList(PaintedRows, can_focus=True):
         self._step(-1)
 
     def action_half_down(self) -> None:
-        """Half a page down."""
+        """Move half a page down."""
         self._step(max(1, self._view.height // 2))
 
     def action_half_up(self) -> None:
-        """Half a page up."""
+        """Move half a page up."""
         self._step(-max(1, self._view.height // 2))
 
     def action_page_down(self) -> None:
-        """A page down."""
+        """Move a page down."""
         self._step(max(1, self._view.height - CONTEXT))
 
     def action_page_up(self) -> None:
-        """A page up."""
+        """Move a page up."""
         self._step(-max(1, self._view.height - CONTEXT))
 
     def action_first(self) -> None:
-        """To the first row."""
+        """Go to the first row."""
         self._step(-len(self.source))
 
     def action_last(self) -> None:
-        """To the last row."""
+        """Go to the last row."""
         self._step(len(self.source))
 
     def turn_part(self, step: int) -> None:
@@ -207,11 +207,11 @@ class RowList(PaintedRows, can_focus=True):
             self.post_message(self.Opened(self, key))
 
     def action_next_match(self) -> None:
-        """To the next row that matches."""
+        """Go to the next row that matches."""
         self._step_to_match(1)
 
     def action_previous_match(self) -> None:
-        """To the previous row that matches."""
+        """Go to the previous row that matches."""
         self._step_to_match(-1)
 
     def action_match_from_here(self) -> None:
@@ -336,17 +336,17 @@ class RowList(PaintedRows, can_focus=True):
         self.scroll_lines(count)
 
     def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
-        """The wheel moves the view."""
+        """Move the view down."""
         event.stop()
         self.scroll_at(event.x, WHEEL_LINES)
 
     def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
-        """The wheel moves the view."""
+        """Move the view up."""
         event.stop()
         self.scroll_at(event.x, -WHEEL_LINES)
 
     def on_click(self, event: events.Click) -> None:
-        """A click selects, a second one opens."""
+        """Select the row that was clicked; open it on a second click."""
         index = self._index_at(event.x, event.y)
         if self._on_scrollbar(event) or index is None or not self.source.selectable(index):
             return
@@ -361,7 +361,7 @@ class RowList(PaintedRows, can_focus=True):
             self._scroll_to_pointer(event.y)
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        """Drags the scrollbar."""
+        """Drag the scrollbar."""
         if self.app.mouse_captured is self:
             self._scroll_to_pointer(event.y)
 
@@ -397,6 +397,6 @@ class RowList(PaintedRows, can_focus=True):
         self.refresh()
 
     def on_blur(self) -> None:
-        """Labels belong to the focused list only."""
+        """Remove the labels: they belong to the focused list only."""
         self._labels.drop()
         self.refresh()

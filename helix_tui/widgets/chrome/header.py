@@ -119,7 +119,7 @@ class StatusBar(SpanLine):
         self.refresh()
 
     def on_click(self, event: events.Click) -> None:
-        """A click on a part opens what it counts."""
+        """Open what the clicked part counts."""
         for part, cells in self._parts:
             if event.x in cells:
                 self.post_message(self.Pressed(part))
@@ -326,7 +326,7 @@ class Tabs(SpanLine):
         self._shows_tabs = True
 
     def show(self, *, filter_text: str = "", count: str = "") -> None:
-        """The filter, and how many rows pass, of how many."""
+        """Show the filter, and how many rows pass, of how many."""
         if (filter_text, count) != (self._filter, self._count):
             self._filter, self._count = filter_text, count
             self.refresh()

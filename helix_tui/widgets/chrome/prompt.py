@@ -176,7 +176,7 @@ class Prompt(Vertical):
         self._stood = True
 
     def on_row_list_opened(self, event: RowList.Opened) -> None:
-        """A double click takes a completion."""
+        """Take the completion that was double-clicked."""
         event.stop()
         self._choice = int(event.key)
         self._take()
@@ -279,7 +279,7 @@ class Chooser(Vertical):
         self._list.focus(scroll_visible=False)
 
     def action_step(self, step: int) -> None:
-        """The next or previous choice, cyclically."""
+        """Go to the next or previous choice, cyclically."""
         keys = [way.key for way in self._ways]
         self._list.select(keys[(self._list.selected_index + step) % len(keys)])
 

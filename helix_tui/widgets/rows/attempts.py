@@ -546,7 +546,7 @@ class RunningPanel(Vertical):
         self.say_caption()
 
     def say_caption(self) -> None:
-        """How many runs there are, and whether the list follows."""
+        """Show how many runs there are, and whether the list follows."""
         runs = self.list.board.runs
         working = len(beads_at_work(view.run for view in runs))
         between = sum(view.run.live and view.run.bead_id is None for view in runs)

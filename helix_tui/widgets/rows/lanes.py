@@ -106,7 +106,7 @@ class LaneList(RowList):
             self._move_to(lane.rows[0])
 
     def action_last(self) -> None:
-        """To the last row of this lane."""
+        """Go to the last row of this lane."""
         lane = self._lane_of(self.selected_index)
         if lane is None:
             super().action_last()
@@ -123,7 +123,7 @@ class LaneList(RowList):
         self._set_columns()
 
     def _set_columns(self) -> None:
-        """As many lanes as fit, from the first one on; spare width goes to those with rows.
+        """Show as many lanes as fit, from the first one on; spare width goes to those with rows.
 
         While one is expanded, that under the cursor alone.
         """

@@ -152,7 +152,7 @@ def detail_rows(facts: DetailFacts, width: int) -> list[Row]:
 
 
 def _texts(rows: _Rows, facts: DetailFacts | ArchivedFacts, document: Mapping[str, Any]) -> None:
-    """Its texts and attempts."""
+    """Add its texts and attempts."""
     rows.verbatim("acceptance", document.get("acceptance"))
     description, memories = split_block(str(document.get("description") or ""))
     rows.prose("description", description)
@@ -220,19 +220,19 @@ class _Rows:
         self.rows.append(Row(key or f"{self._section}/{self._line}", tuple(spans), leads=leads))
 
     def wrapped(self, spans: Line) -> None:
-        """A paragraph."""
+        """Add a paragraph."""
         for line in wrap_spans(spans, self.width):
             self.line(line)
 
     def prose(self, caption: str, text: object) -> None:
-        """A section of Markdown; nothing if the text is empty."""
+        """Add a section of Markdown; nothing if the text is empty."""
         if isinstance(text, str) and text.strip():
             self.section(caption)
             for line in prose(text, self.width):
                 self.line(line)
 
     def verbatim(self, caption: str, text: object) -> None:
-        """A section of literal text; nothing if it is empty."""
+        """Add a section of literal text; nothing if it is empty."""
         if isinstance(text, str) and text.strip():
             self.section(caption)
             for line in verbatim(text, self.width):
@@ -252,7 +252,7 @@ class _Rows:
         return bool(left_out)
 
     def bead(self, bead_id: str, world: RowContext, *, key: str) -> None:
-        """A line that links to another bead."""
+        """Add a line that links to another bead."""
         bead = world.queue.beads.get(bead_id)
         key = f"to:{key}:{bead_id}"
         if bead is None:
@@ -315,7 +315,7 @@ def _standing(rows: _Rows, bead: Bead, world: RowContext, causes: Sequence[str])
 
 
 def _chain(rows: _Rows, bead: Bead, queue: Queue) -> None:
-    """How many beads it blocks, and its place in the longest chain through it."""
+    """Add how many beads it blocks, and its place in the longest chain through it."""
     chains = queue.graph.chains
     held = chains.holds_up.get(bead.id, 0)
     place, length = chains.chain_through(bead.id)
@@ -333,7 +333,7 @@ def _named(bead_id: str, queue: Queue) -> str:
 
 
 def _circle(rows: _Rows, bead: Bead, queue: Queue) -> None:
-    """The cycle that the bead is in or waits on, and what would break it."""
+    """Add the cycle that the bead is in or waits on, and what would break it."""
     mine = circle_of(queue, bead.id)
     circle = mine or circle_ahead(queue, bead.id)
     if circle is None:
@@ -436,7 +436,7 @@ def _events(rows: _Rows, events: Sequence[object], now: int) -> None:
 
 
 def _fields(rows: _Rows, document: Mapping[str, Any], cut_short: Set[str]) -> None:
-    """All other fields of the record, known or not, and those shown shortened above: nothing is hidden."""
+    """Add all other fields of the record, known or not, and those shown shortened above: nothing is hidden."""
     others = sorted(key for key in document if key not in _SHOWN_ELSEWHERE or key in cut_short)
     if not others:
         return

@@ -247,7 +247,7 @@ class TranscriptPane(RowList):
         self._note: Sequence[Para] = ()
 
     def clear(self, note: Sequence[Para] = (), *, follow: bool = True) -> None:
-        """Another attempt: drop the events; show ``note`` until some arrive."""
+        """Drop the events, for another attempt; show ``note`` until some arrive."""
         self._begin(Script(), follow=follow)
         self._note = note
         self._draw()
@@ -266,7 +266,7 @@ class TranscriptPane(RowList):
         self.following = follow
 
     def say(self, note: Sequence[Para]) -> None:
-        """The text shown while there are no events."""
+        """Set the text shown while there are no events."""
         self._note = note
         if not self.script.events:
             self._draw()
