@@ -17,10 +17,10 @@ from typing import Any
 from helix_tui.cli.call import Call, CliError, hint_once, locate
 from helix_tui.cli.editing.change import clear_errors, curator_of
 from helix_tui.cli.loading import find_bead
-from helix_tui.cli.memory import plans_and_lessons
+from helix_tui.cli.memory import plans
 from helix_tui.cli.memory import report as corrections
 from helix_tui.cli.memory import report as telling
-from helix_tui.cli.memory.plans_and_lessons import names
+from helix_tui.cli.memory.plans import names
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
@@ -416,12 +416,12 @@ _OPERATIONS: dict[str, Callable[[Call, MemoryStore], dict[str, Any]]] = {
     "decay": _decay,
     "prune": _prune,
     "consolidate": _consolidate,
-    "learn": plans_and_lessons.learn,
-    "proposals": plans_and_lessons.proposals,
-    "undo": plans_and_lessons.undo,
-    "plan": plans_and_lessons.plan,
-    "exploration": plans_and_lessons.exploration,
-    "workspace": plans_and_lessons.workspace,
+    "learn": plans.learn,
+    "proposals": plans.proposals,
+    "undo": plans.undo,
+    "plan": plans.plan,
+    "exploration": plans.exploration,
+    "workspace": plans.workspace,
     "health": _health,
     "embed": _embed,
 }

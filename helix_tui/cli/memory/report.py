@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError, DoctorCheck, columns
-from helix_tui.cli.memory.plans_and_lessons import (
+from helix_tui.cli.memory.plans import (
     print_learned,
     print_plan,
     print_proposals,

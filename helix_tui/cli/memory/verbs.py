@@ -203,31 +203,31 @@ def _embed(parser: argparse.ArgumentParser) -> None:
 
 
 def _learn(parser: argparse.ArgumentParser) -> None:
-    from helix_tui.cli.memory.plans_and_lessons import learn_arguments
+    from helix_tui.cli.memory.plans import learn_arguments
 
     learn_arguments(parser)
 
 
 def _proposals(parser: argparse.ArgumentParser) -> None:
-    from helix_tui.cli.memory.plans_and_lessons import proposals_arguments
+    from helix_tui.cli.memory.plans import proposals_arguments
 
     proposals_arguments(parser)
 
 
 def _plan(parser: argparse.ArgumentParser) -> None:
-    from helix_tui.cli.memory.plans_and_lessons import plan_arguments
+    from helix_tui.cli.memory.plans import plan_arguments
 
     plan_arguments(parser)
 
 
 def _exploration(parser: argparse.ArgumentParser) -> None:
-    from helix_tui.cli.memory.plans_and_lessons import exploration_arguments
+    from helix_tui.cli.memory.plans import exploration_arguments
 
     exploration_arguments(parser)
 
 
 def _workspace(parser: argparse.ArgumentParser) -> None:
-    from helix_tui.cli.memory.plans_and_lessons import workspace_arguments
+    from helix_tui.cli.memory.plans import workspace_arguments
 
     workspace_arguments(parser)
 
