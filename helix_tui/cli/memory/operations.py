@@ -6,22 +6,23 @@ document. ``inject`` writes the block for an agent into the bead that the agent 
 
 from __future__ import annotations
 
-import argparse
+import os
 import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from helix_tui.cli.call import Call, CliError, hint_once, locate
 from helix_tui.cli.editing.change import clear_errors, curator_of
-from helix_tui.cli.loading import find_bead
-from helix_tui.cli.memory import plans
-from helix_tui.cli.memory import report as corrections
-from helix_tui.cli.memory import report as telling
+from helix_tui.cli.loading import find_bead, since_of
+from helix_tui.cli.memory import plans, report
 from helix_tui.cli.memory.plans import names
+from helix_tui.cli.show.attempts import read_attempts
 from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.tracker import read_tracker
+from helix_tui.core.ddx.runs.running import find_running
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.embedding import load_encoder
@@ -39,7 +40,15 @@ from helix_tui.core.memory import (
 )
 from helix_tui.core.memory.changes import MemoryChange, MemoryChanges
 from helix_tui.core.memory.injection import with_block, without_block
+from helix_tui.core.memory.lessons import Proposals
+from helix_tui.core.memory.plans import Plans, propose
+from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.store.indexing import mentioned
+from helix_tui.core.supervision.agents.learning import Learner
+from helix_tui.settings import load_settings
+
+if TYPE_CHECKING:
+    from helix_tui.cli.memory.verbs import MemoryVerb
 
 
 def inject(call: Call, memory: MemoryStore) -> dict[str, Any]:
@@ -112,86 +121,33 @@ def _field(bead: Bead, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-_MODELLESS = {
-    "get",
-    "list",
-    "edges",
-    "connected",
-    "edge",
-    "relate",
-    "feedback",
-    "decay",
-    "prune",
-    "learn",
-    "remove",
-    "supersede",
-    "plan",
-    "exploration",
-}
-"""Verbs that compare no texts, so the encoder is not loaded."""
-
-_SOMETIMES: dict[str, Callable[[argparse.Namespace], bool]] = {
-    "inject": lambda options: not options.dry_run,
-    "prune": lambda options: not options.dry_run,
-    "edit": lambda options: not options.dry_run,
-    "remove": lambda options: not options.dry_run,
-    "supersede": lambda options: not options.dry_run,
-    "assess": lambda options: True,
-    "decay": lambda options: bool(options.apply),
-    "learn": lambda options: bool(options.apply),
-    "proposals": lambda options: options.action != "list",
-    "plan": lambda options: options.action == "add",
-    "exploration": lambda options: options.action == "add",
-    "workspace": lambda options: options.action in ("open", "close"),
-}
-"""Verbs that write only with certain options, and those options."""
-
-_COMPARES = {"store", "recall", "inject", "chunk", "similar-recent", "suggest-edges", "assess"}
-"""Verbs that need the vectors of memories."""
-
 _MOST_ENCODED = 256
 """How many texts without a vector, as the plugin stores them, one call encodes: a few seconds, once."""
 
-_LOOKS = {
-    "recall",
-    "list",
-    "edges",
-    "health",
-    "inject",
-    "similar-recent",
-    "decay",
-    "learn",
-    "proposals",
-    "plan",
-    "exploration",
-    "workspace",
-}
-"""Verbs that answer without a database and do not create one."""
 
-
-def answer(call: Call, writes: bool) -> int:
+def answer(call: Call, verb: MemoryVerb) -> int:
     """Open the memory, run the verb, print the result.
 
     Raises:
         CliError: the verb cannot run; says why and what to do.
     """
-    verb = call.options.verb
-    if writes and call.read_only:
-        raise CliError(f"memory {verb} would change the memory, and --read-only is set", "Run it without --read-only.")
+    name = call.options.verb
+    if verb.writes and call.read_only:
+        raise CliError(f"memory {name} would change the memory, and --read-only is set", "Run it without --read-only.")
     try:
-        with _database(call) as path, _open(call, writes, path) as memory:
-            if verb in _COMPARES and not memory.read_only and memory.path.exists():
+        with _database(call) as path, _open(call, verb, path) as memory:
+            if verb.compares and not memory.read_only and memory.path.exists():
                 with suppress(
                     DatabaseReadOnly
                 ):  # if vectors cannot be stored, only memories that have one are compared
                     memory.embed(_MOST_ENCODED)
-            document = _OPERATIONS[verb](call, memory) | ({"dry_run": True} if _on_copy(call) else {})
+            document = _OPERATIONS[name](call, memory) | ({"dry_run": True} if _on_copy(call) else {})
     except MemoryFault as fault:
         raise CliError(clean_line(fault.message, 600), fault.advice) from None
     if call.json:
-        call.emit({"verb": verb, **document})
+        call.emit({"verb": name, **document})
     else:
-        for line in telling.lines(call, verb, document):
+        for line in report.lines(call, name, document):
             call.print(line)
         if _on_copy(call):
             call.print(call.paint("nothing was changed (--dry-run)", "muted"))
@@ -221,23 +177,22 @@ def _database(call: Call) -> Iterator[Path]:
         yield copy
 
 
-def _open(call: Call, writes: bool, path: Path) -> MemoryStore:
-    verb = call.options.verb
-    loaded = None if verb in _MODELLESS else load_encoder()
+def _open(call: Call, verb: MemoryVerb, path: Path) -> MemoryStore:
+    loaded = load_encoder() if verb.encodes else None
     if loaded is not None:
         hint_once(call, loaded)
 
     def clock() -> int:
         return call.now if call.fixed_now else now_ns()
 
-    changes = writes or (verb in _SOMETIMES and _SOMETIMES[verb](call.options))
+    changes = verb.writes or verb.may_write(call.options)
     # reading must work even if the file or its folder cannot be written
     if path.exists() and not (changes or call.read_only):
         return look_into(path, loaded, clock=clock)
     # only a verb that writes creates a database
     if path.exists() or (changes and not call.read_only):
         return open_memory(path, loaded, read_only=call.read_only, clock=clock)
-    if verb in _LOOKS or changes:
+    if verb.looks or changes:
         return open_memory(path, loaded, empty=True, clock=clock)
     raise DatabaseMissing(f"no memory here: there is no {path}", "`helix-tui memory store` creates one.")
 
@@ -395,13 +350,104 @@ def _embed(call: Call, memory: MemoryStore) -> dict[str, Any]:
     return {"embedded": done, "mode": memory.mode, "detail": memory.detail}
 
 
+_POLICIES = {"none": (), "failures": ("failure",), "patterns": ("pattern",), "all": ("failure", "pattern")}
+
+
+def _learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    """Learn from DDx's evidence about ended attempts; without --apply, only show it."""
+    options = call.options
+    project = locate(call)
+    tracker = read_tracker(project.beads_file)
+    attempts = read_attempts(project, tracker, find_running(project, tracker.beads, call.now))
+    learner = Learner(project, memory)
+    way = learner.learn if options.apply else learner.preview
+    learned = way(tracker.beads, attempts, since=since_of(call))
+    blocked = Plans(memory).unlearned()
+    tasks = [{"workspace": each.id, "title": f"{each.seq} {each.slug}", "why": each.delivered} for each in blocked]
+    if options.apply:
+        for each in blocked:
+            propose(memory, each)
+    accepted = None
+    kinds = _POLICIES[options.accept or load_settings().accept_lessons or "none"]
+    if options.apply and kinds:
+        chosen = [each for each in learner.proposals.all() if each.type in kinds]
+        accepted, _ = MemoryChanges(memory).accept(chosen)
+    return {
+        "applied": options.apply,
+        "attempts": [each.document() for each in learned],
+        "workspaces": tasks,
+        "waiting": len(learner.proposals.all()),
+        "accepted": accepted.document() if accepted is not None else None,
+    }
+
+
+def _proposals(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    """List the waiting lessons; accept or decline some."""
+    options = call.options
+    kept = Proposals(memory)
+    if options.action == "list":
+        return {"proposals": [each.document() for each in kept.all()]}
+    if options.action == "add":
+        return _propose_by_hand(call, kept)
+    chosen = _chosen_lessons(options.numbers, kept.all())
+    memory_changes = MemoryChanges(memory)
+    refused: list[str] = []
+    if options.action == "decline":
+        memory_change = memory_changes.decline(chosen)
+    else:
+        memory_change, refused = memory_changes.accept(chosen)
+    return {
+        "done": memory_change.document() if memory_change is not None else None,
+        "refused": refused,
+        "proposals": [each.document() for each in kept.all()],
+    }
+
+
+def _propose_by_hand(call: Call, kept: Proposals) -> dict[str, Any]:
+    """Propose a lesson by hand; it waits for acceptance like those proposed by rule."""
+    options = call.options
+    said = {name: clean_line(getattr(options, name), 600).strip() for name in ("trigger", "resolution", "attempt")}
+    if missing := [f"--{name}" for name, text in said.items() if len(text) < (1 if name == "attempt" else 10)]:
+        raise CliError(
+            f"missing or too short: {', '.join(missing)}",
+            "Give the situation and what to do in it, 10 characters or more each, and the attempt.",
+            2,
+        )
+    reason = f"proposed by {clean_line(os.environ.get('USER') or 'an agent', 60)}"
+    lesson = Proposal(0, said["attempt"], options.bead, options.type, said["trigger"], said["resolution"], reason)
+    added = kept.add(lesson)
+    return {
+        "proposal": added.document() if added is not None else None,
+        "proposals": [each.document() for each in kept.all()],
+    }
+
+
+def _undo(call: Call, memory: MemoryStore) -> dict[str, Any]:
+    """Undo the last change that a person made to the memory."""
+    memory_change = MemoryChanges(memory).undo()
+    if memory_change is None:
+        return {"undone": None, "why": "nothing to undo in the memory"}
+    return {"undone": memory_change.document()}
+
+
+def _chosen_lessons(words: list[str], waiting: list[Proposal]) -> list[Proposal]:
+    if words == ["all"]:
+        return waiting
+    by_number = {str(each.id): each for each in waiting}
+    unknown = [word for word in words if word not in by_number]
+    if unknown or not words:
+        what = f"no lesson {clean_line(unknown[0], 40)} waits" if unknown else "no lesson was given"
+        raise CliError(what, "`helix-tui memory proposals` numbers them; `all` names all.", 2)
+    return [by_number[word] for word in words]
+
+
 _OPERATIONS: dict[str, Callable[[Call, MemoryStore], dict[str, Any]]] = {
     "store": _store,
     "recall": _recall,
     "get": _get,
-    "edit": corrections.edit,
-    "remove": corrections.remove,
-    "supersede": corrections.supersede,
+    "edit": report.edit,
+    "remove": report.remove,
+    "supersede": report.supersede,
     "list": _list,
     "inject": inject,
     "feedback": _feedback,
@@ -416,9 +462,9 @@ _OPERATIONS: dict[str, Callable[[Call, MemoryStore], dict[str, Any]]] = {
     "decay": _decay,
     "prune": _prune,
     "consolidate": _consolidate,
-    "learn": plans.learn,
-    "proposals": plans.proposals,
-    "undo": plans.undo,
+    "learn": _learn,
+    "proposals": _proposals,
+    "undo": _undo,
     "plan": plans.plan,
     "exploration": plans.exploration,
     "workspace": plans.workspace,

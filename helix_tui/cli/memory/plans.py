@@ -1,12 +1,10 @@
-"""``memory plan``, ``exploration``, ``workspace``: helix v1's orchestration and how it reaches the queue; and ``memory
-learn``, ``proposals`` and ``undo``: what was learned from attempts, and its acceptance.
+"""``memory plan``, ``exploration``, ``workspace``: helix v1's orchestration, and how it reaches the queue.
 
 A plan becomes beads, or tasks of Claude Code; a workspace is a task being carried out, and VERIFY ends it.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import sys
@@ -16,23 +14,14 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError, locate
 from helix_tui.cli.editing.change import clear_errors, curator_of
-from helix_tui.cli.loading import add_since, since_of
-from helix_tui.cli.show.attempts import read_attempts
-from helix_tui.core.beads.tracker import read_tracker
-from helix_tui.core.ddx.runs.running import find_running
 from helix_tui.core.editing.preview import foresee
 from helix_tui.core.ground.text import clean_block, clean_line, counted
 from helix_tui.core.memory import MemoryStore
-from helix_tui.core.memory.changes import MemoryChanges
-from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.plan_records import MemoryPlan, TaskReport, TaskWorkspace
-from helix_tui.core.memory.plans import Plans, propose
-from helix_tui.core.memory.reports import Proposal
-from helix_tui.core.memory.task_check import VERIFY_TIMEOUT_S, TaskCheck
+from helix_tui.core.memory.plans import Plans
+from helix_tui.core.memory.task_check import TaskCheck
 from helix_tui.core.supervision.agents import plan_beads as native_tasks
-from helix_tui.core.supervision.agents.learning import Learner
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
-from helix_tui.settings import load_settings
 
 
 def names(option: str, text: str) -> Sequence[str]:
@@ -49,61 +38,6 @@ def names(option: str, text: str) -> Sequence[str]:
 
 
 MAX_DOCUMENT = 4 << 20
-
-
-def plan_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``plan``."""
-    parser.add_argument("action", nargs="?", choices=("list", "show", "add", "apply", "tasks"), default="list")
-    parser.add_argument("number", nargs="?", type=int, metavar="N", help="the plan")
-    parser.add_argument(
-        "--list",
-        dest="task_list",
-        nargs="?",
-        const="",
-        metavar="NAME",
-        help="with tasks: write them as a task list of Claude Code (CLAUDE_CODE_TASK_LIST_ID=NAME shows it)",
-    )
-    parser.add_argument("--file", metavar="FILE", help="with add: the plan as JSON; - reads stdin")
-    parser.add_argument("--parent", default="", metavar="ID", help="with apply: put the beads under this one")
-    parser.add_argument("--no-epic", action="store_true", help="with apply: do not create an epic for the objective")
-    parser.add_argument("--priority", type=int, default=2, metavar="0-4", help="with apply (default 2)")
-    parser.add_argument("--spec-id", default="", metavar="ID", help="with apply: the document that governs them")
-    parser.add_argument("--dry-run", action="store_true", help="with apply: show the commands, change nothing")
-
-
-def exploration_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``exploration``."""
-    parser.add_argument("action", nargs="?", choices=("list", "add"), default="list")
-    parser.add_argument("--objective", default="", help="with add: what the exploration was for")
-    parser.add_argument("--file", metavar="FILE", help="with add: what was found, as JSON; - reads stdin")
-
-
-def workspace_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``workspace``."""
-    parser.add_argument("action", nargs="?", choices=("list", "show", "open", "close"), default="list")
-    parser.add_argument("number", nargs="?", type=int, metavar="N", help="the workspace; with open the plan")
-    parser.add_argument("--seq", default="", help="with open: the task of the plan")
-    parser.add_argument("--status", choices=("delivered", "blocked"), default="delivered", help="with close")
-    parser.add_argument("--delivered", default="", metavar="TEXT", help="with close: what is true now")
-    parser.add_argument("--blocked-reason", default="", metavar="TEXT", help="with close: what is needed to continue")
-    parser.add_argument("--tried", default="", metavar="TEXT", help="with close: what was tried")
-    parser.add_argument("--error", default="", metavar="TEXT", help="with close: the error that occurred")
-    parser.add_argument(
-        "--violation",
-        action="append",
-        default=[],
-        metavar="TEXT",
-        help="with close: a rule of the plan that the change breaks, as a reviewer found; repeatable",
-    )
-    parser.add_argument(
-        "--verified",
-        choices=("passed", "failed"),
-        help="with close: how VERIFY ended, if it cannot be run here",
-    )
-    parser.add_argument(
-        "--timeout", type=float, default=VERIFY_TIMEOUT_S, metavar="S", help="with close: seconds that VERIFY may take"
-    )
-    parser.add_argument("--utilized", default="[]", metavar="JSON", help="with close: names that were used")
 
 
 def plan(call: Call, memory: MemoryStore) -> dict[str, Any]:
@@ -356,163 +290,3 @@ def _ended(call: Call, document: dict[str, Any]) -> Iterator[str]:
         yield f"memory: {counted_as['helped']} credited, {counted_as['unhelpful']} blamed ({document['verdict']})"
     if document["proposal"] is not None:
         yield f"proposed: {clean_line(document['proposal']['trigger'], 300)} · `helix-tui memory proposals`"
-
-
-_POLICIES = {"none": (), "failures": ("failure",), "patterns": ("pattern",), "all": ("failure", "pattern")}
-
-
-def learn_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``learn``."""
-    parser.add_argument("--apply", action="store_true", help="settle outcomes and keep lessons; without it, only show")
-    parser.add_argument(
-        "--accept",
-        choices=tuple(_POLICIES),
-        default=None,
-        help="with --apply: lessons accepted at once (default: accept_lessons in the settings, none)",
-    )
-    add_since(parser)
-
-
-def proposals_arguments(parser: argparse.ArgumentParser) -> None:
-    """Add the options of ``proposals``."""
-    parser.add_argument("action", nargs="?", choices=("list", "add", "accept", "decline"), default="list")
-    parser.add_argument("numbers", nargs="*", metavar="N", help="lessons by number, or all")
-    parser.add_argument("--type", choices=("failure", "pattern"), default="failure", help="with add")
-    parser.add_argument("--trigger", default="", metavar="TEXT", help="with add: the situation")
-    parser.add_argument("--resolution", default="", metavar="TEXT", help="with add: what to do in it")
-    parser.add_argument("--attempt", default="", metavar="ID", help="with add: the attempt that it comes from")
-    parser.add_argument("--bead", default="", metavar="ID", help="with add: the bead")
-
-
-def learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    """Learn from DDx's evidence about ended attempts; without --apply, only show it."""
-    options = call.options
-    project = locate(call)
-    tracker = read_tracker(project.beads_file)
-    attempts = read_attempts(project, tracker, find_running(project, tracker.beads, call.now))
-    learner = Learner(project, memory)
-    way = learner.learn if options.apply else learner.preview
-    learned = way(tracker.beads, attempts, since=since_of(call))
-    blocked = Plans(memory).unlearned()
-    tasks = [{"workspace": each.id, "title": f"{each.seq} {each.slug}", "why": each.delivered} for each in blocked]
-    if options.apply:
-        for each in blocked:
-            propose(memory, each)
-    accepted = None
-    kinds = _POLICIES[options.accept or load_settings().accept_lessons or "none"]
-    if options.apply and kinds:
-        chosen = [each for each in learner.proposals.all() if each.type in kinds]
-        accepted, _ = MemoryChanges(memory).accept(chosen)
-    return {
-        "applied": options.apply,
-        "attempts": [each.document() for each in learned],
-        "workspaces": tasks,
-        "waiting": len(learner.proposals.all()),
-        "accepted": accepted.document() if accepted is not None else None,
-    }
-
-
-def proposals(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    """List the waiting lessons; accept or decline some."""
-    options = call.options
-    kept = Proposals(memory)
-    if options.action == "list":
-        return {"proposals": [each.document() for each in kept.all()]}
-    if options.action == "add":
-        return _add(call, kept)
-    chosen = _chosen(options.numbers, kept.all())
-    memory_changes = MemoryChanges(memory)
-    refused: list[str] = []
-    if options.action == "decline":
-        memory_change = memory_changes.decline(chosen)
-    else:
-        memory_change, refused = memory_changes.accept(chosen)
-    return {
-        "done": memory_change.document() if memory_change is not None else None,
-        "refused": refused,
-        "proposals": [each.document() for each in kept.all()],
-    }
-
-
-def _add(call: Call, kept: Proposals) -> dict[str, Any]:
-    """Propose a lesson by hand; it waits for acceptance like those proposed by rule."""
-    options = call.options
-    said = {name: clean_line(getattr(options, name), 600).strip() for name in ("trigger", "resolution", "attempt")}
-    if missing := [f"--{name}" for name, text in said.items() if len(text) < (1 if name == "attempt" else 10)]:
-        raise CliError(
-            f"missing or too short: {', '.join(missing)}",
-            "Give the situation and what to do in it, 10 characters or more each, and the attempt.",
-            2,
-        )
-    reason = f"proposed by {clean_line(os.environ.get('USER') or 'an agent', 60)}"
-    lesson = Proposal(0, said["attempt"], options.bead, options.type, said["trigger"], said["resolution"], reason)
-    added = kept.add(lesson)
-    return {
-        "proposal": added.document() if added is not None else None,
-        "proposals": [each.document() for each in kept.all()],
-    }
-
-
-def undo(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    """Undo the last change that a person made to the memory."""
-    memory_change = MemoryChanges(memory).undo()
-    if memory_change is None:
-        return {"undone": None, "why": "nothing to undo in the memory"}
-    return {"undone": memory_change.document()}
-
-
-def _chosen(words: list[str], waiting: list[Proposal]) -> list[Proposal]:
-    if words == ["all"]:
-        return waiting
-    by_number = {str(each.id): each for each in waiting}
-    unknown = [word for word in words if word not in by_number]
-    if unknown or not words:
-        what = f"no lesson {clean_line(unknown[0], 40)} waits" if unknown else "no lesson was given"
-        raise CliError(what, "`helix-tui memory proposals` numbers them; `all` names all.", 2)
-    return [by_number[word] for word in words]
-
-
-def print_learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
-    """``learn`` as text."""
-    for each in document["attempts"]:
-        verdict = each["verdict"] or "no verdict"
-        role = {"passed": "success", "failed": "error"}.get(verdict, "muted")
-        yield f"{call.paint(verdict, role)}  {clean_line(each['title'], 80)}  {clean_line(each['why'], 120)}"
-        if each["injected"]:
-            used = set(each["claimed"])
-            names = ", ".join(clean_line(n, 80) + (" (claimed)" if n in used else "") for n in each["injected"])
-            yield call.paint(f"    was given {names}", "muted")
-        if each["proposal"]:
-            lesson = each["proposal"]
-            text = f"{lesson['trigger']} -> {lesson['resolution']}"
-            yield f"    {lesson['type']}: {clean_line(text, 200)}"
-    for each in document["workspaces"]:
-        task = clean_line(f"task {each['title']} (workspace {each['workspace']})", 80)
-        yield f"{call.paint('blocked', 'error')}  {task}  {clean_line(each['why'], 120)}"
-    if not document["attempts"] and not document["workspaces"]:
-        yield "nothing new: every outcome is recorded"
-    elif not document["applied"]:
-        yield call.paint("nothing was changed; --apply records it", "muted")
-    if document["waiting"]:
-        waiting = counted(document["waiting"], "lesson")
-        yield f"{waiting} wait{'s' * (document['waiting'] == 1)}: `helix-tui memory proposals`"
-
-
-def print_proposals(call: Call, document: dict[str, Any]) -> Iterator[str]:
-    """``proposals`` as text."""
-    if document.get("done"):
-        yield f"{clean_line(document['done']['title'], 200)} · `helix-tui memory undo` undoes it"
-    for why in document.get("refused", ()):
-        yield call.paint(f"not accepted: {clean_line(why, 200)}", "warning")
-    for each in document["proposals"]:
-        yield f"{each['id']:>4}  {each['type']:<8}  {clean_line(each['trigger'], 200)}"
-        yield call.paint(f"      {clean_line(each['resolution'], 200)}", "muted")
-        yield call.paint(f"      {clean_line(each['reason'], 200)}", "muted")
-    if not document["proposals"]:
-        yield "no lesson waits"
-
-
-def print_undone(call: Call, document: dict[str, Any]) -> Iterator[str]:
-    """``undo`` as text."""
-    memory_change = document["undone"]
-    yield f"undone: {clean_line(memory_change['title'], 200)}" if memory_change else document["why"]

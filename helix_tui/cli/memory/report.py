@@ -13,10 +13,7 @@ from typing import Any
 
 from helix_tui.cli.call import Call, CliError, DoctorCheck, columns
 from helix_tui.cli.memory.plans import (
-    print_learned,
     print_plan,
-    print_proposals,
-    print_undone,
     print_workspaces,
 )
 from helix_tui.core.embedding import Loaded, load_encoder
@@ -319,6 +316,52 @@ def _mode(call: Call, document: Document) -> str:
     return call.paint(f"{document['mode']}: {clean_line(document['detail'], 300)}", "muted")
 
 
+def _learned(call: Call, document: dict[str, Any]) -> Iterator[str]:
+    """``learn`` as text."""
+    for each in document["attempts"]:
+        verdict = each["verdict"] or "no verdict"
+        role = {"passed": "success", "failed": "error"}.get(verdict, "muted")
+        yield f"{call.paint(verdict, role)}  {clean_line(each['title'], 80)}  {clean_line(each['why'], 120)}"
+        if each["injected"]:
+            used = set(each["claimed"])
+            names = ", ".join(clean_line(n, 80) + (" (claimed)" if n in used else "") for n in each["injected"])
+            yield call.paint(f"    was given {names}", "muted")
+        if each["proposal"]:
+            lesson = each["proposal"]
+            text = f"{lesson['trigger']} -> {lesson['resolution']}"
+            yield f"    {lesson['type']}: {clean_line(text, 200)}"
+    for each in document["workspaces"]:
+        task = clean_line(f"task {each['title']} (workspace {each['workspace']})", 80)
+        yield f"{call.paint('blocked', 'error')}  {task}  {clean_line(each['why'], 120)}"
+    if not document["attempts"] and not document["workspaces"]:
+        yield "nothing new: every outcome is recorded"
+    elif not document["applied"]:
+        yield call.paint("nothing was changed; --apply records it", "muted")
+    if document["waiting"]:
+        waiting = counted(document["waiting"], "lesson")
+        yield f"{waiting} wait{'s' * (document['waiting'] == 1)}: `helix-tui memory proposals`"
+
+
+def _waiting(call: Call, document: dict[str, Any]) -> Iterator[str]:
+    """``proposals`` as text."""
+    if document.get("done"):
+        yield f"{clean_line(document['done']['title'], 200)} · `helix-tui memory undo` undoes it"
+    for why in document.get("refused", ()):
+        yield call.paint(f"not accepted: {clean_line(why, 200)}", "warning")
+    for each in document["proposals"]:
+        yield f"{each['id']:>4}  {each['type']:<8}  {clean_line(each['trigger'], 200)}"
+        yield call.paint(f"      {clean_line(each['resolution'], 200)}", "muted")
+        yield call.paint(f"      {clean_line(each['reason'], 200)}", "muted")
+    if not document["proposals"]:
+        yield "no lesson waits"
+
+
+def _undone(call: Call, document: dict[str, Any]) -> Iterator[str]:
+    """``undo`` as text."""
+    memory_change = document["undone"]
+    yield f"undone: {clean_line(memory_change['title'], 200)}" if memory_change else document["why"]
+
+
 _WAYS: dict[str, Callable[[Call, Document], Iterator[str]]] = {
     "store": _stored,
     "chunk": _stored,
@@ -331,9 +374,9 @@ _WAYS: dict[str, Callable[[Call, Document], Iterator[str]]] = {
     "inject": _injected,
     "feedback": _credited,
     "health": _healthy,
-    "learn": print_learned,
-    "proposals": print_proposals,
-    "undo": print_undone,
+    "learn": _learned,
+    "proposals": _waiting,
+    "undo": _undone,
     "plan": print_plan,
     "workspace": print_workspaces,
     "edges": _edges,

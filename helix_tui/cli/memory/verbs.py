@@ -8,24 +8,31 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.cli.call import Call
+from helix_tui.cli.loading import add_since
 from helix_tui.cli.program import add_shared
-
-if TYPE_CHECKING:
-    from helix_tui.core.memory import MemoryStore
-
-Verb = Callable[[Call, "MemoryStore"], dict[str, Any]]
+from helix_tui.core.memory.task_check import VERIFY_TIMEOUT_S
 
 
-class _Verb(Struct, frozen=True):
+class MemoryVerb(Struct, frozen=True):
+    """What one verb takes and needs."""
+
     summary: str
     arguments: Callable[[argparse.ArgumentParser], None]
     writes: bool = False
+    """Whatever its options; such a verb is refused with ``--read-only``."""
+    may_write: Callable[[argparse.Namespace], bool] = lambda options: False
+    """Whether it writes with these options."""
+    encodes: bool = True
+    """It compares texts, so the encoder is loaded."""
+    compares: bool = False
+    """It needs the vectors of memories: those that lack one get it first."""
+    looks: bool = False
+    """It answers without a database, and does not create one."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -49,7 +56,7 @@ def run(call: Call) -> int:
     """Open the memory, run the verb, print the result."""
     from helix_tui.cli.memory.operations import answer
 
-    return answer(call, VERBS[call.options.verb].writes)
+    return answer(call, VERBS[call.options.verb])
 
 
 def _store(parser: argparse.ArgumentParser) -> None:
@@ -202,34 +209,77 @@ def _embed(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--limit", type=int, default=0, help="at most N (default: all)")
 
 
-def _learn(parser: argparse.ArgumentParser) -> None:
-    from helix_tui.cli.memory.plans import learn_arguments
-
-    learn_arguments(parser)
-
-
-def _proposals(parser: argparse.ArgumentParser) -> None:
-    from helix_tui.cli.memory.plans import proposals_arguments
-
-    proposals_arguments(parser)
-
-
 def _plan(parser: argparse.ArgumentParser) -> None:
-    from helix_tui.cli.memory.plans import plan_arguments
-
-    plan_arguments(parser)
+    parser.add_argument("action", nargs="?", choices=("list", "show", "add", "apply", "tasks"), default="list")
+    parser.add_argument("number", nargs="?", type=int, metavar="N", help="the plan")
+    parser.add_argument(
+        "--list",
+        dest="task_list",
+        nargs="?",
+        const="",
+        metavar="NAME",
+        help="with tasks: write them as a task list of Claude Code (CLAUDE_CODE_TASK_LIST_ID=NAME shows it)",
+    )
+    parser.add_argument("--file", metavar="FILE", help="with add: the plan as JSON; - reads stdin")
+    parser.add_argument("--parent", default="", metavar="ID", help="with apply: put the beads under this one")
+    parser.add_argument("--no-epic", action="store_true", help="with apply: do not create an epic for the objective")
+    parser.add_argument("--priority", type=int, default=2, metavar="0-4", help="with apply (default 2)")
+    parser.add_argument("--spec-id", default="", metavar="ID", help="with apply: the document that governs them")
+    parser.add_argument("--dry-run", action="store_true", help="with apply: show the commands, change nothing")
 
 
 def _exploration(parser: argparse.ArgumentParser) -> None:
-    from helix_tui.cli.memory.plans import exploration_arguments
-
-    exploration_arguments(parser)
+    parser.add_argument("action", nargs="?", choices=("list", "add"), default="list")
+    parser.add_argument("--objective", default="", help="with add: what the exploration was for")
+    parser.add_argument("--file", metavar="FILE", help="with add: what was found, as JSON; - reads stdin")
 
 
 def _workspace(parser: argparse.ArgumentParser) -> None:
-    from helix_tui.cli.memory.plans import workspace_arguments
+    parser.add_argument("action", nargs="?", choices=("list", "show", "open", "close"), default="list")
+    parser.add_argument("number", nargs="?", type=int, metavar="N", help="the workspace; with open the plan")
+    parser.add_argument("--seq", default="", help="with open: the task of the plan")
+    parser.add_argument("--status", choices=("delivered", "blocked"), default="delivered", help="with close")
+    parser.add_argument("--delivered", default="", metavar="TEXT", help="with close: what is true now")
+    parser.add_argument("--blocked-reason", default="", metavar="TEXT", help="with close: what is needed to continue")
+    parser.add_argument("--tried", default="", metavar="TEXT", help="with close: what was tried")
+    parser.add_argument("--error", default="", metavar="TEXT", help="with close: the error that occurred")
+    parser.add_argument(
+        "--violation",
+        action="append",
+        default=[],
+        metavar="TEXT",
+        help="with close: a rule of the plan that the change breaks, as a reviewer found; repeatable",
+    )
+    parser.add_argument(
+        "--verified",
+        choices=("passed", "failed"),
+        help="with close: how VERIFY ended, if it cannot be run here",
+    )
+    parser.add_argument(
+        "--timeout", type=float, default=VERIFY_TIMEOUT_S, metavar="S", help="with close: seconds that VERIFY may take"
+    )
+    parser.add_argument("--utilized", default="[]", metavar="JSON", help="with close: names that were used")
 
-    workspace_arguments(parser)
+
+def _learn(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--apply", action="store_true", help="settle outcomes and keep lessons; without it, only show")
+    parser.add_argument(
+        "--accept",
+        choices=("none", "failures", "patterns", "all"),
+        default=None,
+        help="with --apply: lessons accepted at once (default: accept_lessons in the settings, none)",
+    )
+    add_since(parser)
+
+
+def _proposals(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("action", nargs="?", choices=("list", "add", "accept", "decline"), default="list")
+    parser.add_argument("numbers", nargs="*", metavar="N", help="lessons by number, or all")
+    parser.add_argument("--type", choices=("failure", "pattern"), default="failure", help="with add")
+    parser.add_argument("--trigger", default="", metavar="TEXT", help="with add: the situation")
+    parser.add_argument("--resolution", default="", metavar="TEXT", help="with add: what to do in it")
+    parser.add_argument("--attempt", default="", metavar="ID", help="with add: the attempt that it comes from")
+    parser.add_argument("--bead", default="", metavar="ID", help="with add: the bead")
 
 
 def _nothing(parser: argparse.ArgumentParser) -> None:
@@ -248,34 +298,94 @@ def _ranker(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--ranker", default="seed", help="seed (0.5/0.3/0.2, the default) or lift")
 
 
+def _unless_dry_run(options: argparse.Namespace) -> bool:
+    return not options.dry_run
+
+
+def _always(options: argparse.Namespace) -> bool:
+    return True
+
+
+def _adds(options: argparse.Namespace) -> bool:
+    return bool(options.action == "add")
+
+
+def _applies(options: argparse.Namespace) -> bool:
+    return bool(options.apply)
+
+
 VERBS = {
-    "store": _Verb("remember a failure or a pattern", _store, writes=True),
-    "recall": _Verb("find memories by meaning, by names in code and by file names", _recall),
-    "get": _Verb("one memory with its history", _get),
-    "edit": _Verb("correct a memory; what it said before stays in its history", _edit),
-    "remove": _Verb("remove memories", _remove),
-    "supersede": _Verb("replace one memory by another", _supersede),
-    "list": _Verb("all memories, newest first", _list),
-    "inject": _Verb("print what an agent should know, and record it in the ledger", _inject),
-    "feedback": _Verb("record an outcome for the memories that were shown", _feedback, writes=True),
-    "edge": _Verb("relate two memories", _edge, writes=True),
-    "relate": _Verb("relate two memories", _edge, writes=True),
-    "edges": _Verb("relations of a memory, or all", _edges),
-    "connected": _Verb("memories reached through relations", _connected),
-    "suggest-edges": _Verb("relations that may be worth adding", _suggest),
-    "similar-recent": _Verb("memories of the last days that resemble a text", _similar),
-    "chunk": _Verb("remember how a task succeeded", _chunk, writes=True),
-    "assess": _Verb("advise whether to continue an approach, change it, or ask", _assess),
-    "decay": _Verb("list what is dormant", _decay),
-    "prune": _Verb("remove memories that do not help", _prune),
-    "consolidate": _Verb("merge memories that say nearly the same", _consolidate, writes=True),
-    "learn": _Verb("lessons from attempts that ended; --apply records them", _learn),
-    "proposals": _Verb("lessons that wait: list, accept, decline", _proposals),
-    "undo": _Verb("undo the last change: correction, removal, lesson, pruning, fading", _nothing, writes=True),
-    "plan": _Verb("plans of tasks: list, show, add, apply (create beads)", _plan),
-    "exploration": _Verb("what explorers found: list, add", _exploration),
-    "workspace": _Verb("tasks of a plan as they are carried out: list, open, close", _workspace),
-    "health": _Verb("show the state of the memory store", _nothing),
-    "embed": _Verb("give vectors to memories that lack them", _embed, writes=True),
+    "store": MemoryVerb("remember a failure or a pattern", _store, writes=True, compares=True),
+    "recall": MemoryVerb(
+        "find memories by meaning, by names in code and by file names",
+        _recall,
+        compares=True,
+        looks=True,
+    ),
+    "get": MemoryVerb("one memory with its history", _get, encodes=False),
+    "edit": MemoryVerb("correct a memory; what it said before stays in its history", _edit, may_write=_unless_dry_run),
+    "remove": MemoryVerb("remove memories", _remove, may_write=_unless_dry_run, encodes=False),
+    "supersede": MemoryVerb("replace one memory by another", _supersede, may_write=_unless_dry_run, encodes=False),
+    "list": MemoryVerb("all memories, newest first", _list, encodes=False, looks=True),
+    "inject": MemoryVerb(
+        "print what an agent should know, and record it in the ledger",
+        _inject,
+        may_write=_unless_dry_run,
+        compares=True,
+        looks=True,
+    ),
+    "feedback": MemoryVerb("record an outcome for the memories that were shown", _feedback, writes=True, encodes=False),
+    "edge": MemoryVerb("relate two memories", _edge, writes=True, encodes=False),
+    "relate": MemoryVerb("relate two memories", _edge, writes=True, encodes=False),
+    "edges": MemoryVerb("relations of a memory, or all", _edges, encodes=False, looks=True),
+    "connected": MemoryVerb("memories reached through relations", _connected, encodes=False),
+    "suggest-edges": MemoryVerb("relations that may be worth adding", _suggest, compares=True),
+    "similar-recent": MemoryVerb("memories of the last days that resemble a text", _similar, compares=True, looks=True),
+    "chunk": MemoryVerb("remember how a task succeeded", _chunk, writes=True, compares=True),
+    "assess": MemoryVerb(
+        "advise whether to continue an approach, change it, or ask",
+        _assess,
+        may_write=_always,
+        compares=True,
+    ),
+    "decay": MemoryVerb("list what is dormant", _decay, may_write=_applies, encodes=False, looks=True),
+    "prune": MemoryVerb("remove memories that do not help", _prune, may_write=_unless_dry_run, encodes=False),
+    "consolidate": MemoryVerb("merge memories that say nearly the same", _consolidate, writes=True),
+    "learn": MemoryVerb(
+        "lessons from attempts that ended; --apply records them",
+        _learn,
+        may_write=_applies,
+        encodes=False,
+        looks=True,
+    ),
+    "proposals": MemoryVerb(
+        "lessons that wait: list, accept, decline",
+        _proposals,
+        may_write=lambda options: options.action != "list",
+        looks=True,
+    ),
+    "undo": MemoryVerb("undo the last change: correction, removal, lesson, pruning, fading", _nothing, writes=True),
+    "plan": MemoryVerb(
+        "plans of tasks: list, show, add, apply (create beads)",
+        _plan,
+        may_write=_adds,
+        encodes=False,
+        looks=True,
+    ),
+    "exploration": MemoryVerb(
+        "what explorers found: list, add",
+        _exploration,
+        may_write=_adds,
+        encodes=False,
+        looks=True,
+    ),
+    "workspace": MemoryVerb(
+        "tasks of a plan as they are carried out: list, open, close",
+        _workspace,
+        may_write=lambda options: options.action in ("open", "close"),
+        looks=True,
+    ),
+    "health": MemoryVerb("show the state of the memory store", _nothing, looks=True),
+    "embed": MemoryVerb("give vectors to memories that lack them", _embed, writes=True),
 }
-"""Verb -> what it does, its options, and whether it always writes."""
+"""Verb -> its record."""
