@@ -11,14 +11,14 @@ from time import thread_time
 
 from helix_tui.core.ground.threads import give_back
 
-YOUNG_MOST = 400_000
+MAX_YOUNG_OBJECTS = 400_000
 """How many new objects allow a collection while a key is handled."""
 
 DEEP_EVERY = 20
 """Seconds after which all generations are collected, in the next second without a key: objects that
 survive a young collection would else stay (6 MB for each 1,000 changes on disk)."""
 
-DEEP_AT_LEAST = 40
+DEEP_AT_LATEST = 40
 """Seconds after which garbage is collected even if every second brought a key."""
 
 YOUNG_BUSY = 20_000
@@ -37,7 +37,7 @@ at 10,000 beads, all screens visited, that took 26 to 44 ms each time, and after
 def set_thresholds() -> None:
     """Allow a collection while a key is handled only after very many new objects."""
     # with Python's own thresholds one key in a hundred met a collection
-    gc.set_threshold(YOUNG_MOST, 50, 100)
+    gc.set_threshold(MAX_YOUNG_OBJECTS, 50, 100)
 
 
 class GarbageCollection:
@@ -69,7 +69,7 @@ class GarbageCollection:
             if freeze:
                 gc.freeze()
             give_back()
-        elif self._since_deep >= (DEEP_AT_LEAST if busy else DEEP_EVERY):
+        elif self._since_deep >= (DEEP_AT_LATEST if busy else DEEP_EVERY):
             self._since_deep = 0
             collect_all(freeze=freeze)
             give_back()

@@ -18,7 +18,7 @@ from textual.dom import DOMNode
 from helix_tui.core.beads.query import fields
 from helix_tui.core.snapshot import merge_changes
 from helix_tui.core.snapshot.snapshot import Change
-from helix_tui.garbage import DEEP_AT_LEAST, DEEP_EVERY, SETTLE_EVERY, YOUNG_BUSY, collect_all
+from helix_tui.garbage import DEEP_AT_LATEST, DEEP_EVERY, SETTLE_EVERY, YOUNG_BUSY, collect_all
 from helix_tui.keymap import BY_ID, KEYS, bindings, checked_keymap, keys_of, names, shown
 from helix_tui.screens import AHEAD, NUMERIC, SCREENS, to_import_ahead
 from helix_tui.screens.help import places
@@ -388,7 +388,7 @@ class _Ring:
         self.itself = self
 
 
-@pytest.mark.parametrize(("seconds", "key_every"), [(DEEP_EVERY + 1, 2), (DEEP_AT_LEAST, 1)])
+@pytest.mark.parametrize(("seconds", "key_every"), [(DEEP_EVERY + 1, 2), (DEEP_AT_LATEST, 1)])
 async def test_old_garbage_goes_though_somebody_presses_keys(
     console: MakeConsole, seconds: int, key_every: int
 ) -> None:

@@ -21,7 +21,7 @@ from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.memory import open_memory
 from helix_tui.core.memory.store import index as memory_index
-from helix_tui.screens.ask.answers import MOST_LOADED, AnswerView
+from helix_tui.screens.ask.answers import MAX_LOADED, AnswerView
 from helix_tui.screens.queue import bead_screen as bead_details
 from tests.conftest import ProjectFactory
 from tests.core.memory.conftest import Plane
@@ -73,9 +73,9 @@ def test_past_questions_and_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         history.save({"question": str(number)}, (1_787_313_600 + number) * 10**9)
         assert len(history.list()) == len(history._heads) <= 3
     view = AnswerView()
-    for number in range(3 * MOST_LOADED):
+    for number in range(3 * MAX_LOADED):
         view._take_other(str(number), {"question": str(number)})
-    assert len(view.loaded) == MOST_LOADED
+    assert len(view.loaded) == MAX_LOADED
 
 
 def test_memories_that_came_and_went(tmp_path: Path) -> None:

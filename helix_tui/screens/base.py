@@ -250,11 +250,11 @@ class HelixPalette(CommandPalette, Dismissal):
             super()._action_command_list(action)
 
 
-_MOST_GROUNDS = 1_024
+_MAX_GROUNDS = 1_024
 """How many colour pairs are cached, as many as in Textual."""
 
 
-@lru_cache(_MOST_GROUNDS)
+@lru_cache(_MAX_GROUNDS)
 def _grounds(behind: Color, own: Color) -> tuple[Style, Style]:
     return Style(background=behind + own), Style(background=behind)
 

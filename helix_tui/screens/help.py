@@ -265,7 +265,7 @@ def _signs(title: str, signs: Iterable[tuple[str, str, str]], width: int) -> lis
     ]
 
 
-LEAST = Size(60, 20)
+MIN_CARD_SIZE = Size(60, 20)
 """The least height for the card."""
 
 
@@ -403,7 +403,7 @@ class Tour:
         if not isinstance(screen, HelixScreen) or isinstance(screen, Sheet) or not screen.footer.is_attached:
             return
         card = next(iter(screen.query_children(TourCard)), None)
-        if self._host.size.width < LEAST.width or self._host.size.height < LEAST.height:
+        if self._host.size.width < MIN_CARD_SIZE.width or self._host.size.height < MIN_CARD_SIZE.height:
             if card is not None:
                 card.remove()
             return

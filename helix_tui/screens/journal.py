@@ -44,7 +44,7 @@ from helix_tui.widgets.text.journal import (
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
 
-MOST_FIELDS = 2_000
+MAX_FIELDS = 2_000
 """Fields of one change that are shown; a bulk change may touch more."""
 
 _WHO = {"human": "the console", "cli": "the command line", "agent": "an agent", "loop": "the loop"}
@@ -119,7 +119,7 @@ def _fields(entry: JournalEntry) -> Iterator[FieldChange]:
         for name, value in (fields or {}).items():
             if before.get(name) is None and value is None:
                 continue  # a new bead is described by its fields
-            if (count := count + 1) > MOST_FIELDS:
+            if (count := count + 1) > MAX_FIELDS:
                 return
             yield FieldChange(
                 clean_line(bead_id, 80), clean_line(name, 60), shown_value(before.get(name)), shown_value(value)

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 HOME_WAIT_S = 0.25
 """How long the first frame waits for the queue, to choose the first screen."""
 
-_MOST = 8
+_MAX_MATCHES = 8
 
 
 class Command(Struct, frozen=True):
@@ -114,7 +114,7 @@ def ways_to(text: str, queue: Queue, among: Sequence[Command], archive: Iterable
         if rank is not None:
             found.append((rank, 3, Completion(bead.id, 0, f"archived · {bead.title}")))
     # without the third item, which cannot be compared; equal ones stay in the order found
-    best = heapq.nsmallest(_MOST, found, key=lambda each: each[:2])
+    best = heapq.nsmallest(_MAX_MATCHES, found, key=lambda each: each[:2])
     return [Completion(way.text, 0, clean_line(way.help, 200)) for _, _, way in best]
 
 
@@ -515,10 +515,10 @@ class Traveller(App[int]):
 
     def offer_tour(self) -> None:
         """Offer the tour at the first start, if there is room; never again after that."""
-        from helix_tui.screens.help import LEAST
+        from helix_tui.screens.help import MIN_CARD_SIZE
         from helix_tui.screens.panes import keep
 
-        room = self.size.width >= LEAST.width and self.size.height >= LEAST.height
+        room = self.size.width >= MIN_CARD_SIZE.width and self.size.height >= MIN_CARD_SIZE.height
         # a timer calls this: the console may be quitting, without a screen
         screen = next(reversed(self.screen_stack), None)
         if room and self.kept.first_start and isinstance(screen, HelixScreen):

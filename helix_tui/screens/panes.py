@@ -31,7 +31,7 @@ STEP = 10
 SAID = "-said"
 """The class of an empty state while it is shown."""
 
-LEAST, MOST = 20, 80
+MIN_SHARE, MAX_SHARE = 20, 80
 """The list's smallest and largest share, in percent."""
 
 
@@ -159,7 +159,7 @@ class PanedScreen(HelixScreen):
             self.console.say("nothing to move: only one pane is shown")
             return
         share = self._share(first, second) + step * STEP
-        share = LEAST if share > MOST else MOST if share < LEAST else share
+        share = MIN_SHARE if share > MAX_SHARE else MAX_SHARE if share < MIN_SHARE else share
         self.console.kept.move_split(self.NAME, share)
         keep(self, self.console.kept.write)
         self.place_split()

@@ -80,8 +80,8 @@ class Entry(Input):
 
 
 LABEL_CELLS = 13
-MOST_WAYS = 5
-MOST_SAID = 5
+MAX_COMPLETIONS = 5
+MAX_FINDINGS_LINES = 5
 
 Ways = Callable[[str], Sequence[tuple[str, str]]]
 """(completion, help) for the word being typed."""
@@ -206,7 +206,7 @@ class Form(Vertical):
             page.paragraph([sign, (clean_line(words, 400), "text")], 2)
         rows = page.rows
         self._said.display = bool(len(rows))
-        self._said.styles.height = min(len(rows), MOST_SAID)
+        self._said.styles.height = min(len(rows), MAX_FINDINGS_LINES)
         self._said.show(rows)
 
     # --- keys ---------------------------------------------------------------------------------------------
@@ -263,7 +263,7 @@ class Form(Vertical):
             # with several words, the last one is being typed
             typed = (entry.value.rpartition(",")[2] if field.several else entry.value).strip()
             found = field.ways(typed) if field.ways is not None else ()
-            self._ways = [way for way in found if way[0] != typed][:MOST_WAYS]
+            self._ways = [way for way in found if way[0] != typed][:MAX_COMPLETIONS]
         wide = max((cell_len(text) for text, _ in self._ways), default=0) + 2
         self._ways_list.show(
             Rows(

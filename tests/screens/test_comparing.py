@@ -12,7 +12,7 @@ import pytest
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import compare, previous_attempt, touched
 from helix_tui.screens.loop.attempt_screen import ALIKE, load_comparison
-from helix_tui.widgets.text.attempt_evidence import MOST_COMPARED, ComparisonFacts, _files
+from helix_tui.widgets.text.attempt_evidence import MAX_COMPARED, ComparisonFacts, _files
 from helix_tui.widgets.text.diff import DiffFacts, FileDiff
 from tests.screens.loop_host import Attempts, open_loop, settled
 
@@ -130,7 +130,7 @@ async def test_the_tab_compares_with_the_attempt_before_or_with_the_marked_one(
 
 
 def test_the_files_that_are_not_compared_are_counted() -> None:
-    files = tuple(FileDiff(f"{number}.py") for number in range(MOST_COMPARED + 3))
+    files = tuple(FileDiff(f"{number}.py") for number in range(MAX_COMPARED + 3))
     nothing: Any = SimpleNamespace()
     paras = list(_files(ComparisonFacts(nothing, (), files, DiffFacts()), 40))
     assert [para.spans[0][0] for para in paras if para.key == "files more"] == ["… 3 more files"]

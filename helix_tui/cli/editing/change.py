@@ -36,7 +36,7 @@ from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.agents.hooks import SKIP
 from helix_tui.core.supervision.signals.focus import plan_upkeep, read_focus
 
-MOST = 12
+MAX_NAMED = 12
 """How many beads one line names."""
 
 
@@ -311,10 +311,10 @@ def edits_of(steps: Iterable[CommandStep]) -> Edits:
 
 def consequence_lines(call: Call, follows: Consequences) -> Iterator[str]:
     """What would follow, in lines for people, the changed beads first."""
-    for place in follows.places[:MOST]:
+    for place in follows.places[:MAX_NAMED]:
         yield call.paint(f"{clean_line(place.bead_id, 80)}: {place}", "bold")
-    if len(follows.places) > MOST:
-        yield f"and {len(follows.places) - MOST:,} more beads"
+    if len(follows.places) > MAX_NAMED:
+        yield f"and {len(follows.places) - MAX_NAMED:,} more beads"
     for word, ids, role in (
         ("would become ready", follows.newly_ready, "success"),
         ("would no longer be ready", follows.newly_blocked, "waiting"),
@@ -400,7 +400,7 @@ def _print_way_back(call: Call, planned: Plan) -> None:
         call.print(f"  {clean_line(trace, 300)}")
 
 
-def some(ids: Sequence[str], most: int = MOST) -> str:
+def some(ids: Sequence[str], most: int = MAX_NAMED) -> str:
     """Some ids for a line."""
     more = len(ids) - most
     return ", ".join(clean_line(bead_id, 80) for bead_id in ids[:most]) + (f" and {more} more" if more > 0 else "")

@@ -35,7 +35,7 @@ from helix_tui.core.supervision.decide.need_view import (
 )
 from helix_tui.core.supervision.decide.needs import Need, SplitNeeds, read_snoozes
 
-MOST_LINES = 8
+MAX_LINES = 8
 """How many needs of one group are printed."""
 
 
@@ -179,14 +179,14 @@ def _lines(call: Call, reader: NeedsReader, needs: Iterable[Need], split: SplitN
         yield "nothing waits for you" if not split.active else f"none of {len(split.active):,} matches"
     for group in groups:
         yield call.paint(f"{group.name}  {len(group.needs):,}", "bold")
-        for need in group.needs[:MOST_LINES]:
+        for need in group.needs[:MAX_LINES]:
             age = format_age((call.now - need.since) / NS) if need.since is not None else ""
             figures = "  ".join(filter(None, (need.assigned, stake(need), age)))
             yield fit(f"  {_title(reader, need)}", max(20, call.paint.width - len(figures) - 2)) + f"  {figures}"
             yield call.paint("    " + fit(clean_line(need.reason, 300), call.paint.width - 4).rstrip(), "muted")
         command = next((each.command for each in actions_of(group.needs[0], LANDING) if each.command), "")
-        if len(group.needs) > MOST_LINES:
-            yield call.paint(f"  … {len(group.needs) - MOST_LINES:,} more: --filter or --json show them", "muted")
+        if len(group.needs) > MAX_LINES:
+            yield call.paint(f"  … {len(group.needs) - MAX_LINES:,} more: --filter or --json show them", "muted")
         if command:
             yield call.paint(f"  → {command}", "running")
     if split.snoozed:

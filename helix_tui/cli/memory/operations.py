@@ -121,7 +121,7 @@ def _field(bead: Bead, name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-_MOST_ENCODED = 256
+_MAX_ENCODED = 256
 """How many texts without a vector, as the plugin stores them, one call encodes: a few seconds, once."""
 
 
@@ -140,7 +140,7 @@ def answer(call: Call, verb: MemoryVerb) -> int:
                 with suppress(
                     DatabaseReadOnly
                 ):  # if vectors cannot be stored, only memories that have one are compared
-                    memory.embed(_MOST_ENCODED)
+                    memory.embed(_MAX_ENCODED)
             document = _OPERATIONS[name](call, memory) | ({"dry_run": True} if _on_copy(call) else {})
     except MemoryFault as fault:
         raise CliError(clean_line(fault.message, 600), fault.advice) from None

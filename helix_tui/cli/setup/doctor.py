@@ -43,7 +43,7 @@ from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import now_ns
 from helix_tui.settings import settings_file
 
-MOST_IDS = 20
+MAX_IDS = 20
 
 
 def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterator[DoctorCheck]:
@@ -146,8 +146,8 @@ def compare(ours: Sequence[str], theirs: Sequence[str]) -> DoctorCheck:
 def _named(what: str, ids: Sequence[str]) -> str:
     if not ids:
         return ""
-    more = f" and {len(ids) - MOST_IDS} more" if len(ids) > MOST_IDS else ""
-    return f"{what}: {_cleaned(ids[:MOST_IDS])}{more}"
+    more = f" and {len(ids) - MAX_IDS} more" if len(ids) > MAX_IDS else ""
+    return f"{what}: {_cleaned(ids[:MAX_IDS])}{more}"
 
 
 def _cleaned(ids: Iterable[str]) -> str:

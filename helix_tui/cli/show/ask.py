@@ -110,7 +110,7 @@ def _print(call: Call, path: str, found: list[TreeProblem]) -> None:
 NOTE_EVERY = 2.0
 """Seconds between two progress lines while the index is built."""
 
-MOST_CHARS = 20_000
+MAX_CHARS = 20_000
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -225,7 +225,7 @@ def _serve(call: Call) -> int:
 
 def _question(call: Call) -> str:
     words: list[str] = call.options.question
-    text = sys.stdin.read(MOST_CHARS) if words == ["-"] else " ".join(words)
+    text = sys.stdin.read(MAX_CHARS) if words == ["-"] else " ".join(words)
     if not text.strip():
         raise CliError("there is no question", 'Write one: helix-tui ask "where is … handled?"', 2)
     return text.strip()

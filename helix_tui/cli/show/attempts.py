@@ -31,7 +31,7 @@ from helix_tui.core.ground.time import NS, format_age, format_instant, format_sp
 from helix_tui.core.supervision.decide.stuck import SinceLanding, since_landing
 from helix_tui.core.supervision.run_state.budget import with_given
 
-MOST_LINES = 60
+MAX_LINES = 60
 """How many attempts are printed without filters."""
 
 ROLES: dict[Outcome, str] = {"landed": "success", "kept_aside": "attention", "refused": "attention", "failed": "error"}
@@ -160,7 +160,7 @@ def listing(call: Call, attempts: list[Attempt], titles: dict[str, str], sums: S
     """One line per attempt, the outcomes since the last landing, and the sums."""
     if not attempts:
         return ["no attempts" + (" that match" if call.options.bead or call.options.since else " yet")]
-    newest, older = attempts[:MOST_LINES], len(attempts) - MOST_LINES
+    newest, older = attempts[:MAX_LINES], len(attempts) - MAX_LINES
     rows = [_cells(call, attempt) for attempt in newest]
     lines = columns(rows, right=(4, 5))
     out = []

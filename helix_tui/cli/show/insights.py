@@ -112,7 +112,7 @@ def span(milliseconds: int | None) -> str:
 
 DEFAULT_BY = "harness,model,kind"
 
-MOST_ROWS = 30
+MAX_ROWS = 30
 """How many rows of a table are printed."""
 
 
@@ -316,12 +316,12 @@ def _listing(
 
 def _table(call: Call, by: Sequence[str], cells: Sequence[Cell]) -> list[str]:
     head = [*by, "n", "landed", "95 %", "$/landed", "tok p50", "p50", "p95"]
-    rows = [head, *map(_row, cells[:MOST_ROWS])]
+    rows = [head, *map(_row, cells[:MAX_ROWS])]
     lines = columns(rows, right=tuple(range(len(by), len(head))))
     out = [call.paint(lines[0], "muted")]
     out += [call.paint(line, "muted") if cell.small else line for cell, line in zip(cells, lines[1:], strict=False)]
-    if len(cells) > MOST_ROWS:
-        out.append(f"… {len(cells) - MOST_ROWS:,} more rows: --json shows them")
+    if len(cells) > MAX_ROWS:
+        out.append(f"… {len(cells) - MAX_ROWS:,} more rows: --json shows them")
     return out
 
 
@@ -363,9 +363,9 @@ def _failing_lines(lost: Sequence[Failing]) -> list[str]:
             short_id(clean_line(each.bead_id)),
             fit(clean_line(each.title, 200), 60).rstrip(),
         ]
-        for each in lost[:MOST_ROWS]
+        for each in lost[:MAX_ROWS]
     ]
-    more = [f"… {len(lost) - MOST_ROWS:,} more"] if len(lost) > MOST_ROWS else []
+    more = [f"… {len(lost) - MAX_ROWS:,} more"] if len(lost) > MAX_ROWS else []
     return [*columns(rows, right=(0, 1)), *more]
 
 

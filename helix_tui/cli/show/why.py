@@ -22,11 +22,11 @@ from helix_tui.core.supervision.decide.needs import asked_of
 from helix_tui.core.supervision.signals.questions import causes
 
 _LABEL = 10
-MOST_LOOKUPS = 12
-MOST_NAMED = 10
+MAX_LOOKUPS = 12
+MAX_NAMED = 10
 """How many beads of one reason are listed."""
 
-MOST_CUTS = 4
+MAX_CUTS = 4
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -135,7 +135,7 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
     for number, why in enumerate(standing.reasons, len(held)):
         lead = f"{'because' if not number else '':<{_LABEL}}"
         detail = clean_line(why.detail)
-        if len(why.refs) > MOST_NAMED:  # the ids follow, one per line
+        if len(why.refs) > MAX_NAMED:  # the ids follow, one per line
             detail = fit(detail, call.paint.width - _LABEL).rstrip()
         lines.append(lead + detail)
         lines += _named(call, queue, why.refs, missing)
@@ -176,18 +176,18 @@ def _round_about(queue: Queue, bead_id: str) -> list[str]:
     said = "in a dependency cycle" if mine else "waits on a dependency cycle"
     what = "none of these can ever start" if len(circle.ids) > 1 else "it waits on itself and can never start"
     lines = [f"{'cycle':<{_LABEL}}{said}, {what}: {circle.path(clean_line)}"]
-    for number, cut in enumerate(circle.cuts[:MOST_CUTS]):
+    for number, cut in enumerate(circle.cuts[:MAX_CUTS]):
         lead = f"{'to break' if not number else '':<{_LABEL}}"
         then = f"then {clean_line(cut.waiter)} is ready" if cut.frees else "it still waits for others"
         lines.append(f"{lead}helix-tui dep remove {clean_line(cut.waiter)} {clean_line(cut.needed)}   ({then})")
-    if len(circle.cuts) > MOST_CUTS:
+    if len(circle.cuts) > MAX_CUTS:
         lines.append(f"{'':<{_LABEL}}or any other edge of the cycle")
     return lines
 
 
 def _named(call: Call, queue: Queue, all_ids: Sequence[str], missing: dict[str, LastSeen | None]) -> list[str]:
     """A line for each bead; if there are many, the first few, and how many more by state."""
-    ids = all_ids if len(all_ids) <= MOST_NAMED else all_ids[: MOST_NAMED - 1]
+    ids = all_ids if len(all_ids) <= MAX_NAMED else all_ids[: MAX_NAMED - 1]
     lines = []
     for bead_id in ids:
         bead = queue.beads.get(bead_id)
@@ -211,7 +211,7 @@ def _missing(present: Present, bead_id: str) -> list[tuple[str, LastSeen | None]
     if not gone:
         return []
     history = BeadHistory(present.project)
-    return [(target, history.last_seen(target) if place < MOST_LOOKUPS else None) for place, target in enumerate(gone)]
+    return [(target, history.last_seen(target) if place < MAX_LOOKUPS else None) for place, target in enumerate(gone)]
 
 
 def _circle_document(circle: Circle | None) -> dict[str, object] | None:

@@ -45,7 +45,7 @@ TABS = ("answer", "evidence", "steps", "compare")
 _PARAS = {"answer": answer_paras, "evidence": evidence_paras, "steps": steps_paras}
 
 
-MOST_LOADED = 16
+MAX_LOADED = 16
 """How many runs are kept in memory, about 0.1 MB each (8 at most); others are read again from their files."""
 
 
@@ -65,7 +65,7 @@ class AnswerView(Vertical):
         self.document: Document | None = None
         """The run that is shown."""
         self.questions: AskSession | None = None
-        self.loaded: Recent[str, Document] = Recent(MOST_LOADED)
+        self.loaded: Recent[str, Document] = Recent(MAX_LOADED)
         """Runs that have been read, by id."""
         self.marked = ""
         """Id of the run that others are compared with."""
@@ -222,7 +222,7 @@ def _invitation(key: str) -> list[Para]:
 
 
 BAR_CELLS = 12
-LEAST_TYPED = 3
+MIN_TYPED_CHARS = 3
 """How many characters must be typed before files are searched."""
 TYPED_TOGETHER = 2.0
 """Seconds within which letters count as one word: `how` begins with a key of lists."""
@@ -233,8 +233,8 @@ AT_ONCE = {
     *("ask.new", "ask.on"),
 }
 """Keys that act at once: they only move, or open the prompt themselves."""
-MOST_WAYS = 8
-MOST_FILES = 5
+MAX_COMPLETIONS = 8
+MAX_FILES = 5
 """How many files are offered as completions; the pane shows more."""
 
 
@@ -354,7 +354,7 @@ class QuestionLine:
         # while the files are being read there is nothing to search in
         if session is None or session.state.progress is not None:
             return
-        if len(text) < LEAST_TYPED:
+        if len(text) < MIN_TYPED_CHARS:
             self._take("", ())
         else:
             self._jobs.start("files", partial(session.files, text), partial(self._take, text), lambda _: None)
@@ -377,10 +377,10 @@ class QuestionLine:
         wanted = text.strip().lower()
         asked = [Completion(one, 0, "") for one in dict.fromkeys(known) if wanted in one.lower() and one != text]
         if not wanted:
-            return asked[:MOST_WAYS]
-        files = [Completion(one.file, 0, one.header or one.text) for one in self.files if one.file != text][:MOST_FILES]
+            return asked[:MAX_COMPLETIONS]
+        files = [Completion(one.file, 0, one.header or one.text) for one in self.files if one.file != text][:MAX_FILES]
         # files take precedence over questions: an earlier question can also be found by its row
-        return [*asked[: MOST_WAYS - len(files)], *files]
+        return [*asked[: MAX_COMPLETIONS - len(files)], *files]
 
 
 def open_file(app: App[object], session: AskSession | None, file: str, line: int) -> str:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 WHOLE = 6
 """How many commands are listed above the consequences."""
 
-MOST = 12
+MAX_NAMED = 12
 """How many beads of one kind are named."""
 
 
@@ -53,10 +53,10 @@ def render_outlook(page: Page, outlook: Preview, already: str = "") -> None:
         said = already or f"already done: {clean_line(plan.title, 300)}"
         page.paragraph([("Nothing to do: ", "muted"), (said, "text")])
         return
-    for refusal in plan.refusals[:MOST]:
+    for refusal in plan.refusals[:MAX_NAMED]:
         page.paragraph([("✗ ", "error bold"), (clean_line(refusal.why, 600), "error")], 2)
-    if len(plan.refusals) > MOST:
-        page.paragraph([(f"✗ and {len(plan.refusals) - MOST:,} more", "error")])
+    if len(plan.refusals) > MAX_NAMED:
+        page.paragraph([(f"✗ and {len(plan.refusals) - MAX_NAMED:,} more", "error")])
     if not plan.steps:
         return
     # the changed beads first, then the commands, what follows, and how to undo it
@@ -102,13 +102,13 @@ def render_follows(page: Page, follows: Consequences, queue: Queue) -> None:
     for cycle in follows.cycles:
         ring = " → ".join(clean_line(bead_id, 60) for bead_id in (*cycle, cycle[0]))
         page.paragraph([("↻ would form a dependency cycle: ", "error bold"), (ring, "error")], 2)
-    for orphan in follows.orphaned[:MOST]:
+    for orphan in follows.orphaned[:MAX_NAMED]:
         who = f"{short_id(clean_line(orphan.bead_id, 60))} "
         why = f" would wait on {short_id(clean_line(orphan.waits_on, 60))}, which {orphan.why}"
         named: Line = [(who, "muted"), _title(orphan.bead_id, queue), (why, "attention")]
         page.paragraph([("◆ ", "attention bold"), *named], 2)
-    if len(follows.orphaned) > MOST:
-        page.line([(f"◆ and {len(follows.orphaned) - MOST:,} more that would never become ready", "attention")])
+    if len(follows.orphaned) > MAX_NAMED:
+        page.line([(f"◆ and {len(follows.orphaned) - MAX_NAMED:,} more that would never become ready", "attention")])
     if follows.next_before != follows.next_after:
         _next(page, follows, queue)
 
@@ -116,20 +116,20 @@ def render_follows(page: Page, follows: Consequences, queue: Queue) -> None:
 def _places(page: Page, follows: Consequences, queue: Queue) -> None:
     """Write the place of the changed beads in the pick order, now and afterwards."""
     alone = len(follows.places) == 1
-    for place in follows.places[:MOST]:
+    for place in follows.places[:MAX_NAMED]:
         title = _title(place.bead_id, queue)
         lead: Span = ("this bead  " if alone else "", "muted")
         page.line([lead, title], _ident(page, place.bead_id))
         page.paragraph([("  ", "muted"), (str(place), "text bold")], 2)
-    if len(follows.places) > MOST:
-        page.line([(f"and {len(follows.places) - MOST:,} more beads", "muted")])
+    if len(follows.places) > MAX_NAMED:
+        page.line([(f"and {len(follows.places) - MAX_NAMED:,} more beads", "muted")])
 
 
 def _beads(page: Page, word: str, ink: str, ids: Sequence[str], queue: Queue) -> None:
-    for bead_id in ids[:MOST]:
+    for bead_id in ids[:MAX_NAMED]:
         page.line([(f"{word}  ", ink), _title(bead_id, queue)], _ident(page, bead_id))
-    if len(ids) > MOST:
-        page.line([(f"{word}  ", ink), (f"and {len(ids) - MOST:,} more", "muted")])
+    if len(ids) > MAX_NAMED:
+        page.line([(f"{word}  ", ink), (f"and {len(ids) - MAX_NAMED:,} more", "muted")])
 
 
 def _title(bead_id: str, queue: Queue) -> Span:
@@ -167,7 +167,7 @@ def render_way_back(page: Page, plan: Plan) -> None:
         page.paragraph([("Cannot be undone: ", "attention bold"), (lost, "attention")], 2)
     else:
         page.paragraph([(f"Undo with u{rendered_way_back(plan)}", "muted")], 2)
-        for trace in plan.back.traces[:MOST]:
+        for trace in plan.back.traces[:MAX_NAMED]:
             page.paragraph([(f"  {clean_line(trace, 300)}", "muted")], 2)
 
 

@@ -51,7 +51,7 @@ from helix_tui.widgets.text.transcript import RawPane, Script, TranscriptPane, s
 
 FILE_CAP = 512 << 10
 LONG_LINE = 4_000
-_MOST_POLLS = 32
+_MAX_POLLS = 32
 
 
 def load_evidence(attempt: Attempt, run: Run | None) -> AttemptEvidence:
@@ -103,7 +103,7 @@ def _sentences(diff: Diff, command: str) -> Iterable[tuple[str, str]]:
 def load_transcript(folders: Sequence[Path]) -> tuple[TranscriptTail, Script]:
     """All events of an attempt so far, and the tail that reads later ones."""
     tail, script = TranscriptTail(folders), Script()
-    for _ in range(_MOST_POLLS):
+    for _ in range(_MAX_POLLS):
         script.add(read_appended(tail))
         if not tail.behind:
             break

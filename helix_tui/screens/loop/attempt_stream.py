@@ -128,7 +128,7 @@ LOOK_SECONDS = 0.7
 TABLE_CELLS = 56
 """The width from which the columns have headings."""
 
-MOST_GONE = 3
+MAX_DEAD_WORKERS = 3
 """How many dead workers have a row: a project of a year has dozens of them."""
 
 
@@ -268,8 +268,8 @@ class AttemptStream(RunningPanel):
             passed = [run for run in runs if self._filter.matches_run(run)]
             return passed, 0, gone(passed, snapshot.queue)
         dead = sorted((run for run in runs if not run.live), key=lambda run: run.started_at or 0, reverse=True)
-        rows = [*(run for run in runs if run.live), *dead[:MOST_GONE]]
-        return rows, max(0, len(dead) - MOST_GONE), gone(runs, snapshot.queue)
+        rows = [*(run for run in runs if run.live), *dead[:MAX_DEAD_WORKERS]]
+        return rows, max(0, len(dead) - MAX_DEAD_WORKERS), gone(runs, snapshot.queue)
 
     # --- transcripts --------------------------------------------------------------------------------------
 

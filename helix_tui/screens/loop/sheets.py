@@ -61,7 +61,7 @@ WHO = {
 
 NEVER = "No HELIX loop has run here yet: s starts one"
 
-MOST_ALIKE = 5
+MAX_ALIKE = 5
 """How many reasons of one kind `>` lists."""
 
 LOG_LINES = 200
@@ -146,15 +146,15 @@ class NextSheet(Sheet):
         beads, alike = self.console.snapshot.queue.beads, Counter[str]()
         for number, reason in enumerate(reasons):
             alike[reason.code] += 1
-            if alike[reason.code] > MOST_ALIKE:
+            if alike[reason.code] > MAX_ALIKE:
                 continue
             said = with_relative_times(clean_line(with_titles(reason.detail, beads, most=5), 600), self.console.now())
             refs = [ref for ref in reason.refs if ref in beads]
             page.paragraph([("· ", "muted"), (said, ink)], 2, key=f"bead:{number}:{ink}:{refs[0]}" if refs else "")
         for code, count in alike.items():
-            if count > MOST_ALIKE:
+            if count > MAX_ALIKE:
                 kind = code.replace("_", " ")
-                page.paragraph([(f"… {count - MOST_ALIKE:,} more: {kind}; helix-tui check names all", "muted")], 2)
+                page.paragraph([(f"… {count - MAX_ALIKE:,} more: {kind}; helix-tui check names all", "muted")], 2)
 
     @on(RowList.Opened)
     def go_there(self, event: RowList.Opened) -> None:

@@ -126,7 +126,7 @@ def _said(memory_change: MemoryChange | None) -> str:
     )
 
 
-MOST_OFFERED = 200
+MAX_OFFERED = 200
 """How many memories are offered as a replacement."""
 
 
@@ -215,7 +215,7 @@ def supersede(screen: CorrectableScreen, memory: Memory) -> None:
             lambda: None,
         )
 
-    offered = [Choice("", "", clean_line(each.trigger, 300), "", partial(by, each)) for each in others[:MOST_OFFERED]]
+    offered = [Choice("", "", clean_line(each.trigger, 300), "", partial(by, each)) for each in others[:MAX_OFFERED]]
     if not offered:
         screen.console.say("there is no other memory", "warning")
         return

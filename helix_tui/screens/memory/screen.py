@@ -43,7 +43,7 @@ LOOK_SECONDS = 2.0
 TYPING_DELAY = 0.15
 """Seconds that typing rests before a search: each one encodes its text."""
 
-MOST_HITS = 200
+MAX_HITS = 200
 
 
 class MemoryScreen(FilteringScreen, ReadingScreen):
@@ -311,7 +311,7 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
         query = self._query
 
         def recall() -> Recall:
-            return self.memory_session.store().recall(query, limit=MOST_HITS)
+            return self.memory_session.store().recall(query, limit=MAX_HITS)
 
         if query:
             self._jobs.start("recall", recall, partial(self._take_answer, query), self._not_found)

@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from helix_tui.core.memory.changes import MemoryChanges
     from helix_tui.screens.base import Console, HelixScreen
 
-MOST_MODELS = 8
+MAX_MODELS = 8
 
 
 class BesideQueue(Struct, frozen=True):
@@ -169,7 +169,7 @@ def retry_sheet(console: Console, needs: Sequence[Need], models: Counter[tuple[s
 
     off = "" if words(None) else "this ddx has no command that executes one bead"
     choices = [Choice("0", "0", "the project's default", words(None), run(), off)]
-    for place, ((harness, model), count) in enumerate(models.most_common(MOST_MODELS), 1):
+    for place, ((harness, model), count) in enumerate(models.most_common(MAX_MODELS), 1):
         who = AgentChoice(harness, model)
         said = f"{words(who)}   {counted(count, 'attempt')} so far"
         label = clean_line(f"{harness} {model}", 60)

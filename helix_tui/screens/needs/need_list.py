@@ -66,7 +66,7 @@ KEYS: Mapping[ActionId, str] = {
 """The key, in the registry, of each action."""
 
 SNOOZED = "snoozed"
-REASON_LEAST = 90
+MIN_REASON_WIDTH = 90
 """The width from which every row has a column for its reason."""
 
 _USD, _AGE, _WHO = 8, 5, 12
@@ -199,7 +199,7 @@ class NeedRows(KeyedRows[NeedRow]):
             left.append((column(word, _WORD), ink.removesuffix(" bold")))
             room -= _WORD
         bead = self._queue.beads.get(need.bead_id)
-        if width < REASON_LEAST or not need.bead_id:
+        if width < MIN_REASON_WIDTH or not need.bead_id:
             room = width - width_of(left) - width_of(unpadded(right)) - 1
             left.append((self._titles.shortened(title, room), "text"))
         else:

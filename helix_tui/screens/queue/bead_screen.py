@@ -172,8 +172,8 @@ class BeadScreen(BeadKeys, OverlayScreen):
         super().catch_up()
 
 
-MOST_NEXT = 5
-MOST_NEEDS = 200
+MAX_NEXT = 5
+MAX_NEEDS = 200
 
 
 def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
@@ -182,9 +182,9 @@ def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
     live = [bead_id for bead_id, run in world.runs.items() if run.live and bead_id in world.queue.beads]
     # a bead that waits for two reasons has one row, with the sign of the more urgent one
     first: dict[str, Need] = {}
-    for need in needs[:MOST_NEEDS]:
+    for need in needs[:MAX_NEEDS]:
         first.setdefault(need.bead_id or need.key, need)
-    upcoming = world.queue.ready[:MOST_NEXT]
+    upcoming = world.queue.ready[:MAX_NEXT]
     shown = {*live, *upcoming, *(need.bead_id for need in first.values())} & world.queue.beads.keys()
     titles = Titles(title_of(bead_id, world.queue.beads)[0] for bead_id in shown)
     for caption, ids in (("running", live), ("next", upcoming)):

@@ -157,7 +157,7 @@ Direction = Literal["dependents", "needed"]
 
 _NOTHING: dict[Direction, str] = {"dependents": "nothing waits on it", "needed": "it waits on nothing"}
 _CAPTIONS: dict[Direction, str] = {"dependents": "{} wait on {}", "needed": "{} that {} waits on"}
-_MOST_STEPS = 200
+_MAX_STEPS = 200
 
 
 class EdgeScreen(Protocol):
@@ -220,7 +220,7 @@ class Along:
 
     def _go(self, here: str, direction: Direction, there: str) -> None:
         if self._screen.go_to(there):
-            self._trail = [*self._trail[-_MOST_STEPS:], (here, direction, there)]
+            self._trail = [*self._trail[-_MAX_STEPS:], (here, direction, there)]
 
     async def _offer(self, here: str, direction: Direction, ways: Sequence[str]) -> None:
         self._choosing = here, direction

@@ -34,7 +34,7 @@ from helix_tui.widgets.base.line import (
     wrap_spans,
 )
 
-LEAST_UNFOLDED = 16
+MIN_UNFOLDED_WIDTH = 16
 """The width below which a row has no second line."""
 
 
@@ -125,7 +125,7 @@ class Rows(KeyedRows[Row]):
     def paint_more(self, index: int, width: int) -> Line | None:
         row = self.rows[index]
         room = width - (width_of(row.right) + 1 if row.right else 0)
-        if not (self._unfold and row.selectable and room >= LEAST_UNFOLDED and width_of(row.left) > room):
+        if not (self._unfold and row.selectable and room >= MIN_UNFOLDED_WIDTH and width_of(row.left) > room):
             return None
         rest = [span for line in wrap_spans(row.left, room)[1:] for span in (*line, (" ", "text"))]
         return fit([("    ", "text"), *rest[:-1]], width)

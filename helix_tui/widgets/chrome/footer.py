@@ -11,7 +11,7 @@ from helix_tui.keymap import BY_ID, names, shown
 from helix_tui.widgets.base.line import Line, Span, SpanLine, width_of
 from helix_tui.widgets.base.row_source import Gesture
 
-MOST = 6
+MAX_KEYS = 6
 
 
 class KeyLine(SpanLine):
@@ -55,7 +55,7 @@ class KeyLine(SpanLine):
     def _parts(self, width: int) -> list[tuple[str, list[Span]]]:
         """The parts of the line, each with the id of its key; plain text has none."""
         # its room is reserved first: the others are dropped from the right, and the help key stays
-        *others, last = [(key_id.partition("=")[0], self._key(key_id)) for key_id in self.key_ids[:MOST]]
+        *others, last = [(key_id.partition("=")[0], self._key(key_id)) for key_id in self.key_ids[:MAX_KEYS]]
         if self.note:
             others = [("", [(f" {self.note}  ", "waiting")])]
         if self.work:

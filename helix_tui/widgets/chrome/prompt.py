@@ -26,7 +26,7 @@ from helix_tui.widgets.chrome.header import Caption
 
 Complete = Callable[[str, int], Sequence[Completion]]
 
-_MOST_WAYS = 8
+_MAX_COMPLETIONS = 8
 _STEPS = {"down": 1, "ctrl+n": 1, "up": -1, "ctrl+p": -1}
 
 
@@ -196,7 +196,7 @@ class Prompt(Vertical):
 
     def offer(self) -> None:
         """Show the completions of the present text."""
-        self._ways = self._complete(self._field.value, self._field.cursor_position)[:_MOST_WAYS]
+        self._ways = self._complete(self._field.value, self._field.cursor_position)[:_MAX_COMPLETIONS]
         # where any text is allowed no completion is preselected: enter takes what was typed
         self._choice = 0 if self._must_choose and self._ways else -1
         wide = max((cell_len(way.text) for way in self._ways), default=0) + 2
@@ -229,7 +229,7 @@ class Words(SpanLine):
         return self._say(width)
 
 
-MOST_LINES = 8
+MAX_LINES = 8
 
 
 class Chooser(Vertical):
@@ -274,7 +274,7 @@ class Chooser(Vertical):
 
     def on_mount(self) -> None:
         """Show the first choice first."""
-        self._list.styles.height = min(MOST_LINES, len(self._ways))
+        self._list.styles.height = min(MAX_LINES, len(self._ways))
         self._list.show(Rows(self._ways))
         self._list.focus(scroll_visible=False)
 

@@ -18,12 +18,12 @@ from helix_tui.widgets.base.line import to_strip
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.rows.bead import QueueRows
 
-BOARD_LEAST = 70
+MIN_LANES_WIDTH = 70
 """The width from which lanes are side by side."""
 
-COLUMN_LEAST = 32
+MIN_LANE_WIDTH = 32
 """The least width of a lane with rows: a title keeps about 27; below that, the lane at the edge is hidden."""
-_THIN_MOST = 20
+_MAX_EMPTY_LANE_WIDTH = 20
 
 HEADING_CELLS = 5
 """Extra width of a folded or empty lane beyond its title: the fold, the cursor's bar, blanks."""
@@ -39,8 +39,8 @@ class Lane(Struct, frozen=True):
     @property
     def least(self) -> int:
         """The width that its column needs."""
-        thin = min(_THIN_MOST, len(self.title) + HEADING_CELLS)
-        return COLUMN_LEAST if len(self.rows) > 1 else thin
+        thin = min(_MAX_EMPTY_LANE_WIDTH, len(self.title) + HEADING_CELLS)
+        return MIN_LANE_WIDTH if len(self.rows) > 1 else thin
 
 
 class LaneColumn(Struct, frozen=True):
@@ -118,7 +118,7 @@ class LaneList(RowList):
     def _arrange(self) -> None:
         source = self.source
         in_lanes = isinstance(source, QueueRows) and source.view.kind == "lanes"
-        self._lanes = tuple(_lanes(source)) if in_lanes and self.size.width >= BOARD_LEAST else ()  # type: ignore[arg-type]
+        self._lanes = tuple(_lanes(source)) if in_lanes and self.size.width >= MIN_LANES_WIDTH else ()  # type: ignore[arg-type]
         self._first_lane = min(self._first_lane, max(0, len(self._lanes) - 1))
         self._set_columns()
 

@@ -270,7 +270,7 @@ def _model_line(document: Document, model: Mapping[str, Any]) -> str:
     return f"model {name}{spent}{cost}" + (f" · not taken: {why}" if why else "")
 
 
-MOST_LINES = 60
+MAX_LINES = 60
 """How many lines of one span are shown."""
 
 
@@ -301,11 +301,11 @@ def _span_lines(place: int, one: Mapping[str, Any]) -> Iterator[Para]:
     """The highlighted lines of a span, numbered as in its file."""
     file = str(one.get("file", ""))
     lines = highlighted(clean_block(one.get("text")), file)
-    for number, spans in enumerate(lines[:MOST_LINES], int(one.get("start") or 1)):
+    for number, spans in enumerate(lines[:MAX_LINES], int(one.get("start") or 1)):
         key = open_key(file, number, f"line {place}")
         yield Para(key, ((f"{number:>6}  ", "edge"), *spans), wrap=_wrap_of(file), hang=8)
-    if len(lines) > MOST_LINES:
-        more = f"        … {len(lines) - MOST_LINES} more lines"
+    if len(lines) > MAX_LINES:
+        more = f"        … {len(lines) - MAX_LINES} more lines"
         yield Para(f"more {place}", ((more, "muted"),))
     yield Para(f"gap {place}")
 
@@ -338,7 +338,7 @@ def compare_paras(changes: Sequence[Any], before: str, after: str) -> list[Para]
     return paras
 
 
-MOST_QUERIES = 4
+MAX_QUERIES = 4
 
 
 def steps_paras(document: Document) -> list[Para]:
@@ -392,7 +392,7 @@ def step_paras(step: Mapping[str, Any]) -> Iterator[Para]:
     missing = ", ".join(clean_line(label, 60) for label in step.get("missingSlots") or ())
     if missing:
         yield Para(f"step {number} open", ((f"  open: {missing}", "attention"),), hang=2)
-    for place, query in enumerate((step.get("queries") or ())[:MOST_QUERIES]):
+    for place, query in enumerate((step.get("queries") or ())[:MAX_QUERIES]):
         yield Para(f"step {number} query {place}", ((f"  “{clean_line(query, 200)}”", "muted"),), hang=3)
 
 

@@ -24,11 +24,11 @@ from helix_tui.widgets.rows.attempts import Board, RunView, paint_attempt, paint
 from helix_tui.widgets.text.diff import DiffFacts, DiffPane, FileDiff, counts_of
 from helix_tui.widgets.text.pane import Para, TextPane, block, section
 
-MOST_LINES = 400
+MAX_LINES = 400
 """How many lines of one text are shown here; the raw tab has the rest."""
 
-MOST_SIBLINGS = 20
-MOST_FILES = 30
+MAX_SIBLINGS = 20
+MAX_FILES = 30
 
 
 class AttemptSubject(Struct, frozen=True):
@@ -231,7 +231,7 @@ def _result(attempt: Attempt, now: int) -> Iterator[Para]:
 def _field(name: str, value: str, ink: str) -> Iterator[Para]:
     """A name and a value, possibly of several lines."""
     lead = f"{name:<12}"
-    for number, line in enumerate(value.split("\n")[:MOST_LINES]):
+    for number, line in enumerate(value.split("\n")[:MAX_LINES]):
         spans = ((lead if not number else " " * len(lead), "muted"), (line, ink))
         yield Para(f"field {name} {number}", spans, hang=len(lead))
 
@@ -281,9 +281,9 @@ def _text(key: str, text: str) -> Iterator[Para]:
     if not text.strip():
         return
     lines = text.strip("\n").split("\n")
-    yield from block(key, "\n".join(lines[:MOST_LINES]))
-    if len(lines) > MOST_LINES:
-        yield Para(f"{key} more", ((f"… {len(lines) - MOST_LINES:,} more lines, see raw", "attention"),))
+    yield from block(key, "\n".join(lines[:MAX_LINES]))
+    if len(lines) > MAX_LINES:
+        yield Para(f"{key} more", ((f"… {len(lines) - MAX_LINES:,} more lines, see raw", "attention"),))
 
 
 def _verdict_ink(verdict: str) -> str:
@@ -351,12 +351,12 @@ def _changed(diff: DiffFacts | None) -> Iterator[Para]:
     yield section("changed", total, key="changed")
     for number, (sentence, ink) in enumerate(diff.before):
         yield Para(f"diff said {number}", ((sentence, ink),))
-    for number, file in enumerate(files[:MOST_FILES]):
+    for number, file in enumerate(files[:MAX_FILES]):
         verb: tuple[Span, ...] = ((f"  {file.verb}", "waiting"),) if file.verb else ()
         right = counts_of(file.added, file.removed) if file.verb != "binary" else ()
         yield Para(f"diff:{number}", ((file.path, "text"), *verb), right, opens=True, hang=2)
-    if len(files) > MOST_FILES:
-        yield Para("diff more", ((f"… {len(files) - MOST_FILES:,} more files, see diff", "muted"),))
+    if len(files) > MAX_FILES:
+        yield Para("diff more", ((f"… {len(files) - MAX_FILES:,} more files, see diff", "muted"),))
 
 
 def _facts(run: Run, now: int) -> Iterator[Para]:
@@ -383,7 +383,7 @@ def _siblings(subject: AttemptSubject) -> Iterator[Para]:
     if not others:
         return
     yield section(f"other attempts on this bead {len(others)}", key="siblings")
-    for attempt in others[:MOST_SIBLINGS]:
+    for attempt in others[:MAX_SIBLINGS]:
         look = look_of(attempt)
         model = clean_line(attempt.model or attempt.harness, 24)
         left = ((f"{look.glyph} {cut(look.word, 20):<11} ", look.ink), (model, "text"))
@@ -391,8 +391,8 @@ def _siblings(subject: AttemptSubject) -> Iterator[Para]:
         cost = format_sum(attempt.sums)
         right = ((f"{figures.short_span(attempt.duration_ms):>4} {cost:>7} {when:>7}", "muted"),)
         yield Para(f"attempt:{attempt.attempt_id}", left, right, opens=True)
-    if len(others) > MOST_SIBLINGS:
-        yield Para("siblings more", ((f"… {len(others) - MOST_SIBLINGS:,} older", "muted"),))
+    if len(others) > MAX_SIBLINGS:
+        yield Para("siblings more", ((f"… {len(others) - MAX_SIBLINGS:,} older", "muted"),))
 
 
 class SubjectLine(SpanLine):
@@ -425,7 +425,7 @@ def short_name(attempt: Attempt) -> str:
 
 
 NAME_CELLS = 10
-MOST_COMPARED = 40
+MAX_COMPARED = 40
 
 
 class ComparisonFacts(Struct, frozen=True):
@@ -523,12 +523,12 @@ def _files(facts: ComparisonFacts, half: int) -> Iterator[Para]:
     if not paths:
         return
     yield section(f"files {len(paths)}", key="files beside")
-    for path in paths[:MOST_COMPARED]:
+    for path in paths[:MAX_COMPARED]:
         counts = [_counts(files.get(path)) for files in (before, after)]
         yield Para(f"file {path}", ((path, "text"),), wrap="no")
         yield from _row(f"counts {path}", "", counts, half, ("muted", "muted" if counts[0] == counts[1] else "text"))
-    if len(paths) > MOST_COMPARED:
-        yield Para("files more", ((f"… {len(paths) - MOST_COMPARED:,} more files", "muted"),))
+    if len(paths) > MAX_COMPARED:
+        yield Para("files more", ((f"… {len(paths) - MAX_COMPARED:,} more files", "muted"),))
 
 
 def _counts(file: FileDiff | None) -> str:

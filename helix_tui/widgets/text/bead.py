@@ -33,7 +33,7 @@ MAX_EVENTS = 60
 
 MAX_LINKS = 40
 MANY_REFS = 8
-MOST_CUTS = 4
+MAX_CUTS = 4
 MAX_LABEL_LINES = 3
 
 _SHOWN_ELSEWHERE = frozenset(
@@ -341,7 +341,7 @@ def _circle(rows: _Rows, bead: Bead, queue: Queue) -> None:
     said = "it is in a dependency cycle" if mine else "it waits on a dependency cycle"
     path = circle.path(lambda other: short_id(clean_line(other, 60)))
     rows.wrapped([("ring ", "error"), (f"{said} and can never start: ", "text"), (path, "text bold")])
-    for place, cut in enumerate(circle.cuts[:MOST_CUTS]):
+    for place, cut in enumerate(circle.cuts[:MAX_CUTS]):
         waiter, needed = (short_id(clean_line(other, 60)) for other in (cut.waiter, cut.needed))
         then = f"then {waiter} is ready" if cut.frees else f"{waiter} waits on others too"
         lead = "cut  " if not place else "or   "

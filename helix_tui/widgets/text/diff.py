@@ -354,10 +354,10 @@ def _filled(spans: Line, width: int) -> list[Span]:
 HUGE_FILE = 600
 """The number of lines from which a file starts folded."""
 
-MOST_LINES = 4_000
+MAX_LINES = 4_000
 """How many lines in all start unfolded; also the most that are ever shown of one file."""
 
-MOST_LISTED = 200
+MAX_LISTED = 200
 """How many files the list names."""
 
 NUMBERED = 72
@@ -381,7 +381,7 @@ class DiffPane(FoldPane):
     def show_diff(self, facts: DiffFacts) -> None:
         """Show a diff from the top; long files are folded."""
         self.facts = facts
-        left = MOST_LINES
+        left = MAX_LINES
         folded = set()
         for place, file in enumerate(facts.files):
             # a small file after a huge one may still have room
@@ -447,7 +447,7 @@ class DiffPane(FoldPane):
         """The folded files."""
         for place, file in enumerate(self.facts.files):
             if self.is_folded(str(place)):
-                yield str(place), "\n".join(line.text for line in file.lines[:MOST_LINES])
+                yield str(place), "\n".join(line.text for line in file.lines[:MAX_LINES])
 
     # --- contents -----------------------------------------------------------------------------------------
 
@@ -506,7 +506,7 @@ class DiffFiles(TextPane):
 def _by_folder(files: Sequence[FileDiff], width: int) -> Iterator[Para]:
     """Each folder once, its files below it."""
     before = None
-    for number, file in enumerate(files[:MOST_LISTED]):
+    for number, file in enumerate(files[:MAX_LISTED]):
         folder, _, name = file.path.rpartition("/")
         if folder != before and folder:
             yield Para(f"folder {number}", ((tail_of(f"{folder}/", width), "muted"),), wrap="no")
@@ -515,8 +515,8 @@ def _by_folder(files: Sequence[FileDiff], width: int) -> Iterator[Para]:
         right = counts_of(file.added, file.removed) if letter != "B" else ()
         spans = ((f" {letter} ", ink), (short_path(name, max(8, width - 4 - width_of(right))), "text"))
         yield Para(f"{LISTED}{number}", spans, right, wrap="no", opens=True)
-    if len(files) > MOST_LISTED:
-        yield Para("list more", ((f"   … {len(files) - MOST_LISTED:,} more files", "muted"),))
+    if len(files) > MAX_LISTED:
+        yield Para("list more", ((f"   … {len(files) - MAX_LISTED:,} more files", "muted"),))
 
 
 def tail_of(path: str, width: int) -> str:
@@ -541,14 +541,14 @@ def _letter(file: FileDiff) -> tuple[str, str]:
 def _file_list(files: Sequence[FileDiff], width: int) -> Iterator[Para]:
     """One line per file, with git's letter and its share of the change as a bar."""
     most = max(file.added + file.removed for file in files)
-    for number, file in enumerate(files[:MOST_LISTED]):
+    for number, file in enumerate(files[:MAX_LISTED]):
         letter, ink = _letter(file)
         right = (*counts_of(file.added, file.removed), (" ", "text"), *_bar(file, most)) if letter != "B" else ()
         path = short_path(file.path, max(12, width - 5 - width_of(right)))
         spans = ((f"  {letter} ", ink), (path, "text"))
         yield Para(f"{LISTED}{number}", spans, right, wrap="no", opens=True)
-    if len(files) > MOST_LISTED:
-        yield Para("list more", ((f"    … {len(files) - MOST_LISTED:,} more files", "muted"),))
+    if len(files) > MAX_LISTED:
+        yield Para("list more", ((f"    … {len(files) - MAX_LISTED:,} more files", "muted"),))
 
 
 def _bar(file: FileDiff, most: int) -> tuple[Span, ...]:
@@ -570,11 +570,11 @@ def _file_lines(place: int, file: FileDiff, width: int, command: str) -> Iterato
     if file.verb == "binary":
         yield Para(f"{place}:b", (("  binary: content not shown", "muted"),))
     if width >= SPLIT_CELLS:
-        yield from beside_each_other(place, file.lines[:MOST_LINES], width)
+        yield from beside_each_other(place, file.lines[:MAX_LINES], width)
     else:
-        for row, line in enumerate(file.lines[:MOST_LINES]):
+        for row, line in enumerate(file.lines[:MAX_LINES]):
             yield _diff_line(f"{place}:{row}", line, width)
-    beyond = len(file.lines) - MOST_LINES
+    beyond = len(file.lines) - MAX_LINES
     if beyond > 0:
         where = f"; {command} shows all" if command else ""
         yield Para(f"{place}:more", ((f"… {beyond:,} more lines{where}", "attention"),))

@@ -167,7 +167,7 @@ class ChangeFilter:
         return [(f"state:{state}", sign.word) for state, sign in STATE_SIGNS.items() if state.startswith(value)]
 
 
-MOST_LINES = 400
+MAX_LINES = 400
 """How many lines of a difference between two long texts are shown."""
 
 SHORT = 44
@@ -303,7 +303,7 @@ def _line_by_line(change: FieldChange, key: str) -> Iterator[Para]:
     lines = difflib.unified_diff(change.before.split("\n"), change.after.split("\n"), n=1, lineterm="")
     inks = {"-": "error", "+": "success", "@": "muted"}
     # the first two lines of a unified diff name files
-    for number, line in enumerate(islice(lines, 2, MOST_LINES)):
+    for number, line in enumerate(islice(lines, 2, MAX_LINES)):
         text = "…" if line.startswith("@@") else f"{line[:1].replace('-', '−')} {line[1:]}"
         yield Para(f"{key} line {number}", ((f"  {text}", inks.get(line[:1], "muted")),), hang=4)
 

@@ -176,7 +176,7 @@ def _age(row: MemoryRow, now: int) -> str:
     return "—" if row.last_used is None else format_age(max(0.0, (now - row.last_used) / NS))
 
 
-MOST = 40
+MAX_LINES_OF_KIND = 40
 """How many lines of one kind are shown."""
 
 _TREND = "▁▂▃▄▅▆▇█"
@@ -293,7 +293,7 @@ def _history(facts: MemoryFacts) -> Iterator[Para]:
     if not facts.revisions:
         return
     yield section(f"history {len(facts.revisions)}", key="history")
-    for older in facts.revisions[:MOST]:
+    for older in facts.revisions[:MAX_LINES_OF_KIND]:
         memory = older.memory
         name = f" {clean_line(memory.name, 80)}" if older.reason == "superseded" else ""
         yield Para(
@@ -325,7 +325,7 @@ def _trend(outcomes: Sequence[MemoryOutcome]) -> str:
             levels.append(helped / (helped + failed))
     if len(levels) < 2:
         return ""
-    signs = "".join(_TREND[min(7, int(level * 8))] for level in levels[-MOST:])
+    signs = "".join(_TREND[min(7, int(level * 8))] for level in levels[-MAX_LINES_OF_KIND:])
     return f"{signs}  {round(100 * levels[0])}% → {round(100 * levels[-1])}%"
 
 
@@ -333,7 +333,7 @@ def _edges(facts: MemoryFacts) -> Iterator[Para]:
     if not facts.edges:
         return
     yield section(f"edges {len(facts.edges)}", key="edges")
-    for edge in facts.edges[:MOST]:
+    for edge in facts.edges[:MAX_LINES_OF_KIND]:
         out = edge.from_name == facts.memory.name
         other = edge.to_name if out else edge.from_name
         word = edge.rel_type.replace("_", " ")
@@ -353,12 +353,12 @@ def _story(facts: MemoryFacts) -> Iterator[Para]:
     if not times and not facts.outcomes:
         yield Para("nowhere", (("Not shown to an agent yet.", "muted"),))
     seen: set[str] = set()
-    for line in facts.injections[:MOST]:
+    for line in facts.injections[:MAX_LINES_OF_KIND]:
         outcome = _led_to(line, facts.outcomes, seen)
         seen.add(outcome.attempt if outcome is not None else line.attempt)
         yield _given(line, outcome, facts)
     # outcomes of no injection above
-    for outcome in facts.outcomes[:MOST]:
+    for outcome in facts.outcomes[:MAX_LINES_OF_KIND]:
         if outcome.attempt not in seen:
             seen.add(outcome.attempt)
             yield Para(

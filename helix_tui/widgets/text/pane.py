@@ -231,7 +231,7 @@ def _hard_lines(spans: Iterator[Span]) -> Iterator[list[Span]]:
         yield line
 
 
-MOST_CHARS = 20_000
+MAX_CODE_CHARS = 20_000
 
 _INKS = (
     ("Token.Comment", "muted"),
@@ -252,7 +252,7 @@ _INKS = (
 def highlighted(text: str, file: str) -> Sequence[tuple[Span, ...]]:
     """Cleaned text as lines of spans; plain if no language is known for the file."""
     # a text this long stays plain: highlighting takes too long for a key press
-    if len(text) > MOST_CHARS:
+    if len(text) > MAX_CODE_CHARS:
         return [((line, "text"),) for line in text.split("\n")]
     from pygments import lex
     from pygments.lexers import get_lexer_for_filename
@@ -280,7 +280,7 @@ def _ink(kind: str) -> str:
 
 Wrap = Literal["words", "cells", "no", "rule"]
 
-LEAST_BESIDE = 8
+MIN_WIDTH_BESIDE = 8
 """The text width below which nothing is shown at its right."""
 
 
@@ -316,7 +316,7 @@ class Paragraphs(RowSource):
         if para.wrap in ("no", "rule"):
             return 1
         room = self._room_beside(para)
-        if room < LEAST_BESIDE:
+        if room < MIN_WIDTH_BESIDE:
             room = self.width
         # most paragraphs fit in a line and need no wrapping
         if width_of(para.spans) <= room:
@@ -362,7 +362,7 @@ class Paragraphs(RowSource):
             return rule(caption, width, "".join(text for text, _ in para.right))
         lines = self._wrapped.get(number)
         spans = para.spans if lines is None else lines[part]
-        beside = part == 0 and para.right and self._room_beside(para) >= LEAST_BESIDE
+        beside = part == 0 and para.right and self._room_beside(para) >= MIN_WIDTH_BESIDE
         return spread(spans, para.right, width) if beside else spans
 
     def leads(self, index: int) -> bool:

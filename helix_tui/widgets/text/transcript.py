@@ -29,10 +29,10 @@ NARROW = 48
 
 _LOOK_BACK = 64
 
-MOST_PROSE = 6
+MAX_PROSE_LINES = 6
 """How many lines of an agent's message are shown without unfolding."""
 
-MOST_UNFOLDED = 200
+MAX_UNFOLDED = 200
 """How many events a search unfolds at once."""
 
 
@@ -78,11 +78,11 @@ class Prose:
         # a placeholder for time and word, so that the first line breaks where the row's text does
         lead = "." * (offset - 1) + " "
         # wrap no more than can be shown
-        lines = wrap_spans([(lead + said[: MOST_PROSE * width], "text")], width, margin)
+        lines = wrap_spans([(lead + said[: MAX_PROSE_LINES * width], "text")], width, margin)
         texts = ["".join(text for text, _ in line) for line in lines]
         self.first = texts[0][offset:]
-        self.below = tuple(texts[1:MOST_PROSE])
-        self.whole = not more and len(texts) <= MOST_PROSE and len(said) <= MOST_PROSE * width
+        self.below = tuple(texts[1:MAX_PROSE_LINES])
+        self.whole = not more and len(texts) <= MAX_PROSE_LINES and len(said) <= MAX_PROSE_LINES * width
 
 
 class ScriptRows(RowSource):
@@ -384,7 +384,7 @@ class TranscriptPane(RowList):
         self._draw()
 
     def unfold_matches(self, words: str) -> None:
-        """Unfold events whose text contains some words, at most `MOST_UNFOLDED`."""
+        """Unfold events whose text contains some words, at most `MAX_UNFOLDED`."""
         wanted = words.lower()
         found = [
             place
@@ -392,7 +392,7 @@ class TranscriptPane(RowList):
             # a match in the row itself needs no unfolding
             if wanted in (event.detail or "").lower() and wanted not in f"{event.tool} {event.summary}".lower()
         ]
-        if found and len(found) <= MOST_UNFOLDED:
+        if found and len(found) <= MAX_UNFOLDED:
             self.following = False
             self._unfolded |= set(found)
             self._draw()
@@ -412,7 +412,7 @@ class TranscriptPane(RowList):
             place += step
 
 
-MOST_LINES = 3_000
+MAX_LINES = 3_000
 
 
 class RawPane(FoldPane):
@@ -486,10 +486,10 @@ class RawPane(FoldPane):
 
 def content_paras(name: str, lines: Sequence[str]) -> Iterator[Para]:
     """The lines of a file, indented below its header."""
-    for number, line in enumerate(lines[:MOST_LINES]):
+    for number, line in enumerate(lines[:MAX_LINES]):
         yield Para(f"{name}\t{number}", (("  ", "text"), (line, "text")), wrap="cells", hang=2)
-    if len(lines) > MOST_LINES:
-        yield Para(f"{name}\tmore", ((f"  … {len(lines) - MOST_LINES:,} more lines", "attention"),))
+    if len(lines) > MAX_LINES:
+        yield Para(f"{name}\tmore", ((f"  … {len(lines) - MAX_LINES:,} more lines", "attention"),))
 
 
 def short_path(name: str, width: int) -> str:

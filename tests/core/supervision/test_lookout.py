@@ -17,7 +17,7 @@ from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.editing.steps import Overlay
-from helix_tui.core.supervision.decide.monitor import MIND_AFTER, MIND_MOST, BackgroundMonitor, Concerns
+from helix_tui.core.supervision.decide.monitor import MAX_AUTO_UPDATES, MIND_AFTER, BackgroundMonitor, Concerns
 from helix_tui.core.supervision.signals.focus import plan_focus, read_focus
 from helix_tui.core.supervision.signals.orphans import recover
 from tests.core.supervision.conftest import World, WorldFactory, make_curator, row
@@ -122,9 +122,9 @@ def test_a_bead_made_during_a_focus_is_held_back_and_given_back_with_the_rest(wo
 
 def test_more_than_a_few_beads_wait_on_a_person(world: WorldFactory) -> None:
     here = focused(world)
-    here.write([*here.rows().values(), *(row(f"late-{number:02}") for number in range(MIND_MOST + 1))])
+    here.write([*here.rows().values(), *(row(f"late-{number:02}") for number in range(MAX_AUTO_UPDATES + 1))])
     found = look(here, monitor(here))
-    assert (len(found.unminded), found.minded) == (MIND_MOST + 1, ())
+    assert (len(found.unminded), found.minded) == (MAX_AUTO_UPDATES + 1, ())
     assert "execution-eligible" not in here.rows()["late-00"]
 
 

@@ -48,7 +48,7 @@ _APPROVED = re.compile(r"^\W*APPROVE", re.I)
 _SLACK = 5 * NS
 """How much later than an attempt's start its injection may be dated: attempt ids have whole seconds."""
 
-_LONGEST = 600
+_MAX_CHARS = 600
 
 
 class Judged(Struct, frozen=True):
@@ -177,13 +177,13 @@ def _cause(attempt: Attempt, evidence: AttemptEvidence) -> str:
         attempt.error,
         attempt.detail if attempt.detail != attempt.status else "",
     ]
-    return next((line for text in said if (line := clean_line(text, _LONGEST))), "")
+    return next((line for text in said if (line := clean_line(text, _MAX_CHARS))), "")
 
 
 def _approach(attempt: Attempt, evidence: AttemptEvidence) -> str:
     """How it was done, by the agent's decisions or the reviewer that approved it."""
     said = [evidence.decisions, attempt.review.rationale if attempt.review is not None else ""]
-    return next((line for text in said if (line := clean_line(text, _LONGEST))), "")
+    return next((line for text in said if (line := clean_line(text, _MAX_CHARS))), "")
 
 
 def summed(learned: Sequence[Learned]) -> str:

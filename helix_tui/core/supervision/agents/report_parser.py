@@ -33,7 +33,7 @@ _WORK = 32 << 20
 """Bytes at the end of a transcript searched for the commands of a session."""
 _HEAD = 128 << 10
 _FIRST_LINES = 8
-_LONGEST = 4_000
+_MAX_CHARS = 4_000
 
 Report = Literal["delivered", "blocked", "partial", ""]
 
@@ -139,7 +139,7 @@ def _decoded(raw: bytes, form: type[_Form]) -> _Form | None:
         return None
 
 
-def _said(raw: msgspec.Raw, limit: int = _LONGEST) -> str:
+def _said(raw: msgspec.Raw, limit: int = _MAX_CHARS) -> str:
     """A string of a message, as in `_text`; "" for another type."""
     return _text(_decoded(bytes(raw), str), limit)
 
@@ -392,7 +392,7 @@ def _read(path: str, start: int, size: int) -> bytes:
         return b""
 
 
-def _text(value: object, limit: int = _LONGEST) -> str:
+def _text(value: object, limit: int = _MAX_CHARS) -> str:
     """A string of at most ``limit`` characters, encodable as UTF-8 and without NUL; else ""."""
     if not isinstance(value, str):
         return ""

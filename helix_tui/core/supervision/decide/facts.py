@@ -34,7 +34,7 @@ from helix_tui.core.supervision.signals.orphans import Orphan, governs_alignment
 from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, beads_in_question, still_asked
 from helix_tui.core.supervision.signals.stoppage import Stoppage
 
-MOST_JUDGED = 200
+MAX_JUDGED = 200
 """Maximum ready beads whose acceptance and authority are checked: more than a worker does in a day."""
 
 
@@ -146,7 +146,7 @@ def gather_facts(
     left = [bead for bead in unfinished if not governs_alignment(bead) or queue_state.alive(bead.id)]
     chosen = frozenset(inside)
     ready = tuple(bead_id for bead_id in queue.ready if bead_id in chosen)
-    judged = [queue.beads[bead_id] for bead_id in ready[:MOST_JUDGED] if not looks_like_epic(queue.beads[bead_id])]
+    judged = [queue.beads[bead_id] for bead_id in ready[:MAX_JUDGED] if not looks_like_epic(queue.beads[bead_id])]
     acceptance = {bead.id: str(bead.document().get("acceptance") or "") for bead in judged}
     cooling = _cooling(queue, left)
 
@@ -254,7 +254,7 @@ def _all_closed(queue: Queue, epic: str) -> bool:
     return bool(below) and all(queue.beads[each].status in TERMINAL for each in below)
 
 
-MOST = 3
+MAX_SIBLINGS = 3
 
 
 def siblings(queue: Queue, bead_id: str) -> tuple[str, ...]:
@@ -266,7 +266,7 @@ def siblings(queue: Queue, bead_id: str) -> tuple[str, ...]:
     if not related:
         areas = _areas(bead)
         related = [each for each in others if areas & _areas(each)]
-    return (bead_id, *(each.id for each in related[: MOST - 1]))
+    return (bead_id, *(each.id for each in related[: MAX_SIBLINGS - 1]))
 
 
 def _same(one: str, other: str) -> bool:

@@ -103,7 +103,7 @@ MIND_AFTER = 3
 """Failures in a row after which the focus is no longer updated automatically."""
 
 
-MIND_MOST = 20
+MAX_AUTO_UPDATES = 20
 """Maximum new beads for which the focus is updated automatically; a person looks at more first."""
 
 
@@ -249,7 +249,7 @@ class BackgroundMonitor:
         focus = read_focus(Overlay(queue_state.queue))
         unminded = _unminded(queue_state, focus)
         minded: tuple[str, ...] = ()
-        few = 0 < len(unminded) <= MIND_MOST
+        few = 0 < len(unminded) <= MAX_AUTO_UPDATES
         if few and self._curator is not None and self._failures < MIND_AFTER:
             minded, why = self._mind(self._curator)
             unminded, trouble = (() if minded else unminded), why or trouble

@@ -59,7 +59,7 @@ _GROUP_OF = {kind: name for name, kinds in GROUPS.items() for kind in kinds}
 OLD_AFTER_S = 7 * 86_400
 """Age at which a need is folded in its group, if newer or weightier ones come before it."""
 
-SHOWN_AT_LEAST = 3
+MIN_SHOWN = 3
 """Number of needs of a group shown whatever their age."""
 
 HOUR_S, MORNING = 3600, 8
@@ -106,7 +106,7 @@ def _weight(need: Need) -> tuple[int, float]:
 
 
 def _fold(name: str, needs: Sequence[Need], now: int) -> NeedGroup:
-    shown = [need for place, need in enumerate(needs) if place < SHOWN_AT_LEAST or not is_old(need, now)]
+    shown = [need for place, need in enumerate(needs) if place < MIN_SHOWN or not is_old(need, now)]
     # the line with the number of folded ones takes the space of one
     if len(needs) - len(shown) < 2:
         return NeedGroup(name, tuple(needs), ())

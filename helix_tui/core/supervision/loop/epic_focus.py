@@ -34,7 +34,7 @@ from helix_tui.core.supervision.signals.focus import (
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.stage_run import agent_context
 
-MOST_HELD = 60
+MAX_HELD = 60
 """Maximum beads that an automatic focus may hold back: each needs a command, for which ddx rewrites its file."""
 
 
@@ -177,7 +177,7 @@ class Curating:
             self.work.teller.always(f"no focus on {called(epic)}: {error}")
             self._passed_over.add(epic)
             return
-        if not asked and len(planned.steps) > MOST_HELD:
+        if not asked and len(planned.steps) > MAX_HELD:
             self.work.teller.always(
                 f"no focus on {called(epic)}: it would hold back {len(planned.steps)} beads, each by a "
                 "command of its own; "

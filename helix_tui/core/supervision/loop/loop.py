@@ -30,7 +30,7 @@ from helix_tui.core.supervision.loop.epic_focus import Curating
 from helix_tui.core.supervision.loop.passes import Passes, drifted_in, settle_documents
 from helix_tui.core.supervision.loop.work import LoopWork, Retry, Stop, Stopped, failure_class, stop_of
 from helix_tui.core.supervision.run_state.start_pause_stop import request
-from helix_tui.core.supervision.run_state.status import MOST
+from helix_tui.core.supervision.run_state.status import MAX_LOG_CHARS
 from helix_tui.core.supervision.signals.focus import stale, undecided
 from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans
 from helix_tui.core.supervision.signals.questions import Tried, bead_fingerprint
@@ -531,7 +531,7 @@ def reviewer_of(queue: Queue, agent_choice: AgentChoice) -> tuple[str, AgentChoi
 def _tidy(finished: Finished, out: Path) -> None:
     """Remove a turn's output file, as the log has it, unless it is too long for the log."""
     for path, printed in ((out, finished.stdout), (out.with_suffix(".err"), finished.stderr)):
-        if len(printed) <= MOST:
+        if len(printed) <= MAX_LOG_CHARS:
             with contextlib.suppress(OSError):
                 path.unlink()
 

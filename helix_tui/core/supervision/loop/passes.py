@@ -34,7 +34,7 @@ from helix_tui.core.supervision.stages.stage_run import (
 )
 from helix_tui.core.supervision.stages.table import STAGES
 
-MOST = 20
+MAX_FINDINGS = 20
 """Maximum findings raised by one run; the rest waits until these are decided."""
 
 _LABEL = {"resolvable": "kind:escalation", "gap": "kind:speculative"}
@@ -46,7 +46,7 @@ def settle_documents(work: LoopWork) -> None:
     Raises:
         Stopped: two demands cannot both hold.
     """
-    findings = still_undecided(work.questions, find_conflicts(_documents(work)))[:MOST]
+    findings = still_undecided(work.questions, find_conflicts(_documents(work)))[:MAX_FINDINGS]
     for finding in findings:
         if finding.kind == "physics-level":
             continue
@@ -99,10 +99,10 @@ def _file(work: LoopWork, finding: DocumentFinding) -> None:
     inject(work, operation, "escalation" if finding.kind == "resolvable" else "gap", trigger)
 
 
-MOST_PASSES = 6
+MAX_PASSES = 6
 """Planning passes in a row without one completed cycle."""
 
-MOST_EMPTY = 2
+MAX_EMPTY_BUILDS = 2
 """BUILD answers in a row with nothing selectable."""
 
 _PASSES = {"DESIGN": "design", "POLISH": "polish", "ALIGN": "align"}
@@ -136,7 +136,7 @@ class Passes:
             Stopped: it is the second in a row.
         """
         self.empty += 1
-        if self.empty < MOST_EMPTY:
+        if self.empty < MAX_EMPTY_BUILDS:
             return
         queue_state = self.work.look()
         orphans = find_orphans(queue_state, self.work.project)
@@ -184,8 +184,8 @@ class Passes:
             raise Stopped(Stop(f"next_action:{code}", detail, 0, verdict.recommended_command))
         self._seen[code] = state_of_queue
         self._passes += 1
-        if self._passes > MOST_PASSES:
-            raise Stopped(Stop("planning_without_progress", f"{MOST_PASSES} planning passes and no build"))
+        if self._passes > MAX_PASSES:
+            raise Stopped(Stop("planning_without_progress", f"{MAX_PASSES} planning passes and no build"))
         self._pass(_PASSES[code], verdict)
 
     def _check(self) -> NextVerdict:

@@ -234,7 +234,7 @@ def _holder(holder: Holder | None, state: RunState) -> dict[str, Any] | None:
     return {"pid": holder.pid, "started": holder.started_at or None, "log": state.log or None, "phase": state.phase}
 
 
-MOST = 200_000
+MAX_LOG_CHARS = 200_000
 """Characters of one program's output that go into the log."""
 
 
@@ -294,9 +294,9 @@ class Teller:
 
 def _clipped(text: str) -> str:
     """The beginning and end of output too long for the log; the turn's own file has all of it."""
-    if len(text) <= MOST:
+    if len(text) <= MAX_LOG_CHARS:
         return text
-    head, tail = text[: MOST // 2], text[-MOST // 2 :]
+    head, tail = text[: MAX_LOG_CHARS // 2], text[-MAX_LOG_CHARS // 2 :]
     left_out = len(text) - len(head) - len(tail)
     return f"{head}\n… {left_out:,} characters are left out here …\n{tail}"
 

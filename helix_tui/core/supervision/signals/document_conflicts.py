@@ -398,7 +398,7 @@ TIERS = (
 
 LOWEST = 10
 MAX_DOCUMENT = 1 << 20
-MOST_STATEMENTS = 2000
+MAX_STATEMENTS = 2000
 
 _HEADING = re.compile(r"^#{1,6}\s+(.*)")
 _ITEM = re.compile(r"\s*(?:[-*•]|\d+[.)])\s+(.*\S)")
@@ -450,7 +450,7 @@ def find_conflicts(documents: Documents) -> tuple[DocumentFinding, ...]:
         if document.bucket != "historical_superseded":
             statements += [Statement(document.path, tier, line) for line in demands(text)]
         links += [(document.path, link) for link in references(Path(document.path), text)]
-    found = list(_between(statements[:MOST_STATEMENTS]))
+    found = list(_between(statements[:MAX_STATEMENTS]))
     declared = {(issue.path, issue.id) for issue in documents.graph.issues if issue.kind == "missing_dep"}
     found += [
         DocumentFinding("gap", f"{name} refers to {clean_line(link, 60)}, which does not exist", (name,))
