@@ -11,7 +11,7 @@ from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground import process as session
 from helix_tui.core.ground.project import find_project, machine_name
 from helix_tui.core.snapshot.feed import Gatherer
-from helix_tui.core.supervision.run_state.start_pause_stop import StopMeans, ways_to_stop
+from helix_tui.core.supervision.run_state.run_control import StopMeans, ways_to_stop
 from tests.real.stranger import Stranger
 from tests.real.test_ends import wait_for
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from helix_tui.core.ground.project import find_project
-from helix_tui.core.supervision.run_state.start_pause_stop import request
+from helix_tui.core.supervision.run_state.run_control import request
 from tests.real.conftest import SCRIPTED
 from tests.real.stranger import PATIENCE, Release, Stranger
 from tests.real.test_ends import wait_for

@@ -37,7 +37,7 @@ from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
 from helix_tui.core.supervision.loop.work import RunOptions
 from helix_tui.core.supervision.run_state.budget import NO_LIMITS, Budget, Limits, parse_limits
-from helix_tui.core.supervision.run_state.start_pause_stop import (
+from helix_tui.core.supervision.run_state.run_control import (
     Control,
     active_run,
     describe_left,

@@ -43,7 +43,7 @@ from helix_tui.core.memory.changes import MemoryChanges
 from helix_tui.core.memory.injection import with_block
 from helix_tui.core.memory.store.indexing import mentioned
 from helix_tui.core.supervision.agents.learning import Learner
-from helix_tui.core.supervision.run_state.start_pause_stop import stop_run
+from helix_tui.core.supervision.run_state.run_control import stop_run
 
 _DAY = 86_400 * NS
 

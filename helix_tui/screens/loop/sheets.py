@@ -29,7 +29,7 @@ from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.decide.stuck import SinceLanding, explain_landings, since_landing
 from helix_tui.core.supervision.decide.verdict import VerdictReason
 from helix_tui.core.supervision.run_state.budget import BudgetSpan, BudgetUse, Limits, first_reached, parse_limits
-from helix_tui.core.supervision.run_state.start_pause_stop import StopMeans, ways_to_stop
+from helix_tui.core.supervision.run_state.run_control import StopMeans, ways_to_stop
 from helix_tui.core.supervision.run_state.status import said_lines
 from helix_tui.core.supervision.signals.questions import beads_in_question
 from helix_tui.core.supervision.signals.responses import DEFAULT, SHORT, level_of

@@ -34,7 +34,7 @@ from helix_tui.core.supervision.run_state.budget import (
     budget_of,
     budget_uses,
 )
-from helix_tui.core.supervision.run_state.start_pause_stop import LoopRequest, read_request
+from helix_tui.core.supervision.run_state.run_control import LoopRequest, read_request
 from helix_tui.core.supervision.run_state.state import RunState, load_state
 from helix_tui.core.supervision.run_state.status import NO_STATE, RunStatus, last_stoppage, run_status
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts

@@ -19,7 +19,7 @@ from helix_tui.core.supervision.decide.check import Checker
 from helix_tui.core.supervision.loop.loop import Loop
 from helix_tui.core.supervision.loop.work import LoopWork, RunOptions, Stop
 from helix_tui.core.supervision.run_state.budget import Account
-from helix_tui.core.supervision.run_state.start_pause_stop import Control, request
+from helix_tui.core.supervision.run_state.run_control import Control, request
 from helix_tui.core.supervision.run_state.state import (
     DENIED,
     AlreadyRunning,

@@ -27,7 +27,7 @@ from helix_tui.core.supervision.run_state.budget import (
     budget_in_force,
     budget_uses,
 )
-from helix_tui.core.supervision.run_state.start_pause_stop import Control
+from helix_tui.core.supervision.run_state.run_control import Control
 from helix_tui.core.supervision.run_state.state import REASONS, RunState, denied_runs, save_state
 from helix_tui.core.supervision.run_state.status import Teller
 from helix_tui.core.supervision.signals.focus import FOR_DECISION

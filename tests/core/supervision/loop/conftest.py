@@ -18,7 +18,7 @@ from helix_tui.core.editing.execute.gate import Executable
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
 from helix_tui.core.supervision.loop.work import RunOptions
-from helix_tui.core.supervision.run_state.start_pause_stop import Control
+from helix_tui.core.supervision.run_state.run_control import Control
 from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions
 from helix_tui.core.supervision.stages.delegate import Delegate
 from tests.conftest import ProjectFactory

@@ -18,7 +18,7 @@ import pytest
 
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import format_instant, now_ns
-from helix_tui.core.supervision.run_state.start_pause_stop import left_at_work, stop_run
+from helix_tui.core.supervision.run_state.run_control import left_at_work, stop_run
 from helix_tui.core.supervision.run_state.state import AlreadyRunning, RunState, load_state, read_holder, sole_run
 from helix_tui.core.supervision.run_state.status import run_status
 from tests.core.supervision.conftest import ERAS, row

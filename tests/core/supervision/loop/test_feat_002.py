@@ -19,7 +19,7 @@ from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
 from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.decide.verdict import decide
-from helix_tui.core.supervision.run_state.start_pause_stop import active_run, request, start_run, stop_run
+from helix_tui.core.supervision.run_state.run_control import active_run, request, start_run, stop_run
 from helix_tui.core.supervision.signals.questions import decide_escalation
 from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.core.supervision.stages.injection import injected_type
@@ -484,7 +484,7 @@ def test_a_wish_to_stop_waits_for_the_bead_in_hand(stage: StageFactory) -> None:
 
 
 def test_a_paused_run_goes_on_where_the_wish_is_taken_back(stage: StageFactory) -> None:
-    from helix_tui.core.supervision.run_state.start_pause_stop import Control
+    from helix_tui.core.supervision.run_state.run_control import Control
 
     world = stage([row("a-1")])
     project = world.curator().project
