@@ -107,7 +107,7 @@ KEYS: tuple[Key, ...] = (
         "right_square_bracket",
         "turn_tab(1)",
         "view",
-        "queue,loop,memory,ask,insights,journal,needs",
+        "queue,loop,memory,ask,insights,needs",
         "Next view of this pane; from a row about an attempt, its diff.",
     ),
     Key(
@@ -115,7 +115,7 @@ KEYS: tuple[Key, ...] = (
         "left_square_bracket",
         "turn_tab(-1)",
         "previous view",
-        "queue,loop,memory,ask,insights,journal,needs",
+        "queue,loop,memory,ask,insights,needs",
         "Previous view; from a row about an attempt, the attempt beside the previous one.",
     ),
     Key("pane.zoom", "z", "zoom", "zoom", "panes", "Give this pane all the room (toggle)."),

@@ -109,6 +109,18 @@ async def test_every_key_of_a_screen_is_in_the_palette(console: MakeConsole) -> 
         assert set(keys) <= offered
 
 
+async def test_a_screen_has_an_action_for_every_key_that_its_help_lists(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 60)) as pilot:
+        for key in "123456!":
+            await pilot.press(key)
+            await pilot.pause()
+            bound = (binding for found in app.screen._bindings.key_to_bindings.values() for binding in found)
+            actions = {binding.action.partition("(")[0].rpartition(".") for binding in bound}
+            on = {"": app.screen, "app": app, "screen": app.screen}
+            assert [name for owner, _, name in actions if not hasattr(on[owner], f"action_{name}")] == [], key
+
+
 async def test_a_command_of_the_palette_is_one_thing_with_its_own_key(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 60)) as pilot:

@@ -14,6 +14,7 @@ from textual.binding import BindingType
 
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.editing import operations
+from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import BY_ID, KEYS, bindings, names, shown
 from helix_tui.screens.base import HelixScreen
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
@@ -100,6 +101,12 @@ class BeadKeys(TargetScreen):
     """The keys, on a screen on which beads can be changed."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings("beads")]
+
+    def action_copy_id(self) -> None:
+        """The bead's id, to the clipboard; of several beads, one a line."""
+        ids = [clean_line(bead_id, 300) for bead_id in self.bead_ids()]
+        if ids:
+            self.console.copy("\n".join(ids), ids[0] if len(ids) == 1 else f"{len(ids):,} ids")
 
     def action_eligible(self) -> None:
         """Forbid the beads to workers if any is eligible, else allow them; on the sheet the same key reverses it."""
