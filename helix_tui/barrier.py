@@ -4,7 +4,8 @@ Textual 8.2.8 ends the app on any exception, and ends the message loop of the wi
 widget never handles anything again. Two methods of `MessagePump` are replaced for that, once, in `install`,
 because no hook exists there and Textual's own widgets (Input, OptionList, the command palette) need it too:
 
-* ``_dispatch_message``, which every message passes: an exception in it does not end the loop;
+* ``_dispatch_message``, which every message passes: an exception in it does not end the loop, and input that came too
+  late for the screen it was meant for is not handled;
 * ``_flush_next_callbacks``, which drops all callbacks after one that raises.
 
 Everything else (timers, workers, layout, rendering, idle handlers) comes to ``App._handle_exception``, which
@@ -21,8 +22,8 @@ from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
 from traceback import format_exception, walk_tb
-from typing import Any
-from weakref import WeakKeyDictionary
+from typing import Any, cast
+from weakref import WeakKeyDictionary, ref
 
 from msgspec import Struct
 from textual import events
@@ -34,13 +35,15 @@ from textual.message import Message
 from textual.message_pump import CallbackError, MessagePump
 from textual.screen import Screen
 from textual.widget import MountError, Widget
+from textual.widgets import Button, Input, OptionList
 from textual.worker import WorkerFailed
 
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.recent import Recent
 from helix_tui.core.ground.text import clean_line
 from helix_tui.keymap import BY_ID, as_typed, shown
-from helix_tui.screens.base import TRY_AGAIN, HelixScreen, is_stale
+from helix_tui.screens.base import TRY_AGAIN, HelixScreen
+from helix_tui.widgets.base.row_source import Gesture
 from helix_tui.widgets.chrome.empty_state import DrawGuard
 
 LIMIT = 3
@@ -367,7 +370,7 @@ def _barrier() -> Barrier | None:
 async def dispatch_message(pump: MessagePump, message: Message) -> None:
     """Dispatch a message, unless it is input for a screen that is no longer in view; survive its handlers."""
     # before looking for a barrier: even without one, input for a closed screen must do nothing
-    if is_stale(pump, message):
+    if _is_stale(pump, message):
         return
     barrier = _barrier()
     if barrier is None:
@@ -414,3 +417,92 @@ def install() -> None:
     """Install the barrier."""
     MessagePump._dispatch_message = dispatch_message  # type: ignore[method-assign, assignment]
     MessagePump._flush_next_callbacks = flush_next_callbacks  # type: ignore[method-assign, assignment]
+
+
+# --- input that came too late ----------------------------------------------------------------------------------
+
+_GIVEN: tuple[type[Message], ...] = (events.InputEvent, events.Paste)
+"""Messages that come from the terminal."""
+
+_TYPED = (events.Key, events.Paste)
+"""Input that, unlike a click, does not depend on what was on screen at the time."""
+
+_CAUSED: tuple[type[Message], ...] = (Gesture, Input.Submitted, OptionList.OptionSelected, Button.Pressed)
+"""Messages that widgets make of it and that lead to another screen."""
+
+_AIM = "_helix_aim"
+
+
+def _is_stale(pump: MessagePump, message: Message) -> bool:
+    """Whether a message is input not meant for this pump: for a screen no longer in view, for the next one, or a size
+    that the terminal no longer has.
+
+    What was typed ahead for the next screen is passed on to it through the app, in order. Of two sizes that
+    wait at a screen, Textual 8.2.8 lays out each and posts it to the screen again, forever.
+
+    Args:
+        pump: the app, screen or widget that is about to handle it.
+        message: any message.
+    """
+    if isinstance(message, events.Resize):
+        return isinstance(pump, Screen) and message.size != pump.app.size
+    given = isinstance(message, _GIVEN)
+    if not given and not isinstance(message, _CAUSED):
+        return False
+    if pump.app._exit:
+        return True  # the console is quitting: a screen opened now would change what Textual is closing
+    if isinstance(pump, App):
+        return not pump.screen_stack or (given and _is_stale_for_app(pump, message))
+    # the terminal has shrunk since: Textual's palette asks which widget is there, and there is none
+    if isinstance(message, events.Click) and not pump.app.size.contains(int(message.screen_x), int(message.screen_y)):
+        return True
+    if not isinstance(pump, Widget) or _in_view(pump):
+        return False
+    if _went_elsewhere(pump.app, message):
+        pump.app.post_message(message)
+    return True
+
+
+def _is_stale_for_app(app: App[Any], message: Message) -> bool:
+    """Input comes to the app twice: from the terminal, when its screen is noted, and from a widget."""
+    if not message.is_forwarded:
+        _aim_at(app, message)
+        return False
+    screen, _ = getattr(message, _AIM, (None, ""))
+    if screen is None or screen() is app.screen_stack[-1]:
+        return False
+    if _went_elsewhere(app, message):
+        _hand_on(app, message)
+    return True
+
+
+def _aim_at(app: App[Any], message: Message) -> None:
+    # on the message itself, which Textual passes from app to widget; weakly, so that it keeps no closed screen alive
+    setattr(message, _AIM, (ref(app.screen_stack[-1]), app.current_mode))
+
+
+def _went_elsewhere(app: App[Any], message: Message) -> bool:
+    """Whether this was typed, and a key before it went to another of the screens with a number."""
+    _, mode = getattr(message, _AIM, (None, app.current_mode))
+    return isinstance(message, _TYPED) and mode != app.current_mode
+
+
+def _hand_on(app: App[Any], message: Message) -> None:
+    """Pass what was typed to the screen in view, ahead of later input from the terminal."""
+    # another event, since Textual forwards none a second time
+    typed = events.Paste(message.text) if isinstance(message, events.Paste) else _same_key(message)
+    _aim_at(app, typed)
+    (app.focused or app.screen)._forward_event(typed)
+
+
+def _same_key(message: Message) -> events.Key:
+    key = cast(events.Key, message)
+    return events.Key(key.key, key.character)
+
+
+def _in_view(node: Widget) -> bool:
+    """Whether a widget belongs to the screen on top."""
+    above: MessagePump | None = node
+    while above is not None and not isinstance(above, Screen):
+        above = above._parent
+    return above is None or above.is_active

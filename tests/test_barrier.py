@@ -17,10 +17,10 @@ from textual.widget import MountError, Widget
 from textual.widgets import Input
 
 from helix_tui.barrier import LIMIT, RECENT
-from helix_tui.screens.base import HelixPalette
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.journal import JournalScreen
 from helix_tui.screens.memory.screen import MemoryScreen
+from helix_tui.screens.palette import HelixPalette
 from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.screens.sheet import Sheet
 from helix_tui.settings import Settings

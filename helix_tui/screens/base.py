@@ -1,33 +1,24 @@
 """What every screen of the console has: status bar, tabs, notices, body, footer, and how it is updated.
 
-A screen is dismissed once, however often that is requested, and gets only input that is meant for it. The command
-palette is one of them.
+A screen is dismissed once, however often that is requested.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
-from weakref import ref
 
-from textual import events, on
+from textual import events
 from textual._styles_cache import StylesCache
 from textual.app import App, ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
 from textual.color import Color
-from textual.command import CommandList, CommandPalette, DiscoveryHit, Hit, Hits
-from textual.content import Content
-from textual.message import Message
-from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.signal import Signal
 from textual.style import Style
-from textual.system_commands import SystemCommandsProvider
 from textual.widget import Widget
-from textual.widgets import Button, Input, OptionList
 
 from helix_tui.core.ground.time import NS
 from helix_tui.keymap import BY_ID, bindings, names
@@ -35,7 +26,6 @@ from helix_tui.screens import TABS
 from helix_tui.screens.layout import BREAKPOINTS, NARROW
 from helix_tui.screens.status_bar_model import notice_forms, pulse_facts
 from helix_tui.widgets.base.line import Line, SpanLine, fit
-from helix_tui.widgets.base.row_source import Gesture
 from helix_tui.widgets.chrome.empty_state import Failure
 from helix_tui.widgets.chrome.footer import KeyLine
 from helix_tui.widgets.chrome.header import NoticeLine, StatusBar, Tabs
@@ -48,92 +38,6 @@ if TYPE_CHECKING:
     from helix_tui.screens.editing.change_runner import ChangeRunner
     from helix_tui.screens.loop.controls import LoopControls
     from helix_tui.settings import Layout, ViewBook
-
-GIVEN: tuple[type[Message], ...] = (events.InputEvent, events.Paste)
-"""Messages that come from the terminal."""
-
-TYPED = (events.Key, events.Paste)
-"""Input that, unlike a click, does not depend on what was on screen at the time."""
-
-CAUSED: tuple[type[Message], ...] = (Gesture, Input.Submitted, OptionList.OptionSelected, Button.Pressed)
-"""Messages that widgets make of it and that lead to another screen."""
-
-_AIM = "_helix_aim"
-
-
-def is_stale(pump: MessagePump, message: Message) -> bool:
-    """Whether a message is input not meant for this pump: for a screen no longer in view, for the next one, or a size
-    that the terminal no longer has.
-
-    What was typed ahead for the next screen is passed on to it through the app, in order. Of two sizes that
-    wait at a screen, Textual 8.2.8 lays out each and posts it to the screen again, forever.
-
-    Args:
-        pump: the app, screen or widget that is about to handle it.
-        message: any message.
-    """
-    if isinstance(message, events.Resize):
-        return isinstance(pump, Screen) and message.size != pump.app.size
-    given = isinstance(message, GIVEN)
-    if not given and not isinstance(message, CAUSED):
-        return False
-    if pump.app._exit:
-        return True  # the console is quitting: a screen opened now would change what Textual is closing
-    if isinstance(pump, App):
-        return not pump.screen_stack or (given and _is_stale_for_app(pump, message))
-    # the terminal has shrunk since: Textual's palette asks which widget is there, and there is none
-    if isinstance(message, events.Click) and not pump.app.size.contains(int(message.screen_x), int(message.screen_y)):
-        return True
-    if not isinstance(pump, Widget) or in_view(pump):
-        return False
-    if _went_elsewhere(pump.app, message):
-        pump.app.post_message(message)
-    return True
-
-
-def _is_stale_for_app(app: App[Any], message: Message) -> bool:
-    """Input comes to the app twice: from the terminal, when its screen is noted, and from a widget."""
-    if not message.is_forwarded:
-        _aim_at(app, message)
-        return False
-    screen, _ = getattr(message, _AIM, (None, ""))
-    if screen is None or screen() is app.screen_stack[-1]:
-        return False
-    if _went_elsewhere(app, message):
-        _hand_on(app, message)
-    return True
-
-
-def _aim_at(app: App[Any], message: Message) -> None:
-    # on the message itself, which Textual passes from app to widget; weakly, so that it keeps no closed screen alive
-    setattr(message, _AIM, (ref(app.screen_stack[-1]), app.current_mode))
-
-
-def _went_elsewhere(app: App[Any], message: Message) -> bool:
-    """Whether this was typed, and a key before it went to another of the screens with a number."""
-    _, mode = getattr(message, _AIM, (None, app.current_mode))
-    return isinstance(message, TYPED) and mode != app.current_mode
-
-
-def _hand_on(app: App[Any], message: Message) -> None:
-    """Pass what was typed to the screen in view, ahead of later input from the terminal."""
-    # another event, since Textual forwards none a second time
-    typed = events.Paste(message.text) if isinstance(message, events.Paste) else _same_key(message)
-    _aim_at(app, typed)
-    (app.focused or app.screen)._forward_event(typed)
-
-
-def _same_key(message: Message) -> events.Key:
-    key = cast(events.Key, message)
-    return events.Key(key.key, key.character)
-
-
-def in_view(node: Widget) -> bool:
-    """Whether a widget belongs to the screen on top."""
-    above: MessagePump | None = node
-    while above is not None and not isinstance(above, Screen):
-        above = above._parent
-    return above is None or above.is_active
 
 
 class Dismissal(Screen[Any]):
@@ -171,83 +75,6 @@ class Dismissal(Screen[Any]):
         stack.remove(self)
         self._pop_result_callback()
         AwaitComplete(self.app._replace_screen(self)).call_next(self.app)
-
-
-KEY_AT = 30
-"""Cells before the key of a command, in the palette."""
-
-
-class Commands(SystemCommandsProvider):
-    """The palette's commands; brackets in a name are not markup."""
-
-    async def discover(self) -> Hits:
-        """All commands, shown before anything is typed."""
-        keys = self._keys()
-        async for hit in super().discover():
-            name = hit.text or ""
-            yield replace(cast(DiscoveryHit, hit), display=_with_key(Content(name), keys.get(name, "")))
-
-    def _keys(self) -> dict[str, str]:
-        """Command -> the key that does the same."""
-        found: dict[str, str] = getattr(self.app, "command_keys", lambda screen: {})(self.screen)
-        return found
-
-    async def search(self, query: str) -> Hits:
-        """Commands that match the typed text, with the matching letters."""
-        matcher, keys = self.matcher(query), self._keys()
-        for name, help_text, callback, _ in self.app.get_system_commands(self.screen):
-            score, offsets = matcher.fuzzy_search.match(query, name)
-            if score:
-                shown = Content(name)
-                for offset in offsets:
-                    shown = shown.stylize(matcher.match_style, offset, offset + 1)
-                yield Hit(score, _with_key(shown, keys.get(name, "")), callback, text=name, help=help_text)
-
-
-def _with_key(name: Content, key: str) -> Content:
-    """A command, followed by its key."""
-    blank = " " * max(2, KEY_AT - name.cell_length)
-    return name + Content(blank) + Content.styled(key, "bold") if key else name
-
-
-class _Offers(CommandList):
-    """Textual's list of commands; a click on one that has disappeared since it was drawn chooses nothing."""
-
-    async def _on_click(self, event: events.Click) -> None:
-        option = event.style.meta.get("option")
-        if option is not None and option >= self.option_count:
-            event.prevent_default()
-
-
-class HelixPalette(CommandPalette, Dismissal):
-    """Textual's command palette, closed only once; nothing looks for its widgets after that."""
-
-    def compose(self) -> ComposeResult:
-        """Textual's own widgets, with this list instead of its own."""
-        for widget in super().compose():
-            yield _Offers() if isinstance(widget, CommandList) else widget
-
-    def dismiss(self, result: Any = None) -> AwaitComplete:
-        """Leave, and stop gathering commands and the timer for "no matches"."""
-        self._cancel_gather_commands()
-        self._stop_no_matches_countdown()
-        return super().dismiss(result)
-
-    @on(Input.Changed)
-    def ignore_when_left(self, event: Input.Changed) -> None:
-        """Gather nothing for text that was typed before it closed but delivered after."""
-        if self.has_left:
-            event.prevent_default()
-
-    def on_mount(self, event: events.Mount) -> None:
-        """Closed before it was mounted: gather nothing."""
-        if self.has_left:
-            event.prevent_default()
-
-    def _action_command_list(self, action: str) -> None:
-        """Move in the list once it is laid out: Textual 8.2.8 pages through lines not made yet."""
-        if self.query_one(OptionList).scrollable_content_region:
-            super()._action_command_list(action)
 
 
 _MAX_GROUNDS = 1_024
@@ -391,6 +218,8 @@ class HelixScreen(Dismissal):
         self.tabs = Tabs(TABS, self.NAME)
         self.notices = NoticeLine()
         self.footer = KeyLine(self.FOOTER)
+        self.is_bare = False
+        """Whether words are shown instead of its list."""
         # no snapshot has this generation, so the first one is shown whatever it is
         self._shown: tuple[int, tuple[Need, ...], tuple[Need, ...]] = (-1, (), ())
         self._aged = 0
@@ -549,11 +378,6 @@ class HelixScreen(Dismissal):
     def show_keys(self, key_ids: Sequence[str], note: str = "") -> None:
         """Show these keys in the footer; without a list, the keys that lead elsewhere."""
         self.footer.key_ids, self.footer.note = tuple(self.BARE_FOOTER if self.is_bare else key_ids), note
-
-    @property
-    def is_bare(self) -> bool:
-        """Whether words are shown instead of its list."""
-        return False
 
     def show_pending(self, beads: Collection[str], work: str) -> None:
         """Mark these beads as being changed; none if empty."""

@@ -284,7 +284,7 @@ class Traveller(App[int]):
 
     def action_command_palette(self) -> None:
         """Open the palette, unless it is open already."""
-        from helix_tui.screens.base import Commands, HelixPalette
+        from helix_tui.screens.palette import Commands, HelixPalette
 
         if not isinstance(self.screen, HelixPalette):
             self.push_screen(HelixPalette([Commands]))

@@ -58,11 +58,6 @@ class PanedScreen(HelixScreen):
         """Shown in place of the two; the screen composes it after them."""
         self._rest: Timer | None = None
 
-    @property
-    def is_bare(self) -> bool:
-        """Whether words are shown instead of the two."""
-        return self.empty_state.has_class(SAID)
-
     def show_instead(self, paragraphs: Sequence[Line] | None) -> None:
         """Show paragraphs in place of the two, or with None the two.
 
@@ -72,6 +67,7 @@ class PanedScreen(HelixScreen):
         if paragraphs is not None:
             self.empty_state.show(paragraphs)
         if bare != self.is_bare:
+            self.is_bare = bare
             self.empty_state.set_class(bare, SAID)
             styles = self._container().styles
             if bare:

@@ -109,7 +109,8 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
 
     def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
         """Show rows and detail, or the text in their place."""
-        self.show_instead(empty_state(snapshot))
+        if self.is_bare or not snapshot.has_queue:
+            self.show_instead(empty_state(snapshot))
         self.world = RowContext(snapshot.queue, runs_by_bead(snapshot.runs), self.console.now())
         self._show_rows(changed=frozenset() if change.everything else change.beads)
         self.keep_marks(snapshot.queue)

@@ -100,8 +100,12 @@ def foretell_stoppage(project: Project) -> Stoppage | None:
     """What would keep every release from landing anything here, before a worker was paid to find out; else None."""
     if project.git_dir is None or not project.detached:
         return None
+    try:
+        since = (project.git_dir / "HEAD").stat().st_mtime_ns
+    except OSError:
+        return None  # the repository was removed meanwhile
     said = "no branch is checked out (HEAD is detached): ddx lands work only on the branch that is checked out"
-    ending = WorkerEnding("", (project.git_dir / "HEAD").stat().st_mtime_ns, "detached_head", said)
+    ending = WorkerEnding("", since, "detached_head", said)
     fix = "check out the branch on which work should land: `git switch BRANCH`"
     return Stoppage(ending, True, (), fix, "git branch", foretold=True)
 
