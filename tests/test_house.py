@@ -75,6 +75,20 @@ def test_widgets_do_no_io_and_have_no_clock() -> None:
     assert not broken
 
 
+def test_no_screen_is_pushed_with_a_callback_for_its_result() -> None:
+    """Textual calls it on the screen that pushed; a sheet that opens another one has left by then, and nobody calls."""
+    calls = [
+        (path, node)
+        for path in _sources("helix_tui")
+        for node in ast.walk(ast.parse(path.read_bytes()))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "push_screen"
+    ]
+    assert len(calls) > 10
+    assert [
+        f"{path.relative_to(ROOT)}:{node.lineno}" for path, node in calls if len(node.args) + len(node.keywords) > 1
+    ] == []
+
+
 def test_nobody_imports_by_the_links_at_the_root() -> None:
     broken = [
         f"{path.relative_to(ROOT)}:{line} imports {imported}"

@@ -198,15 +198,13 @@ class PanedScreen(HelixScreen):
 
     def action_columns(self) -> None:
         """Choose the columns of the list."""
-        if not self.COLUMNS:
-            return
-
-        sheet = ColumnSheet(self.NAME, self.COLUMNS, self.chosen_columns, self.choose_columns)
-        self.app.push_screen(sheet, lambda _: keep(self, self.console.kept.write))
+        if self.COLUMNS:
+            self.app.push_screen(ColumnSheet(self.NAME, self.COLUMNS, self.chosen_columns, self.choose_columns))
 
     def choose_columns(self, names: Sequence[str] | None) -> None:
         """Show these columns; None lets the width decide."""
         self.console.kept.choose_columns(self.NAME, names)
+        keep(self, self.console.kept.write)
         self.chosen_columns = None if names is None else tuple(names)
         self.columns_changed()
 

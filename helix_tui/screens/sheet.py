@@ -6,7 +6,7 @@ status bar, caption, one list.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from textual import on
@@ -96,10 +96,12 @@ class LinesSheet(Sheet):
 
     FOOTER = ("go.open=confirm", "go.back=cancel")
 
-    def __init__(self, title: str, lines: Sequence[Line], note: str) -> None:
+    def __init__(self, title: str, lines: Sequence[Line], note: str, confirmed: Callable[[], object]) -> None:
+        """``confirmed`` is called once the sheet has closed; never if it is cancelled."""
         super().__init__(title)
         self.lines = tuple(lines)
         self.note = note
+        self._confirmed = confirmed
 
     def write(self, page: Page) -> None:
         """The lines, then how to undo it."""
@@ -112,7 +114,8 @@ class LinesSheet(Sheet):
     def do_it(self, event: RowList.Opened) -> None:
         """Confirm."""
         event.stop()
-        self.dismiss(True)
+        self.dismiss()
+        self._confirmed()
 
 
 class OverlayScreen(HelixScreen):

@@ -63,7 +63,7 @@ SHEETS: dict[str, Callable[[], Screen[Any]]] = {
     "choice": lambda: ChoiceSheet("t", [Choice("a", "a", "do it", "", lambda: None)]),
     "pick": lambda: PickSheet("t", offered, nothing),
     "line": lambda: LineSheet("t", "lead", nothing),
-    "preview": lambda: LinesSheet("t", [], "note"),
+    "preview": lambda: LinesSheet("t", [], "note", lambda: None),
     "next": NextSheet,
     "loop": lambda: LoopSheet(""),
     "help": HelpScreen,

@@ -171,6 +171,7 @@ async def test_an_attempt_without_a_folder_says_where_it_was_looked_for(project:
 
 async def test_a_claim_without_an_attempt_says_so_in_every_tab(project: Path) -> None:
     claim = {"claimed-at": "2026-08-21T22:00:00Z", "claimed-machine": socket.gethostname(), "owner": "ddx"}
+    claim["execute-loop-heartbeat-at"] = "2026-08-21T22:00:20Z"
     made = Attempts.__new__(Attempts)
     made.ddx, made.beads = project / ".ddx", []
     made.bead("ddx-9", "Claimed", status="in_progress", **claim, **{"claimed-pid": str(os.getpid())})

@@ -239,8 +239,8 @@ def foresee_correction(
             screen.console.say("nothing was changed")
             done()
             return
-        sheet = LinesSheet(f"{correction.kind}: {clean_line(correction.before.name, 80)}", lines(correction), UNDOABLE)
-        screen.app.push_screen(sheet, lambda yes: start() if yes else None)
+        title = f"{correction.kind}: {clean_line(correction.before.name, 80)}"
+        screen.app.push_screen(LinesSheet(title, lines(correction), UNDOABLE, start))
 
     def start() -> None:
         screen.change(lambda store: said(work(store)), done)

@@ -360,8 +360,7 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
         plan = changes.foresee(self.memory_view, key, choice)
         if plan is None:
             return
-        sheet = LinesSheet(plan.title, plan.lines, plan.note)
-        self.app.push_screen(sheet, lambda yes: self.change(plan.work) if yes else None)
+        self.app.push_screen(LinesSheet(plan.title, plan.lines, plan.note, partial(self.change, plan.work)))
 
     def _make_beads(self, key: str) -> None:
         """Create beads from a plan, in one change that is previewed."""

@@ -125,15 +125,13 @@ class NeedsScreen(NeedList):
     def _lessons(self, needs: Sequence[Need], yes: bool) -> None:
         count = counted(len(needs), "lesson")
         lines: list[Line] = [[(clean_line(need.reason, 600), "text")] for need in needs]
-        sheet = LinesSheet(f"{'accept' if yes else 'decline'} {count}", lines, "u undoes it.")
 
-        def decided(do_it: bool | None) -> None:
-            if do_it:
-                project, clock = self.console.snapshot.project, self.console.now
-                settle = partial(actions.settle_lessons, project, needs, accept=yes, clock=clock)
-                self._new(actions.BesideQueue(settle, partial(actions.undo_lessons, project, clock=clock)))
+        def decided() -> None:
+            project, clock = self.console.snapshot.project, self.console.now
+            settle = partial(actions.settle_lessons, project, needs, accept=yes, clock=clock)
+            self._new(actions.BesideQueue(settle, partial(actions.undo_lessons, project, clock=clock)))
 
-        self.app.push_screen(sheet, decided)
+        self.app.push_screen(LinesSheet(f"{'accept' if yes else 'decline'} {count}", lines, "u undoes it.", decided))
 
     def _new(self, step: actions.BesideQueue) -> None:
         """Record a new action; earlier undone ones can no longer be redone."""
