@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import chain
+from itertools import chain, groupby
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from msgspec import Struct
@@ -136,6 +136,7 @@ class HelpScreen(OverlayScreen, FilteringScreen):
         super().__init__()
         self._searched = ""
         self._rows: list[Row] = []
+        self._found: list[Row] = []
 
     @property
     def filter_text(self) -> str:
@@ -149,39 +150,36 @@ class HelpScreen(OverlayScreen, FilteringScreen):
 
     def filter_count(self) -> str:
         """The lines that match."""
-        return f"{sum(row.selectable for row in self._found()):,}"
+        return f"{sum(row.selectable for row in self._found):,}"
 
     def has_matches(self) -> bool:
         """Whether any line matches."""
-        return any(row.selectable for row in self._found())
+        return any(row.selectable for row in self._found)
 
-    def _found(self) -> list[Row]:
+    def _find(self) -> list[Row]:
+        """The rows with all words searched for, each below its heading."""
         wanted = self._searched.lower().split()
         if not wanted:
             return self._rows
         found: list[Row] = []
         heading: Row | None = None
-        entry, hit, title = "", False, ""
-        for row in self._rows:
-            if row.key.startswith("group:"):
-                heading, title = row, row.key.removeprefix("group:").lower()
+        title = ""
+        # an entry of several lines is found as a whole, or not at all
+        for _, lines in groupby(self._rows, lambda row: row.key.rpartition("/")[0] or row.key):
+            entry = list(lines)
+            if entry[0].key.startswith("group:"):
+                heading, title = entry[0], entry[0].key.removeprefix("group:").lower()
                 continue
-            # an entry of several lines is found as a whole, or not at all
-            first = row.key.rpartition("/")[0] or row.key
-            if first != entry:
-                lines = [each.left for each in self._rows if f"{each.key}/".startswith(f"{first}/")]
-                whole = "".join(text for line in lines for text, _ in line).lower()
-                entry, hit = first, all(word in whole or word in title for word in wanted)
-            if hit:
-                if heading is not None:
-                    found.append(heading)
-                    heading = None
-                found.append(row)
+            whole = "".join(text for row in entry for text, _ in row.left).lower()
+            if all(word in whole or word in title for word in wanted):
+                found += entry if heading is None else (heading, *entry)
+                heading = None
         return found or [Row("none", (("  nothing matches these words; esc shows all", "muted"),), selectable=False)]
 
     def show_lines(self) -> None:
         """Show the lines that match."""
-        self.list.show(Rows(self._found()))
+        self._found = self._find()
+        self.list.show(Rows(self._found))
 
     async def action_back(self) -> None:
         """End a search; else go back."""
