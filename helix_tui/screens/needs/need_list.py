@@ -4,7 +4,7 @@ below the row under the cursor.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
@@ -15,7 +15,7 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ground.text import clean_line, short_id
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.core.supervision.decide import need_view
-from helix_tui.core.supervision.decide.need_view import ActionId, NeedAction, NeedFilter, NeedGroup, stake
+from helix_tui.core.supervision.decide.need_view import ActionId, NeedAction, NeedFilter, NeedGroup, Without, stake
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.signals.focus import drifted, stale
 from helix_tui.core.supervision.signals.questions import MAX_QUESTION
@@ -74,9 +74,6 @@ _WORD = 16
 
 RowKind = Literal["group", "need", "fold"]
 
-Without = Callable[[Need], Collection[ActionId]]
-"""The actions that do not apply to a need at present."""
-
 
 class NeedRow(Struct, frozen=True):
     """One row: a heading, a need, or what is folded away."""
@@ -91,12 +88,8 @@ class NeedRow(Struct, frozen=True):
         return self.needs[0].key if self.kind == "need" else f"{self.kind}:{self.group}"
 
     def actions(self, without: Without) -> tuple[NeedAction, ...]:
-        """Its actions; for several needs, those that all of them share."""
-        if self.group == SNOOZED:
-            return ()
-        if self.kind == "need":
-            return need_view.actions_of(self.needs[0], without(self.needs[0]))
-        return need_view.shared_actions(self.needs)
+        """Its actions; a snoozed need has none."""
+        return need_view.shared_actions(self.needs, without) if self.group != SNOOZED else ()
 
 
 def need_rows(
@@ -436,9 +429,7 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         return [Row(f"{place}", tuple(line), selectable=False) for place, line in enumerate(lines)]
 
     def _offered(self, row: NeedRow | None) -> tuple[Any, ...]:
-        if row is None or row.group == SNOOZED:
-            return ()
-        return row.actions(self._without)
+        return row.actions(self._without) if row is not None else ()
 
     def _without(self, need: Need) -> frozenset[ActionId]:
         """The actions that do not apply to a need at present."""

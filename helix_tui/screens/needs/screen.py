@@ -25,6 +25,7 @@ from helix_tui.core.supervision.decide.need_view import (
     bring_back,
     operations_for,
     put_off,
+    shared_actions,
 )
 from helix_tui.core.supervision.decide.needs import OF_ITS_ATTEMPT, Need
 from helix_tui.core.supervision.signals.questions import MAX_QUESTION, Kept
@@ -293,7 +294,7 @@ class NeedsScreen(NeedList):
         chosen = self.chosen()
         if not chosen:
             return
-        offered = {KEYS[each.id]: each for each in self._actions(chosen[0])}
+        offered = {KEYS[each.id]: each for each in shared_actions(chosen, self._without)}
         choices = [self._choice(key_id, each.label, each.effect) for key_id, each in offered.items()]
         more = ("needs.snooze", "needs.assign", "change.close", "change.edit", "go.open")
         choices += [

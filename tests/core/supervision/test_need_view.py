@@ -14,7 +14,9 @@ from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.core.supervision.decide.need_view import (
     ACTIONS,
     GROUPS,
+    LANDING,
     NeedFilter,
+    Without,
     bring_back,
     filter_ways,
     grouped,
@@ -141,12 +143,16 @@ def test_actions_become_operations_on_the_bead() -> None:
 
 
 def test_many_together_have_the_actions_that_all_have() -> None:
-    proposed = [NEEDS[2], NEEDS[2]]
-    assert [each.id for each in shared_actions(proposed)] == ["accept", "reject", "land"]
-    assert [each.id for each in shared_actions([*proposed, NEEDS[3]])] == ["accept", "reject"]
-    assert shared_actions([]) == ()
+    def shared(*needs: Need, without: Without = lambda need: ()) -> list[str]:
+        return [each.id for each in shared_actions(needs, without)]
+
+    proposed, other = NEEDS[2], Need("proposed", "b", "no worker picks it", 0)
+    assert shared(proposed, proposed) == ["accept", "reject", "land"]
+    assert shared(proposed, proposed, NEEDS[3]) == ["accept", "reject"]
+    assert shared() == []
     asked = Need("conflict", "a", "kept aside", 0, question_id="q-2")
-    assert "reject" in {each.id for each in shared_actions([asked])}
-    assert not {"answer", "reject"} & {each.id for each in shared_actions([asked, asked])}, "one answer each"
-    questions = [NEEDS[0], NEEDS[0]]
-    assert "answer" not in {each.id for each in shared_actions(questions)}, "each question has its own answer"
+    assert "reject" in shared(asked)
+    assert not {"answer", "reject"} & set(shared(asked, asked)), "one answer each"
+    assert "answer" not in shared(NEEDS[0], NEEDS[0]), "each question has its own answer"
+    assert shared(proposed, other, without=lambda need: LANDING) == ["accept", "reject"], "nothing was kept aside"
+    assert "land" in shared(proposed, other, without=lambda need: LANDING if need is other else ()), "one was"

@@ -452,8 +452,12 @@ def senseless(need: Need, attempt: Attempt | None) -> frozenset[ActionId]:
     return frozenset() if status_of(attempt.status).about == "conflict" else _NO_CONFLICT
 
 
-def shared_actions(needs: Sequence[Need]) -> tuple[NeedAction, ...]:
-    """The actions common to some needs, in the order of the first."""
+Without = Callable[[Need], Collection[ActionId]]
+"""The actions that make no sense for a need."""
+
+
+def shared_actions(needs: Sequence[Need], without: Without) -> tuple[NeedAction, ...]:
+    """The actions of some needs: those that their kinds share and that make sense for one of them, at least."""
     ids = [{each.id for each in ACTIONS.get(need.kind, ())} for need in needs]
     common = set.intersection(*ids) if ids else set()
     if len(needs) > 1:
@@ -461,7 +465,12 @@ def shared_actions(needs: Sequence[Need]) -> tuple[NeedAction, ...]:
         common -= {"answer", "resolve", "lines", "loop"}
         if any(need.kind in ASK_OF_ATTEMPT for need in needs):
             common -= {"reject"}  # each is answered separately
-    return tuple(each for each in ACTIONS.get(needs[0].kind, ()) if each.id in common) if needs else ()
+    able: set[ActionId] = set()
+    for need in needs:
+        able |= common.difference(without(need))
+        if able == common:
+            break
+    return tuple(each for each in ACTIONS.get(needs[0].kind, ()) if each.id in able) if needs else ()
 
 
 def operations_for(action: ActionId, needs: Iterable[Need], queue: Queue) -> list[Operation]:
