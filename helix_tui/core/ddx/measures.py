@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from helix_tui.core.ddx.files import instant, read_bytes, text
 from helix_tui.core.ground.text import clean_line
@@ -25,7 +25,7 @@ MAX_RATCHETS = 50
 """Maximum number of ratchets kept per attempt."""
 
 
-class Ratchet(Struct, frozen=True):
+class Ratchet(Struct, frozen=True, rename={"definition": "definition_id", "metric": "metric_id"}):
     """One measured value of an attempt, compared with the value that it must not fall behind."""
 
     definition: str
@@ -57,17 +57,7 @@ class Ratchet(Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """As JSON."""
-        return {
-            "definition_id": self.definition,
-            "metric_id": self.metric or None,
-            "value": self.value,
-            "baseline": self.baseline,
-            "threshold": self.threshold,
-            "unit": self.unit,
-            "direction": self.direction,
-            "passed": self.passed,
-            "reason": self.reason,
-        }
+        return {**to_builtins(self), "metric_id": self.metric or None}
 
 
 class StoredExecution(Struct, frozen=True):

@@ -11,14 +11,14 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from helix_tui.core.ground.time import format_instant, now_ns, parse_instant
 from helix_tui.core.memory.guard import shown_name
 from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.memory_store import MemoryStore
-from helix_tui.core.memory.records import Correction, Memory, MemoryEdit, MemoryFault, Stored
+from helix_tui.core.memory.records import Correction, Memory, MemoryEdit, MemoryFault, Stored, stamp
 from helix_tui.core.memory.reports import Decayed, Proposal, Pruned
 from helix_tui.core.memory.store.indexing import Draft
 from helix_tui.core.memory.write import upkeep as recurring
@@ -36,13 +36,9 @@ class MemoryChange(Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """The JSON shape of a change."""
-        return {
-            "id": self.id,
-            "at": None if self.at is None else format_instant(self.at),
-            "kind": self.kind,
-            "title": self.title,
-            "undone": self.undone,
-        }
+        found: dict[str, Any] = to_builtins(self)
+        del found["way_back"]
+        return found | {"at": stamp(self.at)}
 
 
 class MemoryChanges:

@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from graphlib import CycleError, TopologicalSorter
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
-from helix_tui.core.ground.time import format_instant
+from helix_tui.core.memory.records import stamp
 
 BUDGET = (5, 9)
 """Limits for a task's budget of tool calls (docs/formats/memory.md §3)."""
@@ -50,15 +50,7 @@ class PlanTask(Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """The keys of helix v1."""
-        return {
-            "seq": self.seq,
-            "slug": self.slug,
-            "objective": self.objective,
-            "delta": list(self.delta),
-            "verify": self.verify,
-            "depends": ",".join(self.depends) or "none",
-            "budget": self.budget,
-        }
+        return {**to_builtins(self), "depends": ",".join(self.depends) or "none"}
 
 
 class MemoryPlan(Struct, frozen=True):
@@ -93,7 +85,7 @@ class MemoryPlan(Struct, frozen=True):
             "idioms": {"required": list(self.required), "forbidden": list(self.forbidden)},
             "tasks": [task.document() for task in self.tasks],
             "status": self.status,
-            "created_at": None if self.created_at is None else format_instant(self.created_at),
+            "created_at": stamp(self.created_at),
             "problems": list(self.problems),
         }
 
@@ -108,12 +100,7 @@ class Exploration(Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """The JSON shape of an exploration."""
-        return {
-            "id": self.id,
-            "objective": self.objective,
-            "data": self.data,
-            "created_at": None if self.created_at is None else format_instant(self.created_at),
-        }
+        return {**to_builtins(self), "created_at": stamp(self.created_at)}
 
 
 class TaskReport(Struct, frozen=True):
@@ -218,7 +205,7 @@ class TaskWorkspace(Struct, frozen=True):
             "verification": self.data.get("verification"),
             "brief": self.brief,
             "data": dict(self.data),
-            "created_at": None if self.created_at is None else format_instant(self.created_at),
+            "created_at": stamp(self.created_at),
         }
 
 

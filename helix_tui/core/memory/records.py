@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.shares import Share, share
@@ -152,8 +152,8 @@ class Memory(Struct, frozen=True):
             "helped": count(self.helped),
             "failed": count(self.failed),
             "effectiveness": round(self.effectiveness, 3),
-            "created_at": _stamp(self.created_at),
-            "last_used": _stamp(self.last_used),
+            "created_at": stamp(self.created_at),
+            "last_used": stamp(self.last_used),
             "source": self.source,
             "tried": self.tried,
             "proven": self.proven,
@@ -271,20 +271,8 @@ class Stored(Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """Helix v1's ``status, name, reason``, followed by new keys."""
-        return {
-            "status": self.status,
-            "name": self.name,
-            "reason": self.reason,
-            "id": self.id,
-            "type": self.type,
-            "promoted": self.promoted,
-            "similar": list(self.similar),
-            "similarity": None if self.similarity is None else round(self.similarity, 4),
-            "mode": self.mode,
-            "revision": self.revision,
-            "replaced": self.replaced or None,
-            "marks": list(self.marks),
-        }
+        similarity = None if self.similarity is None else round(self.similarity, 4)
+        return {**to_builtins(self), "similarity": similarity, "replaced": self.replaced or None}
 
 
 class Revision(Struct, frozen=True):
@@ -302,7 +290,7 @@ class Revision(Struct, frozen=True):
         keys = ("id", "name", "type", "trigger", "resolution", "helped", "failed", "effectiveness", "tried")
         return {
             "revision": self.number,
-            "replaced_at": _stamp(self.replaced_at),
+            "replaced_at": stamp(self.replaced_at),
             "reason": self.reason,
             **{name: found[name] for name in (*keys, "verified", "shown", "created_at", "source")},
         }
@@ -320,14 +308,7 @@ class Edge(Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """The row's keys, as helix v2's code gives them."""
-        return {
-            "id": self.id,
-            "from_name": self.from_name,
-            "to_name": self.to_name,
-            "rel_type": self.rel_type,
-            "weight": count(self.weight),
-            "created_at": _stamp(self.created_at),
-        }
+        return {**to_builtins(self), "weight": count(self.weight), "created_at": stamp(self.created_at)}
 
 
 class Related(Struct, frozen=True):
@@ -361,7 +342,7 @@ class Connected(Struct, frozen=True):
         return self.memory.document() | {"_hop": self.hop, "_via": self.via, "weight": count(self.weight)}
 
 
-class ShownMemory(Struct, frozen=True):
+class ShownMemory(Struct, frozen=True, rename={"memory_id": "id"}):
     """One memory of an injection, as it was shown."""
 
     memory_id: int
@@ -406,35 +387,12 @@ class Injection(Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """What ``memory inject`` prints."""
-        return {
-            "id": self.id,
-            "at": _stamp(self.at),
-            "attempt": self.attempt,
-            "bead": self.bead,
-            "agent": self.agent,
-            "objective": self.objective,
-            "kind": self.kind,
-            "mode": self.mode,
-            "ranker": self.ranker,
-            "injected": [shown.name for shown in self.shown],
-            "shown": [
-                {
-                    "id": shown.memory_id,
-                    "name": shown.name,
-                    "position": shown.position,
-                    "score": round(shown.score, 4),
-                    "relevance": round(shown.relevance, 4),
-                    "label": shown.label,
-                    "revision": shown.revision,
-                }
-                for shown in self.shown
-            ],
-            "text": self.text,
-            "signal": self.signal,
-            "detail": self.detail,
-            "withheld": dict(self.withheld),
-            "scope": self.scope,
-        }
+        shown = [
+            {**to_builtins(each), "score": round(each.score, 4), "relevance": round(each.relevance, 4)}
+            for each in self.shown
+        ]
+        names = [each.name for each in self.shown]
+        return {**to_builtins(self), "at": stamp(self.at), "injected": names, "shown": shown}
 
 
 class MemoryOutcome(Struct, frozen=True):
@@ -460,21 +418,14 @@ class MemoryOutcome(Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """As ``memory get`` lists it."""
-        return {
-            "attempt": self.attempt,
-            "bead": self.bead,
-            "name": self.name,
-            "at": _stamp(self.at),
-            "verdict": self.verdict,
-            "verified": self.verified,
-            "claimed": self.claimed,
-            "helped": count(self.helped),
-            "failed": count(self.failed),
-            "revision": self.revision,
-        }
+        found: dict[str, Any] = to_builtins(self)
+        del found["memory_id"]
+        counts = {"helped": count(self.helped), "failed": count(self.failed)}
+        return found | counts | {"at": stamp(self.at), "verified": self.verified}
 
 
-def _stamp(instant: int | None) -> str | None:
+def stamp(instant: int | None) -> str | None:
+    """An instant as JSON has it; None if unknown."""
     return None if instant is None else format_instant(instant)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import asdict
 
 from helix_tui.core.ground.text import counted
@@ -29,7 +29,7 @@ class Similar(Struct, frozen=True):
         }
 
 
-class Suggestion(Struct, frozen=True):
+class Suggestion(Struct, frozen=True, rename={"from_name": "from", "to_name": "to"}):
     """An edge that may be worth adding."""
 
     from_name: str
@@ -40,13 +40,7 @@ class Suggestion(Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """Helix v2's keys."""
-        return {
-            "from": self.from_name,
-            "to": self.to_name,
-            "rel_type": self.rel_type,
-            "reason": self.reason,
-            "confidence": round(self.confidence, 3),
-        }
+        return {**to_builtins(self), "confidence": round(self.confidence, 3)}
 
 
 class FeedbackReport(Struct, frozen=True):
@@ -236,12 +230,7 @@ class Assessment(Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """Helix v1's keys."""
-        return {
-            "recommendation": self.recommendation,
-            "reason": self.reason,
-            "attempts": self.attempts,
-            "suggested_pivot": self.suggested_pivot or None,
-        }
+        return {**to_builtins(self), "suggested_pivot": self.suggested_pivot or None}
 
 
 class Proposal(Struct, frozen=True):

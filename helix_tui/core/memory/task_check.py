@@ -21,7 +21,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from helix_tui.core.ground.git import ask_git
 from helix_tui.core.ground.process import Finished, run
@@ -142,13 +142,7 @@ class TaskCheck(Struct, frozen=True):
 
     def document(self) -> dict[str, Any]:
         """As JSON."""
-        return {
-            "result": self.result,
-            "why": self.why,
-            "output": self.output,
-            "seconds": round(self.seconds, 3),
-            "violations": list(self.violations),
-        }
+        return {**to_builtins(self), "seconds": round(self.seconds, 3)}
 
 
 def words_of(command: str) -> list[list[str]]:

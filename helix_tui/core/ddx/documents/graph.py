@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line
@@ -98,7 +98,7 @@ class GraphDocument(Struct, frozen=True):
     """Links of its text that name no document."""
 
 
-class GraphIssue(Struct, frozen=True):
+class GraphIssue(Struct, frozen=True, omit_defaults=True, rename={"related_path": "relatedPath"}):
     """Something wrong with the graph, in ddx's words."""
 
     kind: str
@@ -109,9 +109,7 @@ class GraphIssue(Struct, frozen=True):
 
     def as_json(self) -> dict[str, str]:
         """As ``ddx doc audit --json`` prints it."""
-        named = {"kind": self.kind, "path": self.path, "id": self.id, "message": self.message}
-        named["relatedPath"] = self.related_path
-        return {name: value for name, value in named.items() if value or name in ("kind", "message")}
+        return cast(dict[str, str], to_builtins(self))
 
 
 class StaleDocument(Struct, frozen=True):

@@ -14,7 +14,7 @@ from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
@@ -70,18 +70,8 @@ class Stuck(Struct, frozen=True):
 
     def record(self) -> dict[str, Any]:
         """As JSON; null if unknown."""
-        return {
-            "bead_id": self.bead_id,
-            "title": self.title,
-            "reason": self.reason,
-            "detail": self.detail,
-            "suggested_action": self.suggested_action,
-            "blocking_deps": list(self.blocking_deps),
-            "next_eligible_at": self.next_eligible_at or None,
-            "claim_age_seconds": self.claim_age_seconds,
-            "claimed_pid_alive": self.claimed_pid_alive,
-            "question_id": self.question_id or None,
-        }
+        unknown = {name: getattr(self, name) or None for name in ("next_eligible_at", "question_id")}
+        return {**to_builtins(self), **unknown}
 
 
 def find_stuck(

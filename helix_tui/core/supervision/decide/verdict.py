@@ -7,9 +7,9 @@ the answer then says so, and the agent decides.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, cast
 
-from msgspec import Struct, field
+from msgspec import Struct, field, to_builtins
 
 from helix_tui.core.beads.counts import QueueCounts
 from helix_tui.core.beads.readiness import looks_like_epic
@@ -35,7 +35,7 @@ class VerdictReason(Struct, frozen=True):
 
     def record(self) -> dict[str, Any]:
         """As JSON."""
-        return {"code": self.code, "detail": self.detail, "refs": list(self.refs)}
+        return cast(dict[str, Any], to_builtins(self))
 
 
 class NextVerdict(Struct, frozen=True):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
-from msgspec import Struct
+from msgspec import Struct, to_builtins
 
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
@@ -40,7 +40,7 @@ REFUSED = "refused"
 INTERRUPTED = 130
 
 
-class Built(Struct, frozen=True):
+class Built(Struct, frozen=True, rename={"code": "exit_code", "document": "result"}):
     """How one attempt ended."""
 
     bead_id: str
@@ -57,19 +57,7 @@ class Built(Struct, frozen=True):
 
     def record(self) -> dict[str, Any]:
         """As JSON: landed, preserved and closed are three facts."""
-        return {
-            "bead_id": self.bead_id,
-            "status": self.status,
-            "detail": self.detail,
-            "closed": self.closed,
-            "landed": self.landed,
-            "preserved": self.preserved,
-            "preserve_ref": self.preserve_ref or None,
-            "follow_up": self.follow_up,
-            "exit_code": self.code,
-            "result": self.document,
-            "log": self.log,
-        }
+        return {**to_builtins(self), "preserve_ref": self.preserve_ref or None}
 
 
 def select(queue: Queue, selector: str) -> str:
