@@ -64,7 +64,7 @@ class Present(Struct, frozen=True):
 
     @property
     def shut(self) -> Shut | None:
-        """Why the installed ddx would refuse every command here; None if it would not."""
+        """What the installed ddx would refuse here, and why; or None."""
         return shut(self.tracker.beads, self.dialect)
 
     @property

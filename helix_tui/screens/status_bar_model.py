@@ -54,6 +54,8 @@ def pulse_facts(
     running = len(beads_at_work(snapshot.runs))
     counts = counts_of(snapshot.queue, status_summary)
     refused = snapshot.shut
+    if refused is not None and not refused.matters(counts.ready):
+        refused = None
     spent, cost, over = _spent(snapshot, status_summary, now, running=running > 0)
     return PulseFacts(
         project=clean_line(snapshot.project.name, 60),
@@ -75,7 +77,7 @@ def pulse_facts(
         focus=_focus(snapshot.queue),
         simulation=snapshot.simulation,
         unread=len(snapshot.tracker.dropped),
-        trouble=_TROUBLE.get(snapshot.condition, "ddx refuses all" if refused is not None else ""),
+        trouble=_TROUBLE.get(snapshot.condition, f"ddx refuses {refused.briefly}" if refused is not None else ""),
     )
 
 

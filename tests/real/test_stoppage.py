@@ -56,16 +56,24 @@ def test_without_a_branch_nothing_is_started_and_nothing_paid(stranger: Stranger
     ],
     ids=["key", "syntax", "version"],
 )
-def test_doctor_foretells_a_configuration_on_which_ddx_starts_no_work(stranger: Stranger, file: str, text: str) -> None:
+def test_a_configuration_on_which_ddx_starts_no_work_is_foretold(stranger: Stranger, file: str, text: str) -> None:
     bead = stranger.bead("Write one")
     path = stranger.project / ".ddx" / file
     path.write_text(path.read_text() + text if file == "config.yaml" else text)
     stranger.commit("settings")
+    rows = stranger.rows()
+    foretold = stranger.tui_json("check", "--no-model")
+    changed = stranger.tui("label", bead, "--add", "colour")
     if stranger.drained("--once").returncode == 0 and bead in stranger.closed():
         pytest.skip("this build asks for no release")
+    assert foretold["next_action"] == "GUIDANCE"
+    assert "ddx refuses" in foretold["reasons"][0]["text"]
+    if changed.returncode:
+        assert "not done: ddx refuses every change" in changed.stderr
+        assert stranger.rows() == rows
     found = {check["name"]: check for check in stranger.tui_json("doctor")["checks"]}["configuration"]
     assert found["ok"] is False
     assert stranger.supervised("--no-auto-align").returncode == 1
-    assert [need["kind"] for need in stranger.tui_json("needs")["needs"]] == ["worker_stopped"]
+    assert [need["kind"] for need in stranger.tui_json("needs")["needs"]] == ["ddx_refuses"]
     assert not stranger.calls("work")
     assert "helix-context" not in str(stranger.rows())

@@ -184,11 +184,11 @@ def _lines(call: Call, reader: NeedsReader, needs: Iterable[Need], split: SplitN
             figures = "  ".join(filter(None, (need.assigned, stake(need), age)))
             yield fit(f"  {_title(reader, need)}", max(20, call.paint.width - len(figures) - 2)) + f"  {figures}"
             yield call.paint("    " + fit(clean_line(need.reason, 300), call.paint.width - 4).rstrip(), "muted")
-        command = next((each.command for each in actions_of(group.needs[0], LANDING) if each.command), "")
+        command = next((each for each in actions_of(group.needs[0], LANDING) if each.command), None)
         if len(group.needs) > MAX_LINES:
             yield call.paint(f"  … {len(group.needs) - MAX_LINES:,} more: --filter or --json show them", "muted")
-        if command:
-            yield call.paint(f"  → {command}", "running")
+        if command is not None:
+            yield call.paint(f"  → {clean_line(command.command_in(group.needs), 300)}", "running")
     if split.snoozed:
         first = f", the first until {format_instant(split.wakes_at)}" if split.wakes_at else ", until they change"
         yield call.paint(f"{len(split.snoozed):,} snoozed{first}", "muted")

@@ -122,7 +122,7 @@ def refuse_in_attempt(call: Call) -> None:
 
 
 def refuse_shut(queue_state: QueueState, project: Project) -> None:
-    """Refuse to start if ddx would refuse every command, or land nothing.
+    """Refuse to start if ddx would refuse to work here, or land nothing.
 
     Raises:
         CliError: ddx would refuse, or land nothing.

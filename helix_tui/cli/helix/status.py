@@ -215,7 +215,7 @@ def _next(call: Call) -> int:
 
     present = load(call)
     # A bead that ddx refuses to hand out is nobody's next bead.
-    ready = present.queue.ready if present.shut is None else ()
+    ready = present.queue.ready if present.shut is None or present.shut.lists else ()
     first = ready[0] if ready else None
     together = siblings(present.queue, first)[1:] if first else ()
     waits = causes(present.queue.beads[first], asked_of(present.project)) if first else ()
@@ -227,7 +227,7 @@ def _next(call: Call) -> int:
             | {"unread_lines": len(present.tracker.dropped)}
             | {"refused": present.shut.record() if present.shut is not None else None}
         )
-    elif present.shut is not None:
+    elif present.shut is not None and not present.shut.lists:
         raise CliError(f"no bead is next: {present.shut.short}", present.shut.fix)
     elif first is None:
         call.print("no ready issues")

@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Struct
 
 from helix_tui.core.ddx.attempts.from_logs import LoopReport, MalformedReport, parse_report
+from helix_tui.core.ddx.dialect import FileGate, Refused
 from helix_tui.core.ground.errors import UNROUTED, WHO, HelixError
 from helix_tui.core.ground.process import Finished, run
 from helix_tui.core.ground.text import clean_line
@@ -141,6 +142,21 @@ class Ddx(Struct, frozen=True):
             # a ddx without this check refuses too, for another reason
             return error if starts_no_work(error.message) else None
         return None
+
+    def settings_gate(self, *, changes: bool) -> FileGate | None:
+        """What it would refuse on this project by its check of the configuration; None if nothing.
+
+        Args:
+            changes: whether it fails changes, too, where the configuration is not valid.
+        """
+        refused = self.refusal()
+        if refused is None:
+            return None
+        if re.search(_OUTDATED, refused.message):
+            return FileGate("ddx_too_old", "ddx upgrade", refused.message, refused.advice, "all work")
+        refuses: Refused = "every change and all work" if changes else "all work"
+        command = "ddx config --validate"
+        return FileGate("configuration_not_valid", command, refused.message, refused.advice, refuses)
 
     def _malformed(self, finished: Finished, why: str) -> DdxError:
         message = f"ddx answered with something that is not JSON: {why}"

@@ -13,8 +13,8 @@ parent's help, so only a usage line that names the verb counts. A help text with
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
@@ -144,6 +144,10 @@ def _flags(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
+Refused = Literal["every command", "every change and all work", "all work"]
+"""What a gate makes a ddx refuse; only the first includes its list of what is ready."""
+
+
 class RowGate(Struct, frozen=True):
     """A value in a row that makes a ddx refuse every command."""
 
@@ -154,6 +158,19 @@ class RowGate(Struct, frozen=True):
     """DDx's own name of the refusal."""
     command: str
     """The remedy that DDx names."""
+
+
+class FileGate(Struct, frozen=True):
+    """A file beside the tracker, as it is in one project, for which a ddx refuses commands there."""
+
+    code: str
+    command: str
+    """What shows or removes the cause."""
+    reason: str
+    """The cause, in ddx's own words where it has any."""
+    fix: str
+    """What to do about it."""
+    refuses: Refused
 
 
 class DocumentRule(Struct, frozen=True):
@@ -201,6 +218,12 @@ class Dialect(Struct, frozen=True, kw_only=True):
     commits_staged: bool = False
     """Closing a bead commits the staged changes and writes that commit into the row."""
     gates: tuple[RowGate, ...] = ()
+    schema: int = 0
+    """Lowest version in ``.ddx/lifecycle-schema.json`` that it takes; 0 if it takes any."""
+    needs_settings: bool = False
+    """Whether it fails a change, after making it, in a project whose configuration is not valid."""
+    here: FileGate | None = None
+    """For which file of the project at hand it refuses commands there; None if it refuses none."""
     verbs: Mapping[str, DdxVerb] = {}
     """Action to its verb, with flags."""
     proven: bool = True
@@ -354,50 +377,82 @@ class Remark(Struct, frozen=True):
 
 
 class Shut(Struct, frozen=True):
-    """A tracker on which the installed ddx refuses every command."""
+    """A project in which the installed ddx refuses every command, every change, or to start work."""
 
-    gate: RowGate
-    ids: tuple[str, ...]
-    """The beads that cause it."""
+    gate: RowGate | FileGate
+    ids: tuple[str, ...] = ()
+    """The beads that cause it; none if a file does."""
 
     @property
     def command(self) -> str:
-        """The remedy that DDx names."""
+        """The remedy that DDx names, or what shows the cause."""
         return self.gate.command
+
+    @property
+    def refuses(self) -> Refused:
+        """What it refuses."""
+        return self.gate.refuses if isinstance(self.gate, FileGate) else "every command"
+
+    @property
+    def briefly(self) -> str:
+        """What it refuses, in a word."""
+        return {"every command": "all", "every change and all work": "changes", "all work": "work"}[self.refuses]
+
+    @property
+    def lists(self) -> bool:
+        """Whether ddx still lists what is ready."""
+        return self.refuses != "every command"
+
+    @property
+    def bars_changes(self) -> bool:
+        """Whether it refuses changes of the queue."""
+        return self.refuses != "all work"
+
+    def matters(self, ready: Collection[str]) -> bool:
+        """Whether a person must act before the queue moves; refused work matters once some bead is ready."""
+        return self.bars_changes or bool(ready)
 
     @property
     def short(self) -> str:
         """The fact alone, shown beside ready beads."""
-        return f"ddx refuses every command ({self.gate.code})"
+        return f"ddx refuses {self.refuses} ({self.gate.code})"
 
     @property
     def cause(self) -> str:
-        """What ddx refuses, and for which beads."""
+        """What ddx refuses, and for which beads or which file."""
+        said = f"ddx refuses {self.refuses} here ({self.gate.code})"
+        if isinstance(self.gate, FileGate):
+            return f"{said}: {self.gate.reason}"
         named = ", ".join(clean_line(bead_id, 60) for bead_id in self.ids[:SAMPLES])
         more = f" and {len(self.ids) - SAMPLES} more" if len(self.ids) > SAMPLES else ""
-        return f"ddx refuses every command here ({self.gate.code}): {self.gate.kind} {self.gate.word} on {named}{more}"
+        return f"{said}: {self.gate.kind} {self.gate.word} on {named}{more}"
+
+    @property
+    def remedy(self) -> str:
+        """What to do about it, as the end of a sentence."""
+        return self.gate.fix if isinstance(self.gate, FileGate) else f"run `{self.command}`"
 
     @property
     def fix(self) -> str:
         """What to do about it, in one sentence."""
-        return f"Run `{self.command}`."
+        return f"{self.remedy[:1].upper()}{self.remedy[1:]}."
 
     @property
     def forms(self) -> tuple[str, ...]:
         """The remedy with the code, and without it."""
-        return f"{self.gate.code}: run `{self.command}`", f"run `{self.command}`"
+        return f"{self.gate.code}: {self.remedy}", self.remedy
 
     def record(self) -> dict[str, object]:
         """As JSON."""
-        return {"code": self.gate.code, "ids": list(self.ids), "command": self.command}
+        return {"code": self.gate.code, "ids": list(self.ids), "command": self.command, "refuses": self.refuses}
 
     def __str__(self) -> str:
-        return f"{self.cause}; run `{self.command}`"
+        return f"{self.cause}; {self.remedy}"
 
 
 def shut(beads: Mapping[str, Bead], dialect: Dialect | None) -> Shut | None:
-    """Why the installed ddx would refuse every command on these beads, or None."""
-    if dialect is None or not dialect.gates:
+    """What the installed ddx would refuse in a project with these beads, and why; or None."""
+    if dialect is None:
         return None
     for gate in dialect.gates:
         if gate.kind == "label":
@@ -406,7 +461,7 @@ def shut(beads: Mapping[str, Bead], dialect: Dialect | None) -> Shut | None:
             ids = tuple(bead_id for bead_id, bead in beads.items() if bead.status == gate.word)
         if ids:
             return Shut(gate, ids)
-    return None
+    return Shut(dialect.here) if dialect.here is not None else None
 
 
 def untried(dialect: Dialect | None) -> Remark | None:

@@ -1,4 +1,7 @@
-"""Find the dialect of the installed ddx, once per binary; cached by its content in the user's cache."""
+"""Find the dialect of the installed ddx, once per binary; cached by its content in the user's cache.
+
+What it refuses in one project because of that project's files is found once per state of these files.
+"""
 
 from __future__ import annotations
 
@@ -10,23 +13,29 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec import Struct
+from msgspec.structs import replace
 
-from helix_tui.core.ddx.dialect import APRIL, AUGUST, NO_TRIAL, Dialect
+from helix_tui.core.ddx.dialect import APRIL, AUGUST, NO_TRIAL, Dialect, FileGate
 from helix_tui.core.ddx.files import read_bytes, stamp_of
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.ground.project import find_ddx, user_cache_dirs
 from helix_tui.core.ground.recent import Recent
 
-_VERSION = 7
+_VERSION = 8
 """Version of the cache file; another version is rewritten."""
 _MAX_SCRIPT = 1 << 20
 _EMBEDDED = b"helix_ddx"
+_SETTINGS = ("config.yaml", "versions.yaml")
+"""The files in ``.ddx`` that every ddx checks before it starts work."""
+_SCHEMA = "lifecycle-schema.json"
+_MIGRATE = "ddx bead migrate --lifecycle --apply"
 _LACKS = re.compile(r"unknown (command|flag|shorthand)")
 """A trial that failed with this message always fails with this binary; other failures may be temporary."""
 
 
 def dialect_of(path: Path, root: Path, *, env: Mapping[str, str] | None = None, fallback: Era = "head") -> Dialect:
-    """The dialect of a ddx; the same object as long as its file is unchanged.
+    """The dialect of a ddx; the same object as long as its file and the project's settings are unchanged.
 
     Args:
         path: the executable.
@@ -38,9 +47,7 @@ def dialect_of(path: Path, root: Path, *, env: Mapping[str, str] | None = None, 
     """
     env = os.environ if env is None else env
     key = _key(path, env, fallback)
-    if key in _seen:
-        return _seen[key]
-    found = _kept(path, env)
+    found = _seen.get(key) or _kept(path, env)
     if found is None:
         from helix_tui.core.ddx.trial import examine
 
@@ -49,7 +56,7 @@ def dialect_of(path: Path, root: Path, *, env: Mapping[str, str] | None = None, 
         if (found.proven or _LACKS.search(found.doubt)) and book is not None:
             _write(book, found)
     _seen[key] = found
-    return found
+    return _in_project(found, path, root, env)
 
 
 def at_hand(explicit: str | None, root: Path, *, env: Mapping[str, str] | None = None) -> Dialect | None:
@@ -61,15 +68,17 @@ def at_hand(explicit: str | None, root: Path, *, env: Mapping[str, str] | None =
     path = find_ddx(explicit, env)
     if path is None:
         return None
-    found = _seen.get(_key(path, env, "head")) or _kept(path, env)
+    key = _key(path, env, "head")
+    found = _seen.get(key) or _kept(path, env)
     if found is None:
         from helix_tui.core.ddx.client import DdxError  # imports the code that starts programs
 
         try:
-            found = dialect_of(path, root, env=env)
+            return dialect_of(path, root, env=env)
         except DdxError:  # a write reports the error
             return None
-    return found
+    _seen[key] = found
+    return _in_project(found, path, root, env)
 
 
 _seen: Recent[tuple[object, ...], Dialect] = Recent(16)
@@ -95,6 +104,77 @@ def embedded(path: Path, env: Mapping[str, str]) -> Dialect | None:
     if not head.startswith(b"#!") or _EMBEDDED not in head or b"HELIX_DDX_ERA" in head:
         return None
     return APRIL if env.get("HELIX_DDX_ERA") == "april" else AUGUST
+
+
+# --- one project ---------------------------------------------------------------------------------------
+
+
+class _Marker(Struct):
+    """The file that says which form of lifecycle a tracker was migrated to."""
+
+    version: int = 0
+
+
+def _in_project(found: Dialect, path: Path, root: Path, env: Mapping[str, str]) -> Dialect:
+    """The dialect with what this ddx refuses in a project because of its files."""
+    if env.get(NO_TRIAL) == "off":
+        return found
+    stamps = tuple(stamp_of(root / ".ddx" / name) for name in (*_SETTINGS, _SCHEMA))
+    if not any(stamps):
+        return found
+    key = os.fspath(path), os.fspath(root), stamps
+    known = _projects.get(key)
+    if known is not None and known[0] is found:
+        return known[1]
+    gate = _schema_gate(found, root) or _settings_gate(found, path, root, env)
+    here = replace(found, here=gate) if gate is not None else found
+    _projects[key] = found, here
+    return here
+
+
+_projects: Recent[tuple[object, ...], tuple[Dialect, Dialect]] = Recent(16)
+"""By project and the stamps of its files: the dialect without the project, and in it."""
+
+
+def _schema_gate(found: Dialect, root: Path) -> FileGate | None:
+    """The gate of a tracker that was migrated to an earlier form than this ddx takes, as the trial found it."""
+    if not found.schema:
+        return None
+    raw = read_bytes(root / ".ddx" / _SCHEMA, 1 << 16)
+    if raw is None:
+        return None
+    again = f"remove .ddx/{_SCHEMA} and run it again"
+    try:
+        marker = msgspec.json.decode(raw, type=_Marker | None)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        reason, fix = f".ddx/{_SCHEMA} is not what ddx writes", f"correct it, or remove it and run `{_MIGRATE}`"
+        return FileGate("lifecycle_gate_marker", _MIGRATE, reason, fix, "every command")
+    version = marker.version if marker is not None else 0
+    if version >= found.schema:
+        return None
+    reason = f"version {version} in .ddx/{_SCHEMA} is older than {found.schema}"
+    fix = f"run `{_MIGRATE}`; if that leaves the version, {again}"
+    return FileGate("lifecycle_migration_required", _MIGRATE, reason, fix, "every command")
+
+
+def _settings_gate(found: Dialect, path: Path, root: Path, env: Mapping[str, str]) -> FileGate | None:
+    """The gate of a project whose settings this ddx refuses, by ddx's own check of them."""
+    if embedded(path, env) is not None:
+        return None
+    stamps = [stamp_of(root / ".ddx" / name) for name in _SETTINGS]
+    place = hashlib.sha256(os.fsencode(os.path.realpath(root))).hexdigest()[:16]
+    binary = _book(path, env)
+    book = binary.with_name(f"in-{place}.json") if binary is not None else None
+    state = msgspec.to_builtins([_VERSION, binary.name if binary is not None else "", stamps])
+    known = _document(book) if book is not None else {}
+    if known.get("state") != state:
+        from helix_tui.core.ddx.client import Ddx  # imports the code that starts programs
+
+        known = {"state": state, "gate": Ddx(path, root, env).settings_gate(changes=found.needs_settings)}
+        if book is not None:
+            _replace(book, known)
+    gate = known["gate"]
+    return gate if gate is None or isinstance(gate, FileGate) else msgspec.convert(gate, FileGate)
 
 
 # --- the cache ----------------------------------------------------------------------------------------

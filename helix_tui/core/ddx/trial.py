@@ -156,6 +156,8 @@ class _Trial:
             cancelled_counts="t-halved" in closed,
             documents=self._documents(rule.name),
             gates=self._gates(),
+            schema=self._schema(),
+            needs_settings=self._needs_settings(),
             proven=proven,
             doubt="" if proven else doubt,
         )
@@ -194,6 +196,25 @@ class _Trial:
                 command = next((each for each in commands if "--apply" in each), "") or "ddx bead --help"
                 found.append(RowGate(kind, word, code[1], clean_line(command, 120)))
         return tuple(found)
+
+    def _schema(self) -> int:
+        """The lowest version of a migrated tracker that it takes, as it says of an older one; 0 if it takes any."""
+        self._write([_row("t-plain")])
+        marker = self.folder / ".ddx" / "lifecycle-schema.json"
+        marker.write_text('{"version": 0}')
+        finished = self._bead("ready")
+        marker.unlink()
+        needed = re.search(r"version 0 is older than (\d+)", finished.err)
+        return int(needed[1]) if finished.rc and needed is not None else 0
+
+    def _needs_settings(self) -> bool:
+        """Whether it fails a change in a project whose configuration is not valid."""
+        self._write([_row("t-plain")])
+        settings = self.folder / ".ddx" / "config.yaml"
+        settings.write_text("version: [")
+        failed = not self._run("update", "t-plain", "--set", "colour=red")
+        settings.unlink()
+        return failed
 
     def _documents(self, family: Era) -> DocumentRule:
         """What its audit finds in three documents; else its family's rule."""

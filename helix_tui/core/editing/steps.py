@@ -339,7 +339,7 @@ class PlanBuilder:
 
     Attributes:
         busy: beads with a live worker, by more than a claim.
-        refused: why ddx would refuse every command; then nothing is planned.
+        refused: why ddx would refuse every change; then nothing is planned.
         notes: warnings to show before the commands run.
     """
 
@@ -349,7 +349,7 @@ class PlanBuilder:
         self.overlay = overlay
         self.dialect = dialect
         self.busy = busy
-        self.refused = refused
+        self.refused = refused if refused is not None and refused.bars_changes else None
         self.steps: list[CommandStep] = []
         self.notes: list[str] = []
 

@@ -60,7 +60,7 @@ class Snapshot(Struct, frozen=True):
 
     @property
     def shut(self) -> Shut | None:
-        """Why the installed ddx would refuse every command here; or None."""
+        """What the installed ddx would refuse here, and why; or None."""
         return shut(self.tracker.beads, self.dialect)
 
     @property

@@ -325,7 +325,7 @@ class LoopSheet(ChoiceSheet):
         idle = off or ("" if active else "no HELIX loop is running")
         refused, stoppage = self.console.snapshot.shut, self.status_summary.stoppage
         foretold = stoppage.words if stoppage is not None and stoppage.foretold else ""
-        shut = f"{refused.short}; run `{refused.command}`" if refused is not None else foretold
+        shut = f"{refused.short}; {refused.remedy}" if refused is not None else foretold
         choices = [
             Choice(
                 "s",

@@ -77,6 +77,52 @@ def test_every_command_that_would_call_ddx_says_beforehand_what_check_says(
     assert cli("journal", "--json", "-C", gated).document["operations"] == []
 
 
+LATER = """
+import os, sys
+os.environ["HELIX_DDX_ERA"] = "head"
+if sys.argv[1] in ("config", "work", "try") and "--help" not in sys.argv and os.path.exists(".ddx/versions.yaml"):
+    sys.exit("Error: this project requires DDx v9 or newer (you have v8).")
+from helix_ddx.__main__ import main
+sys.exit(main())
+"""
+
+
+def test_a_project_that_asks_for_a_later_ddx_is_said_before_a_worker_is_started(
+    cli: Cli, project: ProjectFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HELIX_DDX_TRIAL")
+    path = tmp_path / "ddx"
+    write_program(path, LATER)
+    monkeypatch.setenv("DDX_BIN", str(path))
+    here = project([ROW | {"id": "demo-a1"}], git=True)
+    (here / ".ddx" / "versions.yaml").write_text('ddx_version: "v9"\n')
+    for words in (
+        ("queue",),
+        ("next",),
+        ("why", "demo-a1"),
+        ("status",),
+        ("stuck",),
+        ("check",),
+        ("needs",),
+        ("doctor",),
+    ):
+        done = cli(*words, "-C", here)
+        said = " ".join(f"{done.err}\n{done.out}".split())
+        assert "ddx refuses all work" in said, words
+    assert cli("next", "-C", here).out == "demo-a1\n", "ddx lists it, too"
+    assert cli("queue", "--json", "-C", here).document["ready"] == ["demo-a1"]
+    check = cli("check", "--json", "-C", here).document
+    assert (check["next_action"], check["reasons"][0]["code"]) == ("GUIDANCE", "ddx_too_old")
+    for words in (("run",), ("start",), ("build", "demo-a1")):
+        done = cli(*words, "-C", here)
+        assert (done.code, "requires DDx v9" in done.err, "ddx upgrade" in done.err) == (1, True, True), words
+    (need,) = cli("needs", "--json", "-C", here).document["needs"]
+    assert (need["kind"], need["bead_id"]) == ("ddx_refuses", None)
+    assert cli("set", "demo-a1", "priority=1", "-C", here).code == 0, "the queue can be changed"
+    assert cli("close", "demo-a1", "-C", here).code == 0
+    assert cli("check", "--json", "--no-model", "-C", here).document["reasons"][0]["code"] != "ddx_too_old"
+
+
 PLAYS = """
 import os, sys
 os.environ["HELIX_DDX_ERA"] = {era!r}

@@ -137,6 +137,61 @@ def test_a_tracker_that_ddx_refuses_is_said_with_code_beads_and_command() -> Non
     assert shut(beads({"id": "x"}), dialect) is None
 
 
+CHECKS = """
+words, config = sys.argv[1:], '.ddx/config.yaml'
+broken = os.path.exists(config) and '[' in open(config).read()
+if words[:1] == ['config']:
+    sys.exit('Error: configuration validation failed: line 1' if broken else 0)
+if broken and words[:2] == ['bead', 'update'] and '--help' not in words:
+    sys.exit('Error: load config for bead auto-commit: configuration validation failed: line 1')
+marker = '.ddx/lifecycle-schema.json'
+if os.path.exists(marker) and words[:2] == ['bead', 'ready']:
+    version = json.load(open(marker))['version']
+    if version < 2:
+        sys.exit(f'Error: lifecycle_migration_required: marker version {version} is older than 2')
+"""
+
+
+def test_what_a_projects_files_make_it_refuse_is_found_once_per_state_of_them(
+    program: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("HELIX_DDX_TRIAL")
+    path = program("head", f"import json\n{CHECKS}")
+    calls, settings = tmp_path / "calls", tmp_path / "project" / ".ddx" / "config.yaml"
+    settings.parent.mkdir(parents=True)
+    root = settings.parent.parent
+
+    def here() -> tuple[str, str, bool] | None:
+        calls.write_text("")
+        found = at_hand(str(path), root)
+        assert found is not None
+        refused = shut({}, found)
+        assert (refused is None) == (remarks({}, found) == ())
+        return None if refused is None else (refused.gate.code, refused.refuses, refused.lists)
+
+    assert here() is None
+    settings.write_text("version: [")
+    assert here() == ("configuration_not_valid", "every change and all work", True)
+    assert calls.read_text() == "config --validate --offline\n"
+    assert here() is not None
+    assert calls.read_text() == "", "neither the files nor ddx changed"
+    settings.write_text('version: "1.0"')
+    assert here() is None
+    marker = settings.with_name("lifecycle-schema.json")
+    for text, code in (
+        ('{"version": 1}', "lifecycle_migration_required"),
+        ("{}", "lifecycle_migration_required"),
+        ("{oops", "lifecycle_gate_marker"),
+    ):
+        marker.write_text(text)
+        assert here() == (code, "every command", False), text
+    marker.write_text('{"version": 2}')
+    assert here() is None
+    monkeypatch.setenv("HELIX_DDX_TRIAL", "off")
+    settings.write_text("version: [[")
+    assert here() is None, "nothing is tried, so nothing is known"
+
+
 def test_the_reason_of_a_refusal_is_read_from_its_status_object(tmp_path: Path) -> None:
     path = tmp_path / "ddx"
     status = {

@@ -78,7 +78,7 @@ class QueueState(Struct, frozen=True):
 
     @property
     def shut(self) -> Shut | None:
-        """Why the installed ddx would refuse every command here; or None."""
+        """What the installed ddx would refuse here, and why; or None."""
         return shut(self.tracker.beads, self.dialect)
 
     @property
@@ -449,7 +449,7 @@ class Curator:
         if entry.why_empty:
             raise NotUndoable(entry, entry.why_empty)
         self._check_unchanged(entry, queue_state.queue)
-        if queue_state.shut is not None:
+        if queue_state.shut is not None and queue_state.shut.bars_changes:
             raise NotUndoable(entry, str(queue_state.shut))
         back = way_back(PlanBuilder(Overlay(queue_state.queue), self.dialect(queue_state.queue)), entry.before)
         if back.lost:

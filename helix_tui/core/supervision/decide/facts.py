@@ -90,7 +90,7 @@ class Facts(Struct, frozen=True):
     """What stopped the last worker, if it must be fixed."""
     health: Mapping[str, Any] = {}
     shut: Shut | None = None
-    """Why the installed ddx refuses every command on this tracker, or None."""
+    """What the installed ddx refuses here, and why; or None."""
     drain: str = "ddx work"
     """How the installed ddx drains the queue."""
     unnamed: bool = False

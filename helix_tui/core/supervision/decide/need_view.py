@@ -350,6 +350,10 @@ class NeedAction(Struct, frozen=True):
         words = {"ID": need.bead_id, "REF": need.ref, "QUESTION": need.question_id}
         return " ".join(words.get(word, word) for word in self.command.split())
 
+    def command_in(self, needs: Sequence[Need]) -> str:
+        """The command line below a list of needs: with a placeholder where they differ."""
+        return self.command_for(needs[0]) if len(needs) == 1 or self.command == "REF" else self.command
+
 
 _ANSWER = NeedAction(
     "answer",
@@ -383,7 +387,9 @@ ACTIONS: dict[str, tuple[NeedAction, ...]] = {
     **dict.fromkeys(ASK_OF_ATTEMPT, (_ANSWER, _LAND, _RESOLVE, _RETRY, _DROP)),
     "escalation": (_DECIDE,),
     "gap": (_ANSWER,),
-    "ddx_refuses": (NeedAction("lines", "open bead", "shows the first bead for which ddx refuses", "REF"),),
+    "ddx_refuses": (
+        NeedAction("lines", "open bead", "shows the first bead for which ddx refuses, or the loop", "REF"),
+    ),
     "worker_stopped": (_LOOP,),
     "budget": (_LOOP,),
     "dead_run": (_RELEASE, _RETRY),

@@ -179,7 +179,7 @@ def needs_of(
         orphans: claims whose process has ended.
         unminded: beads on which the focus on ``epic`` is out of date.
         questions: HELIX's questions.
-        shut: why the installed ddx refuses every command on this tracker.
+        shut: what the installed ddx refuses here, and why.
         stoppage: what stopped the last worker.
         dead: claims of dead processes that ddx still honours.
         archived: beads of the archive that others wait on.
@@ -207,7 +207,7 @@ def needs_of(
         if each.kind in KINDS
     ]
     if shut is not None:
-        needs.append(Need("ddx_refuses", shut.ids[0], str(shut), len(queue.ready), ref=shut.command))
+        needs.append(Need("ddx_refuses", next(iter(shut.ids), ""), str(shut), len(queue.ready), ref=shut.command))
     # None: the cause cannot be checked from here, and may persist
     if stoppage is not None and stoppage.present is not False:
         reason = stoppage.words + (f". Fix: {stoppage.fix}" if stoppage.fix else "")

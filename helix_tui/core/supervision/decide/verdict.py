@@ -133,12 +133,12 @@ def _unread(facts: Facts) -> NextVerdict | None:
 
 
 def _refused(facts: Facts) -> NextVerdict | None:
-    """ddx refuses the tracker, which must be fixed first."""
-    if facts.shut is None:
+    """ddx refuses the tracker, or the work that is ready, which must be fixed first."""
+    if facts.shut is None or not facts.shut.matters(facts.ready):
         return None
     reason = VerdictReason(facts.shut.gate.code, str(facts.shut), facts.shut.ids)
     return NextVerdict(
-        "GUIDANCE", (reason,), facts.shut.command, would_change_if=f"a person runs `{facts.shut.command}`"
+        "GUIDANCE", (reason,), facts.shut.command, would_change_if=f"a person does this: {facts.shut.remedy}"
     )
 
 

@@ -423,7 +423,7 @@ REASONS = {
     "malformed_output": "ddx answered with something that is not its contract",
     "timeout": "ddx gave no answer in time",
     "ddx_failed": "a ddx command failed",
-    "ddx_refuses": "ddx refuses every command on this tracker",
+    "ddx_refuses": "ddx refuses this project as it is",
     "curation_failed": "a change to the queue failed",
     "unreadable_tracker": "the queue cannot be read",
     "disk": "its state cannot be written",
