@@ -205,7 +205,7 @@ def test_closing_runs_verify_and_proposes_what_blocked(memory: Shell, root: Path
     checks = root / "checks.py"
     checks.write_text("import sys; print('no such table'); sys.exit(1)\n")
     task = {"seq": "001", "slug": "models", "objective": "Specify the models", "budget": 5}
-    task |= {"verify": f"{shlex.quote(sys.executable)} checks.py", "depends": "none"}
+    task |= {"verify": f"{shlex.quote(sys.executable)} checks.py", "depends": "none", "delta": []}
     file = tmp_path / "plan.json"
     file.write_text(json.dumps({"objective": "Authenticate users", "tasks": [task]}))
     memory("plan", "add", "--file", str(file))

@@ -37,7 +37,7 @@ class PlanTask(Struct, frozen=True):
     slug: str
     objective: str
     delta: tuple[str, ...] = ()
-    """The only files that may be changed."""
+    """The only files that may be changed; empty: none."""
     verify: str = ""
     depends: tuple[str, ...] = ()
     """Seqs of tasks that must be delivered first."""
@@ -153,7 +153,7 @@ class TaskWorkspace(Struct, frozen=True):
             "TASK": f"{self.seq} {self.slug}",
             "WORKSPACE": str(self.id),
             "OBJECTIVE": self.objective,
-            "DELTA": ", ".join(field_names(self.data.get("delta"))),
+            "DELTA": ", ".join(field_names(self.data.get("delta"))) or "none: change no file",
             "VERIFY": field_text(self.data.get("verify")),
             "BUDGET": f"{self.data.get('budget', BUDGET[1])} tool calls",
             "FRAMEWORK": field_text(self.data.get("framework")),
@@ -209,11 +209,11 @@ class TaskWorkspace(Struct, frozen=True):
         }
 
 
-def read_tasks(document: object, *, budgets: bool = False) -> tuple[tuple[PlanTask, ...], list[str]]:
+def read_tasks(document: object, *, new: bool = False) -> tuple[tuple[PlanTask, ...], list[str]]:
     """Read the tasks of a plan written by a model; return them and all faults.
 
     Args:
-        budgets: check each budget against `BUDGET`, as for a new plan.
+        new: it is to be stored: each task has to name its files, and its budget is checked against `BUDGET`.
     """
     problems: list[str] = []
     rows = document if isinstance(document, list) else []
@@ -221,7 +221,7 @@ def read_tasks(document: object, *, budgets: bool = False) -> tuple[tuple[PlanTa
         return (), ["it has no tasks"]
     if len(rows) > MAX_TASKS:
         return (), [f"{len(rows)} tasks are more than {MAX_TASKS}"]
-    tasks = [task for number, row in enumerate(rows, 1) if (task := _read_task(row, number, problems))]
+    tasks = [task for number, row in enumerate(rows, 1) if (task := _read_task(row, number, problems, new=new))]
     seqs = [task.seq for task in tasks]
     problems += [f"task {seq} appears twice" for seq in dict.fromkeys(seqs) if seqs.count(seq) > 1]
     for task in tasks:
@@ -231,12 +231,6 @@ def read_tasks(document: object, *, budgets: bool = False) -> tuple[tuple[PlanTa
     # only known names: the sorter would treat an unknown one as a task
     if not problems:
         problems += _circles(tasks)
-    low, high = BUDGET
-    problems += [
-        f"task {task.seq} has a budget of {task.budget} tool calls: {low} to {high} are allowed; split it, or join two"
-        for task in tasks
-        if budgets and not low <= task.budget <= high
-    ]
     return tuple(tasks), problems
 
 
@@ -247,7 +241,7 @@ def in_order(tasks: Iterable[PlanTask]) -> list[PlanTask]:
     return [by_seq[seq] for seq in sorter.static_order()]
 
 
-def _read_task(row: object, number: int, problems: list[str]) -> PlanTask | None:
+def _read_task(row: object, number: int, problems: list[str], *, new: bool) -> PlanTask | None:
     if not isinstance(row, dict):
         problems.append(f"task {number} is not an object")
         return None
@@ -258,7 +252,8 @@ def _read_task(row: object, number: int, problems: list[str]) -> PlanTask | None
     objective = field_text(row.get("objective")) or field_text(row.get("description"))
     if not objective:
         problems.append(f"task {named} has no objective")
-    delta = tuple(field_names(row.get("delta")))
+    if new and "delta" not in row:
+        problems.append(f"task {named} has no delta: list the files that it may change, [] if none")
     verify = field_text(row.get("verify"))
     if not verify:
         problems.append(f"task {named} has no verify command: nothing can prove it")
@@ -268,8 +263,15 @@ def _read_task(row: object, number: int, problems: list[str]) -> PlanTask | None
     if not isinstance(budget, int) or isinstance(budget, bool) or budget < 1:
         problems.append(f"task {named} has no whole number as budget")
         budget = BUDGET[1]
+    low, high = BUDGET
+    if new and not low <= budget <= high:
+        allowed = f"{low} to {high} are allowed; split it, or join two"
+        problems.append(f"task {named} has a budget of {budget} tool calls: {allowed}")
     # helix v1 writes “none” for no prerequisites
-    depends = tuple(name for name in field_names(row.get("depends")) if name.lower() not in ("none", "-"))
+    delta, depends = (
+        tuple(name for name in field_names(row.get(field)) if name.lower() not in ("none", "-"))
+        for field in ("delta", "depends")
+    )
     # even with faults: all faults of a plan are reported at once
     return PlanTask(seq, field_text(row.get("slug")) or "task", objective, delta, verify, depends, budget)
 

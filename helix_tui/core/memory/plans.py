@@ -105,7 +105,7 @@ class Plans:
         if not isinstance(document, dict):
             raise PlanFault(["it is not a JSON object"])
         objective = field_text(document.get("objective"))
-        tasks, problems = read_tasks(document.get("tasks"), budgets=True)
+        tasks, problems = read_tasks(document.get("tasks"), new=True)
         if not objective:
             problems.insert(0, "it has no objective")
         if problems:

@@ -237,20 +237,20 @@ def violations_in(
     Args:
         rev: the commit to compare with.
         changed: the files that changed.
-        delta: the files that may; empty: any.
+        delta: the files that may; empty: none.
         required, forbidden: idioms; the code that they name is searched for.
         others: files that other tasks may change at the same time.
         task: the task in its words: an idiom for something else does not apply.
     """
     names, allowed = tuple(changed), set(delta) | set(others)
-    found = []
-    if delta:
-        outside = [name for name in names if name not in allowed and not _below(name, allowed)]
-        found += [f"{clean_line(name, 200)} is outside DELTA" for name in outside[:10]]
-        if len(outside) > 10:
-            found.append(f"{len(outside) - 10} more files are outside DELTA")
+    found: list[str] = []
+    scope = "outside DELTA" if delta else "changed, and DELTA names no file"
+    outside = [name for name in names if name not in allowed and not _below(name, allowed)]
+    found += [f"{clean_line(name, 200)} is {scope}" for name in outside[:10]]
+    if len(outside) > 10:
+        found.append(f"{len(outside) - 10} more files are {scope}")
     # idioms apply to the task's own files: other changes are another task's
-    inside = [name for name in names if not delta or name in delta or _below(name, set(delta))]
+    inside = [name for name in names if name in delta or _below(name, set(delta))]
     added = "\n".join(_added(root, rev, name) for name in inside)
     texts = [_text(root / name) for name in inside]
     idioms = [("forbidden", parse_idiom(each, forbidden=True)) for each in forbidden]

@@ -63,6 +63,7 @@ def test_a_plan_is_stored_as_the_planner_writes_it(memory: MemoryStore) -> None:
         ([task("001", budget="many")], "budget"),
         ([task("001", budget=12)], "5 to 9"),
         ([task("001", budget=4)], "5 to 9"),
+        ([{"seq": "001", "objective": "x", "verify": "make"}], "no delta"),
         (["text"], "not an object"),
     ],
 )

@@ -90,7 +90,7 @@ def test_a_rule_is_looked_for_at_the_beginning_of_a_change_too_large_to_read(tre
     before = state_of_tree(tree)
     (tree / "src" / "a.py").write_text("print(x)\n" + "y = 1\n" * 800_000)
     (broken,) = violations_in(
-        tree, before["rev"], ("src/a.py",), delta=(), required=(), forbidden=("No `print(` in library code",)
+        tree, before["rev"], ("src/a.py",), delta=("src/",), required=(), forbidden=("No `print(` in library code",)
     )
     assert "the change adds `print(`" in broken
 
@@ -109,6 +109,7 @@ def test_rules_of_the_plan_are_looked_for_in_the_change(tree: Path) -> None:
     assert found() == ()
     assert found(others=()) == ("src/b.py is outside DELTA",)
     assert found(delta=("src/",), others=()) == ()
+    assert found(delta=()) == ("src/a.py is changed, and DELTA names no file",)
     (broken,) = found(forbidden=("No `print(` in library code",))
     assert "the change adds `print(`" in broken
     assert found(forbidden=("`x = 1` at the top", "write good code")) == ()
