@@ -144,7 +144,7 @@ def _recalled(call: Call, document: Document) -> Iterator[str]:
 
 def _listed(call: Call, document: Document) -> Iterator[str]:
     rows = [
-        (str(each["id"]), each["type"], _share(each), f"+{each['helped']} −{each['failed']}", clean_line(each["name"]))
+        (str(each["id"]), each["type"], _share(each), _signed(each["counted"]), clean_line(each["name"]))
         for each in document["memories"]
     ]
     for line in columns(rows, right=(0, 2)):
@@ -160,18 +160,15 @@ def _got(call: Call, document: Document) -> Iterator[str]:
         yield f"{'supersedes':<{label}}{clean_line(document['supersedes'])}"
     yield f"{'trigger':<{label}}{clean_line(document['trigger'], 1000)}"
     yield f"{'resolution':<{label}}{clean_line(document['resolution'], 1000)}"
-    verified, unverified = document["verified"], document["unverified"]
-    yield (
-        f"{'effect':<{label}}{_share(document)} · verified +{verified['helped']} −{verified['failed']}"
-        f" · unverified +{unverified['helped']} −{unverified['failed']}"
-    )
+    both = " · ".join(f"{kind} {_signed(document[kind])}" for kind in ("verified", "unverified"))
+    yield f"{'effect':<{label}}{_share(document)} · {both}"
     if document.get("note"):
         yield f"{'note':<{label}}{call.paint(document['note'], 'attention')}"
     yield f"{'seen':<{label}}{document['seen']} times, shown {document['shown']} times"
     made = document["created_at"] or "at an unknown time"
     yield f"{'used':<{label}}{document['last_used'] or 'never'} · made {made}"
     for older in document["revisions"]:
-        effect = f"+{older['helped']} −{older['failed']}"
+        effect = _signed(older["counted"])
         yield (
             f"{'before':<{label}}revision {older['revision']}, {older['reason']} {older['replaced_at']}"
             f" ({effect}): {clean_line(older['resolution'], 400)}"
@@ -308,8 +305,13 @@ def _share(document: Document) -> str:
     if not document["tried"]:
         return "unproven"
     low, high = document["interval"]
-    n = document["helped"] + document["failed"]
-    return f"{document['effectiveness']:.0%} ({low:.0%}–{high:.0%}, n {n:g})"
+    n = sum(document["counted"].values())
+    note = "" if any(document["verified"].values()) else ", unverified"
+    return f"{document['effectiveness']:.0%} ({low:.0%}–{high:.0%}, n {n:g}{note})"
+
+
+def _signed(counts: Document) -> str:
+    return f"+{counts['helped']} −{counts['failed']}"
 
 
 def _mode(call: Call, document: Document) -> str:

@@ -198,10 +198,15 @@ class MemoryChanges:
 
     def _recount(self, each: dict[str, Any]) -> None:
         memory = self._memory.get(each["name"])
-        if memory is None or _tally(memory) != tuple(each["after"]):
+        # a change of an earlier release noted the first two counts
+        if memory is None or _tally(memory)[: len(each["after"])] != tuple(each["after"]):
             raise MemoryFault(f"{each['name']} has had outcomes since", "Its counts stay as they are.")
+        before, verified = each["before"][:2], each["before"][2:]
         with self._memory.write() as db:
-            db.execute("UPDATE memory SET helped = ?, failed = ? WHERE id = ?", [*each["before"], memory.id])
+            if verified:
+                changes = "UPDATE memory_extra SET verified_helped = ?, verified_failed = ? WHERE memory_id = ?"
+                db.execute(changes, [*verified, memory.id])
+            db.execute("UPDATE memory SET helped = ?, failed = ? WHERE id = ?", [*before, memory.id])
 
     def _gain(self, stored: Stored, proposal: Proposal, before: dict[int, tuple[str | None, int]]) -> dict[str, Any]:
         """What a lesson added to an existing memory, for undo; empty for a new memory."""
@@ -244,8 +249,8 @@ def _change(row: Sequence[Any]) -> MemoryChange:
     return MemoryChange(row[0], parse_instant(row[1]), row[2], row[3], bool(row[4]), json.loads(row[5]))
 
 
-def _tally(memory: Memory) -> tuple[float, float]:
-    return memory.helped, memory.failed
+def _tally(memory: Memory) -> tuple[float, ...]:
+    return memory.helped, memory.failed, memory.verified_helped, memory.verified_failed
 
 
 def _counts(before: Memory, after: Memory) -> dict[str, Any]:

@@ -60,6 +60,7 @@ class RankingEvidence(Struct, frozen=True):
 
     relevance: Array
     helped: Array
+    """With ``failed``: what each memory is judged by (`Memory.counted`)."""
     failed: Array
     age_days: Array
     """Days since the last use, else since creation; may be negative if clocks disagree."""

@@ -95,15 +95,27 @@ class Memory(Struct, frozen=True):
         return USER_PROVIDED in self.source
 
     @property
+    def counted(self) -> tuple[float, float]:
+        """Helped and failed as it is judged by: the verified outcomes, the reports only where none is verified."""
+        if self.verified:
+            return self.verified_helped, self.verified_failed
+        return self.helped, self.failed
+
+    @property
+    def verified(self) -> float:
+        """Verified outcomes of both kinds."""
+        return self.verified_helped + self.verified_failed
+
+    @property
     def effectiveness(self) -> float:
-        """``helped / (helped + failed)``, 0.5 without feedback (docs/formats/memory.md §5)."""
-        uses = self.helped + self.failed
-        return self.helped / uses if uses > 0 else 0.5
+        """``helped / (helped + failed)`` of what is counted, 0.5 without feedback (docs/formats/memory.md §5)."""
+        helped, failed = self.counted
+        return helped / (helped + failed) if self.tried else 0.5
 
     @property
     def uses(self) -> float:
-        """Counted feedback of both kinds."""
-        return self.helped + self.failed
+        """Counted outcomes of both kinds."""
+        return sum(self.counted)
 
     @property
     def tried(self) -> bool:
@@ -114,7 +126,7 @@ class Memory(Struct, frozen=True):
     def interval(self) -> Share:
         """The effectiveness with its 95 % interval."""
         # partial outcomes leave fractions; Wilson's interval is one of whole counts
-        return share(round(self.helped), round(self.uses))
+        return share(round(self.counted[0]), round(self.uses))
 
     @property
     def proven(self) -> bool:
@@ -122,19 +134,14 @@ class Memory(Struct, frozen=True):
 
         At least `PROVEN_AT` of them, and the lower end of their 95 % interval above one half.
         """
-        verified = self.verified_helped + self.verified_failed
-        return verified >= PROVEN_AT and share(round(self.verified_helped), round(verified)).low > 0.5
+        return self.verified >= PROVEN_AT and self.interval.low > 0.5
 
     @property
     def label(self) -> str:
-        """``[75%]`` or ``[unproven]``, as in helix v2: the share of verified outcomes.
-
-        If none is verified, the share of what was reported, with a note.
-        """
-        verified = self.verified_helped + self.verified_failed
-        if verified > 0:
-            return f"[{round(100 * self.verified_helped / verified)}%]"
-        return f"[{round(100 * self.effectiveness)}%, unverified]" if self.tried else "[unproven]"
+        """``[75%]`` or ``[unproven]``, as in helix v2, with a note if unverified."""
+        if not self.tried:
+            return "[unproven]"
+        return f"[{round(100 * self.effectiveness)}%{'' if self.verified else ', unverified'}]"
 
     @property
     def note(self) -> str:
@@ -152,6 +159,7 @@ class Memory(Struct, frozen=True):
             "helped": count(self.helped),
             "failed": count(self.failed),
             "effectiveness": round(self.effectiveness, 3),
+            "counted": {"helped": count(self.counted[0]), "failed": count(self.counted[1])},
             "created_at": stamp(self.created_at),
             "last_used": stamp(self.last_used),
             "source": self.source,
@@ -287,7 +295,7 @@ class Revision(Struct, frozen=True):
     def document(self) -> dict[str, Any]:
         """As ``memory get`` lists it."""
         found = self.memory.document()
-        keys = ("id", "name", "type", "trigger", "resolution", "helped", "failed", "effectiveness", "tried")
+        keys = ("id", "name", "type", "trigger", "resolution", "helped", "failed", "effectiveness", "counted", "tried")
         return {
             "revision": self.number,
             "replaced_at": stamp(self.replaced_at),

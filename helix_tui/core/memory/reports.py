@@ -159,6 +159,8 @@ class Health(Struct, frozen=True):
 
     total: int
     by_type: Mapping[str, TypeCount]
+    counted: tuple[float, float]
+    """Helped and failed of all memories, each as it is judged (`Memory.counted`)."""
     with_feedback: int
     with_verified_feedback: int
     relationships: int
@@ -181,9 +183,8 @@ class Health(Struct, frozen=True):
     @property
     def effectiveness(self) -> float:
         """Effectiveness over all memories, 0.5 without feedback."""
-        helped = sum(each.helped for each in self.by_type.values())
-        uses = helped + sum(each.failed for each in self.by_type.values())
-        return helped / uses if uses > 0 else 0.5
+        uses = sum(self.counted)
+        return self.counted[0] / uses if uses > 0 else 0.5
 
     @property
     def words(self) -> str:
@@ -205,6 +206,7 @@ class Health(Struct, frozen=True):
                 for name, each in self.by_type.items()
             },
             "effectiveness": round(self.effectiveness, 3),
+            "counted": {"helped": count(self.counted[0]), "failed": count(self.counted[1])},
             "with_feedback": self.with_feedback,
             "with_verified_feedback": self.with_verified_feedback,
             "relationships": self.relationships,

@@ -213,10 +213,11 @@ def _standing(row: MemoryRow) -> tuple[bool, bool, float, float]:
 
 
 def _row(memory: Memory, fresh: float, memory_view: MemoryViewState, hit: Recalled | None) -> MemoryRow:
-    interval = memory.interval
+    interval, (helped, failed) = memory.interval, memory.counted
     harmful = memory.name in memory_view.harmful
     dormant = memory.name in memory_view.dormant
-    note = f"seen {memory.seen} times" if memory.seen > 1 else ""
+    unverified = memory.tried and not memory.verified
+    note = f"seen {memory.seen} times" if memory.seen > 1 else "unverified" if unverified else ""
     if memory.type == "systemic":
         note = f"◆ {memory.seen} similar" if memory.seen > 1 else "◆ recurring"
     if harmful or dormant:
@@ -225,12 +226,12 @@ def _row(memory: Memory, fresh: float, memory_view: MemoryViewState, hit: Recall
         name=memory.name,
         title=clean_line(memory.trigger, 400),
         kind=memory.type,
-        helped=memory.helped,
-        failed=memory.failed,
+        helped=helped,
+        failed=failed,
         effectiveness=memory.effectiveness,
         low=interval.low,
         high=interval.high,
-        verified=memory.verified_helped + memory.verified_failed,
+        verified=memory.verified,
         recency=fresh,
         last_used=memory.last_used,
         score=None if hit is None else hit.score,
@@ -364,7 +365,7 @@ def prune_lines(memories: Sequence[Memory]) -> list[Line]:
     """What pruning or fading would affect, one per line."""
     return [
         [
-            (f"{count(each.helped):>4} / {count(each.failed):<4}", "error"),
+            (f"{count(each.counted[0]):>4} / {count(each.counted[1]):<4}", "error"),
             (f" {each.label:<11}", "muted"),
             (clean_line(each.trigger, 300), "text"),
         ]

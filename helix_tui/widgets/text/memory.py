@@ -2,8 +2,9 @@
 the outcomes.
 
 The bar of effectiveness is solid up to the lower end of the 95 % interval and shaded up to its upper end: the solid
-part is sure, the shaded part possible. The figure is helix's own, ``helped / (helped + failed)``; with fewer outcomes
-than `FEW` it would promise too much, so their number is shown instead.
+part is sure, the shaded part possible. The figure is helix's own, ``helped / (helped + failed)`` of the verified
+outcomes; with fewer than `FEW` it would promise too much, so their number is shown instead. Where no outcome is
+verified, reports are drawn, muted.
 """
 
 from __future__ import annotations
@@ -35,12 +36,13 @@ class MemoryRow(Struct, frozen=True):
     kind: str
     helped: float = 0.0
     failed: float = 0.0
+    """Counted outcomes: the verified ones, or reports where none is (`Memory.counted`)."""
     effectiveness: float = 0.5
     low: float = 0.0
     high: float = 1.0
     """The interval of the effectiveness; 0 to 1 if nothing is known."""
     verified: float = 0.0
-    """How much of the feedback is verified."""
+    """How many outcomes are verified."""
     recency: float = 1.0
     last_used: int | None = None
     score: float | None = None
@@ -153,7 +155,7 @@ def effect(row: MemoryRow, cells: int, *, interval: bool) -> list[Span]:
         # as wide as bar and figures would be, so that the columns at the right stay under their headings
         dots = cells if interval else room - 9
         return [(" " + "·" * dots, "muted"), (f" {'unproven':<{room - dots - 1}}", "muted")]
-    ink = "error" if row.harmful else "success" if row.low > 0.5 else "waiting"
+    ink = "error" if row.harmful else "muted" if not row.verified else "success" if row.low > 0.5 else "waiting"
     uses = row.helped + row.failed
     few = uses < FEW
     figure = f"n {count(uses)}" if few else f"{round(100 * row.effectiveness):>3}%"
@@ -251,19 +253,18 @@ def _head(facts: MemoryFacts) -> Iterator[Para]:
 
 def _worth(facts: MemoryFacts) -> Iterator[Para]:
     memory, row = facts.memory, facts.row
-    uses = memory.helped + memory.failed
-    yield section("effectiveness", f"n {count(uses)}", key="worth")
+    yield section("effectiveness", f"n {count(memory.uses)}", key="worth")
     if not memory.tried:
         said = "no outcome for or against it" if facts.outcomes else "no outcome yet"
         yield Para("unproven", ((f"unproven: {said}", "muted"),))
     else:
         spans: list[Span] = [*effect(row, 18, interval=True)]
-        spans.append((f"   {count(memory.helped)} helped · {count(memory.failed)} failed", "text"))
+        spans.append((f"   {count(row.helped)} helped · {count(row.failed)} failed", "text"))
         yield Para("bar", tuple(spans))
-        unverified = uses - memory.verified_helped - memory.verified_failed
-        said = f"{count(memory.verified_helped + memory.verified_failed)} verified"
-        if unverified > 0:
-            said += f" · {count(unverified)} only reported"
+        reported = memory.helped + memory.failed - memory.verified
+        said = f"{count(memory.verified)} verified"
+        if reported > 0:
+            said += f" · {count(reported)} only reported" + (", not counted" if memory.verified else "")
         yield Para("verified", ((f"{said} · {_standing(memory)}", "muted"),))
     if memory.lift is not None:
         yield Para("lift", ((f"lift {memory.lift:+.2f} over the base rate of its tasks", "muted"),))
@@ -301,7 +302,7 @@ def _history(facts: MemoryFacts) -> Iterator[Para]:
             (
                 (f"revision {older.number}{name}  ", "muted"),
                 (clean_line(memory.resolution, 1000), "text"),
-                (f"  {count(memory.helped)} helped · {count(memory.failed)} failed", "muted"),
+                (f"  {count(memory.counted[0])} helped · {count(memory.counted[1])} failed", "muted"),
             ),
             ((f"{older.reason} {_ago(older.replaced_at, facts.now)}", "muted"),),
             hang=2,
@@ -316,10 +317,11 @@ def _standing(memory: Memory) -> str:
 
 
 def _trend(outcomes: Sequence[MemoryOutcome]) -> str:
-    """The effectiveness from outcome to outcome, oldest first."""
+    """The effectiveness from outcome to outcome, oldest first: from the verified ones, if there are any."""
     helped = failed = 0.0
     levels = []
-    for outcome in reversed(outcomes):
+    verified = [outcome for outcome in outcomes if outcome.verdict]
+    for outcome in reversed(verified or outcomes):
         helped, failed = helped + outcome.helped, failed + outcome.failed
         if outcome.helped or outcome.failed:
             levels.append(helped / (helped + failed))

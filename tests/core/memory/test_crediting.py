@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from helix_tui.core.memory import MemoryFault, MemoryStore, Verdict
-from tests.core.memory.conftest import Clock, name_of
+from helix_tui.core.memory.changes import MemoryChanges
+from tests.core.memory.conftest import Clock, Opener, Plane, name_of
 
 
 @pytest.fixture
@@ -67,6 +68,39 @@ def test_feedback_without_an_outcome_is_kept_apart(memory: MemoryStore, pair: tu
     assert found is not None
     document = found.document()
     assert (document["helped"], document["verified"]["helped"], document["unverified"]["helped"]) == (2, 1, 1)
+
+
+def test_only_verified_outcomes_judge_a_memory_that_has_any(
+    memory: MemoryStore, pair: tuple[str, str], opener: Opener, plane: Plane
+) -> None:
+    def judged(store: MemoryStore = memory) -> tuple[float, ...]:
+        hit = next(hit for hit in store.recall("auth").found if hit.memory.name == pair[0])
+        return hit.effectiveness, hit.memory.effectiveness, store.health().effectiveness
+
+    for _ in range(9):
+        memory.feedback(injected=[pair[0]], utilized=[pair[0]])
+    assert judged() == (1.0, 1.0, 1.0)
+    assert memory.prune(0.25, 1, apply=False).removed == ()
+    memory.feedback(injected=[pair[0]], utilized=[pair[0]], verified="failed")
+    assert judged() == (0.0, 0.0, 0.0)
+    assert judged(opener(plane)) == (0.0, 0.0, 0.0), "all read at once, not the one that changed"
+    assert [each.name for each in memory.prune(0.25, 1, apply=False).removed] == [pair[0]]
+    assert memory.prune(0.25, 2, apply=False).removed == (), "one verified outcome is one use, whatever was reported"
+
+
+def test_verified_outcomes_fade_too_and_return(memory: MemoryStore, pair: tuple[str, str]) -> None:
+    for verdict in ("passed", "passed", "passed", "passed"):
+        memory.feedback(injected=[pair[0]], utilized=[pair[0]], verified=verdict)
+    changes = MemoryChanges(memory)
+    change, _ = changes.fade(days=-1, min_uses=9)
+    assert change is not None
+    faded = memory.get(pair[0])
+    assert faded is not None
+    assert (faded.counted, memory.recall("auth").found[0].effectiveness) == ((3, 1), 0.75)
+    changes.undo()
+    again = memory.get(pair[0])
+    assert again is not None
+    assert (again.counted, again.helped, again.failed) == ((4, 0), 4, 0)
 
 
 def test_a_claim_of_what_was_not_injected_is_ignored_and_reported(memory: MemoryStore, pair: tuple[str, str]) -> None:

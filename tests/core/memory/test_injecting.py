@@ -42,8 +42,9 @@ def test_feedback_that_nobody_verified_is_said_to_be_that() -> None:
 
 
 def test_reports_do_not_raise_the_share_of_verified_outcomes() -> None:
-    mixed = replace(_memory("a", "failure", 3, 1), verified_helped=1, verified_failed=1)
-    assert mixed.label == "[50%]"
+    mixed = replace(_memory("a", "failure", 9, 1), verified_helped=1, verified_failed=1)
+    assert (mixed.label, mixed.effectiveness, mixed.interval.n, mixed.proven) == ("[50%]", 0.5, 2, False)
+    assert mixed.document()["counted"] == {"helped": 1, "failed": 1}
 
 
 def test_a_part_without_memories_has_no_heading() -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from sqlite_utils import Database
 
 from helix_tui.core.memory.ranking import Array, RankingEvidence, mean_use
-from helix_tui.core.memory.store.rows import MOST_COUNTED
+from helix_tui.core.memory.store.rows import MOST_COUNTED, VERIFIED
 
 WHOLE, TRIGGER = "memory_vector", "memory_trigger_vector"
 """Tables of vectors: of trigger and resolution together, and of the trigger alone."""
@@ -232,9 +232,10 @@ class MemoryIndex:
         self.seconds[: self.size] = np.asarray(_all_seconds(times))[order]
         figures = np.clip(np.asarray(counts, np.float64), 0.0, MOST_COUNTED)
         self._figures[:2, : self.size] = figures[:, order]
-        for memory_id, *lift in database.execute(_LIFT):
-            if memory_id in self.place:
-                self._figures[2:, self.place[memory_id]] = lift
+        for query, rows in ((_LIFT, slice(2, None)), (VERIFIED, slice(2))):
+            for memory_id, *found in database.execute(query):
+                if memory_id in self.place:
+                    self._figures[rows, self.place[memory_id]] = found
         for table in self._loaded:
             self._vectors[table].load(database, self.place, self.size)
 
@@ -253,8 +254,12 @@ class MemoryIndex:
                 self.size += 1
                 self._reserve(self.size, keep=True)
             self._put(place, row)
-            lift = database.execute(f"{_LIFT} AND memory_id = ?", [memory_id]).fetchone()
+            lift, verified = (
+                database.execute(f"{query} AND memory_id = ?", [memory_id]).fetchone() for query in (_LIFT, VERIFIED)
+            )
             self._figures[2:, place] = lift[1:] if lift else 0.0
+            if verified:
+                self._figures[:2, place] = verified[1:]
             for table in self._loaded:
                 self._vectors[table].update(database, memory_id, place)
 

@@ -20,6 +20,10 @@ e.lift_residual, e.revision, k.digest, k.rules"""
 
 MEMORY_TABLES = "memory m LEFT JOIN memory_extra e ON e.memory_id = m.id LEFT JOIN memory_mark k ON k.memory_id = m.id"
 
+VERIFIED = """SELECT memory_id, verified_helped, verified_failed FROM memory_extra
+WHERE verified_helped + verified_failed > 0"""
+"""The memories that are judged by verified outcomes, as `Memory.counted`."""
+
 MOST_COUNTED = 1e12
 """Maximum of a count: one corrupted by hand may be infinite, but sums and shares must stay finite."""
 

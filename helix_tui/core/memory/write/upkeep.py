@@ -62,23 +62,32 @@ def decay(base: Base, *, days: float, min_uses: float, apply: bool) -> Decayed:
     if apply:
         with base.writing():
             for memory in dormant:
-                # a quarter of the difference, moved to the other side, halves it
-                fade = max(0.0, memory.helped - memory.failed) / 4
-                if fade:
-                    base.database.execute(
-                        "UPDATE memory SET helped = helped - ?, failed = failed + ? WHERE id = ?",
-                        [fade, fade, memory.id],
-                    )
+                _fade(base, memory)
     return Decayed(dormant, days, min_uses, apply)
+
+
+def _fade(base: Base, memory: Memory) -> None:
+    # a quarter of the difference, moved to the other side, halves it
+    for change, helped, failed in (
+        ("memory SET helped = helped - ?, failed = failed + ? WHERE id = ?", memory.helped, memory.failed),
+        (
+            "memory_extra SET verified_helped = verified_helped - ?, verified_failed = verified_failed + ?"
+            " WHERE memory_id = ?",
+            memory.verified_helped,
+            memory.verified_failed,
+        ),
+    ):
+        fade = max(0.0, helped - failed) / 4
+        if fade:
+            base.database.execute(f"UPDATE {change}", [fade, fade, memory.id])
+    rows.bump(base.database.conn, [memory.id])
 
 
 def prune(base: Base, *, threshold: float, min_uses: float, apply: bool) -> Pruned:
     """Remove memories used enough whose effectiveness is strictly below the threshold."""
     with base.writing() if apply else base.reading():
-        used = listed(base, None, ">= ?", min_uses)
-        bad = tuple(
-            memory for memory in used if memory.tried and memory.effectiveness < threshold and not memory.protected
-        )
+        used = [memory for memory in listed(base, None, ">= ?", min_uses) if memory.tried and memory.uses >= min_uses]
+        bad = tuple(memory for memory in used if memory.effectiveness < threshold and not memory.protected)
         if apply:
             take_out(base, [memory.name for memory in bad])
         remaining = _number(base, "SELECT count(*) FROM memory")
@@ -189,6 +198,11 @@ def health(base: Base) -> Health:
                 base, "SELECT type, count(*), sum(helped), sum(failed) FROM memory GROUP BY type ORDER BY type"
             )
         }
+        ((helped, failed),) = _all(
+            base,
+            "SELECT sum(coalesce(v.verified_helped, m.helped)), sum(coalesce(v.verified_failed, m.failed))"
+            f" FROM memory m LEFT JOIN ({rows.VERIFIED}) v ON v.memory_id = m.id",
+        )
         edge_types = dict(_all(base, "SELECT rel_type, count(*) FROM memory_edge GROUP BY rel_type ORDER BY rel_type"))
         with_feedback = _number(base, "SELECT count(*) FROM memory WHERE helped + failed > 0")
         verified = _number(base, "SELECT count(*) FROM memory_extra WHERE verified_helped + verified_failed > 0")
@@ -201,6 +215,7 @@ def health(base: Base) -> Health:
     return Health(
         total=total,
         by_type=by_type,
+        counted=(rows.number(helped), rows.number(failed)),
         with_feedback=with_feedback,
         with_verified_feedback=verified,
         relationships=sum(edge_types.values()),
@@ -260,7 +275,7 @@ def _insert(table: str, row: dict[str, Any]) -> tuple[str, list[Any]]:
 
 def _standing(memory: Memory) -> tuple[float, int]:
     """Sort key for which memories are kept: most feedback first, then the oldest."""
-    return -memory.uses, memory.id
+    return -(memory.helped + memory.failed), memory.id
 
 
 def _pairs(
