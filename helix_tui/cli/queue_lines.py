@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from helix_tui.cli.call import ROLES, Call
 from helix_tui.cli.loading import Present
@@ -14,10 +15,13 @@ from helix_tui.core.beads.readiness import NOT_ELIGIBLE, STATES, Queue, Standing
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import describe, only_archived, read_archive
 from helix_tui.core.beads.views import build_view
-from helix_tui.core.ddx.runs.running import Gone, Run, gone
+from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import cell_width, clean_line, counted, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
+
+if TYPE_CHECKING:
+    from helix_tui.core.supervision.signals.orphans import Gone
 
 
 def queue_lines(call: Call, present: Present, shown: Sequence[str], archived: Sequence[str] | None = None) -> list[str]:
@@ -199,6 +203,8 @@ def notes(call: Call, present: Present) -> list[str]:
         lines.append(
             call.paint(f"{counted(number, 'bead')} with unknown status “{clean_line(status, 40)}”", "attention")
         )
+    from helix_tui.core.supervision.signals.orphans import gone  # not for --json, which must stay light
+
     left = gone(present.runs, queue)
     if left.all:
         some = ", ".join(clean_line(short_id(run.bead_id or run.worker_id or "?")) for run in left.all[:4])

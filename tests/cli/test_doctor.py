@@ -75,14 +75,18 @@ def test_the_memory_is_looked_at_without_touching_it(cli: Cli, project: ProjectF
     assert found["fix"]
 
 
-def test_a_claim_of_a_dead_worker_whose_bead_is_ready_again_is_no_fault(cli: Cli, project: ProjectFactory) -> None:
-    at = format_instant(now_ns() - 9 * 3_600 * NS)
+@pytest.mark.parametrize("hours", [1, 9])
+def test_a_claim_of_a_dead_worker_on_a_ready_bead_is_a_fault_once_it_is_an_orphan(
+    cli: Cli, project: ProjectFactory, hours: int
+) -> None:
+    at = format_instant(now_ns() - hours * 3_600 * NS)
     claim = {"claimed-pid": "4194304", "claimed-machine": socket.gethostname(), "claimed-at": at, "owner": "sam"}
     here = project([bead("demo-a1", status="in_progress", **claim)], git=True)
     found = by_name(cli("doctor", "--json", "-C", here).document)["workers"]
-    said = "1 claim of dead workers, 1 ready again"
-    assert (found["ok"], found["detail"]) == (True, f"0 at work; {said}")
+    said = "1 claim of dead workers" + (", 1 ready again" if hours == 1 else "")
+    assert (found["ok"], found["detail"]) == ((True, f"0 at work; {said}") if hours == 1 else (False, said))
     assert f"{said}: demo-a1" in cli("queue", "-C", here).out
+    assert len(cli("needs", "--json", "-C", here).document["needs"]) == (hours == 9)
 
 
 def test_what_would_stop_ddx_is_named(cli: Cli, project: ProjectFactory) -> None:

@@ -143,7 +143,7 @@ def _stuck(call: Call) -> int:
     from helix_tui.core.supervision.run_state.status import last_stoppage
     from helix_tui.core.supervision.signals.drift import DriftWatch
     from helix_tui.core.supervision.signals.focus import read_focus
-    from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans
+    from helix_tui.core.supervision.signals.orphans import find_left
     from helix_tui.core.supervision.signals.questions import OpenQuestions, still_tried
 
     if call.options.recover is not None:
@@ -152,13 +152,12 @@ def _stuck(call: Call) -> int:
         curator = curator_of(call)
         queue_state = curator.look()
         drift = DriftWatch(curator.project, curator.gate).check(queue_state.queue.beads, curator.history())
-        orphans = (*find_orphans(queue_state, curator.project), *find_dead_claims(queue_state, curator.project))
         focus = read_focus(Overlay(queue_state.queue)).epic
         asked = OpenQuestions(curator.project, curator.gate).open()
         state = load_state(curator.project)
         stuck = find_stuck(
             queue_state.queue,
-            orphans=orphans,
+            orphans=find_left(queue_state.runs, queue_state.queue).all,
             drift=drift,
             epic=focus,
             questions=asked,
@@ -192,14 +191,14 @@ def _stuck(call: Call) -> int:
 def _recover(call: Call) -> int:
     from helix_tui.cli.editing.change import tell
     from helix_tui.cli.helix.shared import curator_of, explained, show_dry_run
-    from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans, recover
+    from helix_tui.core.supervision.signals.orphans import find_left, recover
 
     with explained():
         curator = curator_of(call)
         wanted = call.options.recover
         queue_state = curator.look()
-        left = (*find_orphans(queue_state, curator.project), *find_dead_claims(queue_state, curator.project))
-        orphans = [each for each in left if not wanted or each.bead_id in wanted]
+        left = find_left(queue_state.runs, queue_state.queue)
+        orphans = [each for each in left.all if not wanted or each.bead_id in wanted]
         if not orphans:
             raise CliError("no claim of a dead process here", "`helix-tui stuck` says why other beads are stuck.")
         if call.options.dry_run:

@@ -33,7 +33,7 @@ from helix_tui.core.ddx.documents.source import read_documents
 from helix_tui.core.ddx.git_state import implementation_changes, tracked
 from helix_tui.core.ddx.names import VERBS
 from helix_tui.core.ddx.probe import dialect_of
-from helix_tui.core.ddx.runs.running import beads_at_work, gone
+from helix_tui.core.ddx.runs.running import beads_at_work
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process
 from helix_tui.core.ground.files import NAMES
@@ -41,6 +41,7 @@ from helix_tui.core.ground.log import BACKUPS, MAX_BYTES, scrubbed
 from helix_tui.core.ground.project import Project, files_below, find_ddx, find_project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import now_ns
+from helix_tui.core.supervision.signals.orphans import gone
 from helix_tui.settings import settings_file
 
 MAX_IDS = 20

@@ -21,7 +21,6 @@ from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan import Plan, describe, plan
 from helix_tui.core.editing.steps import Conflict, Difference, Overlay, PlanBuilder, called, named
 from helix_tui.core.editing.undo import NotUndoable, UndoStep, plan_undo
-from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.signals.focus import (
     drifted,
@@ -253,11 +252,11 @@ def upkeep() -> StepsRequest:
     return StepsRequest("focus", "keep the focus", (), lambda writing, _: plan_upkeep(writing))
 
 
-def recovery(orphans: Sequence[Orphan], project: Project) -> StepsRequest:
+def recovery(orphans: Sequence[Orphan]) -> StepsRequest:
     """The request to release orphaned claims; each is checked again when it runs."""
     beads = tuple(orphan.bead_id for orphan in orphans)
     title = f"release the stale claim on {named(beads)}"
-    return StepsRequest("unclaim", title, beads, plan_release(orphans, project), again=True)
+    return StepsRequest("unclaim", title, beads, plan_release(orphans), again=True)
 
 
 def drift_hold(bead_ids: Sequence[str]) -> StepsRequest:

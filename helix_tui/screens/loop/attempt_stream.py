@@ -15,13 +15,14 @@ from textual.worker import Worker
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.book import AttemptBook
-from helix_tui.core.ddx.runs.running import Gone, Run, gone
+from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.transcript import TranscriptTail
 from helix_tui.core.ground.project import read_end
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import midnight
 from helix_tui.core.supervision.decide.check import StatusSummary
 from helix_tui.core.supervision.run_state.status import said_lines
+from helix_tui.core.supervision.signals.orphans import gone
 from helix_tui.screens.background import Jobs
 from helix_tui.widgets.base.line import Span, Titles
 from helix_tui.widgets.chrome.actions import KEPT, Action, ActionLog
@@ -240,7 +241,8 @@ class AttemptStream(RunningPanel):
         snapshot = self._snapshot
         if snapshot is None:
             return
-        shown, older, dead = self._shown_runs(snapshot)
+        shown, older = self._shown_runs(snapshot)
+        dead = gone(snapshot.runs if self._filter is None else shown, snapshot.queue, now=now)
         views = [RunView(run) for run in shown]
         runs = tuple(RunView(view.run, self._seen.get(view.key, ())) for view in views)
         beads = snapshot.queue.beads
@@ -258,18 +260,18 @@ class AttemptStream(RunningPanel):
         board = self.list.board
         return board.heads(width) if board.order.attempts and width >= TABLE_CELLS else []
 
-    def _shown_runs(self, snapshot: Snapshot) -> tuple[list[Run], int, Gone]:
-        """The runs with a row: all live ones and the newest dead ones; how many more are dead; all dead ones.
+    def _shown_runs(self, snapshot: Snapshot) -> tuple[list[Run], int]:
+        """The runs with a row: all live ones and the newest dead ones; how many more are dead.
 
         A filter shows all that pass it, and *Needs me* lists every one that holds a bead.
         """
         runs = snapshot.runs
         if self._filter is not None:
             passed = [run for run in runs if self._filter.matches_run(run)]
-            return passed, 0, gone(passed, snapshot.queue)
+            return passed, 0
         dead = sorted((run for run in runs if not run.live), key=lambda run: run.started_at or 0, reverse=True)
         rows = [*(run for run in runs if run.live), *dead[:MAX_DEAD_WORKERS]]
-        return rows, max(0, len(dead) - MAX_DEAD_WORKERS), gone(runs, snapshot.queue)
+        return rows, max(0, len(dead) - MAX_DEAD_WORKERS)
 
     # --- transcripts --------------------------------------------------------------------------------------
 

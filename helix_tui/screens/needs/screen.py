@@ -175,7 +175,7 @@ class NeedsScreen(NeedList):
         orphans = [known[need.bead_id] for need in stale_ if need.bead_id in known]
         # all are certainly dead: each is checked again when it is released
         if len(orphans) == len(stale_):
-            self.look_ahead(recovery(orphans, self.console.snapshot.project))
+            self.look_ahead(recovery(orphans))
         else:
             self.look_ahead(request_for(operations_for("release", stale_, self.console.snapshot.queue)))
 

@@ -18,7 +18,7 @@ from helix_tui.core.editing.plan import plan
 from helix_tui.core.editing.steps import Overlay
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import plan_focus, plan_unfocus, plan_upkeep, read_focus
-from helix_tui.core.supervision.signals.orphans import find_orphans, recover, supervisory
+from helix_tui.core.supervision.signals.orphans import Orphan, find_orphans, recover, supervisory
 from helix_tui.core.supervision.stages.injection import (
     Trigger,
     acceptance_bead,
@@ -257,34 +257,39 @@ def dead_pid() -> int:
 OLD, NEW = "2026-08-01T00:00:00Z", "2099-01-01T00:00:00Z"
 
 
+def _orphans(here: World) -> tuple[Orphan, ...]:
+    queue_state = here.curator.look()
+    return find_orphans(queue_state.runs, queue_state.queue)
+
+
 def test_given_a_dead_process_and_an_old_claim_then_it_is_an_orphan(here: World, dead_pid: int) -> None:
     claim(here, dead_pid, OLD)
-    assert [each.bead_id for each in find_orphans(here.curator.look(), here.curator.project)] == ["far"]
+    assert [each.bead_id for each in _orphans(here)] == ["far"]
 
 
 @pytest.mark.parametrize("why", ["young", "alive", "elsewhere"])
 def test_given_a_young_a_living_or_a_foreign_claim_then_it_is_none(here: World, dead_pid: int, why: str) -> None:
     pid = os.getpid() if why == "alive" else dead_pid
     claim(here, pid, NEW if why == "young" else OLD, "another" if why == "elsewhere" else "")
-    assert find_orphans(here.curator.look(), here.curator.project) == ()
+    assert _orphans(here) == ()
 
 
 def test_given_another_threshold_then_it_is_asked(here: World, dead_pid: int, monkeypatch: pytest.MonkeyPatch) -> None:
     claim(here, dead_pid, OLD)
     monkeypatch.setenv("HELIX_ORPHAN_THRESHOLD", str(10**10))
-    assert find_orphans(here.curator.look(), here.curator.project) == ()
+    assert _orphans(here) == ()
 
 
 def test_given_an_orphan_when_nobody_asks_then_it_stays_claimed(here: World, dead_pid: int) -> None:
     claim(here, dead_pid, OLD)
-    find_orphans(here.curator.look(), here.curator.project)
+    _orphans(here)
     assert here.rows()["far"]["status"] == "in_progress"
 
 
 def test_given_an_orphan_when_it_is_recovered_then_only_the_claim_goes(here: World, dead_pid: int) -> None:
     before = here.settled()
     claim(here, dead_pid, OLD)
-    recover(here.curator, find_orphans(here.curator.look(), here.curator.project))
+    recover(here.curator, _orphans(here))
     assert here.settled() == before
 
 
@@ -292,7 +297,7 @@ def test_given_an_orphan_that_was_taken_meanwhile_when_it_is_recovered_then_it_i
     here: World, dead_pid: int
 ) -> None:
     claim(here, dead_pid, OLD)
-    found = find_orphans(here.curator.look(), here.curator.project)
+    found = _orphans(here)
     claim(here, os.getpid(), OLD)
     before = here.rows()
     assert recover(here.curator, found).entry is None

@@ -19,7 +19,7 @@ from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.needs import needs_of
 from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.decide.verdict import decide
-from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans, plan_release, recover
+from helix_tui.core.supervision.signals.orphans import find_left, find_orphans, gone, plan_release, recover
 from tests.core.supervision.conftest import World, WorldFactory, row
 
 
@@ -46,7 +46,8 @@ def claimed(pid: int, age: float, **fields: Any) -> dict[str, Any]:
 
 
 def orphans(here: World):  # type: ignore[no-untyped-def]
-    return find_orphans(here.curator.look(), here.curator.project)
+    state = here.curator.look()
+    return find_orphans(state.runs, state.queue)
 
 
 def test_a_dead_and_old_claim_is_an_orphan(world: WorldFactory, dead: int) -> None:
@@ -68,9 +69,21 @@ def test_check_says_once_that_a_worker_is_gone(world: WorldFactory, dead: int) -
     assert [run.bead_id for run in gather_facts(state).stalls] == ["a"]
 
 
-def test_a_worker_that_is_gone_from_a_ready_bead_is_no_stall(world: WorldFactory, dead: int) -> None:
-    here = world([claimed(dead, 7300)], "april")
-    assert gather_facts(here.curator.look()).stalls == ()
+@pytest.mark.parametrize(("age", "stands"), [(200, False), (7300, True)])
+def test_one_place_says_which_claim_stands(world: WorldFactory, dead: int, age: float, stands: bool) -> None:
+    """A bead that is ready again is no stale claim anywhere, until its claim is an orphan, which is one everywhere."""
+    here = world([claimed(dead, age)], "april")
+    state = here.curator.look()
+    assert state.queue.ready == ("a",)
+    left = gone(state.runs, state.queue)
+    parts = [[run.bead_id for run in part] for part in (left.held, left.free)]
+    assert parts == ([["a"], []] if stands else [[], ["a"]])
+    assert left.at_large == ("" if stands else ", 1 ready again")
+    facts = gather_facts(state, orphans=orphans(here))
+    assert (facts.stalls, len(facts.orphans)) == ((), int(stands))
+    needs = needs_of(state.queue, state.runs, state.tracker, orphans=orphans(here))
+    assert [need.kind for need in needs] == ["orphaned_claim"] * stands
+    assert [each.reason for each in find_stuck(state.queue, orphans=orphans(here))] == ["orphaned-claim"] * stands
 
 
 def test_what_may_live_or_is_young_is_none(world: WorldFactory, dead: int) -> None:
@@ -116,7 +129,7 @@ def test_a_lease_without_its_worker_is_an_orphan_though_the_row_is_open(world: W
     )
     (orphan,) = orphans(here)
     assert orphan.sources == ("lease",)
-    planned = here.curator.plan_steps("unclaim", "release", plan_release([orphan], find_project(here.root)))
+    planned = here.curator.plan_steps("unclaim", "release", plan_release([orphan]))
     assert not planned.undoable
     entry = recover(here.curator, [orphan]).entry
     assert entry is not None
@@ -161,7 +174,7 @@ def test_a_dead_claim_that_ddx_still_honours_says_until_when(world: WorldFactory
     here = world([claimed(dead, 20)], "april")
     assert not orphans(here)
     queue_state = here.curator.look()
-    (claim,) = find_dead_claims(queue_state, here.curator.project)
+    (claim,) = find_left(queue_state.runs, queue_state.queue).honoured
     assert 60 * NS < claim.freed_at - now_ns() < 72 * NS
     assert f"ddx gives it out again at {clock_time(claim.freed_at)}" in str(claim)
     (stuck,) = find_stuck(queue_state.queue, orphans=[claim])
@@ -182,7 +195,7 @@ def test_a_dead_worker_leaves_needs_me_when_ddx_has_its_bead_again(world: WorldF
     here = world([claimed(dead, 200)], "april")
     queue_state = here.curator.look()
     assert queue_state.queue.ready == ("a",)
-    assert not find_dead_claims(queue_state, here.curator.project)
+    assert not find_left(queue_state.runs, queue_state.queue).honoured
     run = Run("a", verdict="dead", live=False, why="gone")
     assert needs_of(queue_state.queue, [run], queue_state.tracker) == ()
 
@@ -190,7 +203,8 @@ def test_a_dead_worker_leaves_needs_me_when_ddx_has_its_bead_again(world: WorldF
 def test_a_living_or_foreign_process_holds_no_dead_claim(world: WorldFactory, dead: int) -> None:
     elsewhere = claimed(dead, 20, **{"claimed-machine": "elsewhere", "id": "b"})
     here = world([claimed(os.getpid(), 20), elsewhere], "april")
-    assert not find_dead_claims(here.curator.look(), here.curator.project)
+    queue_state = here.curator.look()
+    assert not find_left(queue_state.runs, queue_state.queue).honoured
 
 
 def test_what_ddx_asks_a_person_is_said_in_its_words(world: WorldFactory) -> None:

@@ -99,12 +99,12 @@ def test_a_claim_that_is_no_orphan_any_more_is_not_released(world: WorldFactory)
     claim = {"status": "in_progress", "owner": "sam", "claimed-at": "2026-08-01T00:00:00Z"}
     made = world([row("a-1", **claim, **{"claimed-pid": "999999", "claimed-machine": ""})])
     queue_state = made.curator.look()
-    orphans = find_orphans(queue_state, made.curator.project)
+    orphans = find_orphans(queue_state.runs, queue_state.queue)
     assert [each.bead_id for each in orphans] == ["a-1"]
-    make = plan_release(orphans, made.curator.project)
+    make = plan_release(orphans)
     shown = made.curator.plan_steps("unclaim", "release", make, queue_state)
     assert shown.steps
-    gone = plan_release((), made.curator.project)
+    gone = plan_release(())
     with pytest.raises(PlanChanged):
         made.curator.run_steps("unclaim", "release", gone, shown=shown, again=True)
     assert made.rows()["a-1"]["status"] == "in_progress"

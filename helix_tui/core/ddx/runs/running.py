@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.claims import (
     NO_EDITS,
@@ -40,6 +40,9 @@ Verdict = Literal["alive", "silent", "dead"]
 STALL_AFTER_S = 300.0
 """Default seconds without an event after which a worker with a heartbeat counts as silent."""
 
+AT_ONCE = 2 * NS
+"""A heartbeat so soon after the claim was written by the claim itself."""
+
 _STRENGTH = {"run-state": 0, "lease": 1, "sidecar": 2, "row": 3}
 
 
@@ -52,6 +55,21 @@ class Fact(Struct, frozen=True):
     path: Path | None = None
     at: int | None = None
     """When the source wrote it, nanoseconds since the epoch; None if unknown."""
+
+
+class LeftClaim(Struct, frozen=True):
+    """A claim whose processes are all dead, on this machine."""
+
+    pid: int
+    machine: str
+    owner: str
+    claimed_at: int
+    sources: tuple[str, ...]
+    """Where the claim is recorded: row, lease."""
+    beaten_at: int = 0
+    """Its last heartbeat after the claim was made; 0 if there was none."""
+    freed_at: int = 0
+    """When ddx hands out, or handed out, the bead again by itself; 0 without a heartbeat."""
 
 
 class Run(Struct, frozen=True):
@@ -81,6 +99,8 @@ class Run(Struct, frozen=True):
     """The reason for the verdict, in one sentence."""
     lost: str = ""
     """For a dead run: what is known of its worker, and when ddx hands out the bead again."""
+    left: LeftClaim | None = None
+    """For a dead run: the claim on its bead, if certainly nobody on this machine is behind it."""
     facts: tuple[Fact, ...] = ()
     folders: tuple[Path, ...] = ()
     """Folders of its transcripts, followed by `transcript.TranscriptTail`."""
@@ -102,55 +122,6 @@ def holds(runs: Iterable[Run]) -> dict[str, Hold]:
 def beads_at_work(runs: Iterable[Run]) -> frozenset[str]:
     """The beads with live workers, which every interface counts as running."""
     return frozenset(run.bead_id for run in runs if run.live and run.bead_id is not None)
-
-
-Runs = tuple[Run, ...]
-
-
-class Gone(Struct, frozen=True):
-    """Runs whose worker is gone, by what they still hold."""
-
-    held: Runs
-    """Those that still hold their bead."""
-    free: Runs
-    """Those whose bead is ready again."""
-    lost: Runs
-    """Those without an open bead: they have none, or their bead is closed or not in the tracker."""
-
-    @property
-    def all(self) -> Runs:
-        """Every one, those that hold a bead first."""
-        return (*self.held, *self.free, *self.lost)
-
-    @property
-    def at_large(self) -> str:
-        """``, 9 ready again, 1 without an open bead``: those that hold nothing."""
-        ready = f", {len(self.free):,} ready again" if self.free else ""
-        return ready + (f", {len(self.lost):,} without an open bead" if self.lost else "")
-
-
-def gone(runs: Iterable[Run], queue: Queue) -> Gone:
-    """The runs whose worker is gone; every count of stale claims is made from them."""
-    held, free, lost = [], [], []
-    for run in runs:
-        if run.verdict != "dead":
-            continue
-        bead = queue.beads.get(run.bead_id or "")
-        if bead is None or bead.status in TERMINAL:
-            lost.append(run)
-        elif queue.state(bead.id) == "ready":
-            free.append(run)
-        else:
-            held.append(run)
-    return Gone(tuple(held), tuple(free), tuple(lost))
-
-
-def stalled(runs: Iterable[Run], queue: Queue) -> Runs:
-    """The runs that are silent, or gone while they hold their bead."""
-    runs = tuple(runs)
-    left = gone(runs, queue)
-    free = {run.bead_id for run in (*left.free, *left.lost)}  # ddx hands these out again, or has nothing to hand out
-    return tuple(run for run in runs if run.verdict != "alive" and run.bead_id is not None and run.bead_id not in free)
 
 
 class _Work(Struct, frozen=True):
@@ -234,6 +205,8 @@ class RunReader:
         # only being alive counts here, so any silence is accepted
         living = [work for work in works if self._verdict(work, None, now, 1 << 62)[0] != "dead"]
         runs = [self._run(work, now, int(stall_after_s * NS), alone=len(living) == 1) for work in works]
+        left = _left_behind(works, self._claims.here)
+        runs = [replace(run, left=left.get(run.bead_id or "")) if not run.live else run for run in runs]
         runs = [run for run in runs if _is_told(run, runs, beads)]
         self._claims.documents.sweep()
         told = {(run.bead_id or "", run.attempt_id or "") for run in runs}
@@ -356,7 +329,9 @@ def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int,
     A claim made by hand on this machine is not judged here: `_by_hand`.
     """
     machine = next((claim.machine for claim in claims if claim.machine), "")
-    pids = list(dict.fromkeys(claim.pid for claim in claims if claim.pid is not None))
+    # a row without a heartbeat holds nothing, so its process vouches for no other claim
+    heard = [claim for claim in claims if claim.beaten and claim.pid is not None] or claims
+    pids = list(dict.fromkeys(claim.pid for claim in heard if claim.pid is not None))
     # a process id of another machine means nothing here
     asked = pids if machine in ("", here) else []
     living = [pid for pid in asked if pid_alive(pid)]
@@ -482,6 +457,40 @@ def _is_present(work: _Work, now: int, here: str) -> bool:
     """Whether a worker without a bead is running; leftovers of ended workers are not shown."""
     verdict, _ = judge(work.claims, None, now, 1 << 62, here=here)
     return verdict != "dead"
+
+
+def _left_behind(works: Iterable[_Work], here: str) -> dict[str, LeftClaim]:
+    """Bead to the claim that dead processes left on it."""
+    by_bead: dict[str, list[Claim]] = {}
+    for work in works:
+        if work.bead_id:
+            by_bead.setdefault(work.bead_id, []).extend(claim for claim in work.claims if claim.source != "sidecar")
+    found = {bead_id: _left_claim(claims, here) for bead_id, claims in by_bead.items()}
+    return {bead_id: claim for bead_id, claim in found.items() if claim is not None}
+
+
+def _left_claim(claims: list[Claim], here: str) -> LeftClaim | None:
+    """The claim, if every process behind it is certainly dead; else None."""
+    held = [claim for claim in claims if claim.source in ("row", "lease")]
+    started = [instant for claim in held if (instant := claim.started_at or claim.at) is not None]
+    # a claim without a time has no age, and may be a minute old
+    if not held or len(started) < len(held):
+        return None
+    pids = [claim.pid for claim in (*held, *claims) if claim.pid is not None]
+    # whether a process of another machine is running is unknown from here
+    if not pids or any(claim.machine not in ("", here) for claim in claims) or any(map(pid_alive, pids)):
+        return None
+    claimed_at = min(started)
+    beats = [claim.at for claim in claims if claim.at is not None and claim.at - claimed_at > AT_ONCE]
+    return LeftClaim(
+        pids[0],
+        next((claim.machine for claim in held if claim.machine), here),
+        next((claim.owner for claim in held if claim.owner), ""),
+        claimed_at,
+        tuple(dict.fromkeys(claim.source for claim in held)),
+        max(beats, default=0),
+        given_out_again(held, 0),
+    )
 
 
 def _is_told(run: Run, runs: list[Run], beads: Mapping[str, Bead]) -> bool:

@@ -40,7 +40,7 @@ from helix_tui.core.supervision.run_state.status import NO_STATE, RunStatus, las
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding, find_conflicts
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope, scope_word
-from helix_tui.core.supervision.signals.orphans import Orphan, find_dead_claims, find_orphans
+from helix_tui.core.supervision.signals.orphans import Orphan, find_left
 from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, still_asked, still_tried
 from helix_tui.core.supervision.signals.stoppage import Stoppage
 from helix_tui.core.supervision.stages.delegate import NOBODY, AgentAnswer, AgentChoice, Delegate
@@ -136,6 +136,7 @@ class Checker(Struct):
         queue_state = queue_state or self.curator.look()
         project = self.curator.project
         state = load_state(project)
+        left = find_left(queue_state.runs, queue_state.queue)
         return _facts_of(
             queue_state,
             project,
@@ -143,8 +144,8 @@ class Checker(Struct):
             scope=scope,
             state=state,
             drift=self.drift(queue_state),
-            orphans=find_orphans(queue_state, project),
-            dead=find_dead_claims(queue_state, project),
+            orphans=left.orphans,
+            dead=left.honoured,
             # answered ones too: they show which conflicts between documents are decided
             questions=self.questions.all(),
             stoppage=last_stoppage(project, queue_state.runs, state),

@@ -23,14 +23,14 @@ from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Archived, find_archived, only_archived, read_archive
 from helix_tui.core.ddx.dialect import Shut, dialect_or_family
 from helix_tui.core.ddx.documents.source import DocumentChange, Documents, GoverningDocuments
-from helix_tui.core.ddx.runs.running import Run, stalled
+from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.authoring import deterministic
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, named_beads, under
-from helix_tui.core.supervision.signals.orphans import Orphan, governs_alignment
+from helix_tui.core.supervision.signals.orphans import Orphan, governs_alignment, stalled
 from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, beads_in_question, still_asked
 from helix_tui.core.supervision.signals.stoppage import Stoppage
 

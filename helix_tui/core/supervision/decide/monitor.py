@@ -69,7 +69,7 @@ from helix_tui.core.supervision.signals.focus import (
     read_focus,
     stale,
 )
-from helix_tui.core.supervision.signals.orphans import Orphan, find_dead_claims, find_orphans
+from helix_tui.core.supervision.signals.orphans import Orphan, find_left
 from helix_tui.core.supervision.signals.questions import still_tried
 
 if TYPE_CHECKING:
@@ -186,7 +186,6 @@ class BackgroundMonitor:
         *,
         curator: Curator | None = None,
         clock: Callable[[], int] = now_ns,
-        env: Mapping[str, str] | None = None,
         default_budget: Budget = NO_BUDGET,
     ) -> None:
         self.project = project
@@ -194,7 +193,6 @@ class BackgroundMonitor:
         self._tell = tell
         self._curator = curator
         self._clock = clock
-        self._env = env
         # a look gives way to a concurrent writer; an acknowledgement waits for its turn
         self._drift = DriftWatch(project, WriteGate(project, curator is None, patience_s=0.0))
         self._patient = DriftWatch(project, WriteGate(project, curator is None))
@@ -245,7 +243,7 @@ class BackgroundMonitor:
             pass  # the queue is being changed: its result will be looked at again
         except OSError as error:
             trouble = f"what was seen cannot be kept: {error.strerror or error}"
-        orphans = find_orphans(queue_state, self.project, env=self._env, now=self._clock())
+        left = find_left(queue_state.runs, queue_state.queue, now=self._clock())
         focus = read_focus(Overlay(queue_state.queue))
         unminded = _unminded(queue_state, focus)
         minded: tuple[str, ...] = ()
@@ -253,14 +251,13 @@ class BackgroundMonitor:
         if few and self._curator is not None and self._failures < MIND_AFTER:
             minded, why = self._mind(self._curator)
             unminded, trouble = (() if minded else unminded), why or trouble
-        dead = find_dead_claims(queue_state, self.project, env=self._env, now=self._clock())
         self._governing.dialect = queue_state.dialect
         status_summary = take_status_summary(
             queue_state,
             self.project,
             drift=drift,
-            orphans=orphans,
-            dead=dead,
+            orphans=left.orphans,
+            dead=left.honoured,
             documents=self._documents,
             default_budget=self._default_budget,
         )
@@ -268,8 +265,8 @@ class BackgroundMonitor:
         archived = find_archived(self.project.archive_file, missing)
         return Concerns(
             drift,
-            orphans,
-            dead,
+            left.orphans,
+            left.honoured,
             focus,
             unminded,
             minded,

@@ -25,12 +25,12 @@ from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.from_events import was_rejected
 from helix_tui.core.ddx.files import read_bytes, text
 from helix_tui.core.ddx.names import About, status_of
-from helix_tui.core.ddx.runs.running import Run, stalled
+from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.operations.fields import DROPPED
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, parse_instant
-from helix_tui.core.supervision.signals.orphans import governs_alignment
+from helix_tui.core.supervision.signals.orphans import governs_alignment, stalled
 from helix_tui.core.supervision.signals.questions import escalated, still_asked
 from helix_tui.core.supervision.signals.responses import response_to
 

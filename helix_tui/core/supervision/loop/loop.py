@@ -32,7 +32,7 @@ from helix_tui.core.supervision.loop.work import LoopWork, Retry, Stop, Stopped,
 from helix_tui.core.supervision.run_state.run_control import request
 from helix_tui.core.supervision.run_state.status import MAX_LOG_CHARS
 from helix_tui.core.supervision.signals.focus import stale, undecided
-from helix_tui.core.supervision.signals.orphans import find_dead_claims, find_orphans
+from helix_tui.core.supervision.signals.orphans import find_left
 from helix_tui.core.supervision.signals.questions import Tried, bead_fingerprint
 from helix_tui.core.supervision.signals.stoppage import find_stoppage
 from helix_tui.core.supervision.stages import injection
@@ -472,7 +472,7 @@ class Loop:
             queue_state = work.look()
             stuck = find_stuck(
                 queue_state.queue,
-                orphans=(*find_orphans(queue_state, work.project), *find_dead_claims(queue_state, work.project)),
+                orphans=find_left(queue_state.runs, queue_state.queue).all,
                 epic=work.state.focused_epic,
                 questions=work.questions.open(),
                 tried=work.tried(queue_state.queue).values(),

@@ -139,7 +139,7 @@ class Passes:
         if self.empty < MAX_EMPTY_BUILDS:
             return
         queue_state = self.work.look()
-        orphans = find_orphans(queue_state, self.work.project)
+        orphans = find_orphans(queue_state.runs, queue_state.queue)
         ready = queue_state.queue.ready
         detail = f"ddx picks nothing, though {named(ready)} should be ready" if ready else "nothing is ready"
         detail += f" ({why})" if why else ""

@@ -11,24 +11,23 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
+from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.ddx.claims import Claim, ClaimReader, given_out_again
 from helix_tui.core.ddx.dialect import FRESH
+from helix_tui.core.ddx.runs.running import LeftClaim, Run
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.operations.lifecycle import add_unclaim
 from helix_tui.core.editing.steps import OperationRefused, PlanBuilder, called
-from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NS, clock_time, format_span
 
 THRESHOLD_S = 7200
-AT_ONCE = 2 * NS
-"""A heartbeat so soon after the claim was written by the claim itself."""
+
+Runs = tuple[Run, ...]
 
 
 class Orphan(Struct, frozen=True):
@@ -57,52 +56,100 @@ class Orphan(Struct, frozen=True):
         )
 
 
-def threshold_s(env: Mapping[str, str] | None = None) -> int:
+class Left(Struct, frozen=True):
+    """The claims that dead processes left behind."""
+
+    orphans: tuple[Orphan, ...]
+    """Those older than the threshold."""
+    honoured: tuple[Orphan, ...]
+    """Younger ones that ddx still honours: it hands out the bead again by itself when the heartbeat is 90 s old."""
+
+    @property
+    def all(self) -> tuple[Orphan, ...]:
+        """Every one, orphans first."""
+        return (*self.orphans, *self.honoured)
+
+
+def threshold_s() -> int:
     """The age at which a dead claim is an orphan."""
-    text = (os.environ if env is None else env).get("HELIX_ORPHAN_THRESHOLD", "")
+    text = os.environ.get("HELIX_ORPHAN_THRESHOLD", "")
     return int(text) if text.isdecimal() else THRESHOLD_S
 
 
-def find_orphans(
-    queue_state: QueueState, project: Project, *, env: Mapping[str, str] | None = None, now: int | None = None
-) -> tuple[Orphan, ...]:
+def find_orphans(runs: Iterable[Run], queue: Queue, *, now: int | None = None) -> tuple[Orphan, ...]:
     """Every orphaned claim, oldest first, at ``now`` or the instant of the queue."""
-    now = queue_state.queue.as_of if now is None else now
-    least = threshold_s(env) * NS
-    return tuple(each for each in _dead(queue_state, project, env, now) if now - each.claimed_at > least)
+    return find_left(runs, queue, now=now).orphans
 
 
-def find_dead_claims(
-    queue_state: QueueState, project: Project, *, env: Mapping[str, str] | None = None, now: int | None = None
-) -> tuple[Orphan, ...]:
-    """Claims of dead processes that ddx still honours, with their expiry.
+def find_left(runs: Iterable[Run], queue: Queue, *, now: int | None = None) -> Left:
+    """The claims of unfinished beads whose processes are dead, oldest first."""
+    now = queue.as_of if now is None else now
+    least = threshold_s() * NS
+    orphans, honoured = {}, {}
+    for run in sorted(runs, key=lambda run: (run.left.claimed_at if run.left else 0, run.bead_id or "")):
+        bead = queue.beads.get(run.bead_id or "")
+        if run.left is None or bead is None or bead.status in TERMINAL:
+            continue
+        old = now - run.left.claimed_at > least
+        orphan = _orphan(bead.id, run.left, now, ready=queue.state(bead.id) == "ready")
+        if old and now - run.left.beaten_at > FRESH:  # else another process keeps it alive
+            orphans[bead.id] = orphan
+        elif not old and orphan.freed_at:
+            honoured[bead.id] = orphan
+    return Left(tuple(orphans.values()), tuple(honoured.values()))
 
-    They are not orphans yet: ddx hands out each bead again by itself when its heartbeat is 90 s old.
-    """
-    now = queue_state.queue.as_of if now is None else now
-    least = threshold_s(env) * NS
-    return tuple(
-        each
-        for each in _dead(queue_state, project, env, now)
-        if now - each.claimed_at <= least and each.freed_at > now and not queue_state.alive(each.bead_id)
-    )
+
+def _orphan(bead_id: str, left: LeftClaim, now: int, *, ready: bool) -> Orphan:
+    age, again = (now - left.claimed_at) // NS, left.freed_at if left.freed_at > now else 0
+    return Orphan(bead_id, left.pid, left.machine, left.owner, left.claimed_at, age, left.sources, again, ready)
 
 
-def _dead(queue_state: QueueState, project: Project, env: Mapping[str, str] | None, now: int) -> tuple[Orphan, ...]:
-    """Every claim left behind by a dead process, oldest first."""
-    reader = ClaimReader(project, env)
-    claims: dict[str, list[Claim]] = {}
-    for claim in reader.read(queue_state.tracker.beads.values()):
-        if claim.bead_id and claim.source in ("row", "lease", "run-state"):
-            claims.setdefault(claim.bead_id, []).append(claim)
-    found = [
-        orphan
-        for bead_id, holding in claims.items()
-        if bead_id in queue_state.queue.beads and queue_state.queue.beads[bead_id].status not in TERMINAL
-        if (orphan := _judge(bead_id, holding, now, threshold_s(env) * NS, reader.here)) is not None
-    ]
-    found = [structs.replace(each, ready=queue_state.queue.state(each.bead_id) == "ready") for each in found]
-    return tuple(sorted(found, key=lambda orphan: (orphan.claimed_at, orphan.bead_id)))
+class Gone(Struct, frozen=True):
+    """Runs whose worker is gone, by what they still hold."""
+
+    held: Runs
+    """Those whose bead is not ready again, and orphans, which stand until somebody releases them."""
+    free: Runs
+    """Those whose bead is ready again."""
+    lost: Runs
+    """Those without an open bead: they have none, or their bead is closed or not in the tracker."""
+
+    @property
+    def all(self) -> Runs:
+        """Every one, those that *Needs me* lists first."""
+        return (*self.held, *self.free, *self.lost)
+
+    @property
+    def at_large(self) -> str:
+        """``, 9 ready again, 1 without an open bead``: those that hold nothing."""
+        ready = f", {len(self.free):,} ready again" if self.free else ""
+        return ready + (f", {len(self.lost):,} without an open bead" if self.lost else "")
+
+
+def gone(runs: Iterable[Run], queue: Queue, *, now: int | None = None) -> Gone:
+    """The runs whose worker is gone; every count of stale claims is made from them."""
+    runs = tuple(runs)
+    orphaned = {orphan.bead_id for orphan in find_orphans(runs, queue, now=now)}
+    held, free, lost = [], [], []
+    for run in runs:
+        if run.verdict != "dead":
+            continue
+        bead = queue.beads.get(run.bead_id or "")
+        if bead is None or bead.status in TERMINAL:
+            lost.append(run)
+        elif queue.state(bead.id) == "ready" and bead.id not in orphaned:
+            free.append(run)
+        else:
+            held.append(run)
+    return Gone(tuple(held), tuple(free), tuple(lost))
+
+
+def stalled(runs: Iterable[Run], queue: Queue, *, now: int | None = None) -> Runs:
+    """The runs that are silent, or gone while their claim stands."""
+    runs = tuple(runs)
+    left = gone(runs, queue, now=now)
+    free = {run.bead_id for run in (*left.free, *left.lost)}  # ddx hands these out again, or has nothing to hand out
+    return tuple(run for run in runs if run.verdict != "alive" and run.bead_id is not None and run.bead_id not in free)
 
 
 def recover(curator: Curator, orphans: Iterable[Orphan]) -> Result:
@@ -114,15 +161,14 @@ def recover(curator: Curator, orphans: Iterable[Orphan]) -> Result:
     wanted = list(orphans)
     names = called(wanted[0].bead_id) if len(wanted) == 1 else f"{len(wanted)} beads"
     title = f"release the stale claim on {names}"
-    return curator.run_steps("unclaim", title, plan_release(wanted, curator.project))
+    return curator.run_steps("unclaim", title, plan_release(wanted))
 
 
-def plan_release(wanted: Sequence[Orphan], project: Project) -> Callable[[PlanBuilder, QueueState], None]:
+def plan_release(wanted: Sequence[Orphan]) -> Callable[[PlanBuilder, QueueState], None]:
     """Plan the release of some claims, checking each again first."""
 
     def make(writing: PlanBuilder, queue_state: QueueState) -> None:
-        left = (*find_orphans(queue_state, project), *find_dead_claims(queue_state, project))
-        still = {orphan.bead_id: orphan for orphan in left}
+        still = {orphan.bead_id: orphan for orphan in find_left(queue_state.runs, queue_state.queue).all}
         for orphan in wanted:
             now = still.get(orphan.bead_id)
             # released, or taken by another process meanwhile
@@ -135,32 +181,6 @@ def plan_release(wanted: Sequence[Orphan], project: Project) -> Callable[[PlanBu
                 writing.notes.append(str(error))
 
     return make
-
-
-def _judge(bead_id: str, claims: list[Claim], now: int, least: int, here: str) -> Orphan | None:
-    """The orphan, if every claim on a bead is certainly dead and old; else None."""
-    held = [claim for claim in claims if claim.source in ("row", "lease")]
-    if not held:
-        return None
-    # a claim without a time has no age, and may be a minute old
-    started = [claim.started_at or claim.at for claim in held]
-    if any(instant is None for instant in started):
-        return None
-    oldest = min(instant for instant in started if instant is not None)
-    pids = {claim.pid for claim in claims if claim.pid is not None}
-    if not pids or any(claim.machine not in ("", here) for claim in claims):
-        return None  # unknown from here whether it is running
-    if any(pid_alive(pid) for pid in pids):
-        return None
-    beats = [claim.at for claim in claims if claim.at is not None and claim.at - oldest > AT_ONCE]
-    if now - oldest > least and any(now - beat <= FRESH for beat in beats):
-        return None  # another process keeps it alive
-    owner = next((claim.owner for claim in held if claim.owner), "")
-    machine = next((claim.machine for claim in held if claim.machine), here)
-    pid = next(claim.pid for claim in claims if claim.pid is not None)
-    age = (now - oldest) // NS
-    sources = tuple(dict.fromkeys(claim.source for claim in held))
-    return Orphan(bead_id, pid, machine, owner, oldest, age, sources, given_out_again(held, now))
 
 
 REVIEW, ALIGNMENT, ACCEPTANCE = "review-finding", "alignment-review", "acceptance-failure"

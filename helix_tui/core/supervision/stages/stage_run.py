@@ -272,7 +272,7 @@ def plan_governing(curator: Curator, scope: Scope, queue: Queue) -> Governing:
     if held is None:
         return Governing("created", "", (_new(scope, title, labels, queue),))
     queue_state = curator.look()
-    stale = any(orphan.bead_id == held.id for orphan in find_orphans(queue_state, project))
+    stale = any(orphan.bead_id == held.id for orphan in find_orphans(queue_state.runs, queue_state.queue))
     if not stale:
         raise AlignmentActive(
             f"alignment already active for {scope_word(scope)} under owner {called(held.owner or 'unknown')} "

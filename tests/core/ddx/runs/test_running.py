@@ -409,6 +409,16 @@ def test_a_claim_by_hand_without_a_heartbeat_is_no_run(place: Place, age: int) -
     assert [run.verdict for run in place.find()] == ["dead"]
 
 
+def test_a_claim_by_hand_vouches_for_no_dead_worker_beside_it(place: Place) -> None:
+    claimed = {"claimed-at": ago(5000), "claimed-pid": str(os.getpid()), "claimed-machine": HERE}
+    place.beads["b-1"] = held("b-1", ago(5000), **claimed)
+    place.lease("b-1", pid=GONE, started_at=ago(100), updated_at=ago(80))
+    (run,) = place.find()
+    assert (run.verdict, run.left) == ("dead", None), "somebody alive claimed it too, so nothing was left behind"
+    place.lease("b-1", pid=os.getpid(), started_at=ago(100), updated_at=ago(80))
+    assert [run.verdict for run in place.find()] == ["alive"]
+
+
 @pytest.mark.parametrize("age", [1, 60, 5000])
 def test_a_claim_by_hand_on_another_machine_is_no_work(place: Place, age: int) -> None:
     """Every release gives such a bead out: there is no heartbeat, and no process that could be asked."""
