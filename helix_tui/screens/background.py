@@ -28,19 +28,17 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS
 from helix_tui.core.snapshot import Snapshot
 from helix_tui.core.supervision.decide.check import StatusSummary
-from helix_tui.core.supervision.decide.monitor import (
-    BackgroundMonitor,
-    Concerns,
+from helix_tui.core.supervision.decide.monitor import BackgroundMonitor, Concerns, needs_now
+from helix_tui.core.supervision.decide.needs import Need
+from helix_tui.core.supervision.decide.notifications import (
     NewsWatch,
     Notification,
     claimed,
     forget,
-    needs_now,
     run_command,
     sequences,
     terminal_ways,
 )
-from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.settings import Settings, load_settings
 
 if TYPE_CHECKING:

@@ -278,7 +278,7 @@ class Traveller(App[int]):
 
     def list_unread(self) -> None:
         """Open the list of unreadable lines."""
-        from helix_tui.screens.queue.keys import UnreadScreen
+        from helix_tui.screens.queue.unread import UnreadScreen
 
         self._lay_on(UnreadScreen)
 

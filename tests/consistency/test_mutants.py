@@ -25,7 +25,7 @@ from helix_tui.core.insights import cells
 from helix_tui.core.insights.cells import Cell
 from helix_tui.core.supervision.agents import learning
 from helix_tui.core.supervision.decide import check as status_summary
-from helix_tui.core.supervision.decide import facts, monitor, needs
+from helix_tui.core.supervision.decide import facts, needs, notifications
 from helix_tui.core.supervision.decide import stuck as blocked
 from helix_tui.core.supervision.decide import verdict as check_verdict
 from helix_tui.core.supervision.decide.stuck import SinceLanding
@@ -355,13 +355,13 @@ def _line_1_counts_what_was_spent_on_other_days(patch: Patch) -> None:
 
 @mutant
 def _a_notification_says_how_many_are_new(patch: Patch) -> None:
-    made = monitor._of_needs
-    patch.setattr(monitor, "_of_needs", lambda fresh, waiting, beads: made(fresh, waiting - 1, beads))
+    made = notifications._of_needs
+    patch.setattr(notifications, "_of_needs", lambda fresh, waiting, beads: made(fresh, waiting - 1, beads))
 
 
 @mutant
 def _the_end_of_a_run_takes_every_end_for_a_landing(patch: Patch) -> None:
-    patch.setattr(monitor, "count_outcomes", lambda attempts: {"landed": len(attempts)})
+    patch.setattr(notifications, "count_outcomes", lambda attempts: {"landed": len(attempts)})
 
 
 @mutant

@@ -5,7 +5,7 @@ from __future__ import annotations
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.runs.running import Run
-from helix_tui.screens.queue.bead_screen import strip_rows
+from helix_tui.screens.queue.strip import strip_rows
 from helix_tui.widgets.rows.bead import RowContext, runs_by_bead
 
 

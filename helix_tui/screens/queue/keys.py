@@ -1,7 +1,6 @@
-"""Keys of the queue: sort its rows, save and open views, follow edges, list lines that are not beads.
+"""Keys of the queue: sort its rows, save and open views, follow edges.
 
-With one neighbour an edge is followed at once; with several, one is chosen; a step back is remembered. Lines of
-the tracker that are not beads are listed with the reason and their beginning: nothing is dropped silently.
+With one neighbour an edge is followed at once; with several, one is chosen; a step back is remembered.
 """
 
 from __future__ import annotations
@@ -15,21 +14,16 @@ from textual.geometry import Size
 from helix_tui.core.beads.query import ORDERS, Query, parse_query, with_order
 from helix_tui.core.beads.views import VIEWS, ViewKind
 from helix_tui.core.ground.text import clean_line, short_id
-from helix_tui.core.snapshot.snapshot import Change
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.panes import keep
-from helix_tui.screens.sheet import OverlayScreen
-from helix_tui.screens.status_bar_model import notice_forms
 from helix_tui.settings import SavedView
-from helix_tui.widgets.base.line import Span, wrap_spans
-from helix_tui.widgets.base.row_source import Row, Rows
+from helix_tui.widgets.base.row_source import Row
 from helix_tui.widgets.chrome.prompt import Chooser
 from helix_tui.widgets.rows.bead import RowContext, bead_line
 
 if TYPE_CHECKING:
-    from helix_tui.core.beads.tracker import Tracker
-    from helix_tui.core.snapshot import Snapshot
+    pass
 
 SORT_KEYS = "123456789abcdefghijklmn"
 """The key of each order in the sheet of orders."""
@@ -253,44 +247,3 @@ def neighbours(world: RowContext, bead_id: str, direction: Direction) -> list[st
     edges = queue.graph.dependents if direction == "dependents" else queue.graph.depends_on
     ids = [other for other in edges.get(bead_id, ()) if other in queue.beads and other != bead_id]
     return sorted(ids, key=lambda other: queue.beads[other].status == "closed")
-
-
-class UnreadScreen(OverlayScreen):
-    """The notices in full, the unreadable lines one by one, and ids that
-    occur on several lines.
-    """
-
-    TITLE_TEXT = "notices · unreadable lines"
-
-    def show_snapshot(self, snapshot: Snapshot, change: Change) -> None:
-        """Show every notice, then every unreadable line in the order of the file."""
-        tracker = snapshot.tracker
-        self.caption.show(self.TITLE_TEXT, f"{len(tracker.dropped):,} of {tracker.rows:,} in {tracker.path.name}")
-        rows = [*self._notices(snapshot), *_rows(tracker)]
-        none = Row("none", (("  no notices; every line can be read", "muted"),), selectable=False)
-        self.list.show(Rows(rows or [none]))
-
-    def on_resize(self) -> None:
-        """Wrap the notices for the new width."""
-        self.show_snapshot(self.console.snapshot, Change())
-
-    def _notices(self, snapshot: Snapshot) -> list[Row]:
-        rows = []
-        for number, forms in enumerate(notice_forms(snapshot)):
-            lines = wrap_spans([("! ", "attention bold"), (forms[0], "attention")], self.app.size.width - 4, 2)
-            rows += [Row(f"notice:{number}/{at}", line, selectable=not at) for at, line in enumerate(lines)]
-        return rows
-
-
-def _rows(tracker: Tracker) -> list[Row]:
-    digits = max((len(str(dropped.line)) for dropped in tracker.dropped), default=1)
-    rows = []
-    for dropped in tracker.dropped:
-        number: Span = (f"{dropped.line:>{digits}}  ", "muted")
-        rows.append(Row(f"line:{dropped.line}", (number, (dropped.reason, "error"))))
-        excerpt = (" " * (digits + 2), "text"), (dropped.excerpt or "(nothing readable)", "muted")
-        rows.append(Row(f"line:{dropped.line}/text", excerpt, selectable=False))
-    for bead_id, lines in tracker.folded.items():
-        said = f"{bead_id} is on lines {', '.join(map(str, lines[:8]))}; the last one counts, as in DDx"
-        rows.append(Row(f"folded:{bead_id}", ((said, "text"),)))
-    return rows

@@ -35,8 +35,9 @@ from helix_tui.screens.external_editor import open_first_change
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.layout import BROAD
 from helix_tui.screens.panes import DETAIL_DELAY
-from helix_tui.screens.queue.bead_screen import BeadDetails, strip_rows
+from helix_tui.screens.queue.bead_screen import BeadDetails
 from helix_tui.screens.queue.keys import Along, SliceKeys
+from helix_tui.screens.queue.strip import strip_rows
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows, RowSource
 from helix_tui.widgets.chrome.empty_state import empty_state
