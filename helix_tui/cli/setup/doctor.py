@@ -30,7 +30,7 @@ from helix_tui.core.ddx.client import MALFORMED, Ddx, DdxError
 from helix_tui.core.ddx.dialect import Dialect
 from helix_tui.core.ddx.documents.graph import DocumentsUnreadable
 from helix_tui.core.ddx.documents.source import read_documents
-from helix_tui.core.ddx.git_state import implementation_changes, tracked
+from helix_tui.core.ddx.git_state import implementation_changes, tracked, written_and_shown
 from helix_tui.core.ddx.names import VERBS
 from helix_tui.core.ddx.probe import dialect_of
 from helix_tui.core.ddx.runs.running import beads_at_work
@@ -67,9 +67,19 @@ def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterat
     refused = ddx.refusal()
     if refused is not None:
         yield DoctorCheck("configuration", False, f"ddx would start no work: {refused.message}", _advice(refused))
+    yield from _own_files(project, dialect)
     if present is not None:
         yield _readiness(call, project, ddx)
     yield _documents(project, ddx, dialect)
+
+
+def _own_files(project: Project, dialect: Dialect) -> Iterator[DoctorCheck]:
+    """Files of its own for which a ddx stops, unless git ignores them."""
+    if project.git_dir is None or "operator_attention" not in dialect.verbs:
+        return
+    for folder in written_and_shown(project.root):
+        detail = f"git does not ignore {folder}, where ddx writes at each start: ddx since late May 2026 then stops"
+        yield DoctorCheck("ddx's files", None, detail, f"Enter {folder} in .gitignore, and commit that.")
 
 
 def _environment(project: Project) -> dict[str, str] | None:

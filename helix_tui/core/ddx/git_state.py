@@ -15,7 +15,7 @@ from helix_tui.core.beads.record import Bead, UnreadableLine, decode_bead
 from helix_tui.core.beads.tracker import read_archive
 from helix_tui.core.ddx.dialect import BOOKKEEPING
 from helix_tui.core.ddx.files import Stamp, stamp_of
-from helix_tui.core.ground.git import ask_git
+from helix_tui.core.ground.git import GitFailed, ask_git, read_git
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.recent import Recent
@@ -61,6 +61,27 @@ def implementation_changes(root: Path) -> tuple[str, ...] | None:
     if found is None:
         return None
     return tuple(path for path in found if not is_bookkeeping(path) and not _unfolded_skill(root, path))
+
+
+WRITTEN_AT_START = (".ddx/agent-logs/",)
+"""Folders in which every worker writes before its first attempt, and which are no bookkeeping to ddx since May."""
+
+
+def written_and_shown(root: Path, folders: Iterable[str] = WRITTEN_AT_START) -> tuple[str, ...]:
+    """Those folders whose next file git would show as untracked, so that ddx stops for what it wrote itself."""
+    probes = {f"{folder}next": folder for folder in folders}
+    if not probes:
+        return ()
+    words = ("check-ignore", "--no-index", "-z", "--stdin")
+    try:
+        # 1: it ignores none of them
+        done = read_git(root, *words, given="\0".join(probes).encode(), check=False)
+    except GitFailed:
+        return ()
+    if done.rc not in (0, 1):
+        return ()
+    ignored = done.stdout.decode("utf-8", "surrogateescape").split("\0")
+    return tuple(folder for probe, folder in probes.items() if probe not in ignored)
 
 
 def tracked(root: Path, paths: Sequence[str], *, timeout: float = 20.0) -> tuple[str, ...]:

@@ -74,6 +74,23 @@ def test_it_is_done_with_when_the_files_are_committed(stopped: Project) -> None:
     assert not find_stuck(queue_state.queue, stoppage=stoppage)
 
 
+def test_what_ddx_writes_at_each_start_must_be_ignored_and_not_committed(project: ProjectFactory) -> None:
+    root = project([ROW], git=True)
+    log = ".ddx/agent-logs/agent-loop-1.jsonl"
+    said = DIRTY | {"message": f"commit or clean: {log}", "dirty_paths": [log]}
+    loop(root / ".ddx", ("loop.operator_attention", said), ("loop.end", {"exit_reason": "operator_attention"}))
+    for words in (("add", "-A"), ("commit", "-qm", "x")):
+        subprocess.run(["git", "-C", str(root), *words], check=True, capture_output=True)
+    stoppage = find_stoppage(find_project(root))
+    assert stoppage is not None
+    assert (stoppage.present, stoppage.paths) == (True, (".ddx/agent-logs/",))
+    assert stoppage.fix == "enter `.ddx/agent-logs/` in .gitignore and commit that: ddx writes there at each start"
+    (root / ".gitignore").write_text(".ddx/agent-logs/\n.gitignore\n")
+    stoppage = find_stoppage(find_project(root))
+    assert stoppage is not None
+    assert stoppage.present is False
+
+
 def test_nothing_is_said_while_another_worker_is_at_work(stopped: Project) -> None:
     assert find_stoppage(stopped, [Run("b-1", verdict="alive")]) is None
 

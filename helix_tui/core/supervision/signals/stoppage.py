@@ -11,7 +11,7 @@ from typing import Any
 from msgspec import Struct
 
 from helix_tui.core.ddx.client import advice_for, starts_no_work
-from helix_tui.core.ddx.git_state import implementation_changes
+from helix_tui.core.ddx.git_state import WRITTEN_AT_START, implementation_changes, written_and_shown
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.workers import WorkerEnding, read_ending
 from helix_tui.core.ground.errors import WHO
@@ -91,9 +91,20 @@ def find_stoppage(project: Project, runs: Iterable[Run] = ()) -> Stoppage | None
     if ending.paths or any(word in ending.reason for word in _DIRTY):
         # ask git now: the files that ddx named may have been committed
         left = implementation_changes(project.root)
+        again = _written_again(project, ending)
+        if again:
+            folders = " and ".join(f"`{folder}`" for folder in again)
+            fix = f"enter {folders} in .gitignore and commit that: ddx writes there at each start"
+            return Stoppage(ending, True, again, fix)
         fix = "commit them, or `git stash --include-untracked`"
         return Stoppage(ending, None if left is None else bool(left), left or (), fix)
     return Stoppage(ending, None, (), _FIXES.get(ending.reason, "correct that, then start a worker again"))
+
+
+def _written_again(project: Project, ending: WorkerEnding) -> tuple[str, ...]:
+    """Folders for whose files ddx stopped though it wrote them itself: to commit them helps until its next start."""
+    named = [folder for folder in WRITTEN_AT_START if any(path.startswith(folder) for path in ending.paths)]
+    return written_and_shown(project.root, named)
 
 
 def foretell_stoppage(project: Project) -> Stoppage | None:
