@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -365,6 +365,7 @@ class Spent:
         self._index = SessionIndex(ddx_dir)
         self._by_bead: dict[str, list[IndexedCall]] = {}
         self._other: dict[str, tuple[AgentCall, ...]] = {}
+        self._unrecorded: dict[AgentCall, None] = {}
 
     def refresh(self) -> set[str]:
         """Read appended calls; return the ids of their beads."""
@@ -382,10 +383,16 @@ class Spent:
             self._other[bead_id] = tuple(each.call for each in self._by_bead.get(bead_id, ()))
         return dirty
 
+    def take(self, entries: Iterable[LoopEntry]) -> set[str]:
+        """Count the calls that loop logs tell of and the index does not; return the ids of their beads."""
+        found = dict.fromkeys(unrecorded_checks(entries))
+        self._unrecorded |= found
+        return {call.bead_id for call in found}
+
     @property
     def other(self) -> tuple[AgentCall, ...]:
         """Calls that belong to no attempt."""
-        return tuple(call for calls in self._other.values() for call in calls)
+        return (*(call for calls in self._other.values() for call in calls), *self._unrecorded)
 
     def share(self, bead_id: str, attempts: Sequence[Attempt]) -> tuple[Attempt, ...]:
         """The attempts of a bead, newest first, each with its calls; unassigned calls are kept separately."""
@@ -464,6 +471,16 @@ class LoopEntry(Struct, frozen=True):
         """A text field of its data, or ""."""
         value = self.data.get(key)
         return value if isinstance(value, str) else ""
+
+
+_THROWN_AWAY = "project root mutation rejected"
+
+
+def unrecorded_checks(entries: Iterable[LoopEntry]) -> Iterator[AgentCall]:
+    """Readiness checks whose answer ddx threw away because the work tree had changed: it writes no cost of them."""
+    for entry in entries:
+        if entry.type.startswith("pre_claim_intake.") and _THROWN_AWAY in entry.text("detail"):
+            yield AgentCall("checks", entry.at or 0, bead_id=entry.bead_id)
 
 
 class LoopReport(Struct, frozen=True):

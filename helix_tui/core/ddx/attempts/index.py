@@ -310,8 +310,9 @@ class AttemptIndex:
         return self._metrics.unread
 
     def _take_loop_results(self, changed: list[Path] | None) -> set[str]:
-        dirty = set()
-        for entry in self._logs.poll(changed):
+        entries = self._logs.poll(changed)
+        dirty = self._spent.take(entries)
+        for entry in entries:
             if entry.type == "bead.result" and entry.bead_id:
                 piece = _loop_piece(entry)
                 # April names no attempt: results are distinguished by session, else by instant

@@ -26,7 +26,13 @@ from helix_tui.core.ddx.attempts.attempt import (
     memory_class,
     sum_calls,
 )
-from helix_tui.core.ddx.attempts.from_logs import IndexedCall, LoopEntry, LoopLogs, SessionIndex
+from helix_tui.core.ddx.attempts.from_logs import (
+    IndexedCall,
+    LoopEntry,
+    LoopLogs,
+    SessionIndex,
+    unrecorded_checks,
+)
 from helix_tui.core.ddx.attempts.index import BranchHistory, merge_report
 from helix_tui.core.ddx.files import decode_object, instant, money, read_bytes, stamp_of, text, whole
 from helix_tui.core.ground.files import replace_file
@@ -328,6 +334,8 @@ class WhoseCall:
             taken = (each for each in entries if not each.type.startswith(_LOOKED_AT))
             self._said += [(each.at, each.bead_id, beside) for each in taken if each.at is not None]
         self._said.sort()
+        self.unrecorded = [call for entries in own for call in unrecorded_checks(entries)]
+        """Calls of the turn itself that its log tells of and the index does not."""
 
     def beside(self, call: IndexedCall) -> bool:
         """Whether a parallel worker made the call; False if no log says so."""
@@ -384,9 +392,10 @@ class Account:
         new = [each for each in self._new(since) if each.call.attempt_id not in booked]
         likely = [each for each in new if not each.call.attempt_id or each.call.bead_id in beads]
         whose = WhoseCall(self._ddx_dir, since, turn.results)
-        return [
+        made = [
             each.call for each in new if each.call.attempt_id in reported or (each in likely and not whose.beside(each))
         ]
+        return made + whose.unrecorded
 
     def question(self, since: int, tokens: int, usd: float) -> Sums:
         """The cost of a question to an agent, or of a planning stage."""

@@ -94,6 +94,28 @@ def test_a_check_and_a_triage_belong_to_the_attempt_between_them(project: Projec
     assert project.index.other_calls == ()
 
 
+def test_a_check_whose_answer_ddx_threw_away_has_an_unknown_cost(project: Project) -> None:
+    """May, July, August, in a work tree that changed meanwhile: the agent was paid, and no row says so."""
+    detail = "readiness route unavailable: lifecycle dispatch: project root mutation rejected for bead b-1"
+    at = "2026-08-01T10:00:03Z"
+    rows = [
+        {"type": "pre_claim_intake.start", "ts": at, "data": {"bead_id": "b-1"}},
+        {"type": "pre_claim_intake.warn", "ts": at, "data": {"bead_id": "b-1", "detail": detail}},
+        {
+            "type": "pre_claim_intake.warn",
+            "ts": at,
+            "data": {"bead_id": "b-1", "detail": "no viable routing candidate"},
+        },
+    ]
+    log = project.ddx / "agent-logs" / "agent-loop-1.jsonl"
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert (project.sums().usd, project.sums().complete, parts(project.sums())) == (None, False, {"checks": (0.0, 1)})
+    project.attempt(FIRST, cost_usd=EACH, tokens=3000)
+    project.work(5)
+    assert (project.sums().usd, project.sums().complete) == (EACH, False)
+    assert parts(project.sums()) == {"work": (EACH, 1), "checks": (0.0, 1)}
+
+
 def test_a_triage_follows_work_whose_row_begins_with_its_end(project: Project) -> None:
     """April to June: ten minutes of work are written as ten minutes from the instant at which they ended."""
     project.attempt(FIRST, status="execution_failed")

@@ -57,6 +57,9 @@ def said(session: str, second: int, kind: str, **data: object) -> dict[str, obje
     return {"session_id": session, "ts": f"2026-08-01T10:00:{second:02}Z", "type": kind, "data": data}
 
 
+THROWN_AWAY = "lifecycle dispatch: project root mutation rejected"
+
+
 def called(second: int, bead_id: str = "", attempt_id: str = "") -> dict[str, object]:
     at = f"2026-08-01T10:00:{second:02}.5Z"
     row: dict[str, object] = {"id": f"as-{second}", "beadID": bead_id, "startedAt": at, "endedAt": at}
@@ -75,6 +78,7 @@ def test_what_a_worker_beside_has_called_for_is_in_no_turn(tmp_path: Path, besid
         said("one", beside, "loop.start"),
         said("one", 12, "bead.claimed", bead_id="b-2"),
         said("one", 12, "pre_claim_intake.start", bead_id="b-2"),
+        said("one", 12, "pre_claim_intake.warn", bead_id="b-2", detail=THROWN_AWAY),
         said("one", 13, "picker.claim_race", bead_id="b-1"),
         said("one", 16, other[0], **other[1]),
     )
@@ -82,13 +86,15 @@ def test_what_a_worker_beside_has_called_for_is_in_no_turn(tmp_path: Path, besid
         logs / "agent-loop-2.jsonl",
         said("two", 10, "loop.start"),
         said("two", 12, "pre_claim_intake.start", bead_id="b-1"),
+        said("two", 12, "pre_claim_intake.warn", bead_id="b-1", detail=THROWN_AWAY),
         said("two", 17, result[0], **result[1]),
     )
     sessions = logs / "sessions" / "sessions-2026-08.jsonl"
     written(sessions, called(13, "b-2"), called(14, "b-1"), called(15, "b-2", LAST), called(16, "b-1", FIRST))
     turn = LoopTurn((LoopResult("b-1", "success", FIRST, session_id="eb-1"),), 1)
     sums, left_out = account.turn(turn, since)
-    assert (sums.whole.calls, {name: part.calls for name, part in sums.parts.items()}) == (2, {"work": 1, "checks": 1})
+    assert {name: part.calls for name, part in sums.parts.items()} == {"work": 1, "checks": 2}
+    assert (round(sums.usd or 0, 2), sums.complete) == (0.08, False), "ddx wrote no cost of the check it threw away"
     assert left_out == ()
 
 
