@@ -139,6 +139,73 @@ def test_functions_of_the_plugin_reach_the_one_store(shell: Any, tmp_path: Path)
     }
 
 
+TASKS = """
+import json, os, sys
+sys.path.insert(0, os.path.join(os.environ["HELIX_PLUGIN_ROOT"], "lib"))
+import exploration, plan, workspace
+from memory import embeddings_available
+
+def refusal(call, *words):
+    try:
+        call(*words)
+    except RuntimeError as error:
+        return str(error)
+
+nothing = [exploration.load(), plan.load(), workspace.load(), plan.ready_tasks()]
+task = dict(seq="001", slug="impl-auth", objective="Add a login", delta=["a.py"], verify="git --version", budget=7)
+after = {**task, "seq": "002", "depends": "001"}
+seen = exploration.save({"objective": "Log people in", "targets": {"files": ["a.py"]}})
+kept = plan.save({"objective": "Log people in", "framework": "fastapi", "tasks": [task, after]})
+first = workspace.create(kept["id"], task)
+early = refusal(workspace.create, kept["id"], after)
+open("other.py", "w").close()
+ended = workspace.complete(first["_id"], "people log in", [])
+os.remove("other.py")
+again = workspace.complete(workspace.create(kept["id"], task)["_id"], "people log in", [])
+second = workspace.create(kept["id"], after)
+active = workspace.load()["_id"] == second["_id"]
+print(json.dumps({
+    "nothing": nothing,
+    "meaning": embeddings_available(),
+    "seen": exploration.load(seen["id"])["targets"],
+    "kept": [kept["task_count"], plan.load(kept["id"])["framework"]],
+    "circle": refusal(plan.save, {"objective": "x", "tasks": [{**task, "depends": "001"}]}),
+    "early": early,
+    "ended": [ended["status"], ended["reason"]],
+    "again": again["status"],
+    "lineage": second["lineage"]["parents"],
+    "ready": [each["seq"] for each in plan.ready_tasks()],
+    "active": active,
+    "blocked": workspace.block(second["_id"], "Need main.py")["reason"],
+    "all": [each["status"] for each in workspace.list_workspaces(plan_id=kept["id"])],
+    "delivered": workspace.load(task_seq="001")["_delivered"],
+}))
+"""
+
+
+def test_plans_and_workspaces_of_the_plugin_are_those_of_the_store(shell: Any, tmp_path: Path) -> None:
+    git = "git -c user.name=T -c user.email=t@example.com"
+    shell(f"echo x > a.py && git add a.py && {git} commit -qm first && echo 1")
+    script = tmp_path / "tasks.py"
+    script.write_text(TASKS)
+    assert shell(f"{shlex.quote(sys.executable)} {shlex.quote(str(script))} 2>/dev/null") == {
+        "nothing": [None, None, None, []],
+        "meaning": False,
+        "seen": {"files": ["a.py"]},
+        "kept": [2, "fastapi"],
+        "circle": "the plan cannot be used: the tasks form a dependency cycle: 001 -> 001",
+        "early": "task 002 cannot start: it waits on 001 (active)",
+        "ended": ["blocked", "other.py is outside DELTA"],
+        "again": "complete",
+        "lineage": [{"seq": "001", "slug": "impl-auth", "delivered": "people log in"}],
+        "ready": [],
+        "active": True,
+        "blocked": "Need main.py",
+        "all": ["blocked", "delivered", "blocked"],
+        "delivered": "people log in",
+    }
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

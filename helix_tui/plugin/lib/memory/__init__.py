@@ -15,6 +15,7 @@ from memory.core import (
     relate,
     store,
 )
+from memory.embeddings import is_available as embeddings_available
 from memory.meta import assess_approach
 
 __all__ = [
@@ -25,6 +26,7 @@ __all__ = [
     "decay",
     "edge",
     "edges",
+    "embeddings_available",
     "feedback",
     "get",
     "health",

@@ -27,8 +27,8 @@ LISTS = {
 }
 """Verbs that the plugin answered with a bare list, and the key of that list in our answer."""
 
-LIMIT_S = 120
-"""How many seconds helix-tui has to answer."""
+LIMIT_S, VERIFY_LIMIT_S = 120, 660
+"""How many seconds helix-tui has to answer; where it may run the VERIFY of a task."""
 
 OUTCOMES = {"delivered": "passed", "partial": "partial"}
 """The latest plugin's outcome of a task -> the verification result; anything else means failed."""
@@ -61,8 +61,11 @@ def main(words: list[str]) -> int:
     return code if "error" in answer and words[0] != "get" else 0
 
 
-def ask(verb: str, words: list[str], env: dict[str, str]) -> tuple[Any, int, str]:
+def ask(verb: str, words: list[str], env: dict[str, str], text: str | None = None) -> tuple[Any, int, str]:
     """Ask helix-tui: (its answer in the plugin's form, its exit code, its output if that is not JSON).
+
+    Args:
+        text: what it reads from stdin.
 
     Raises:
         ValueError: a list or a number cannot be read.
@@ -75,7 +78,8 @@ def ask(verb: str, words: list[str], env: dict[str, str]) -> tuple[Any, int, str
     # for an unknown name the plugin printed its answer alone, so our message on stderr is dropped
     quiet = subprocess.PIPE if verb == "get" else None
     command = [str(door), "memory", *call, "--json"]
-    done = subprocess.run(command, env=env, stdout=subprocess.PIPE, stderr=quiet, text=True, timeout=LIMIT_S)
+    limit = VERIFY_LIMIT_S if verb == "workspace" else LIMIT_S
+    done = subprocess.run(command, env=env, input=text, stdout=subprocess.PIPE, stderr=quiet, text=True, timeout=limit)
     try:
         answer = json.loads(done.stdout)
     except ValueError:
@@ -83,15 +87,19 @@ def ask(verb: str, words: list[str], env: dict[str, str]) -> tuple[Any, int, str
     return reshaped(verb, answer, done.returncode, shape), done.returncode, ""
 
 
-def value(verb: str, *words: str, **options: object) -> Any:
+def value(verb: str, *words: str, document: object = None, **options: object) -> Any:
     """The answer to one function.
+
+    Args:
+        document: sent as JSON on stdin.
 
     Raises:
         RuntimeError: there is none; the message says why.
     """
     # an option and its value in one word: a text may begin with a dash
     named = [f"--{name.replace('_', '-')}={text}" for name, text in options.items() if text not in (None, "")]
-    answer, code, other = ask(verb, [*named, *words], dict(os.environ))
+    sent = None if document is None else json.dumps(document)
+    answer, code, other = ask(verb, [*named, *words], dict(os.environ), sent)
     if other:
         raise RuntimeError(other.strip() or f"helix-tui memory {verb} ended with {code}")
     if verb != "get" and "error" in answer:
