@@ -62,6 +62,16 @@ BLOCKS = (
     "ddx: {id: S2, prompt: [x], execution: {env: [x], artifact_ids: x, active: 5}}",
     "ddx: {id: S3, execution: {metric: {metric_id: MET-9}}}",
     "ddx:\n  id: !!str ~\n  depends_on: [!!str null, ~]",
+    "%YAML 1.2\nddx: {id: V1}",
+    "# a\n\n# b\n%YAML 1.2 # c\nddx: {id: V2}",
+    "%YAML 1.1\nddx: {id: V3}",
+    "%YAML 1.10\nddx: {id: V4}",
+    "%TAG ! x:\n%YAML 2.0\nddx: {id: V5}",
+    "%YAML 1.2",
+    "# a\n%YAML 1.2",
+    "# a\n\n%YAML 1.1 # b",
+    "%YAML 1.3\nddx",
+    "%YAML 1.1\nddx",
 )
 """Frontmatter as nobody should write it."""
 

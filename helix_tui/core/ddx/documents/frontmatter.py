@@ -30,6 +30,10 @@ MAX_DEPTH = 60
 _TOO_DEEP = "yaml: exceeded max depth of 10000"
 _SPACE = " \t\n\v\f\r\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
 """The characters that ddx strips from both ends of a block."""
+_DIRECTIVES = re.compile(r"(?:(?:%.*|[ \t]*(?:#.*)?)(?:\n|\Z))+")
+_VERSION = re.compile(r"^%YAML[ \t]+(\d+)\.(\d+)[ \t]*(?:#.*)?$", re.MULTILINE)
+_KEY = re.compile(r"[^\s#].*?:(?=\s|$)")
+
 _MERGE = "tag:yaml.org,2002:merge"
 _TRUE = frozenset(("true", "True", "TRUE", "y", "Y", "yes", "Yes", "YES", "on", "On", "ON"))
 _FALSE = frozenset(("false", "False", "FALSE", "n", "N", "no", "No", "NO", "off", "Off", "OFF"))
@@ -74,6 +78,7 @@ def read_node(block: bytes) -> yaml.Node | None:
         FrontmatterError: it is not YAML.
     """
     text = _text(block.strip()).strip(_SPACE)
+    _check_directives(text)
     loader = None
     try:
         loader = _LOADER(text)
@@ -91,6 +96,20 @@ def read_node(block: bytes) -> yaml.Node | None:
     if node is not None and _depth(node) > MAX_DEPTH:
         raise FrontmatterError(_TOO_DEEP)
     return node
+
+
+def _check_directives(text: str) -> None:
+    """Refuse a version that ddx's reader does not know: any but 1.1. It reads the token after a directive first."""
+    head = _DIRECTIVES.match(text)
+    versioned = _VERSION.search(head[0]) if head is not None else None
+    if head is None or versioned is None:
+        return
+    if _KEY.match(text, head.end()):
+        line = head[0].count("\n") + 1
+        raise FrontmatterError(f"yaml: line {line}: mapping values are not allowed in this context")
+    if (int(versioned[1]), int(versioned[2])) != (1, 1):
+        line = head[0][: versioned.start()].count("\n")
+        raise FrontmatterError(f"yaml: {f'line {line}: ' if line else ''}found incompatible YAML document")
 
 
 def _text(block: bytes) -> str:
