@@ -267,8 +267,15 @@ def test_commit_says_why_a_remote_refuses_a_push(helix: Any, changed: Stage, tmp
     hook = tmp_path / "remote.git" / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\necho 'GH006: main is protected' >&2\nexit 1\n")
     hook.chmod(0o755)
+    for words in (["a-1"], []):
+        (changed.root / "f.txt").write_text(f"three {words}\n")
+        ran = helix(changed, "commit", *words)
+        assert (ran.code, "GH006: main is protected" in ran.err) == (1, True), ran.err
+        assert ("stays open" in ran.err) == bool(words)
+    changed.rewrite("a-1", status="closed")
+    (changed.root / "f.txt").write_text("four\n")
     ran = helix(changed, "commit", "a-1")
-    assert (ran.code, "GH006: main is protected" in ran.err) == (1, True), ran.err
+    assert (ran.code, "stays open" in ran.err) == (1, False), ran.err
 
 
 def test_commit_dry_run_is_what_commit_does(helix: Any, changed: Stage) -> None:

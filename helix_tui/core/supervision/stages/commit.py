@@ -136,7 +136,7 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
         gated: run the project's build gate first, and report its result.
 
     Raises:
-        CommitError: nothing to commit, the gate is missing or fails, git fails, or the bead cannot be closed.
+        CommitError: nothing to commit, the gate is missing or fails, git or the push fails, or the bead cannot be closed.
         DdxError, WritesForbidden: as the curator.
     """
     root = curator.project.root
@@ -159,15 +159,17 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
     _git(root, *_commit_words(root, subject, staged=True))
     say(f"committed: {subject}")
     pushed, note = _push(root)
-    say("pushed" if pushed else note)
     # after the push: its rebase changes the commit's hash
     sha = _git(root, "rev-parse", "HEAD").out.strip()
-    closed = False
-    if bead_id and (pushed or not _has_upstream(root)):
-        closed = _close(curator, bead_id, sha)
+    if not pushed and _has_upstream(root):
+        bead = curator.look().queue.beads.get(bead_id)
+        stays = bead is not None and bead.status not in TERMINAL
+        but = f"committed as {sha[:12]}, but {note}" + (f"; {bead_id} stays open" if stays else "")
+        raise CommitError(but, "Push, then close the bead." if stays else "Push it: `git push`.")
+    say("pushed" if pushed else note)
+    closed = bool(bead_id) and _close(curator, bead_id, sha)
+    if bead_id:
         say(f"closed {bead_id}" if closed else f"{bead_id} was closed already")
-    elif bead_id:
-        raise CommitError(f"committed as {sha[:12]}, but {note}; {bead_id} stays open", "Push, then close the bead.")
     return Committed(subject, sha, gate, pushed, note, closed)
 
 
