@@ -136,7 +136,7 @@ def commit(curator: Curator, bead_id: str, title: str, say: Callable[[str], None
         gated: run the project's build gate first, and report its result.
 
     Raises:
-        CommitError: nothing to commit, the gate is missing or fails, git or the push fails, or the bead cannot be closed.
+        CommitError: nothing to commit, the gate, git or the push fails, or the bead cannot be closed.
         DdxError, WritesForbidden: as the curator.
     """
     root = curator.project.root
