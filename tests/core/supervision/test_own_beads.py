@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -15,10 +17,11 @@ from helix_tui.core.editing.authoring import judge
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import find_executable
 from helix_tui.core.editing.operations import CreateBead
-from helix_tui.core.ground.project import Project, find_project
+from helix_tui.core.ground.project import Project, find_project, machine_name
+from helix_tui.core.ground.time import NS, format_instant, now_ns
 from helix_tui.core.supervision.stages import injection
 from helix_tui.core.supervision.stages.injection import UNGOVERNED, Trigger
-from helix_tui.core.supervision.stages.stage_run import acquire
+from helix_tui.core.supervision.stages.stage_run import AlignmentActive, acquire, plan_governing
 from helix_tui.core.supervision.stages.table import BEAD_RULES, STAGES, render
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import row
@@ -88,6 +91,27 @@ def test_an_alignment_gets_its_governing_bead(refused: Path, scope: str | None) 
     assert done.error is None
     bead = rows(refused)[governing.bead_id]
     assert (bead["issue_type"], bead.get("spec-id", "")) == (("task", "FEAT-7") if scope == "FEAT-7" else ("chore", ""))
+
+
+def test_an_alignment_takes_its_bead_from_a_dead_process_at_once_and_from_no_living_one(refused: Path) -> None:
+    child = subprocess.Popen([sys.executable, "-c", ""])
+    child.wait(30)
+    curator = curator_of(refused)
+    held = acquire(curator, None)[0].bead_id
+    path = refused / ".ddx" / "beads.jsonl"
+    for pid, dead in ((os.getpid(), False), (child.pid, True)):
+        claim = {"claimed-at": format_instant(now_ns() - 600 * NS), "claimed-pid": str(pid), "status": "in_progress"}
+        of_row = {"claimed-machine": machine_name(), "owner": "helix"}
+        path.write_text(
+            "".join(
+                json.dumps(row | (claim | of_row if name == held else {})) + "\n" for name, row in rows(refused).items()
+            )
+        )
+        if dead:
+            assert plan_governing(curator, None, curator.look().queue).mode == "reclaimed"
+        else:
+            with pytest.raises(AlignmentActive, match="refusing duplicate dispatch"):
+                plan_governing(curator, None, curator.look().queue)
 
 
 def test_a_bead_is_governed_by_what_it_is_part_of(refused: Path) -> None:

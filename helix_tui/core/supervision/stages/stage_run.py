@@ -38,7 +38,7 @@ from helix_tui.core.supervision.signals.focus import (
     scope_word,
     written_like_a_bead,
 )
-from helix_tui.core.supervision.signals.orphans import ALIGN, PLANNING, find_orphans, governs_alignment
+from helix_tui.core.supervision.signals.orphans import ALIGN, PLANNING, governs_alignment
 from helix_tui.core.supervision.stages.commit import NO_TRAILERS, Trailers, parse_trailers
 from helix_tui.core.supervision.stages.delegate import LOGS, AgentAnswer, AgentChoice, Delegate
 from helix_tui.core.supervision.stages.injection import ALIGNMENT, REVIEW, activity_prefix, injected_type, type_for
@@ -271,9 +271,8 @@ def plan_governing(curator: Curator, scope: Scope, queue: Queue) -> Governing:
     held = next((bead for bead in found if bead.status in ("in_progress", "open")), None)
     if held is None:
         return Governing("created", "", (_new(scope, title, labels, queue),))
-    queue_state = curator.look()
-    stale = any(orphan.bead_id == held.id for orphan in find_orphans(queue_state.runs, queue_state.queue))
-    if not stale:
+    # whatever its age: nobody on this machine is behind such a claim any more
+    if not any(run.bead_id == held.id and run.left is not None for run in curator.look().runs):
         raise AlignmentActive(
             f"alignment already active for {scope_word(scope)} under owner {called(held.owner or 'unknown')} "
             f"({called(held.id)}); "
