@@ -8,7 +8,7 @@ after every step, so that a run interrupted or killed at any moment can be expla
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -337,7 +337,7 @@ class Loop:
         if not passed:
             return
         if len(passed) == len(ready) or self._held & set(passed):
-            self._nothing_but_tried(tried)
+            self._nothing_else(tried, undecided(queue_state.queue))
         for bead_id in passed if work.options.autonomy == "low" else ():
             about = f"skip {called(bead_id)}"
             work.permit("curation", about, f"{about}, tried once?", lasting=True)
@@ -351,19 +351,18 @@ class Loop:
         """If everything else is done, stop for a person to decide on the held beads, without a check."""
         tried = self.work.tried(queue_state.queue)
         held = undecided(queue_state.queue)
-        waiting = [bead_id for bead_id in held if bead_id not in tried]
-        if waiting and not self.work.autonomy.escalates:
-            detail = f"nothing else is ready, and {named(waiting)} waits for a decision"
-            raise Stopped(Stop("question", detail, 0, "helix-tui input --questions"))
-        if any(bead_id in tried for bead_id in held):
-            self._nothing_but_tried(tried)
+        if any(bead_id in tried for bead_id in held) or (held and not self.work.autonomy.escalates):
+            self._nothing_else(tried, held)
 
-    def _nothing_but_tried(self, tried: Mapping[str, Tried]) -> NoReturn:
-        said = "; ".join(f"{called(bead_id)} ({each.why})" for bead_id, each in list(tried.items())[:5])
-        more = f" and {len(tried) - 5} more" if len(tried) > 5 else ""
-        stays = "stays" if len(tried) == 1 else "stay"
-        detail = f"nothing else is ready; tried once, {stays} open: {said}{more}"
-        raise Stopped(Stop("no_progress", detail, 0, f"helix-tui why {called(next(iter(tried)))}"))
+    def _nothing_else(self, tried: Mapping[str, Tried], held: Iterable[str]) -> NoReturn:
+        """Stop: only what this run tried and left open is left, and what a person must decide on."""
+        waiting = [bead_id for bead_id in held if bead_id not in tried]
+        asks = bool(waiting) and not self.work.autonomy.escalates
+        passed = f"; {_passed_over(tried)}" if tried else ""
+        wait = "waits" if len(waiting) == 1 else "wait"
+        waits = f"{'; and' if tried else ', and'} {named(waiting)} {wait} for a decision" if asks else ""
+        fix = "helix-tui input --questions" if asks else f"helix-tui why {called(next(iter(tried)))}"
+        raise Stopped(Stop("question" if asks else "no_progress", f"nothing else is ready{passed}{waits}", 0, fix))
 
     def _tokens(self) -> str:
         """The tokens of the last booked turn, from all its records."""
@@ -541,3 +540,10 @@ def _disk(error: OSError) -> Stop:
     return Stop(
         "disk", f"cannot write{where}: {error.strerror or error}; free space or repair the folder, then run again", 1
     )
+
+
+def _passed_over(tried: Mapping[str, Tried]) -> str:
+    """The beads that this run tried and left open, which are ready once it has ended."""
+    said = "; ".join(f"{called(bead_id)} ({each.why})" for bead_id, each in list(tried.items())[:5])
+    more = f" and {len(tried) - 5} more" if len(tried) > 5 else ""
+    return f"tried once, {'stays' if len(tried) == 1 else 'stay'} open: {said}{more}"

@@ -63,6 +63,16 @@ def test_the_next_run_still_waits_for_the_answer_and_goes_on_with_it(stage: Stag
     assert world.rows()["a-1"]["helix-decision"] == "rebase it"
 
 
+def test_what_it_stops_for_names_what_it_passed_over_too(stage: StageFactory) -> None:
+    """Those are ready once the run has ended: nothing else is."""
+    world = stage([row("a-1"), row("b-1")])
+    world.turns(CONFLICT, {"results": [{"status": "execution_failed"}]})
+    stop = world.run().stop
+    assert (stop.reason, world.curator().look().queue.ready) == ("question", ("a-1", "b-1"))
+    assert stop.detail.startswith("nothing else is ready; tried once, stays open: b-1 (")
+    assert stop.detail.endswith("; and a-1 waits for a decision")
+
+
 def test_an_answer_while_the_run_goes_on_takes_it_up_again(stage: StageFactory) -> None:
     world = stage([row("a-1"), row("b-1"), row("c-1")])
     world.turns(CONFLICT, {"results": [{}], "answer": "again"}, CONFLICT)
