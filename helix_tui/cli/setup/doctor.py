@@ -32,7 +32,7 @@ from helix_tui.core.ddx.documents.graph import DocumentsUnreadable
 from helix_tui.core.ddx.documents.source import read_documents
 from helix_tui.core.ddx.git_state import implementation_changes, tracked, written_and_shown
 from helix_tui.core.ddx.names import VERBS
-from helix_tui.core.ddx.probe import dialect_of
+from helix_tui.core.ddx.probe import dialect_of, verb_beside
 from helix_tui.core.ddx.runs.running import beads_at_work
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground import process
@@ -64,9 +64,10 @@ def examine_ddx(call: Call, project: Project, present: Present | None) -> Iterat
         return
     yield DoctorCheck("ddx", True, str(path))
     yield _verbs(dialect)
-    refused = ddx.refusal()
+    refused = ddx.settings_gate(verb_beside(dialect), changes=dialect.needs_settings)
     if refused is not None:
-        yield DoctorCheck("configuration", False, f"ddx would start no work: {refused.message}", _advice(refused))
+        fix = f"{refused.fix[:1].upper()}{refused.fix[1:]}."
+        yield DoctorCheck("configuration", False, f"ddx would start no work: {refused.reason}", fix)
     yield from _own_files(project, dialect)
     if present is not None:
         yield _readiness(call, project, ddx)

@@ -143,16 +143,21 @@ class Ddx(Struct, frozen=True):
             return error if starts_no_work(error.message) else None
         return None
 
-    def settings_gate(self, *, changes: bool) -> FileGate | None:
+    def settings_gate(self, beside: Sequence[str], *, changes: bool) -> FileGate | None:
         """What it would refuse on this project by its check of the configuration; None if nothing.
 
         Args:
+            beside: a verb that only reads, which asks for a release where the verb that drains does.
             changes: whether it fails changes, too, where the configuration is not valid.
         """
         refused = self.refusal()
         if refused is None:
             return None
         if re.search(_OUTDATED, refused.message):
+            # some verbs ask for none: `agent execute-loop` of April
+            asked = self.attempt(*beside, timeout=20) if beside else None
+            if asked is None or not re.search(_OUTDATED, last_error(asked)):
+                return None
             return FileGate("ddx_too_old", "ddx upgrade", refused.message, refused.advice, "all work")
         refuses: Refused = "every change and all work" if changes else "all work"
         command = "ddx config --validate"

@@ -22,7 +22,7 @@ from helix_tui.core.ddx.names import Era
 from helix_tui.core.ground.project import find_ddx, user_cache_dirs
 from helix_tui.core.ground.recent import Recent
 
-_VERSION = 8
+_VERSION = 9
 """Version of the cache file; another version is rewritten."""
 _MAX_SCRIPT = 1 << 20
 _EMBEDDED = b"helix_ddx"
@@ -170,11 +170,25 @@ def _settings_gate(found: Dialect, path: Path, root: Path, env: Mapping[str, str
     if known.get("state") != state:
         from helix_tui.core.ddx.client import Ddx  # imports the code that starts programs
 
-        known = {"state": state, "gate": Ddx(path, root, env).settings_gate(changes=found.needs_settings)}
+        known = {
+            "state": state,
+            "gate": Ddx(path, root, env).settings_gate(verb_beside(found), changes=found.needs_settings),
+        }
         if book is not None:
             _replace(book, known)
     gate = known["gate"]
     return gate if gate is None or isinstance(gate, FileGate) else msgspec.convert(gate, FileGate)
+
+
+def verb_beside(found: Dialect) -> tuple[str, ...]:
+    """A verb that only reads, and checks the project as the one that drains does; empty if none is known."""
+    drain = found.drain
+    for action in ("workers", "plan"):
+        verb = found.verbs.get(action)
+        if verb is not None and len(verb.words) > 1 and verb.words[:1] == drain[:1]:
+            return (*verb.words, "--json")
+    # one of the top level is checked like any other there
+    return ("config", "--validate", "--offline") if len(drain) == 1 else ()
 
 
 # --- the cache ----------------------------------------------------------------------------------------

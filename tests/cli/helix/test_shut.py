@@ -87,6 +87,21 @@ sys.exit(main())
 """
 
 
+def test_a_loop_that_asks_for_no_release_is_not_refused(
+    cli: Cli, project: ProjectFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """April: `ddx config` asks for a later one, `ddx agent execute-loop` does not."""
+    monkeypatch.delenv("HELIX_DDX_TRIAL")
+    path = tmp_path / "ddx"
+    write_program(path, LATER.replace('"head"', '"april"'))
+    monkeypatch.setenv("DDX_BIN", str(path))
+    here = project([ROW | {"id": "demo-a1", "acceptance": "`true` exits 0"}], git=True)
+    (here / ".ddx" / "versions.yaml").write_text('ddx_version: "v9"\n')
+    check = cli("check", "--json", "--no-model", "-C", here).document
+    assert check["next_action"] == "BUILD"
+    assert cli("queue", "--json", "-C", here).document["refused"] is None
+
+
 def test_a_project_that_asks_for_a_later_ddx_is_said_before_a_worker_is_started(
     cli: Cli, project: ProjectFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
