@@ -91,6 +91,16 @@ def test_what_ddx_writes_at_each_start_must_be_ignored_and_not_committed(project
     assert stoppage.present is False
 
 
+def test_a_clean_work_tree_does_not_show_that_what_git_refused_is_gone(project: ProjectFactory) -> None:
+    root = project([ROW], git=True)
+    said = DIRTY | {"reason": "durable_audit_commit_failed", "dirty_paths": [".ddx/metrics/attempts.jsonl"]}
+    loop(root / ".ddx", ("loop.operator_attention", said), ("loop.end", {"exit_reason": "operator_attention"}))
+    (root / ".gitignore").write_text(".ddx/\n.gitignore\n")
+    stoppage = find_stoppage(find_project(root))
+    assert stoppage is not None
+    assert stoppage.present is None
+
+
 def test_nothing_is_said_while_another_worker_is_at_work(stopped: Project) -> None:
     assert find_stoppage(stopped, [Run("b-1", verdict="alive")]) is None
 

@@ -97,6 +97,9 @@ def find_stoppage(project: Project, runs: Iterable[Run] = ()) -> Stoppage | None
             fix = f"enter {folders} in .gitignore and commit that: ddx writes there at each start"
             return Stoppage(ending, True, again, fix)
         fix = "commit them, or `git stash --include-untracked`"
+        if not left and not any(word in ending.reason for word in _DIRTY):
+            # files were named, but git refused for another reason
+            return Stoppage(ending, None, (), _FIXES.get(ending.reason, "correct that, then start a worker again"))
         return Stoppage(ending, None if left is None else bool(left), left or (), fix)
     return Stoppage(ending, None, (), _FIXES.get(ending.reason, "correct that, then start a worker again"))
 
