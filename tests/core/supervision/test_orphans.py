@@ -110,12 +110,12 @@ def test_the_threshold_is_a_setting(world: WorldFactory, dead: int, monkeypatch:
     assert orphans(here) == ()
 
 
-@pytest.mark.parametrize(("age", "orphaned"), [(50, True), (20, False)])
+@pytest.mark.parametrize(("age", "orphaned"), [(100, True), (20, False)])
 def test_a_short_threshold_counts_where_nobody_renewed_the_claim(
     world: WorldFactory, dead: int, monkeypatch: pytest.MonkeyPatch, age: int, orphaned: bool
 ) -> None:
     monkeypatch.setenv("HELIX_ORPHAN_THRESHOLD", "1")
-    here = world([claimed(dead, 50, **{"execute-loop-heartbeat-at": ago(age)})], "april")
+    here = world([claimed(dead, 100, **{"execute-loop-heartbeat-at": ago(age)})], "april")
     assert bool(orphans(here)) == orphaned
 
 
@@ -171,7 +171,7 @@ def test_read_only_recovers_nothing(world: WorldFactory, dead: int) -> None:
 
 
 def test_a_dead_claim_that_ddx_still_honours_says_until_when(world: WorldFactory, dead: int) -> None:
-    here = world([claimed(dead, 20)], "april")
+    here = world([claimed(dead, 50, **{"execute-loop-heartbeat-at": ago(20)})], "april")
     assert not orphans(here)
     queue_state = here.curator.look()
     (claim,) = find_left(queue_state.runs, queue_state.queue).honoured

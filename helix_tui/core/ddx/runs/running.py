@@ -199,7 +199,7 @@ class RunReader:
         ``edits`` are the console's own writes to beads: they are not signs of life of a worker.
         """
         works = _merge(self._claims.read(beads.values(), edits), self._claims.here, now)
-        works = [work for work in works if not _by_hand(work, self._claims.here)]
+        works = [work for work in works if not _by_hand(work, self._claims.here, now)]
         if works:
             self._sessions.look()
         # only being alive counts here, so any silence is accepted
@@ -314,6 +314,8 @@ def unheard_claim(bead: Bead, run: Run | None) -> str:
     """What to say of a claim that is no run: who has it, and that ddx gives the bead out; else empty."""
     if run is not None or bead.status != "in_progress" or not bead.claimed_at or bead.pid is None:
         return ""
+    if bead.loop_heartbeat_at or bead.work_heartbeat_at:
+        return ""  # a command claimed it just now, and ddx honours that
     owner = clean_line(bead.owner, 40) or "somebody"
     return f"claimed by {owner}, process {bead.pid}, without a heartbeat: ddx gives it out all the same"
 
@@ -392,14 +394,24 @@ def _unheard(claim: Claim, here: str) -> bool:
     return not claim.beaten and claim.machine not in ("", here)
 
 
-def _by_hand(work: _Work, here: str) -> bool:
-    """Whether only a row says so, without a heartbeat, for a process of this machine that is alive.
+def _by_hand(work: _Work, here: str, now: int) -> bool:
+    """Whether somebody on this machine claimed the bead by a command: no work runs, and no worker of it is gone.
 
-    Every release gives such a bead out at once: it is no work that runs, and no worker of it is gone.
+    Either only a row says so, without a heartbeat, for a process that is alive: every release gives such a bead out at
+    once. Or the command has ended, as it does, and what it wrote holds the bead for a while: nobody renews it. A worker
+    that dies before its first heartbeat leaves the same, and is told once ddx gives its bead out again.
     """
-    if any(claim.source != "row" or claim.beaten or claim.machine not in ("", here) for claim in work.claims):
+    if any(claim.source not in ("row", "lease") or claim.machine not in ("", here) for claim in work.claims):
         return False
-    return any(map(pid_alive, work.pids))
+    heard = [claim for claim in work.claims if claim.beaten]
+    if any(map(pid_alive, work.pids)):
+        return not heard and all(claim.source == "row" for claim in work.claims)
+    return bool(heard) and all(_is_first_beat(claim) and (claim.expires_at or 0) > now for claim in heard)
+
+
+def _is_first_beat(claim: Claim) -> bool:
+    """Whether the claim has not been renewed since it was made."""
+    return claim.at is not None and claim.started_at is not None and claim.at - claim.started_at <= AT_ONCE
 
 
 def _vouched_until(claim: Claim, now: int, here: str) -> int | None:

@@ -228,7 +228,7 @@ def _unready(facts: Facts) -> NextVerdict:
     waits = _waits(facts)
     if waits:
         when = f", the first at {facts.next_eligible}" if facts.cooling else ""
-        ends = f"a worker finishes or a cooldown ends{when}"
+        ends = f"a worker finishes, a claim runs out or a cooldown ends{when}"
         if facts.dead and not facts.moving and not facts.cooling:
             ids = " ".join(called(each.bead_id) for each in facts.dead)
             ends = f"ddx gives them out again, or a person releases them: helix-tui stuck --recover {ids}"

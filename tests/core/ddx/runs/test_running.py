@@ -409,6 +409,20 @@ def test_a_claim_by_hand_without_a_heartbeat_is_no_run(place: Place, age: int) -
     assert [run.verdict for run in place.find()] == ["dead"]
 
 
+@pytest.mark.parametrize(
+    ("claimed", "renewed", "told"), [(5, 5, False), (80, 80, False), (40, 5, True), (100, 100, True)]
+)
+def test_a_claim_by_a_command_that_has_ended_is_no_dead_worker_while_ddx_honours_it(
+    place: Place, claimed: int, renewed: int, told: bool
+) -> None:
+    place.beads["b-1"] = held("b-1", ago(claimed))
+    place.lease("b-1", pid=GONE, started_at=ago(claimed), updated_at=ago(renewed))
+    assert [run.verdict for run in place.find()] == ["dead"] * told
+    times = {"claimed-at": ago(claimed), "execute-loop-heartbeat-at": ago(renewed)}
+    place.beads["b-2"] = held("b-2", ago(claimed), **times, **{"claimed-pid": str(GONE), "claimed-machine": HERE})
+    assert [run.verdict for run in place.find()] == ["dead", "dead"] * told
+
+
 def test_a_claim_by_hand_vouches_for_no_dead_worker_beside_it(place: Place) -> None:
     claimed = {"claimed-at": ago(5000), "claimed-pid": str(os.getpid()), "claimed-machine": HERE}
     place.beads["b-1"] = held("b-1", ago(5000), **claimed)
