@@ -50,8 +50,16 @@ def test_people_read_groups_and_the_command_that_deals_with_them(cli: Cli, proje
     done = cli("needs", "-C", project, "--now", NOW)
     assert done.out.startswith("proposals  1\n  x-1  Split the search")
     assert "2h" in done.out
-    assert "helix-tui set ID status=open" in done.out
+    assert "→ helix-tui set x-1 status=open\n" in done.out, "one bead: its command can be copied"
     assert cli("needs", "-C", project, "--filter", "kind:lessons").out == "none of 2 matches\n"
+
+
+def test_a_heading_over_several_beads_names_none_of_them_in_its_command(cli: Cli, project: Path) -> None:
+    with (project / ".ddx/beads.jsonl").open("a") as tracker:
+        tracker.write(ROWS[0].replace("x-1", "x-4") + "\n")
+    done = cli("needs", "-C", project, "--now", NOW)
+    assert done.out.startswith("proposals  2\n")
+    assert "→ helix-tui set ID status=open\n" in done.out
 
 
 def test_a_filter_narrows_and_a_strange_one_is_refused(cli: Cli, project: Path) -> None:
