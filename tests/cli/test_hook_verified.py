@@ -93,6 +93,27 @@ def test_a_subagent_is_counted_by_its_own_checks(root: Path, tmp_path: Path) -> 
     assert counts(root, name) == (1, 0)
 
 
+@pytest.mark.parametrize(
+    ("step", "said", "counted"),
+    [
+        (PASSED, "DELIVERED: the types moved", (0, 1)),
+        (PASSED, "BLOCKED: no access", (0, 0)),
+        (PASSED, "PARTIAL: half of it", (0, 0)),
+        (FAILED, "BLOCKED: no access", (0, 0)),
+    ],
+)
+def test_a_check_that_passed_proves_nothing_of_a_task_that_is_not_done(
+    step: Step, said: str, counted: tuple[int, int], root: Path, tmp_path: Path
+) -> None:
+    path = transcript(tmp_path / "s.jsonl", EDITED)
+    transcript(tmp_path / "s" / "subagents" / "agent-a1.jsonl", EDITED, step, sidechain=True)
+    agent = {"session_id": "s", "agent_id": "a1", "agent_type": "helix:builder", "transcript_path": path}
+    hook("subagent-start", say(**agent), root)
+    name = shown(root)
+    hook("subagent-stop", say(**agent, last_assistant_message=said), root)
+    assert counts(root, name) == counted
+
+
 def test_an_attempt_of_ddx_is_left_to_ddx(clone: Path, tmp_path: Path) -> None:
     hook("session-start", say(session_id="s", cwd=str(clone)), clone)
     path = transcript(tmp_path / "s.jsonl", EDITED, PASSED)

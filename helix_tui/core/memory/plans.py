@@ -273,10 +273,10 @@ class Plans:
             )
         ended = self.workspace(workspace_id)
         assert ended is not None
-        # a broken rule is a failed check, even where VERIFY passed
         verdict: Verdict | None = None
-        if check is not None and check.result != "not run":
-            verdict = "passed" if check.result == "passed" and not broken else "failed"
+        # a VERIFY that holds says nothing of a task that its builder could not do
+        if check is not None and check.result != "not run" and (status == "delivered" or not holds):
+            verdict = "passed" if holds else "failed"
         settled = self._settle(ended, report, verdict)
         return ClosedWorkspace(ended, verdict, settled, propose(self._memory, ended))
 

@@ -214,6 +214,18 @@ def test_a_violation_blocks_though_verify_passes(memory: MemoryStore) -> None:
     assert closed.workspace.ending["blocked_reason"] == "passwords are in plain text"
 
 
+def test_a_verify_that_holds_counts_nothing_for_a_task_that_its_builder_blocked(memory: MemoryStore) -> None:
+    memory.store("Do 001 in src/001.py breaks the import", "move the types")
+    plans = Plans(memory)
+    stored = plans.add_plan(plan(task("001")))
+    opened = plans.open_workspace(stored, stored.tasks[0])
+    assert opened.injected
+    closed = plans.close_workspace(opened.id, TaskReport("blocked", blocked_reason="no access"), PASSED)
+    assert closed is not None
+    assert (closed.workspace.status, closed.verdict, closed.feedback) == ("blocked", None, None)
+    assert closed.proposal is not None
+
+
 def test_what_verify_leaves_behind_is_not_held_against_the_builder(memory: MemoryStore, tmp_path: Path) -> None:
     root = tmp_path / "repository"
     root.mkdir()

@@ -267,7 +267,8 @@ def _settle(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -
     ran = commands_run(hook_message)
     if ran.checks:
         kind = hook_message.agent_type.rpartition(":")[2]
-        settle_session(memory, who, ran.checks, last_change=ran.last_change, kind=kind)
+        unfinished = claim_of(hook_message).report in ("blocked", "partial")
+        settle_session(memory, who, ran.checks, last_change=ran.last_change, kind=kind, unfinished=unfinished)
 
 
 def _session_end(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
