@@ -46,6 +46,7 @@ def test_needs_are_ranked_by_urgency_then_by_what_waits() -> None:
     runs = (
         Run("fine", verdict="dead", live=False, why="pid 7 is gone"),
         Run("lower", verdict="silent", why="no event for 9m"),
+        Run("lower", verdict="silent", why="no event for 7m"),
         Run("below", verdict="alive"),
         Run("done", verdict="dead", live=False, why="left over"),
         Run("archived", verdict="dead", live=False, why="left over by a bead that the tracker lacks"),
@@ -66,6 +67,7 @@ def test_needs_are_ranked_by_urgency_then_by_what_waits() -> None:
     assert needs[6].since == parse_now("2026-08-20T10:00:00Z"), "it waits in vain since the other was cancelled"
     assert len({need.key for need in needs}) == len(needs)
     assert needs[0].reason == "pid 7 is gone"
+    assert needs[1].reason == "no event for 9m; no event for 7m", "one row a bead, whoever claimed it"
     assert "line 13" in needs[-1].reason
 
 

@@ -506,17 +506,18 @@ def _left_claim(claims: list[Claim], here: str) -> LeftClaim | None:
 
 
 def _is_told(run: Run, runs: list[Run], beads: Mapping[str, Bead]) -> bool:
-    """Whether a dead run is worth showing: its bead is unfinished and has no other worker."""
+    """Whether a dead run is worth showing: its bead is unfinished, and no other worker has it, or had it last."""
     if run.live or run.bead_id is None:
         return True
     bead = beads.get(run.bead_id)
     if bead is not None and bead.status in TERMINAL:
         return False
-    rivals = [one for one in runs if one.bead_id == run.bead_id and one is not run]
+    rivals = [one for one in runs if one.bead_id == run.bead_id]
     # a killed worker's records remain, and ddx has handed the bead to another since
     if any(one.live for one in rivals):
         return False
-    return run.source != "sidecar" or not rivals
+    # a bead has one worker at a time: of several dead ones, the one with the strongest claim is told
+    return run is next((one for one in rivals if one.source != "sidecar"), rivals[0])
 
 
 def _attempt_id(work: _Work, record: Claim | None, bundle: Bundle | None) -> str:

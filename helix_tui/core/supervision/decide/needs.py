@@ -354,13 +354,18 @@ def _rank(queue: Queue, need: Need) -> tuple[int, int, float, int, str]:
 
 
 def _run_needs(queue: Queue, runs: Iterable[Run]) -> Iterable[_Found]:
+    """Beads whose workers are dead or silent, each once with what is known of every one of them."""
+    found: dict[tuple[str, str], dict[str, None]] = {}
     for run in stalled(runs, queue):
         bead = queue.beads.get(run.bead_id or "")
         if bead is not None and governs_alignment(bead):
             continue
         # a silent one may still work on a bead that is not in the tracker
         if bead is None or bead.status not in TERMINAL:
-            yield ("dead_run" if run.verdict == "dead" else "silent_run"), run.bead_id or "", run.why
+            about = ("dead_run" if run.verdict == "dead" else "silent_run", run.bead_id or "")
+            found.setdefault(about, {})[run.why] = None
+    for (kind, bead_id), why in found.items():
+        yield kind, bead_id, "; ".join(why)
 
 
 def _unlanded(queue: Queue, attempts: AttemptBook, *, lands: bool) -> Iterable[_Found]:

@@ -282,6 +282,13 @@ def test_a_live_run_hides_the_leftover_of_a_killed_one(place: Place) -> None:
     assert [(run.attempt_id, run.live) for run in place.find()] == [("new", True)]
 
 
+def test_of_several_dead_workers_of_a_bead_one_is_told(place: Place) -> None:
+    place.write("run-state/old.json", run_state("l-1", "old", pid=GONE, seen=4000))
+    place.write("run-state/new.json", run_state("l-1", "new", pid=GONE - 1, seen=3000))
+    place.beads["l-1"] = held("l-1", ago(9000), **{"claimed-pid": str(GONE - 2), "claimed-machine": HERE})
+    assert [run.bead_id for run in place.find()] == ["l-1"]
+
+
 def test_a_transcript_with_news_ends_the_silence(place: Place) -> None:
     attempt = "20260801T115000-aaaaaaaa"
     state = run_state("m-1", attempt, pid=os.getpid(), started_at=ago(1000))
