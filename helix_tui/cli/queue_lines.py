@@ -75,7 +75,17 @@ def _by_state(call: Call, present: Present, shown: Sequence[str]) -> list[str]:
             for bead_id in group:
                 lines.append(_row(call, queue, bead_id))
                 lines += [run_line(run, queue.as_of, " " * 10) for run in runs.get(bead_id, ()) if run.live]
-    return lines[1:] or ["nothing to show" if call.options.filter else "nothing to do: the queue is empty"]
+    return lines[1:] or [_nothing(call, present)]
+
+
+def _nothing(call: Call, present: Present) -> str:
+    """Why no bead is listed."""
+    if call.options.filter:
+        return "nothing to show"
+    unread = present.tracker.dropped
+    if present.queue.beads:
+        return f"nothing to do: every bead{' that can be read' if unread else ''} is closed or cancelled"
+    return "no line of the tracker can be read" if unread else "nothing to do: the queue is empty"
 
 
 def _as_on_screen(call: Call, queue: Queue) -> Iterator[str]:

@@ -151,6 +151,21 @@ def test_listing_says_what_is_not_shown(cli: Cli, project: ProjectFactory) -> No
     assert all(len(line) <= 100 for line in out.splitlines())
 
 
+@pytest.mark.parametrize(
+    ("rows", "why"),
+    [
+        ([], "the queue is empty"),
+        (["{torn"], "no line of the tracker can be read"),
+        ([bead("demo-a1", status="closed")], "every bead is closed or cancelled"),
+        ([bead("demo-a1", status="closed"), "{torn"], "every bead that can be read is closed or cancelled"),
+    ],
+)
+def test_a_listing_without_rows_says_why_there_are_none(
+    rows: list[Any], why: str, cli: Cli, project: ProjectFactory
+) -> None:
+    assert why in cli("queue", "-C", project(rows)).out
+
+
 def test_no_tracker_is_an_error_with_a_way_out(cli: Cli, tmp_path: Path) -> None:
     ran = cli("queue", "-C", tmp_path)
     assert (ran.code, ran.out) == (1, "")
