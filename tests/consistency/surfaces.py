@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -330,6 +331,10 @@ def _check(overlay: Scene) -> Iterator[Statement]:
     for question in document["questions"]:
         yield from facts("question", question["id"], question, "kind", "text", "bead_id")
     yield ("next action", ""), document["next_action"]
+    for reason in document["reasons"]:
+        if reason["code"] in ("finished_epic", "dangling_dependency", "cancelled_dependency"):
+            named = reason["refs"] if reason["code"] == "finished_epic" else reason["refs"][:1]
+            yield from ((("is named as stuck", bead_id), True) for bead_id in named)
     if document["next_action"] == "STOP":
         yield ("count", "ready"), 0
         yield ("count", "running"), 0
@@ -367,6 +372,7 @@ def _stuck(overlay: Scene) -> Iterator[Statement]:
     for row in overlay.ask("queue")["beads"]:
         if row["state"] in _STUCK and not row["title"].startswith("align"):
             yield ("is named as stuck", row["id"]), True
+        if row["state"] in (*_STUCK, "epic_container") and not row["title"].startswith("align"):
             yield ("is named as stuck", row["id"]), row["id"] in named
     for row in document["stuck"]:
         yield from facts("bead", row["bead_id"], row, "title")
@@ -464,6 +470,8 @@ def _nothing(overlay: Scene) -> Iterator[Statement]:
     yield ("count", "stuck"), len(overlay.ask("stuck")["stuck"])
     if "no ready issues" in overlay.lines("next"):
         yield ("count", "ready"), 0
+    if "nothing to do: the queue is empty" in overlay.lines("queue", "--order", "pick"):
+        yield from ((("count", what), 0) for what in ("beads", "unread lines"))
 
 
 _PULSE = {
@@ -570,6 +578,8 @@ def _of_needs(needs: list[dict[str, Any]]) -> Iterator[Statement]:
     """What waits on a person: the state of its bead, the outcome of its attempt, the question it asks."""
     yield ("count", "needs"), len(needs)
     yield ("open questions", ""), sorted(need["question_id"] for need in needs if need["question_id"])
+    listed = Counter(need["key"] for need in needs)
+    yield from ((("times listed under needs", key), times) for key in listed for times in (1, listed[key]))
     for need in needs:
         kind, bead = need["kind"], need["bead_id"]
         yield from facts(
@@ -578,7 +588,7 @@ def _of_needs(needs: list[dict[str, Any]]) -> Iterator[Statement]:
         if kind in ("proposed", "preserved_review_blocked", "unknown_status"):
             yield ("state of", bead), kind
         if kind in ("dead_run", "silent_run", "orphaned_claim"):
-            yield ("is running", bead), False
+            yield ("is running", bead), kind == "silent_run"
         attempt = ATTEMPT_ID.search(need["reason"])
         if kind in ("refused", "kept_aside", "merge_conflict", "failing_check") and attempt:
             yield ("outcome of", attempt[0]), "refused" if kind == "refused" else "kept_aside"

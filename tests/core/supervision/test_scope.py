@@ -84,7 +84,7 @@ def test_stop_is_never_said_beside_ready_work_or_a_finished_epic(rows: list[dict
     action = verdict.next_action or undecided(verdict).next_action
     if facts.queue.ready or facts.finished_epics or asked:
         assert action != "STOP"
-    if asked:
+    if asked or facts.finished_epics or facts.hollow:
         assert find_stuck(facts.queue, questions=questions)
 
 
@@ -93,6 +93,23 @@ def test_an_epic_whose_children_are_closed_is_the_next_thing_to_do() -> None:
     verdict = decide(facts_of(*rows))
     assert (verdict.next_action, verdict.reasons[0].code) == ("BUILD", "finished_epic")
     assert verdict.recommended_command == "helix-tui run"
+
+
+@pytest.mark.parametrize(
+    ("children", "action", "reason"),
+    [
+        ((), "POLISH", "epic-empty"),
+        (("cancelled",), "POLISH", "epic-empty"),
+        (("closed", "cancelled"), "BUILD", "epic-finished"),
+    ],
+)
+def test_what_stands_still_is_named_by_check_and_by_stuck(children: tuple[str, ...], action: str, reason: str) -> None:
+    rows = [row("e-1", issue_type="epic", era="april")]
+    rows += [row(f"a-{place}", parent="e-1", status=status, era="april") for place, status in enumerate(children)]
+    facts = facts_of(*rows)
+    assert decide(facts).next_action == action
+    (stuck,) = find_stuck(facts.queue)
+    assert (stuck.bead_id, stuck.reason) == ("e-1", reason)
 
 
 def test_a_cycle_is_named_beside_ready_work_too() -> None:

@@ -29,7 +29,7 @@ from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
 from helix_tui.core.supervision.signals.drift import Drift
-from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, named_beads, under
+from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, is_empty_epic, is_finished_epic, named_beads
 from helix_tui.core.supervision.signals.orphans import Orphan, governs_alignment, stalled
 from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, beads_in_question, still_asked
 from helix_tui.core.supervision.signals.stoppage import Stoppage
@@ -69,9 +69,9 @@ class Facts(Struct, frozen=True):
     ungoverned: tuple[str, ...] = ()
     """Ready beads that name a missing document."""
     hollow: tuple[str, ...] = ()
-    """Open epics without children."""
+    """Open epics under which nothing is left and nothing was closed."""
     finished_epics: tuple[str, ...] = ()
-    """Open epics under which everything is closed."""
+    """Open epics under which everything is closed or cancelled."""
     superseded: tuple[str, ...] = ()
     """Open beads that are superseded."""
     questions: tuple[OpenQuestion, ...] = ()
@@ -187,8 +187,8 @@ def gather_facts(
         vague=tuple(bead_id for bead_id, text in acceptance.items() if text.strip() and not deterministic(text)),
         unaccepted=tuple(bead_id for bead_id, text in acceptance.items() if not text.strip()),
         ungoverned=tuple(bead.id for bead in judged if governing is not None and governing.lacks(bead.spec_id)),
-        hollow=tuple(bead.id for bead in epics if not queue.graph.children.get(bead.id)),
-        finished_epics=tuple(bead.id for bead in epics if _all_closed(queue, bead.id)),
+        hollow=tuple(bead.id for bead in epics if is_empty_epic(queue, bead)),
+        finished_epics=tuple(bead.id for bead in epics if is_finished_epic(queue, bead)),
         superseded=tuple(bead.id for bead in left if bead.superseded_by.strip()),
         questions=asked,
         conflicts=tuple(each for each in conflicts if each.key not in decided),
@@ -247,11 +247,6 @@ def _never_met(queue: Queue, left: list[Bead]) -> Iterable[tuple[str, str]]:
             other = queue.beads.get(target)
             if other is None or other.status == "cancelled":
                 yield bead.id, target
-
-
-def _all_closed(queue: Queue, epic: str) -> bool:
-    below = under(queue, epic) - {epic}
-    return bool(below) and all(queue.beads[each].status in TERMINAL for each in below)
 
 
 MAX_SIBLINGS = 3

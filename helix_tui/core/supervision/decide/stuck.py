@@ -26,6 +26,7 @@ from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.threads import pid_alive
 from helix_tui.core.ground.time import NS, format_age, format_instant, parse_instant
 from helix_tui.core.supervision.signals.drift import Drift
+from helix_tui.core.supervision.signals.focus import is_empty_epic, is_finished_epic
 from helix_tui.core.supervision.signals.orphans import Orphan, governs_alignment
 from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, causes, still_asked
 from helix_tui.core.supervision.signals.stoppage import Stoppage
@@ -108,7 +109,7 @@ def find_stuck(
     found += [_orphaned(queue, orphan) for orphan in left.values()]
     found += [_drifted(queue, bead_id, many) for bead_id, many in drifted.items() if bead_id in queue.beads]
     found += [_waiting(queue, question) for question in asked]
-    found += _stalled_epics(queue, epic)
+    found += _standing_epics(queue, epic)
     # a bead with an orphaned claim or an open question is listed only for that
     failed = {each.bead_id: each for each in tried if each.bead_id not in waiting and each.bead_id not in left}
     found += [_tried(queue.beads[bead_id], each) for bead_id, each in failed.items() if bead_id in queue.beads]
@@ -142,6 +143,7 @@ _MENDS = {
     "escalate": _LOOK,
     "decide": _LOOK,
     "close": "`helix-tui close {0}`",
+    "close it, reviewed": "`helix-tui run` closes it, reviewed; `helix-tui close {0}` at once",
     "polish": "`helix-tui polish {0}`",
     "look at its attempt": "`helix-tui attempts --bead {0}`",
 }
@@ -242,20 +244,23 @@ def _drifted(queue: Queue, bead_id: str, drift: list[Drift]) -> Stuck:
 _MOVING = ("ready", "running", "claimed")
 
 
-def _stalled_epics(queue: Queue, focused: str) -> list[Stuck]:
-    """Open epics that nobody works on, with unfinished children of which none is ready or running."""
-    found = []
+def _standing_epics(queue: Queue, focused: str) -> Iterator[Stuck]:
+    """Open epics that nobody works on: finished ones, empty ones, and those whose beads nobody can pick."""
     for bead in queue.beads.values():
-        children = queue.graph.children.get(bead.id, ())
-        if bead.status in TERMINAL or not children or not looks_like_epic(bead) or queue.state(bead.id) in _MOVING:
+        state = queue.state(bead.id)
+        if bead.status in TERMINAL or not looks_like_epic(bead) or state in _MOVING:
             continue
-        left = [child for child in children if queue.beads[child].status not in TERMINAL]
+        left = [child for child in queue.graph.children.get(bead.id, ()) if queue.beads[child].status not in TERMINAL]
         # a nested epic is judged by its own children
-        moving = [child for child in left if queue.state(child) in (*_MOVING, "epic_container")]
-        if left and not moving:
+        moving = any(queue.state(child) in (*_MOVING, "epic_container") for child in left)
+        if is_finished_epic(queue, bead):
+            why = "everything under it is closed: close the epic and review it"
+            yield Stuck(bead.id, bead.title, "epic-finished", why, "close it, reviewed")
+        elif left and not moving:
             why = "in focus, and nothing under it" if bead.id == focused else "nothing under it"
-            found.append(Stuck(bead.id, bead.title, "epic-stalled", f"{why} can be picked", "escalate", tuple(left)))
-    return found
+            yield Stuck(bead.id, bead.title, "epic-stalled", f"{why} can be picked", "escalate", tuple(left))
+        elif is_empty_epic(queue, bead):
+            yield Stuck(bead.id, bead.title, "epic-empty", "nothing is left under it, and nothing was closed", "polish")
 
 
 class SinceLanding(Struct, frozen=True, dict=True):

@@ -281,7 +281,7 @@ def _mendable(facts: Facts) -> Iterable[VerdictReason]:
         )
     yield from _cycles(facts)
     if facts.hollow:
-        detail = f"nothing was split out of {named(facts.hollow)}"
+        detail = f"nothing is left under {named(facts.hollow)}, and nothing was closed"
         yield VerdictReason("only_epics", detail, facts.hollow)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
-from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import QueueState
@@ -22,6 +22,7 @@ from helix_tui.core.supervision.signals.focus import (
     FOR_DECISION,
     descendants,
     drifted,
+    is_finished_epic,
     needed,
     plan_drifted,
     plan_focus,
@@ -214,10 +215,6 @@ class Curating:
         wanted = needed(overlay, epic, descendants(overlay, epic)) - {epic}
         return any(queue.state(each) in ("ready", "running", "claimed") for each in wanted if each in queue.beads)
 
-    def _open_epic(self, bead: Bead) -> bool:
-        """Whether it is an open epic that was not set aside."""
-        return bead.status in ("open", "in_progress") and looks_like_epic(bead)
-
     def _review_first(self, queue_state: QueueState, epic: str) -> bool:
         """Have a finished epic reviewed as a whole before it is closed; return whether the review is pending.
 
@@ -269,16 +266,14 @@ class Curating:
         Those that ddx of August closed are reviewed as well.
         """
         queue = queue_state.queue
-        overlay, closed = Overlay(queue), set[str]()
-        for epic in sorted(each.id for each in queue.beads.values() if self._open_epic(each)):
-            below = descendants(overlay, epic)
-            if any(overlay.status(each) == "closed" for each in below) and self._finished(overlay, epic):
-                # the epic stays open until its review, a bead under it, is done
-                if self._review_first(queue_state, epic):
-                    continue
-                self.work.change([operations.CloseBead(epic)], f"close the epic {called(epic)}")
-                self.work.teller.always(f"epic {called(epic)} has no remaining open children — closing epic")
-                closed.add(epic)
+        closed = set[str]()
+        for epic in sorted(each.id for each in queue.beads.values() if is_finished_epic(queue, each)):
+            # the epic stays open until its review, a bead under it, is done
+            if self._review_first(queue_state, epic):
+                continue
+            self.work.change([operations.CloseBead(epic)], f"close the epic {called(epic)}")
+            self.work.teller.always(f"epic {called(epic)} has no remaining open children — closing epic")
+            closed.add(epic)
         self._unfinished -= closed
         self.review_closed()
         self._unfinished = {

@@ -365,3 +365,17 @@ def under(queue: Queue, bead_id: str) -> set[str]:
                 found.add(child)
                 stack.append(child)
     return found
+
+
+def is_finished_epic(queue: Queue, bead: Bead) -> bool:
+    """Whether it is an open epic, not set aside, under which something was closed and nothing is left to do."""
+    if bead.status not in ("open", "in_progress") or not looks_like_epic(bead):
+        return False
+    below = {queue.beads[each].status for each in under(queue, bead.id) - {bead.id}}
+    return "closed" in below and below <= TERMINAL
+
+
+def is_empty_epic(queue: Queue, bead: Bead) -> bool:
+    """Whether it is an epic that no worker picks, and under which nothing is left and nothing was closed."""
+    below = {queue.beads[each].status for each in under(queue, bead.id) - {bead.id}}
+    return queue.state(bead.id) == "epic_container" and looks_like_epic(bead) and below <= {"cancelled"}
