@@ -353,7 +353,7 @@ class ColumnSheet(Sheet):
         for name in [*shown, *(name for name in self._columns if name not in shown)]:
             column = self._columns[name]
             box = ("■ ", "running") if name in shown else ("  ", "muted")
-            page.line([box, (f"{name:<12}", "text"), (column.help, "muted")], key=name)
+            page.choice([box, (f"{name:<12}", "text")], (column.help, "muted"), key=name)
 
     def _wanted(self) -> list[str]:
         if self._chosen is not None:

@@ -76,18 +76,23 @@ class Sheet(HelixScreen, ModalScreen[Any]):
         """Write the page for the present width, as high as needed."""
         page = Page(self.app.size.width - 2)
         self.write(page)
-        self.fill(page.rows)
+        self.fill(page.rows_within(self._most_lines))
+
+    @property
+    def _most_lines(self) -> int:
+        """Lines that the page may take, as Textual rounds: the footer stays."""
+        height = self.app.size.height
+        return (height if self.is_narrow else int(height * SHARE)) - self.AROUND
 
     def fill(self, rows: Rows) -> None:
         """Show rows, on as many lines as they need and the sheet may take; all in the side pane."""
         if self.is_narrow:
             self.list.styles.height = "1fr"
         else:
-            most = int(self.app.size.height * SHARE) - self.AROUND  # as Textual rounds: the footer stays
-            # one line more if the selected row may need a second one, so that the sheet does not grow as the cursor
-            # moves
-            unfolds = any(rows.paint_more(index, self.app.size.width - 2) for index in range(len(rows)))
-            self.list.styles.height = max(1, min(len(rows) + unfolds, most))
+            # room for the selected row to unfold, so that the sheet does not grow as the cursor moves
+            width = self.app.size.width - 2
+            unfolds = max((len(rows.paint_more(index, width)) for index in range(len(rows))), default=0)
+            self.list.styles.height = max(1, min(len(rows) + unfolds, self._most_lines))
         self.list.show(rows)
 
 

@@ -6,7 +6,7 @@ it. A form offers completions for the field being typed in, and shows what is wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 from rich.cells import cell_len
@@ -17,9 +17,12 @@ from textual.message import Message
 from textual.widgets import Input, TextArea
 
 from helix_tui.core.ground.text import clean_line
-from helix_tui.widgets.base.line import Line, Span, SpanLine, column, rule, wrap_spans
+from helix_tui.widgets.base.line import Line, Span, SpanLine, column, rule, width_of, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows
+
+HANG = 4
+"""Cells by which the further lines of a choice are indented where its words have no column of their own."""
 
 
 class Page:
@@ -28,11 +31,25 @@ class Page:
     def __init__(self, width: int) -> None:
         self.width = max(16, width)
         self._rows: list[Row] = []
+        self._hangs: dict[str, int] = {}
+        """Where the words of a choice begin, by the key of its row."""
 
     @property
     def rows(self) -> Rows:
-        """The rows so far."""
+        """The rows so far, one line a choice."""
         return Rows(self._rows, unfold=True)
+
+    def rows_within(self, lines: int) -> Rows:
+        """The rows; the words of all choices are whole if the page then takes no more than so many lines."""
+        whole = [part for row in self._rows for part in self._wrapped(row)]
+        return Rows(whole, unfold=True) if len(whole) <= lines else self.rows
+
+    def _wrapped(self, row: Row) -> Iterator[Row]:
+        hang = self._hangs.get(row.key)
+        lines = [row.left] if hang is None else wrap_spans(row.left, self.width, hang)
+        yield Row(row.key, lines[0], row.right, row.selectable)
+        for place, line in enumerate(lines[1:]):
+            yield Row(f"{row.key}:{place}", line, selectable=False)
 
     def caption(self, text: str, right: str = "") -> None:
         """Add a thin rule with words in it."""
@@ -45,6 +62,12 @@ class Page:
     def line(self, left: Line, right: Line = (), *, key: str = "") -> None:
         """Add a line, cut if it is too long."""
         self._add(tuple(left), tuple(right), key=key)
+
+    def choice(self, lead: Line, words: Span, *, key: str) -> None:
+        """Add a line to choose: what it is, and words on what it does, which wrap if there is room."""
+        wide = width_of(lead)
+        self._hangs[key] = wide if wide <= self.width // 2 else HANG
+        self.line([*lead, words], key=key)
 
     def paragraph(self, spans: Line, hang: int = 0, *, selectable: bool = True, key: str = "") -> None:
         """Add a wrapped paragraph; with a key the cursor steps on its first line only."""

@@ -71,12 +71,11 @@ class ChoiceSheet(Sheet):
             words: Span = (choice.help, "muted")
             if choice.off:
                 words = (choice.off, "waiting")
-            left: Line = [
+            lead: Line = [
                 (f"{choice.shown:<{keys}}", "muted" if choice.off else "running"),
                 (choice.label.ljust(wide), "muted" if choice.off else "text"),
-                words,
             ]
-            page.line(left, key=key)
+            page.choice(lead, words, key=key)
 
     def _keyed(self) -> dict[str, Choice]:
         """Each choice by the key of its row: its label, numbered if the label is not unique."""

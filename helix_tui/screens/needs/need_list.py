@@ -221,13 +221,13 @@ class NeedRows(KeyedRows[NeedRow]):
         spans.append((age.rjust(_AGE), "muted"))
         return spans
 
-    def paint_more(self, index: int, width: int) -> Line | None:
+    def paint_more(self, index: int, width: int) -> Sequence[Line]:
         """Its id, and its actions with their keys."""
         row = self.rows[index]
         lead = f"  {short_id(clean_line(row.needs[0].bead_id, 60))}  " if row.kind == "need" else "  "
         if width < 48 or not row.needs[0].bead_id:
             lead = "  "
-        return fit([(lead, "muted"), *keys_beside(row, self._keymap, self._without)], width)
+        return [fit([(lead, "muted"), *keys_beside(row, self._keymap, self._without)], width)]
 
 
 def _money(usd: float | None, complete: bool) -> str:

@@ -299,7 +299,7 @@ class RowList(PaintedRows, can_focus=True):
         view = self._view
         view.cursor, view.more = index, 0
         if index >= 0 and self.size.width:
-            view.more = 0 if self.source.paint_more(index, self._width_for(index)) is None else 1
+            view.more = len(self.source.paint_more(index, self._width_for(index)))
 
     def _first(self) -> int:
         first = self._selectable_from(0, 1)

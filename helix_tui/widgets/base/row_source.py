@@ -35,7 +35,12 @@ from helix_tui.widgets.base.line import (
 )
 
 MIN_UNFOLDED_WIDTH = 16
-"""The width below which a row has no second line."""
+"""The width below which a row does not unfold."""
+
+MAX_UNFOLDED_LINES = 5
+"""How many lines a selected row unfolds to at most."""
+
+_INDENT = " " * 4
 
 
 class RowSource(ABC):
@@ -56,9 +61,9 @@ class RowSource(ABC):
     def paint(self, index: int, width: int) -> Line:
         """The row as spans for ``width`` cells (longer is cut). Equal spans mean: nothing to repaint."""
 
-    def paint_more(self, index: int, width: int) -> Line | None:
-        """The second line, shown only while the row is selected."""
-        return None
+    def paint_more(self, index: int, width: int) -> Sequence[Line]:
+        """Further lines, shown only while the row is selected."""
+        return ()
 
     def selectable(self, index: int) -> bool:
         """False for captions: the cursor steps over them."""
@@ -115,20 +120,21 @@ class Rows(KeyedRows[Row]):
     """A source of ready-made rows."""
 
     def __init__(self, rows: Iterable[Row] = (), *, unfold: bool = False) -> None:
-        """Make a source; with ``unfold`` a selected row that is cut shows the rest on a second line."""
+        """Make a source; with ``unfold`` a selected row that is cut shows the rest below."""
         super().__init__(rows)
         self._unfold = unfold
 
     def paint(self, index: int, width: int) -> Line:
         return spread(self.rows[index].left, self.rows[index].right, width)
 
-    def paint_more(self, index: int, width: int) -> Line | None:
+    def paint_more(self, index: int, width: int) -> Sequence[Line]:
         row = self.rows[index]
         room = width - (width_of(row.right) + 1 if row.right else 0)
         if not (self._unfold and row.selectable and room >= MIN_UNFOLDED_WIDTH and width_of(row.left) > room):
-            return None
+            return ()
         rest = [span for line in wrap_spans(row.left, room)[1:] for span in (*line, (" ", "text"))]
-        return fit([("    ", "text"), *rest[:-1]], width)
+        lines = wrap_spans(rest[:-1], width - len(_INDENT))[:MAX_UNFOLDED_LINES]
+        return [[(_INDENT, "text"), *line] for line in lines]
 
     def leads(self, index: int) -> bool:
         return self.rows[index].leads
@@ -414,9 +420,9 @@ class Painted:
 
     __slots__ = ("more", "spans", "strips", "width")
 
-    def __init__(self, spans: Line, more: Line | None, width: int) -> None:
+    def __init__(self, spans: Line, more: Iterable[Line], width: int) -> None:
         self.spans = tuple(spans)
-        self.more = None if more is None else tuple(more)
+        self.more = [tuple(line) for line in more]
         self.width = width
         self.strips: dict[tuple[object, ...], Strip] = {}
 
@@ -508,8 +514,8 @@ class PaintedRows(Widget):
             if len(self._painted) >= max(_CACHED_ROWS, 3 * self._view.height):
                 self._painted.clear()
             width = self._width_for(index)
-            more = self.source.paint_more(index, width)
-            entry = Painted(fit(self.source.paint(index, width), width), more and fit(more, width), width)
+            more = [fit(line, width) for line in self.source.paint_more(index, width)]
+            entry = Painted(fit(self.source.paint(index, width), width), more, width)
             self._painted[key] = entry
         return entry
 
@@ -582,7 +588,7 @@ class PaintedRows(Widget):
             mark: Span = ("▌" if current else " ", ink)
             if flag is not None:
                 mark = (flag[0], f"{flag[1]} reverse") if current else flag
-            spans = [mark, *(entry.spans if part == 0 else entry.more or ())]
+            spans = [mark, *(entry.spans if part == 0 else entry.more[part - 1])]
             line = to_strip(spans, width, palette, ground=ground, pattern=self._pattern, plain=plain)
             if label:
                 line = with_label(line, label, palette)

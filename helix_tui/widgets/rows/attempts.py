@@ -270,11 +270,11 @@ class AttemptRows(RowSource):
             return rule("no attempts match" if self.board.hidden else "no attempts yet", width)
         return paint_run(view, self.board, width) if line is None else line
 
-    def paint_more(self, index: int, width: int) -> Line | None:
+    def paint_more(self, index: int, width: int) -> Sequence[Line]:
         attempt = self.attempt(index)
         if attempt is None or width >= NARROW:
-            return None
-        return _figures_line(attempt, width)
+            return ()
+        return [_figures_line(attempt, width)]
 
     def text(self, index: int) -> str:
         attempt = self.attempt(index)

@@ -315,11 +315,11 @@ class QueueRows(KeyedRows[ViewRow]):
             titles=self._titles,
         )
 
-    def paint_more(self, index: int, width: int) -> Line | None:
+    def paint_more(self, index: int, width: int) -> Sequence[Line]:
         row = self.rows[index]
         if not self._two_lines or row.kind != "bead":
-            return None
-        return second_line(self._world.queue.beads[row.bead_id], self._world, width)
+            return ()
+        return [second_line(self._world.queue.beads[row.bead_id], self._world, width)]
 
     def _lead(self, row: ViewRow) -> Line:
         if self.view.kind == "order":

@@ -531,9 +531,9 @@ class RunRows(KeyedRows[RunRow]):
         right = f"{row.result}  {age}" if width >= _WIDE else age
         return spread([*mark, (f"{glyph} ", ink), (question, "text")], [(right, "muted")], width)
 
-    def paint_more(self, index: int, width: int) -> Line | None:
+    def paint_more(self, index: int, width: int) -> Sequence[Line]:
         row = self.rows[index]
         if not row.result or width >= _WIDE:
-            return None
+            return ()
         said = f"   {row.result} · {row.seconds:.2f} s"
-        return [(said, "muted")]
+        return [[(said, "muted")]]

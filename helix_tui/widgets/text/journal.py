@@ -106,13 +106,13 @@ class ChangeRows(RowSource):
         age = format_age((self._now - row.at) / NS)
         return spread(left, [*note, (f"{age:>4}", "muted")], width)
 
-    def paint_more(self, index: int, width: int) -> Line | None:
+    def paint_more(self, index: int, width: int) -> Sequence[Line]:
         if not self._narrow or index < len(self.notices):
-            return None
+            return ()
         row = self.rows[index - len(self.notices)]
         count = f" · {len(row.beads)} beads" if len(row.beads) > 1 else ""
         said = f"  {row.key} · {row.who}{count} · {row.sign.word}"
-        return [(said, "muted")]
+        return [[(said, "muted")]]
 
 
 class ChangeFilter:

@@ -84,15 +84,15 @@ class MemoryRows(RowSource):
         sign: Span = ("! ", "error bold") if row.harmful else ("  ", "text")
         return spread([sign, *title], _figures(row, width, self._now), width)
 
-    def paint_more(self, index: int, width: int) -> Line | None:
+    def paint_more(self, index: int, width: int) -> Sequence[Line]:
         """In a narrow list, the figures that do not fit in the row."""
         if width >= 76:
-            return None
+            return ()
         row = self.rows[index]
         parts = [row.kind, f"{count(row.helped)} helped", f"{count(row.failed)} failed", _age(row, self._now)]
         if row.score is not None:
             parts.insert(0, f"score {row.score:.2f}")
-        return [("   " + " · ".join([*parts, *([row.note] if row.note else [])]), "muted")]
+        return [[("   " + " · ".join([*parts, *([row.note] if row.note else [])]), "muted")]]
 
 
 def heading(width: int, mode: str, *, searched: bool) -> Line:

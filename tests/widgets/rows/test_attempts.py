@@ -263,7 +263,8 @@ def test_the_title_keeps_its_room_and_the_cost_stays(width: int) -> None:
 def test_a_narrow_row_s_figures_are_whole_or_not_there() -> None:
     made = attempt(1, model="claude-sonnet-4-6", cost_usd=1.1, duration_ms=240_000)
     rows = AttemptRows(board([made]), 46)
-    said = "".join(text for text, _ in rows.paint_more(len(rows) - 1, 46) or ())
+    (line,) = rows.paint_more(len(rows) - 1, 46)
+    said = "".join(text for text, _ in line)
     assert "$1.10" in said
     assert len(said) <= 46
     assert not said.endswith(("·", "· "))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -223,8 +223,8 @@ async def test_matches_are_found_round_the_end() -> None:
 
 async def test_a_row_can_have_a_second_line_while_it_is_selected() -> None:
     class Two(Rows):
-        def paint_more(self, index: int, width: int) -> Line | None:
-            return [(f"more of {index}", "muted")]
+        def paint_more(self, index: int, width: int) -> Sequence[Line]:
+            return [[(f"more of {index}", "muted")]]
 
     rows = RowList()
     app = Host(rows)

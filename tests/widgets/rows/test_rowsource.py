@@ -1,16 +1,44 @@
-"""Ready-made rows: one that is cut says the rest on a second line while it is selected."""
+"""Ready-made rows: one that is cut shows the rest below while it is selected."""
 
 from __future__ import annotations
 
 from helix_tui.widgets.base.row_source import Row, Rows
+from helix_tui.widgets.form import Page
 
 
 def test_a_row_that_is_cut_unfolds_and_no_other_does() -> None:
     long = (("p  ", "running"), ("parent  ", "text"), ("Put it under another bead, or under none.", "muted"))
     short = (("short", "text"),)
     rows = Rows([Row("a", long), Row("b", short), Row("c", long, selectable=False)], unfold=True)
-    said = "".join(text for text, _ in rows.paint_more(0, 34) or ())
-    assert said.split() == ["bead,", "or", "under", "none."]
-    assert [rows.paint_more(index, 34) is None for index in (1, 2)] == [True, True]
-    assert rows.paint_more(0, 80) is None
-    assert Rows([Row("a", long)]).paint_more(0, 30) is None
+    (line,) = rows.paint_more(0, 34)
+    assert "".join(text for text, _ in line).split() == ["bead,", "or", "under", "none."]
+    assert not any([*rows.paint_more(1, 34), *rows.paint_more(2, 34), *rows.paint_more(0, 80)])
+    assert not Rows([Row("a", long)]).paint_more(0, 30)
+
+
+def test_a_row_unfolds_to_as_many_lines_as_its_words_take() -> None:
+    words = "Undo your last change, in the journal the selected one, and say what it was"
+    rows = Rows([Row("u", (("u  ", "running"), (words, "muted")))], unfold=True)
+    more = ["".join(text for text, _ in line) for line in rows.paint_more(0, 24)]
+    assert len(more) > 1
+    assert max(map(len, more)) <= 24
+    assert " ".join(f"{''.join(more)}".split()).endswith("the selected one, and say what it was")
+
+
+def test_the_words_of_choices_wrap_where_the_sheet_has_room_and_are_cut_where_it_has_not() -> None:
+    page = Page(40)
+    page.choice([("r  retry  ", "text")], ("recorded in the bead; workers may attempt it again", "muted"), key="r")
+    page.choice([("e  edit   ", "text")], ("opens the bead's texts in $EDITOR", "muted"), key="e")
+    roomy, tight = page.rows_within(5), page.rows_within(3)
+    shown = ["".join(text for text, _ in roomy.paint(index, 40)).rstrip() for index in range(len(roomy))]
+    assert shown == [
+        "r  retry  recorded in the bead; workers",
+        "          may attempt it again",
+        "e  edit   opens the bead's texts in",
+        "          $EDITOR",
+    ]
+    # the cursor steps from choice to choice, and nothing is left to unfold
+    assert [index for index in range(4) if roomy.selectable(index)] == [0, 2]
+    assert not any(roomy.paint_more(index, 40) for index in range(4))
+    assert len(tight) == 2
+    assert all(tight.paint_more(index, 40) for index in range(2))
