@@ -167,11 +167,12 @@ def change_steps(
 
 
 def _warned(planned: Plan, queue_state: QueueState, curator: Curator) -> Plan:
-    """The plan with added notes: ddx drops lines that it cannot read; another release wrote the rows."""
+    """The plan with added notes: what the write does to other rows; another release wrote them."""
     if not planned.steps:
         return planned
+    made = curator.foretell(planned, queue_state)
     other = (str(queue_state.difference),) if queue_state.difference is not None else ()
-    return replace(planned, notes=(*planned.notes, *curator.unread(queue_state), *other))
+    return replace(made, notes=(*made.notes, *other))
 
 
 def print_dry_run(call: Call, planned: Plan, queue_state: QueueState) -> int:
@@ -281,6 +282,7 @@ def _planned(planned: Plan) -> dict[str, Any]:
         "inverse": [["ddx", *step.args] for step in planned.back.steps],
         "why_not": list(planned.back.lost),
         "traces": planned.back.traces,
+        "rewrites": planned.rewrites,
     }
 
 
@@ -296,6 +298,7 @@ def _recorded(entry: JournalEntry | None) -> dict[str, Any]:
         "inverse": list(entry.inverse),
         "why_not": [entry.why_not] if entry.why_not else [],
         "traces": entry.traces,
+        "rewrites": entry.rewritten,
     }
 
 

@@ -14,6 +14,7 @@ from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.editing.change import add_dry_run, clear_errors, consequence_lines, curator_of, how_far, some
 from helix_tui.core.editing.execute.curator import Curator, Result
 from helix_tui.core.editing.journal import JournalEntry
+from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.preview import foresee
 from helix_tui.core.editing.steps import Conflict, Difference, apart
 from helix_tui.core.editing.undo import EntryChecker, EntryStatus, NotUndoable, UndoStep, Unreadable
@@ -41,6 +42,7 @@ def entry_document(entry: JournalEntry, mark: EntryStatus | None = None) -> dict
         "undoable": entry.undoable,
         "why_not": entry.why_not,
         "traces": entry.traces,
+        "rewrites": entry.rewritten,
         "undone_by": entry.undone_by or None,
         "of": entry.of or None,
         "recovered": entry.recovered,
@@ -174,7 +176,7 @@ def _foretell(call: Call, curator: Curator) -> int:
         _check_direction(call, chosen)
         undo_plan, queue_state = curator.plan_undo(chosen)
         follows = foresee(queue_state.queue, undo_plan.steps)
-        notes = curator.unread(queue_state) if undo_plan.steps else ()
+        notes = curator.foretell(Plan("undo", "", undo_plan.steps), queue_state).notes
     if call.json:
         operations = [_turn_document(turn) for turn in undo_plan.turns]
         call.emit(
@@ -346,6 +348,8 @@ def _print_entry(call: Call, entry: JournalEntry, mark: EntryStatus) -> None:
         call.print("  undone by:")
         for words in entry.inverse:
             call.print("    " + clean_block(shlex.join(words), 2_000))
+    for trace in entry.traces:
+        call.print(f"  remains: {clean_line(trace, 300)}")
     for difference in mark.differences:
         call.print(f"  changed since: {difference}")
     if mark.covered_by:

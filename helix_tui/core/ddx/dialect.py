@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
@@ -222,6 +222,8 @@ class Dialect(Struct, frozen=True, kw_only=True):
     """Lowest version in ``.ddx/lifecycle-schema.json`` that it takes; 0 if it takes any."""
     needs_settings: bool = False
     """Whether it fails a change, after making it, in a project whose configuration is not valid."""
+    fills: Mapping[str, Any] | None = None
+    """What any write adds to each row of the tracker that lacks it; None if a write leaves the other rows alone."""
     here: FileGate | None = None
     """For which file of the project at hand it refuses commands there; None if it refuses none."""
     verbs: Mapping[str, DdxVerb] = {}

@@ -158,6 +158,7 @@ class _Trial:
             gates=self._gates(),
             schema=self._schema(),
             needs_settings=self._needs_settings(),
+            fills=self._fills(),
             proven=proven,
             doubt="" if proven else doubt,
         )
@@ -215,6 +216,14 @@ class _Trial:
         failed = not self._run("update", "t-plain", "--set", "colour=red")
         settings.unlink()
         return failed
+
+    def _fills(self) -> dict[str, Any] | None:
+        """What a change of one row adds to another that has little but its id; None if that row stays as it was."""
+        bare = {"id": "t-bare", "priority": "1"}
+        self._write([bare, _row("t-plain")])
+        self._run("update", "t-plain", "--set", "colour=red")
+        row = self._row("t-bare")
+        return None if row in (bare, {}) else {name: value for name, value in row.items() if name != "id"}
 
     def _documents(self, family: Era) -> DocumentRule:
         """What its audit finds in three documents; else its family's rule."""

@@ -41,6 +41,17 @@ Result = Literal["pending", "done", "partial", "failed", "not_done"]
 Values = Mapping[str, Mapping[str, Any] | None]
 """Bead -> field -> value; a value None is an absent field, None in place of the fields: the bead did not exist."""
 
+
+class Rewrite(Struct, frozen=True):
+    """A field that ddx changed in the same way in rows that no command named."""
+
+    field: str
+    before: Any
+    """Its value before; None: absent."""
+    after: Any
+    beads: tuple[str, ...] = ()
+
+
 _NO_RECORD = (msgspec.DecodeError, LookupError, TypeError, ValueError, AttributeError, RecursionError)
 """Exceptions raised by reading a line that is not a journal record."""
 
@@ -99,6 +110,8 @@ class JournalEntry(Struct, frozen=True):
     ended_at: int | None = None
     recovered: bool = False
     """Whether the outcome was found from the rows, after the process had died."""
+    rewritten: tuple[Rewrite, ...] = ()
+    """What its write did to rows that its commands do not name; while pending, what it may do."""
     undone_by: str = ""
     """The entry that undid this one, if that is still in effect."""
     undone_seq: int = 0
@@ -290,6 +303,7 @@ class Journal:
         operations: Iterable[Mapping[str, Any]],
         before: Values,
         of: str = "",
+        rewrites: Iterable[Rewrite] = (),
     ) -> str:
         """Record an intended change; return the id of the new entry.
 
@@ -306,6 +320,7 @@ class Journal:
             "steps": list(steps),
             "operations": list(operations),
             "before": before,
+            "rewrites": list(rewrites),
         }
         return self._append(record)
 
@@ -323,6 +338,7 @@ class Journal:
         traces: Iterable[str] = (),
         error: str = "",
         recovered: bool = False,
+        rewritten: Iterable[Rewrite] = (),
     ) -> None:
         """Record the outcome of a change.
 
@@ -342,6 +358,7 @@ class Journal:
             "traces": list(traces),
             "error": error,
             "recovered": recovered,
+            "rewritten": list(rewritten),
         }
         self._append(record)
 
@@ -419,6 +436,7 @@ class Journal:
             traces=tuple(map(str, record["traces"])),
             error=str(record["error"]),
             recovered=bool(record["recovered"]),
+            rewritten=_rewrites(record.get("rewritten")),
             ended_at=parse_instant(record["at"]),
         )
         self._entries[entry.id] = entry
@@ -467,7 +485,12 @@ def _entry(record: dict[str, Any]) -> JournalEntry:
         operations=tuple(operation for operation in record.get("operations", ()) if isinstance(operation, dict)),
         of=str(record.get("of", "")),
         before=_values(record["before"]),
+        rewritten=_rewrites(record.get("rewrites")),
     )
+
+
+def _rewrites(record: Any) -> tuple[Rewrite, ...]:
+    return msgspec.convert(record or (), tuple[Rewrite, ...])
 
 
 def _values(record: dict[str, Any]) -> Values:

@@ -15,9 +15,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.dialect import Dialect, shut
+from helix_tui.core.editing.journal import Rewrite
 from helix_tui.core.editing.operations.fields import DROPPED
 from helix_tui.core.editing.operations.lifecycle import (
     BLOCKER_FIELDS,
@@ -41,6 +43,7 @@ from helix_tui.core.editing.steps import (
     edge,
     named,
     same,
+    shown,
     stored,
     targets,
 )
@@ -95,6 +98,39 @@ def way_back(writing: PlanBuilder, goal: Mapping[str, Fields | None], *, reason:
             findings.lost.append(f"{called(bead_id)}: {error}")
     steps = () if findings.lost else tuple(writing.steps)
     return WayBack(steps, tuple(dict.fromkeys(findings.lost)), tuple(dict.fromkeys(findings.traces)))
+
+
+def still_rewritten(rewrites: Iterable[Rewrite], overlay: Overlay) -> tuple[Rewrite, ...]:
+    """The rewrites that rows show, each with the beads that do."""
+    shown_by = [
+        (
+            each,
+            tuple(i for i in each.beads if i in overlay and same(each.field, overlay.value(i, each.field), each.after)),
+        )
+        for each in rewrites
+    ]
+    return tuple(replace(each, beads=ids) for each, ids in shown_by if ids)
+
+
+def rewrites_remain(rewrites: Iterable[Rewrite]) -> tuple[str, ...]:
+    """What a write leaves on rows that no command names, as sentences; nothing removes it.
+
+    ddx itself writes 0 as the schema version of a new row, and 1 at the next write: that is not reported.
+    """
+    return tuple(map(_remains, (each for each in rewrites if (each.field, each.before) != ("schema_version", 0))))
+
+
+def _remains(rewrite: Rewrite) -> str:
+    count = len(rewrite.beads)
+    beads = named(rewrite.beads, 3) if count <= 3 else f"{count:,} beads ({named(rewrite.beads, 3)})"
+    value = shown(rewrite.field, rewrite.after) if rewrite.after is not None else "absent"
+    if rewrite.before is None:
+        return f"{called(rewrite.field)} {value} on {beads}: ddx adds it at any change, and no command removes it"
+    was = shown(rewrite.field, rewrite.before)
+    return (
+        f"{called(rewrite.field)} {value} instead of {was} on {beads}: "
+        "ddx rewrites it at any change, and no command restores it"
+    )
 
 
 def leases_lost(steps: Iterable[CommandStep]) -> tuple[str, ...]:
@@ -302,6 +338,8 @@ class Plan(Struct, frozen=True):
     """The way back, as far as known beforehand."""
     of: str = ""
     """The journal entry that it undoes or redoes; else empty."""
+    rewrites: tuple[Rewrite, ...] = ()
+    """What its first write would do to rows that no command names."""
 
     @property
     def commands(self) -> tuple[tuple[str, ...], ...]:

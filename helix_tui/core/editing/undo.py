@@ -18,7 +18,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.dialect import Dialect, shut
 from helix_tui.core.editing.journal import JournalEntry, JournalHistory
 from helix_tui.core.editing.operations import Operation, Recorded
-from helix_tui.core.editing.plan import way_back
+from helix_tui.core.editing.plan import rewrites_remain, still_rewritten, way_back
 from helix_tui.core.editing.steps import (
     CommandStep,
     Difference,
@@ -197,7 +197,10 @@ def _turn(entry: JournalEntry, history: JournalHistory, writing: PlanBuilder) ->
     if entry.standing or not entry.operations:
         back = way_back(writing, source.before)
         steps = tuple(writing.steps[mark:])
-        return UndoStep(entry, problem="; ".join(back.lost)) if back.lost else UndoStep(entry, steps, back.traces)
+        if back.lost:
+            return UndoStep(entry, problem="; ".join(back.lost))
+        remain = rewrites_remain(still_rewritten(entry.rewritten, writing.overlay)) if entry.standing else ()
+        return UndoStep(entry, steps, (*back.traces, *remain))
     try:
         for operation in operations_of(entry):
             operation.plan(writing)

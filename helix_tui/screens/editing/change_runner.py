@@ -35,8 +35,6 @@ class Preview(Struct, frozen=True):
     plan: Plan
     follows: Consequences
     queue_state: QueueState
-    embedded: bool
-    """The embedded tracker would run it, because there is no ddx."""
 
 
 class ChangeHost(Protocol):
@@ -158,9 +156,8 @@ class ChangeRunner:
             queue_state = QueueState(shown.tracker, shown.queue, shown.runs, shown.dialect)
             if not _stands(shown):
                 queue_state = self._scout.look()
-            made = request.plan(self._scout, queue_state)
-            embedded = self._scout.executable(queue_state.queue.default_era).embedded
-            return Preview(made, foresee(queue_state.queue, made.steps), queue_state, embedded)
+            made = self._scout.foretell(request.plan(self._scout, queue_state), queue_state)
+            return Preview(made, foresee(queue_state.queue, made.steps), queue_state)
 
         self._plans.send(work, done, failed)
 

@@ -17,7 +17,6 @@ from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.editing.execute.curator import Result
 from helix_tui.core.editing.execute.gate import WritesForbidden
-from helix_tui.core.editing.execute.reconciliation import unread_warning
 from helix_tui.core.editing.plan import Plan
 from helix_tui.core.editing.preview import Consequences
 from helix_tui.core.editing.steps import Conflict, Difference, PlanChanged, shown
@@ -64,8 +63,6 @@ def render_outlook(page: Page, outlook: Preview, already: str = "") -> None:
     render_commands(page, plan)
     for note in plan.notes:
         page.paragraph([("◆ ", "attention"), (clean_line(note, 600), "text")], 2)
-    for warning in unread_warning(outlook.queue_state.tracker, outlook.embedded):
-        page.paragraph([("◆ ", "attention"), (warning, "attention")], 2)
     render_follows(page, outlook.follows, outlook.queue_state.queue)
     render_way_back(page, plan)
     if len(plan.lines) > WHOLE:

@@ -315,8 +315,8 @@ def _way_back(facts: ChangeFacts) -> Iterator[Para]:
         yield section("undo")
         why = facts.why or "no command undoes it"
         yield Para("no way", (("none: ", "waiting"), (why, "text")), hang=2)
-        return
-    yield from _commands("undo", facts.back, "")
+    else:
+        yield from _commands("undo", facts.back, "")
     for number, trace in enumerate(facts.traces):
         yield Para(f"trace {number}", ((f"remains: {trace}", "muted"),), hang=2)
 

@@ -286,6 +286,76 @@ def test_a_line_that_ddx_drops_is_in_the_journal(world: WorldFactory, scripted: 
     assert any("no bead at all" in trace for trace in entry.traces)
 
 
+REWRITES = """
+os.environ['HELIX_DDX_ERA'] = 'head'
+code = passed()
+import json
+lines = [json.loads(line) for line in open('.ddx/beads.jsonl')]
+for row in lines:
+    fills = dict(title='', status='open', priority=0, issue_type='task', schema_version=1, created_at=T, updated_at=T)
+    row.update({name: value for name, value in fills.items() if name not in row})
+    if isinstance(row['priority'], str):
+        row['priority'] = 0
+open('.ddx/beads.jsonl', 'w').write(''.join(json.dumps(row, separators=(',', ':')) + '\\n' for row in lines))
+sys.exit(code)
+""".replace("T)", "'0001-01-01T00:00:00Z')").replace("T,", "'0001-01-01T00:00:00Z',")
+"""A ddx that encodes every row again at any change, as every real one does."""
+
+
+@pytest.fixture
+def old_rows(world: WorldFactory, scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A tracker of an earlier release, one row with a priority that is text, and such a ddx."""
+    monkeypatch.delenv("HELIX_DDX_TRIAL")
+    here = world([*rows("april"), {**row("old", era="april"), "priority": "3"}], "head")
+    here.curator = make_curator(here.root, "head", program=scripted(REWRITES))
+    return here
+
+
+def test_what_a_write_does_to_other_rows_is_foretold_recorded_and_remains(old_rows: Any) -> None:
+    curator: Curator = old_rows.curator
+    queue_state = curator.look()
+    foretold = curator.foretell(curator.plan([op.SetPriority("a", 1)]), queue_state)
+    found = {(each.field, each.before, each.after): set(each.beads) for each in foretold.rewrites}
+    assert found == {
+        ("schema_version", None, 1): set(queue_state.queue.beads),
+        ("priority", "3", 0): {"old"},
+    }
+    assert any("schema_version 1 on 6 beads (a, b, c and 3 more): ddx adds it" in note for note in foretold.notes)
+    assert any("priority 0 instead of “3” on old: ddx rewrites it" in note for note in foretold.notes)
+    entry = curator.run([op.SetPriority("a", 1)]).entry
+    assert entry is not None
+    assert {(each.field, each.before, each.after): set(each.beads) for each in entry.rewritten} == found
+    assert [each for each in foretold.notes if each.endswith("restores it") or each.endswith("removes it")] == list(
+        entry.traces
+    )
+    # the undo restores the change and names what remains; its own write finds nothing to rewrite
+    turn = curator.plan_undo([entry])[0].turns[0]
+    assert set(entry.traces) <= set(turn.traces)
+    undone = curator.undo()
+    assert undone is not None
+    assert undone.entry is not None
+    assert set(entry.traces) <= set(undone.plan.notes)
+    assert undone.entry.rewritten == ()
+    assert curator.look().queue.beads["a"].priority == 0
+
+
+def test_a_change_of_a_dead_process_holds_what_its_write_did_to_other_rows(old_rows: Any) -> None:
+    journal, before = old_rows.curator.journal, old_rows.curator.look().queue.beads
+    intended = old_rows.curator.foretell(old_rows.curator.plan([op.SetPriority("a", 1)]), old_rows.curator.look())
+    assert old_rows.curator.run([op.SetPriority("a", 1)]).entry is not None
+    # its process dies before the outcome is written
+    journal.path.write_bytes(journal.path.read_bytes().split(b"\n")[0] + b"\n")
+    (settled,) = make_curator(
+        old_rows.root, "head", program=Path(old_rows.curator.executable("head").words[0])
+    ).recover()
+    assert settled.recovered
+    assert {each.field: set(each.beads) for each in settled.rewritten} == {
+        "schema_version": set(before),
+        "priority": {"old"},
+    }
+    assert settled.rewritten == intended.rewrites
+
+
 # --- a ddx that misbehaves -----------------------------------------------------------------------------
 
 

@@ -30,6 +30,7 @@ from helix_tui.core.editing.execute.gate import (
     require_same_plan,
 )
 from helix_tui.core.editing.execute.reconciliation import (
+    Rewrites,
     SettledChange,
     StepsRun,
     changed_rows,
@@ -43,9 +44,19 @@ from helix_tui.core.editing.execute.reconciliation import (
     unreported_creations,
     with_real_ids,
 )
-from helix_tui.core.editing.journal import Journal, JournalEntry, JournalHistory, Values, Who, edits_of
+from helix_tui.core.editing.journal import Journal, JournalEntry, JournalHistory, Rewrite, Values, Who, edits_of
 from helix_tui.core.editing.operations import Operation
-from helix_tui.core.editing.plan import Plan, plan, plan_back, same_commands, values_before, way_back
+from helix_tui.core.editing.plan import (
+    Plan,
+    plan,
+    plan_back,
+    rewrites_remain,
+    same_commands,
+    still_rewritten,
+    touched_by,
+    values_before,
+    way_back,
+)
 from helix_tui.core.editing.steps import (
     CommandStep,
     Conflict,
@@ -159,6 +170,7 @@ class Curator:
         self._who = who
         self._reader = TrackerReader(project.beads_file)
         self._runs = RunReader(project, env)
+        self._rewrites = Rewrites()
 
     def look(self) -> QueueState:
         """The current queue.
@@ -233,10 +245,18 @@ class Curator:
         """The plan that `run_steps` would run on the current queue, or on ``queue_state``; changes nothing."""
         return self._planned(kind, title, make, queue_state or self.look())
 
-    def unread(self, queue_state: QueueState) -> tuple[str, ...]:
-        """The warning about unreadable lines, shown before a write."""
+    def foretell(self, made: Plan, queue_state: QueueState) -> Plan:
+        """The plan with what its write would do to the rest of the tracker."""
+        if not made.steps:
+            return made
         executable = self.executable(queue_state.queue.default_era)
-        return tuple(unread_warning(queue_state.tracker, executable.embedded))
+        rewrites = self._rewritten_by(made.steps, queue_state)
+        beside = (*unread_warning(queue_state.tracker, executable.embedded), *rewrites_remain(rewrites))
+        return replace(made, notes=(*made.notes, *beside), rewrites=rewrites)
+
+    def _rewritten_by(self, steps: Sequence[CommandStep], queue_state: QueueState) -> tuple[Rewrite, ...]:
+        dialect = self.dialect(queue_state.queue)
+        return self._rewrites.find(queue_state.queue.beads, dialect, touched_by(steps))
 
     def history(self) -> JournalHistory:
         """The current journal."""
@@ -305,18 +325,27 @@ class Curator:
         """
         with self.gate.open() as lock:
             queue_state, began = self._settled(), now_ns()
+            rewrites = self._rewritten_by((), queue_state)
             executable = self.executable(queue_state.queue.default_era)
             # the program inherits the lock: if this process is killed, others wait until it has ended
             finished = executable.attempt(args, timeout=timeout, keep=(lock,), cap=cap)
             after = self.look()
             before, now = changed_rows(queue_state.queue.beads, after.queue.beads)
             beyond = irreversible_changes(queue_state.queue.beads, after.queue.beads, now)
-            if now or beyond:
-                self._record_passed(args, began, before, now, after, beyond)
+            rewritten = still_rewritten(rewrites, Overlay(after.queue))
+            if now or beyond or rewritten:
+                self._record_passed(args, began, before, now, after, beyond, rewritten)
         return finished
 
     def _record_passed(
-        self, args: Sequence[str], began: int, before: Values, now: Values, after: QueueState, beyond: tuple[str, ...]
+        self,
+        args: Sequence[str],
+        began: int,
+        before: Values,
+        now: Values,
+        after: QueueState,
+        beyond: tuple[str, ...],
+        rewritten: tuple[Rewrite, ...],
     ) -> None:
         step = record_of(CommandStep(tuple(args), {bead_id: fields or {} for bead_id, fields in now.items()}))
         title = clean_line(" ".join(args), 120)
@@ -324,7 +353,8 @@ class Curator:
             at=began, who=self.me, kind="tracker", title=title, steps=[step], operations=[], before=before
         )
         back = way_back(PlanBuilder(Overlay(after.queue), self.dialect(after.queue)), before)
-        self._finish(entry_id, SettledChange("done", before, now, replace(back, lost=(*back.lost, *beyond))))
+        back = replace(back, lost=(*back.lost, *beyond))
+        self._finish(entry_id, SettledChange("done", before, now, back), rewritten=rewritten)
 
     def recover(self) -> tuple[JournalEntry, ...]:
         """Settle the journal entries of processes that died; call it at the start.
@@ -455,7 +485,8 @@ class Curator:
         if back.lost:
             raise NotUndoable(entry, "; ".join(back.lost))
         title = f"{kind} {of.id}: {of.title}"
-        made = Plan(kind, title, back.steps, notes=(*back.traces, *self.unread(queue_state)))
+        remain = rewrites_remain(still_rewritten(entry.rewritten, Overlay(queue_state.queue))) if kind == "undo" else ()
+        made = self.foretell(Plan(kind, title, back.steps, notes=(*back.traces, *remain)), queue_state)
         require_same_plan(made, shown, queue_state.queue)
         return self._execute(made, queue_state, lock, kind=kind, of=of.id)
 
@@ -477,6 +508,7 @@ class Curator:
         if not made.steps:
             return Result(made)
         before = values_before(made.steps, queue_state.queue)
+        rewrites = self._rewritten_by(made.steps, queue_state)
         began = now_ns()
         entry_id = self.journal.begin(
             at=began,
@@ -487,6 +519,7 @@ class Curator:
             operations=[operation.record() for operation in operations],
             before=before,
             of=of,
+            rewrites=rewrites,
         )
         self._warnings = []
         done = self._run_steps(made.steps, queue_state, lock)
@@ -504,7 +537,8 @@ class Curator:
         gone = lines_dropped(queue_state.tracker, after.tracker)
         if gone:
             outcome = replace(outcome, back=replace(outcome.back, traces=(*outcome.back.traces, *gone)))
-        self._finish(entry_id, outcome, error=error.message if error else "")
+        rewritten = still_rewritten(rewrites, overlay)
+        self._finish(entry_id, outcome, error=error.message if error else "", rewritten=rewritten)
         if done.moved:
             raise Conflict(done.moved, ran=done.ran, of=len(made.steps))
         newly_ready, newly_blocked = readiness_changes(queue_state.queue, after.queue, steps)
@@ -576,10 +610,19 @@ class Curator:
                 known |= set(ids.values())
                 before = {ids.get(bead_id, bead_id): fields for bead_id, fields in entry.before.items()}
                 outcome = settle(with_real_ids(steps, ids), 0, before, overlay, dialect, unsure=True)
-                self._finish(entry.id, outcome, recovered=True)
+                rewritten = still_rewritten(entry.rewritten, overlay)
+                self._finish(entry.id, outcome, recovered=True, rewritten=rewritten)
         return queue_state
 
-    def _finish(self, entry_id: str, outcome: SettledChange, *, error: str = "", recovered: bool = False) -> None:
+    def _finish(
+        self,
+        entry_id: str,
+        outcome: SettledChange,
+        *,
+        error: str = "",
+        recovered: bool = False,
+        rewritten: tuple[Rewrite, ...] = (),
+    ) -> None:
         result = outcome.result
         # its process died before anything changed: none of its commands failed
         if recovered and result == "failed":
@@ -593,9 +636,10 @@ class Curator:
             inverse=[("ddx", *step.args) for step in outcome.back.steps],
             undoable=bool(outcome.after) and not outcome.back.lost,
             why_not="; ".join(outcome.back.lost),
-            traces=outcome.back.traces,
+            traces=(*outcome.back.traces, *rewrites_remain(rewritten)),
             error=error,
             recovered=recovered,
+            rewritten=rewritten,
         )
 
     @property

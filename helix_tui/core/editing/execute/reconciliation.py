@@ -1,21 +1,27 @@
 """Find what some steps really did, from the rows and not from exit codes.
 
 Used after every run, and for runs whose process died, of which only the intent in the journal and the rows remain.
-Lines that are not beads are checked too: the next write of ddx drops them, which is reported before and after.
+What ddx does to the rest of the tracker is reported before and after: a write drops lines that are not beads, and
+encodes every row again (docs/formats/ddx.md §1).
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from decimal import Decimal
+from typing import Annotated, Any
 
-from msgspec import Struct, field
+import msgspec
+from msgspec import Meta, Struct, field
+from msgspec.structs import replace
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.client import DdxError
 from helix_tui.core.ddx.dialect import Dialect
-from helix_tui.core.editing.journal import JournalEntry, Result, Values
+from helix_tui.core.editing.journal import JournalEntry, Result, Rewrite, Values
 from helix_tui.core.editing.plan import TRACES, WayBack, leases_lost, way_back
 from helix_tui.core.editing.steps import CommandStep, Difference, Overlay, PlanBuilder, called, same
 from helix_tui.core.ground.text import clean_line
@@ -319,3 +325,164 @@ def lines_dropped(before: Tracker, after: Tracker) -> tuple[str, ...]:
         for line in before.dropped
         if line.excerpt not in left
     )
+
+
+# --- every row, encoded again ---------------------------------------------------------------------------
+
+_TEXTS = frozenset(
+    ["id", "title", "status", "issue_type", "owner", "created_by", "parent", "description", "acceptance", "notes"]
+)
+_OPTIONAL = _TEXTS - {"id", "title", "status", "issue_type"} | {"labels", "dependencies"}
+_EDGE = ("issue_id", "depends_on_id", "type", "created_at", "created_by", "metadata")
+_INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")
+_HALF = re.compile("[\ud800-\udfff]")
+"""Half of a character, which is no text."""
+
+_Some = Annotated[str, Meta(min_length=1)]
+_Instant = Annotated[
+    str, Meta(pattern=r"^\d{4}-(0[1-9]|1[0-2])-([01][1-9]|10|2[0-8])T[01]\d:[0-5]\d:[0-5]\d(\.\d+)?Z$")
+]
+
+
+class _Edge(Struct, forbid_unknown_fields=True):
+    issue_id: str
+    depends_on_id: str
+    type: str
+    created_at: str = ""
+    created_by: str = ""
+    metadata: str = ""
+
+
+class _OwnForm(Struct):
+    """A row that every release writes as it is, except for its schema version."""
+
+    title: str
+    status: _Some
+    issue_type: _Some
+    priority: int
+    created_at: _Instant
+    updated_at: _Instant
+    owner: str = ""
+    created_by: str = ""
+    parent: str = ""
+    description: str = ""
+    acceptance: str = ""
+    notes: str = ""
+    labels: tuple[str, ...] = ()
+    dependencies: tuple[_Edge, ...] = ()
+
+
+_in_own_form = msgspec.json.Decoder(_OwnForm).decode
+_BIG = re.compile(rb":\s?-?[0-9]{16}")
+"""A number that a 64-bit float may not hold."""
+
+
+class Rewrites:
+    """Finds what the next write of ddx does to rows that no command names; remembers what it found in a row."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, tuple[Bead, Mapping[str, tuple[Any, Any]]]] = {}
+
+    def find(
+        self, beads: Mapping[str, Bead], dialect: Dialect, named: Mapping[str, Collection[str]] | None = None
+    ) -> tuple[Rewrite, ...]:
+        """The fields that any write changes.
+
+        Args:
+            named: bead -> the fields that the commands themselves set.
+        """
+        if dialect.fills is None:
+            return ()
+        found: dict[str, tuple[Rewrite, list[str]]] = {}
+        for bead_id, bead in beads.items():
+            known = self._known.get(bead_id)
+            # an unchanged row keeps its object
+            if known is None or known[0] is not bead:
+                known = self._known[bead_id] = (bead, _changes(bead, dialect.fills))
+            for name, (was, now) in known[1].items():
+                if name not in (named or {}).get(bead_id, ()):
+                    found.setdefault(repr((name, was, now)), (Rewrite(name, was, now), []))[1].append(bead_id)
+        return tuple(replace(rewrite, beads=tuple(ids)) for rewrite, ids in found.values())
+
+
+def _changes(bead: Bead, fills: Mapping[str, Any]) -> dict[str, tuple[Any, Any]]:
+    """The fields of a bead's row that any write changes, each with its value before and after."""
+    stamped = bead.schema_version != 0 and (bead.schema_version is not None or "schema_version" not in fills)
+    if stamped and _keeps(bead.raw):
+        return {}
+    row = bead.document()
+    return {name: (row.get(name), value) for name, value in rewritten(row, fills).items()}
+
+
+def _keeps(raw: bytes) -> bool:
+    """Whether a row certainly has ddx's own form but for its schema version."""
+    try:
+        _in_own_form(raw)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return False
+    return b"\\ud" not in raw and b"\\uD" not in raw and _BIG.search(raw) is None
+
+
+def rewritten(row: Mapping[str, Any], fills: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a row that any write changes, with their new values; None: the field is dropped.
+
+    A write decodes every row and encodes it again: absent fields, and known ones of the wrong type, get what ``fills``
+    has for them. Fields that keep their meaning are left out.
+    """
+    changed = {name: value for name, value in fills.items() if name not in row}
+    for name, value in row.items():
+        kept = _kept(name, value, fills.get(name))
+        if not _alike(name, value, kept):
+            changed[name] = kept
+    return changed
+
+
+def _kept(name: str, value: Any, default: Any) -> Any:
+    """A field of a row after a write."""
+    if name in _TEXTS:
+        return _text(value) if isinstance(value, str) and (value or name == "title") else default
+    if name == "priority" or (name == "schema_version" and default is not None):
+        whole = type(value) is int and abs(value) < 1 << 63
+        return value if whole and (value or name == "priority") else default
+    if name in ("created_at", "updated_at"):
+        valid = isinstance(value, str) and _INSTANT.fullmatch(value) and parse_instant(value) is not None
+        return value if valid else default
+    if name == "labels":
+        return [_text(label) for label in value] if isinstance(value, list) else None
+    if name == "dependencies":
+        return [_edge(each) for each in value] if isinstance(value, list) else None
+    return _encoded_again(value)
+
+
+def _text(value: Any) -> str:
+    return _HALF.sub("\ufffd", value) if isinstance(value, str) else ""
+
+
+def _edge(value: Any) -> dict[str, str]:
+    """An edge after a write: the fields that ddx knows, the first three always."""
+    known = value if isinstance(value, dict) else {}
+    texts = {name: _text(known.get(name)) for name in _EDGE}
+    return {name: text for name, text in texts.items() if text or name in _EDGE[:3]}
+
+
+def _encoded_again(value: Any) -> Any:
+    """A value of a field that ddx does not know after a write: every number becomes a 64-bit float."""
+    if isinstance(value, dict):
+        return {name: _encoded_again(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [_encoded_again(each) for each in value]
+    if isinstance(value, str):
+        return _text(value)
+    if type(value) is int and abs(value) > 1 << 53:
+        try:
+            return int(Decimal(repr(float(value)))) if abs(value) < 10**21 else float(value)
+        except OverflowError:
+            return None
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _alike(name: str, one: Any, other: Any) -> bool:
+    """Whether two values of a field have the same meaning to ddx."""
+    if not other and name in _OPTIONAL:
+        return one in (None, "", [])
+    return isinstance(one, bool) is isinstance(other, bool) and bool(one == other)
