@@ -24,6 +24,8 @@ class Queue:
     place: Stranger
     ids: dict[str, str]
     kept: dict[str, Path]
+    old: bool = False
+    """Whether its rows are as releases before the end of May wrote them."""
 
     def fresh(self) -> tuple[Rows, list[str]]:
         """Put it back, with a fresh claim on the bead that is claimed: its rows and what ddx calls ready."""
@@ -31,6 +33,12 @@ class Queue:
             shutil.rmtree(self.place.base / name)
             shutil.copytree(folder, self.place.base / name, symlinks=True)
         self.place.ddx("bead", "update", self.ids["claimed"], "--claim", check=True)
+        if self.old:
+            rows = [{**row} for row in self.place.rows().values()]
+            for row in rows:
+                row.pop("schema_version", None)
+            lines = [json.dumps(row, sort_keys=True, separators=(",", ":")) + "\n" for row in rows]
+            (self.place.project / ".ddx" / "beads.jsonl").write_text("".join(lines))
         return masked(self.place), self.place.ready()
 
 

@@ -6,7 +6,6 @@ command before it runs. Call it from one worker thread, never from the UI thread
 
 from __future__ import annotations
 
-import getpass
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
@@ -16,12 +15,13 @@ from msgspec.structs import replace
 from helix_tui.core.beads.readiness import Claims, Era, Queue, Rule, classify, tracker_era
 from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.ddx.client import Ddx, DdxError, last_error
-from helix_tui.core.ddx.dialect import Dialect, Remark, Shut, difference, rule_for, shut
+from helix_tui.core.ddx.dialect import Dialect, rule_for
 from helix_tui.core.ddx.names import Era as Vocabulary
-from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
+from helix_tui.core.ddx.runs.running import RunReader, beads_at_work
 from helix_tui.core.editing.execute.gate import (
     Executable,
     WriteGate,
+    author,
     beads_in_entries,
     dialect_for,
     hook_warnings,
@@ -29,6 +29,7 @@ from helix_tui.core.editing.execute.gate import (
     readiness_changes,
     require_same_plan,
 )
+from helix_tui.core.editing.execute.gate import QueueState as QueueState
 from helix_tui.core.editing.execute.reconciliation import (
     Rewrites,
     SettledChange,
@@ -44,7 +45,7 @@ from helix_tui.core.editing.execute.reconciliation import (
     unreported_creations,
     with_real_ids,
 )
-from helix_tui.core.editing.journal import Journal, JournalEntry, JournalHistory, Rewrite, Values, Who, edits_of
+from helix_tui.core.editing.journal import Journal, JournalEntry, JournalHistory, Rewrite, Who, edits_of
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.plan import (
     Plan,
@@ -73,40 +74,6 @@ from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import now_ns
-
-_AGENT_SIGNS = ("DDX_AGENT_NAME", "CLAUDECODE", "CODEX_SANDBOX")
-"""Environment variables of programs that an agent started: one is enough."""
-
-
-class QueueState(Struct, frozen=True):
-    """The current tracker, classified."""
-
-    tracker: Tracker
-    queue: Queue
-    runs: tuple[Run, ...] = ()
-    dialect: Dialect | None = None
-    """The installed ddx, whose rule judged the queue if it is proven; None if there is none."""
-
-    @property
-    def shut(self) -> Shut | None:
-        """What the installed ddx would refuse here, and why; or None."""
-        return shut(self.tracker.beads, self.dialect)
-
-    @property
-    def difference(self) -> Remark | None:
-        """The warning if another release than the installed one wrote the tracker."""
-        return difference(self.tracker.beads, self.dialect)
-
-    @property
-    def busy(self) -> frozenset[str]:
-        """Beads with a live worker, by more than a claim."""
-        return frozenset(
-            run.bead_id for run in self.runs if run.live and run.bead_id and run.source in ("run-state", "sidecar")
-        )
-
-    def alive(self, bead_id: str) -> bool:
-        """Whether a bead is held by a worker that is not known to be dead."""
-        return any(run.bead_id == bead_id and run.verdict != "dead" for run in self.runs)
 
 
 class Result(Struct, frozen=True):
@@ -334,27 +301,23 @@ class Curator:
             beyond = irreversible_changes(queue_state.queue.beads, after.queue.beads, now)
             rewritten = still_rewritten(rewrites, Overlay(after.queue))
             if now or beyond or rewritten:
-                self._record_passed(args, began, before, now, after, beyond, rewritten)
+                back = way_back(PlanBuilder(Overlay(after.queue), self.dialect(after.queue)), before)
+                back = replace(back, lost=(*back.lost, *beyond))
+                self._record_passed(args, began, SettledChange("done", before, now, back, rewritten=rewritten))
         return finished
 
-    def _record_passed(
-        self,
-        args: Sequence[str],
-        began: int,
-        before: Values,
-        now: Values,
-        after: QueueState,
-        beyond: tuple[str, ...],
-        rewritten: tuple[Rewrite, ...],
-    ) -> None:
-        step = record_of(CommandStep(tuple(args), {bead_id: fields or {} for bead_id, fields in now.items()}))
-        title = clean_line(" ".join(args), 120)
+    def _record_passed(self, args: Sequence[str], began: int, outcome: SettledChange) -> None:
+        step = CommandStep(tuple(args), {bead_id: fields or {} for bead_id, fields in outcome.after.items()})
         entry_id = self.journal.begin(
-            at=began, who=self.me, kind="tracker", title=title, steps=[step], operations=[], before=before
+            at=began,
+            who=self.me,
+            kind="tracker",
+            title=clean_line(" ".join(args), 120),
+            steps=[record_of(step)],
+            operations=[],
+            before=outcome.before,
         )
-        back = way_back(PlanBuilder(Overlay(after.queue), self.dialect(after.queue)), before)
-        back = replace(back, lost=(*back.lost, *beyond))
-        self._finish(entry_id, SettledChange("done", before, now, back), rewritten=rewritten)
+        self._finish(entry_id, outcome)
 
     def recover(self) -> tuple[JournalEntry, ...]:
         """Settle the journal entries of processes that died; call it at the start.
@@ -537,8 +500,8 @@ class Curator:
         gone = lines_dropped(queue_state.tracker, after.tracker)
         if gone:
             outcome = replace(outcome, back=replace(outcome.back, traces=(*outcome.back.traces, *gone)))
-        rewritten = still_rewritten(rewrites, overlay)
-        self._finish(entry_id, outcome, error=error.message if error else "", rewritten=rewritten)
+        outcome = replace(outcome, rewritten=still_rewritten(rewrites, overlay))
+        self._finish(entry_id, outcome, error=error.message if error else "")
         if done.moved:
             raise Conflict(done.moved, ran=done.ran, of=len(made.steps))
         newly_ready, newly_blocked = readiness_changes(queue_state.queue, after.queue, steps)
@@ -610,19 +573,11 @@ class Curator:
                 known |= set(ids.values())
                 before = {ids.get(bead_id, bead_id): fields for bead_id, fields in entry.before.items()}
                 outcome = settle(with_real_ids(steps, ids), 0, before, overlay, dialect, unsure=True)
-                rewritten = still_rewritten(entry.rewritten, overlay)
-                self._finish(entry.id, outcome, recovered=True, rewritten=rewritten)
+                outcome = replace(outcome, rewritten=still_rewritten(entry.rewritten, overlay))
+                self._finish(entry.id, outcome, recovered=True)
         return queue_state
 
-    def _finish(
-        self,
-        entry_id: str,
-        outcome: SettledChange,
-        *,
-        error: str = "",
-        recovered: bool = False,
-        rewritten: tuple[Rewrite, ...] = (),
-    ) -> None:
+    def _finish(self, entry_id: str, outcome: SettledChange, *, error: str = "", recovered: bool = False) -> None:
         result = outcome.result
         # its process died before anything changed: none of its commands failed
         if recovered and result == "failed":
@@ -636,20 +591,13 @@ class Curator:
             inverse=[("ddx", *step.args) for step in outcome.back.steps],
             undoable=bool(outcome.after) and not outcome.back.lost,
             why_not="; ".join(outcome.back.lost),
-            traces=(*outcome.back.traces, *rewrites_remain(rewritten)),
+            traces=(*outcome.back.traces, *rewrites_remain(outcome.rewritten)),
             error=error,
             recovered=recovered,
-            rewritten=rewritten,
+            rewritten=outcome.rewritten,
         )
 
     @property
     def me(self) -> Who:
         """The author of these changes."""
-        kind = self._who
-        if kind == "cli" and any(self._env.get(name) for name in _AGENT_SIGNS):
-            kind = "agent"
-        try:
-            user = self._env.get("DDX_AGENT_NAME") or getpass.getuser()
-        except (KeyError, OSError):
-            user = str(os.getuid())
-        return Who(kind, called(user), os.getpid())
+        return author(self._who, self._env)

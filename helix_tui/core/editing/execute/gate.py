@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import getpass
 import os
 import re
 import sys
@@ -20,14 +21,16 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.client import MISSING, QUIET, Ddx, DdxError, advice_for, last_error
-from helix_tui.core.ddx.dialect import FAMILIES, Dialect
+from helix_tui.core.ddx.dialect import FAMILIES, Dialect, Remark, Shut, difference, shut
 from helix_tui.core.ddx.git_state import staged_beside_tracker
 from helix_tui.core.ddx.names import Era
 from helix_tui.core.ddx.probe import dialect_of
-from helix_tui.core.editing.journal import JournalHistory
+from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.editing.journal import JournalHistory, Who
 from helix_tui.core.editing.plan import Plan
-from helix_tui.core.editing.steps import CommandStep, PlanChanged, differences, preconditions
+from helix_tui.core.editing.steps import CommandStep, PlanChanged, called, differences, preconditions
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import make_folder
 from helix_tui.core.ground.process import Finished, run
@@ -313,6 +316,21 @@ def require_same_plan(made: Plan, shown: Plan | None, queue: Queue) -> None:
         raise PlanChanged(differences(preconditions(shown.steps), queue.beads))
 
 
+_AGENT_SIGNS = ("DDX_AGENT_NAME", "CLAUDECODE", "CODEX_SANDBOX")
+"""Environment variables of programs that an agent started: one is enough."""
+
+
+def author(kind: str, env: Mapping[str, str]) -> Who:
+    """The author of changes made by this process; at the command line an agent, if one started it."""
+    if kind == "cli" and any(env.get(name) for name in _AGENT_SIGNS):
+        kind = "agent"
+    try:
+        user = env.get("DDX_AGENT_NAME") or getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return Who(kind, called(user), os.getpid())
+
+
 def interrupted(step: CommandStep, stop: BaseException) -> DdxError:
     """The error for a command ended by a person or a signal, with the shell's exit code for it."""
     code = stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
@@ -322,6 +340,37 @@ def interrupted(step: CommandStep, stop: BaseException) -> DdxError:
 def beads_in_entries(history: JournalHistory, but: set[str]) -> set[str]:
     """Ids of all beads that entries name, ``but`` some entries."""
     return {bead_id for entry in history.entries if entry.id not in but for bead_id in (*entry.before, *entry.after)}
+
+
+class QueueState(Struct, frozen=True):
+    """The current tracker, classified."""
+
+    tracker: Tracker
+    queue: Queue
+    runs: tuple[Run, ...] = ()
+    dialect: Dialect | None = None
+    """The installed ddx, whose rule judged the queue if it is proven; None if there is none."""
+
+    @property
+    def shut(self) -> Shut | None:
+        """What the installed ddx would refuse here, and why; or None."""
+        return shut(self.tracker.beads, self.dialect)
+
+    @property
+    def difference(self) -> Remark | None:
+        """The warning if another release than the installed one wrote the tracker."""
+        return difference(self.tracker.beads, self.dialect)
+
+    @property
+    def busy(self) -> frozenset[str]:
+        """Beads with a live worker, by more than a claim."""
+        return frozenset(
+            run.bead_id for run in self.runs if run.live and run.bead_id and run.source in ("run-state", "sidecar")
+        )
+
+    def alive(self, bead_id: str) -> bool:
+        """Whether a bead is held by a worker that is not known to be dead."""
+        return any(run.bead_id == bead_id and run.verdict != "dead" for run in self.runs)
 
 
 def readiness_changes(

@@ -59,6 +59,7 @@ class SettledChange(Struct, frozen=True):
     back: WayBack = field(default_factory=WayBack)
     problems: tuple[str, ...] = ()
     """Sentences about unexpected values in the tracker."""
+    rewritten: tuple[Rewrite, ...] = ()
 
 
 def settle(
