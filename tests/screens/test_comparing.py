@@ -8,11 +8,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import compare, previous_attempt, touched
 from helix_tui.screens.loop.attempt_screen import ALIKE, load_comparison
-from helix_tui.widgets.text.attempt_evidence import MAX_COMPARED, ComparisonFacts, _files
+from helix_tui.widgets.text.attempt_evidence import MAX_COMPARED, ComparisonFacts, _files, _why
 from helix_tui.widgets.text.diff import DiffFacts, FileDiff
 from tests.screens.loop_host import Attempts, open_loop, settled
 
@@ -45,6 +46,12 @@ def revisions(tmp_path: Path) -> tuple[Path, str, str, str]:
         found.append(git(tmp_path, "rev-parse", "HEAD"))
     git(tmp_path, "checkout", "-q", "main")
     return tmp_path, found[0], found[1], found[2]
+
+
+def test_a_detail_that_repeats_the_status_does_not_stand_for_the_reason() -> None:
+    bare = Attempt("20260821T100000-aaaa0001", "b", status="execution_failed", detail="execution_failed")
+    assert "harness failed" in _why(bare)
+    assert _why(replace(bare, detail="the tests of ferry did not end")) == "the tests of ferry did not end"
 
 
 def test_the_difference_is_from_result_to_result_in_the_files_that_either_touched(

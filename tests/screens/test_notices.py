@@ -99,3 +99,15 @@ async def test_the_loop_offers_nothing_that_ddx_would_refuse(
         await pilot.press("s", "o")
         await pilot.pause()
         assert started == []
+
+
+@pytest.mark.parametrize("width", [32, 48, 120])
+async def test_a_message_is_whole_at_every_width(console: MakeConsole, width: int) -> None:
+    app = console([json.dumps(EARLIER)])
+    async with app.run_test(size=(width, 12), notifications=True) as pilot:
+        await pilot.pause()
+        app.say("archive is not in the tracker", "warning")
+        while not app.sees("archive is not in"):
+            await pilot.pause()
+        # in 32 cells all of it fits, and a scrollbar's column would hide the last word
+        assert app.sees("is not in the tracker")

@@ -31,6 +31,9 @@ MEASURED = 200
 SPARSE = 0.1
 """The share of these rows that must have a value for a column to show by default."""
 
+NARROW = 56
+"""The width below which a running entry has one action, and an attempt's figures move to its second line."""
+
 SMALL_TABLE = 110
 """The list width below which words in its columns are cut shorter."""
 
@@ -351,6 +354,8 @@ def _as_wide(column: Column, cells: int) -> Column:
 
 def title_room(width: int) -> int:
     """The width that a title keeps before a column is dropped: the title matters most."""
+    if width < NARROW:
+        return max(18, width // 2)  # the row's second line has what its columns leave out
     return 18 if width < 62 else 26 if width < 80 else 30 if width < 110 else 40
 
 

@@ -30,6 +30,7 @@ from helix_tui.widgets.figures import look_of
 from helix_tui.widgets.rows.attempt_table import (
     ENDING_CELLS,
     MEASURED,
+    NARROW,
     SORTS,
     AttemptGroup,
     Cells,
@@ -50,9 +51,6 @@ TITLE_CELLS = 60
 
 ACTIONS = 3
 ACTIONS_NARROW = 1
-NARROW = 56
-"""The width below which a running entry has one action, and an attempt's figures move to its second line."""
-
 _ENDED = "caption:ended"
 _GROUP = "group:"
 

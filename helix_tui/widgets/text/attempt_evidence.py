@@ -461,7 +461,7 @@ class ComparisonPane(DiffPane):
 _ROWS: tuple[tuple[str, Callable[[Attempt, int], str]], ...] = (
     ("outcome", lambda attempt, now: f"{look_of(attempt).glyph} {look_of(attempt).word}"),
     ("ending", lambda attempt, now: attempt.status or "no status"),
-    ("why", lambda attempt, now: attempt.detail or attempt.verdict.why),
+    ("why", lambda attempt, now: _why(attempt)),
     ("ended", lambda attempt, now: figures.day_or_time(attempt.finished_at or attempt.started_at, now).strip()),
     ("model", lambda attempt, now: f"{attempt.harness} {attempt.model}".strip() or "unknown"),
     ("took", lambda attempt, now: format_span(attempt.duration_ms / 1000) if attempt.duration_ms else "unknown"),
@@ -469,6 +469,12 @@ _ROWS: tuple[tuple[str, Callable[[Attempt, int], str]], ...] = (
     ("cost", lambda attempt, now: format_whole(attempt.sums)),
     ("review", lambda attempt, now: attempt.review.verdict if attempt.review is not None else "none"),
 )
+
+
+def _why(attempt: Attempt) -> str:
+    """The detail that was recorded, else what decided the outcome; a detail may only repeat the status above it."""
+    detail = attempt.detail if attempt.detail != attempt.status else ""
+    return detail or attempt.verdict.why
 
 
 def _beside(facts: ComparisonFacts, width: int) -> Iterator[Para]:

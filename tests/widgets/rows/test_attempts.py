@@ -260,6 +260,16 @@ def test_the_title_keeps_its_room_and_the_cost_stays(width: int) -> None:
         assert part in shown
 
 
+def test_a_narrow_row_keeps_half_of_its_cells_for_the_title() -> None:
+    title = "Keep attempt metrics apart from all the evidence"
+    made = attempt(1, harness="claude", model="claude-sonnet-4-6", cost_usd=1.1, duration_ms=540_000)
+    beads = {made.bead_id: Bead(id=made.bead_id, title=title)}
+    shown = "".join(text for text, _ in paint_attempt(made, replace(board([made]), beads=beads), 51))
+    assert title[:25] in shown
+    assert "$1.10" in shown
+    assert "sonnet" not in shown
+
+
 def test_a_narrow_row_s_figures_are_whole_or_not_there() -> None:
     made = attempt(1, model="claude-sonnet-4-6", cost_usd=1.1, duration_ms=240_000)
     rows = AttemptRows(board([made]), 46)
