@@ -91,6 +91,17 @@ def test_no_evidence_is_no_error(cli: Cli, project: ProjectFactory) -> None:
     assert (ran.code, ran.out) == (0, "no attempts yet\n")
 
 
+def test_a_check_that_no_attempt_followed_is_in_the_sum(cli: Cli, project: ProjectFactory) -> None:
+    root = project([bead("demo-a1"), bead("demo-b2")])
+    sessions = root / ".ddx" / "agent-logs" / "sessions" / "sessions-2026-08.jsonl"
+    sessions.parent.mkdir(parents=True)
+    call = {"id": "as-1", "harness": "claude", "beadID": "demo-a1", "cost": 0.0421, "costPresent": True}
+    call |= {"startedAt": "2026-08-01T10:00:00Z", "endedAt": "2026-08-01T10:00:01Z", "tokens": 3000, "exitCode": 0}
+    sessions.write_text(json.dumps(call) + "\n")
+    assert cli("attempts", "-C", root, "--now", NOW).out == "no attempts yet · $0.04 (checks)\n"
+    assert cli("attempts", "--bead", "demo-b2", "-C", root, "--now", NOW).out == "no attempts that match\n"
+
+
 def test_ends_that_ddx_recorded_without_an_id_are_counted(cli: Cli, project: ProjectFactory) -> None:
     at = "2026-08-01T{:02}:00:00Z".format
     ends = [

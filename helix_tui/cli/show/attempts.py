@@ -15,6 +15,7 @@ from helix_tui.core.ddx.attempts.attempt import (
     Sums,
     count_headings,
     count_outcomes,
+    format_parts,
     format_sum,
     format_whole,
     sum_calls,
@@ -159,7 +160,11 @@ def _instant(instant: int | None) -> str | None:
 def listing(call: Call, attempts: list[Attempt], titles: dict[str, str], sums: Sums, last: SinceLanding) -> list[str]:
     """One line per attempt, the outcomes since the last landing, and the sums."""
     if not attempts:
-        return ["no attempts" + (" that match" if call.options.bead or call.options.since else " yet")]
+        none = "no attempts" + (" that match" if call.options.bead or call.options.since else " yet")
+        if not sums.parts:
+            return [none]
+        # a readiness check was paid for, and no attempt came of it
+        return [f"{none} · {format_sum(sums)} ({format_parts(sums) or next(iter(sums.parts))})"]
     newest, older = attempts[:MAX_LINES], len(attempts) - MAX_LINES
     rows = [_cells(call, attempt) for attempt in newest]
     lines = columns(rows, right=(4, 5))
