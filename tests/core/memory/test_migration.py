@@ -206,6 +206,17 @@ def test_no_release_of_the_plugin_will_drop_what_we_keep(opener: Opener, path: P
     assert newest >= 9
 
 
+def test_what_was_stored_without_an_encoder_gets_the_plugins_vector_too(opener: Opener, path: Path) -> None:
+    name = opener(None).store("Written while nothing could encode", "Do it so").name
+    # the plugin recalls only rows that have one
+    held = f"SELECT length(embedding) FROM memory WHERE name = '{name}'"
+    assert _all(path, held) == [(None,)]
+    assert opener(Plane("another-model")).embed() == 1
+    assert _all(path, held) == [(None,)]
+    assert opener(Plane(MODEL_ID)).embed() == 1
+    assert _all(path, held) == [(1536,)]
+
+
 def test_the_plugins_own_statements_still_work(opener: Opener, path: Path) -> None:
     encoder = Plane(MODEL_ID)
     _make(path, FIRST, *ROWS)

@@ -14,6 +14,7 @@ import numpy as np
 from msgspec import Struct
 from sqlite_utils import Database
 
+from helix_tui.core.embedding import MODEL_ID
 from helix_tui.core.memory import guard as marks
 from helix_tui.core.memory.ranking import key, words
 from helix_tui.core.memory.records import USER_PROVIDED
@@ -278,6 +279,12 @@ def encode(base: Base, drafts: Sequence[Draft]) -> dict[Draft, tuple[Vector | No
 
 
 def put_vectors(base: Base, memory_id: int, trigger: Vector | None, whole: Vector | None) -> None:
+    # the plugin recalls only what has a vector of this model in its own column
+    if whole is not None and base.model == MODEL_ID:
+        blob = np.asarray(whole, np.float32).tobytes()
+        base.database.conn.execute(
+            "UPDATE memory SET embedding = ? WHERE id = ? AND embedding IS NULL", (blob, memory_id)
+        )
     for table, vector in ((TRIGGER, trigger), (WHOLE, whole)):
         if vector is not None:
             base.database.conn.execute(

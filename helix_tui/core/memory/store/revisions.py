@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Literal
 
-from helix_tui.core.embedding import MODEL_ID
 from helix_tui.core.memory.records import Memory, Revision
 from helix_tui.core.memory.store import indexing, rows
 from helix_tui.core.memory.store.database import Base, Vector
@@ -91,12 +90,10 @@ def next_number(base: Base, memory_id: int) -> int:
 def reword(base: Base, memory_id: int, draft: Draft, vectors: tuple[Vector | None, ...]) -> None:
     """Write a memory's texts and their index entries; counts and revision stay unchanged."""
     trigger, whole = vectors
-    # the plugin treats the content of its column as vectors of this model
-    published = whole.tobytes() if whole is not None and base.model == MODEL_ID else None
     connection = base.database.conn
     connection.execute(
-        "UPDATE memory SET trigger = ?, resolution = ?, embedding = ? WHERE id = ?",
-        (draft.trigger, draft.resolution, published, memory_id),
+        "UPDATE memory SET trigger = ?, resolution = ?, embedding = NULL WHERE id = ?",
+        (draft.trigger, draft.resolution, memory_id),
     )
     for table in (WHOLE, TRIGGER):
         connection.execute(f"DELETE FROM {table} WHERE memory_id = ?", (memory_id,))

@@ -19,7 +19,6 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.embedding import MODEL_ID
 from helix_tui.core.ground.time import NS, format_instant
 from helix_tui.core.memory import guard as marks
 from helix_tui.core.memory.ranking import key, slug
@@ -299,19 +298,9 @@ def _counted(base: Base, index: MemoryIndex, memory: Memory, draft: Draft) -> tu
 def _add(base: Base, draft: Draft, trigger: Vector | None, whole: Vector | None) -> tuple[int, str]:
     name = _free_name(base, draft)
     now = rows.as_text(base.now())
-    published = whole is not None and base.model == MODEL_ID
     cursor = base.database.conn.execute(
-        "INSERT INTO memory (name, type, trigger, resolution, embedding, created_at, source)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?)",
-        (
-            name,
-            draft.type,
-            draft.trigger,
-            draft.resolution,
-            whole.tobytes() if published and whole is not None else None,
-            now,
-            draft.source,
-        ),
+        "INSERT INTO memory (name, type, trigger, resolution, created_at, source) VALUES (?, ?, ?, ?, ?, ?)",
+        (name, draft.type, draft.trigger, draft.resolution, now, draft.source),
     )
     memory_id = int(cursor.lastrowid or 0)
     indexing.index_texts(base, memory_id, draft)
