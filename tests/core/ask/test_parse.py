@@ -70,6 +70,11 @@ def test_headings_in_fences_are_none() -> None:
     assert [(title.level, title.text) for title in pieces.titles] == [(1, "One"), (2, "Two"), (3, "Three")]
 
 
+def test_a_name_in_a_heading_keeps_its_underscores() -> None:
+    pieces, _ = read_pieces(b"# TS_ratio of _one_ `tile_gap`\n## __Whole__ name\n", "markdown")
+    assert [title.text for title in pieces.titles] == ["TS_ratio of one tile_gap", "Whole name"]
+
+
 def test_underlined_titles_take_their_level_from_their_order() -> None:
     pieces, _ = read_pieces(b"=====\nTitle\n=====\n\nPart\n----\n\ntext\n", "restructuredtext")
     assert [(title.level, title.text) for title in pieces.titles] == [(1, "Title"), (2, "Part")]

@@ -68,7 +68,7 @@ _FENCE = re.compile(r" {0,3}(```+|~~~+)")
 _SETEXT = re.compile(r" {0,3}(=+|-{2,})[ \t]*$")
 _RULE = re.compile(r"([=\-~^\"'`#*+.:_<>])\1{2,}[ \t]*$")
 _ADOC = re.compile(r"(={1,6})[ \t]+(\S.*?)[ \t]*$")
-_HEADING_MARKS = re.compile(r"[*_`]+|\[([^\]]*)\]\([^)]*\)|<[^>]*>|\{#[^}]*\}")
+_HEADING_MARKS = re.compile(r"[*`]+|(?<![^\W_])_+|_+(?![^\W_])|\[([^\]]*)\]\([^)]*\)|<[^>]*>|\{#[^}]*\}")
 _NOT_A_TITLE = re.compile(r"\s|[-*+>|]|\d+[.)]\s")
 MAX_SECTION = 60
 

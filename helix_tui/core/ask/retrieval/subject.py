@@ -114,8 +114,8 @@ _SECOND = re.compile(r",? and (?=(?:(?:by|with|in|from) )?(?:what|when|where|why
 _CLAUSE = re.compile(r"(?<=[.!?])\s+|\n")
 
 
-_ASKS_FOR = re.compile(r"\basks?\b(?=(?: \w+){0,3} for\b)", re.IGNORECASE)
-"""A request ("if I ask a shop for bread"), whose "ask" is removed; in "ask the user" it is an action, and stays."""
+_ASKS_FOR = re.compile(r"\basks?\b(?=(?: \w+){0,3} for\b)|^define\b", re.IGNORECASE)
+"""A request ("if I ask a shop for bread", "Define a bead"), whose verb is removed; elsewhere it is an action, and stays."""
 _TURNING = re.compile(r"\b(?:again|without|although|except)\b")
 """Words that change a question's meaning: "sent again", "without the embedded ones". Over all sets of bench/ask.md, 6
 answers would be labelled "answered" without such a word in them; 4 of them are right.
@@ -173,7 +173,7 @@ class QuestionSubject(Struct, frozen=True, dict=True):
         if not named:
             return None
         if self.asks in ("what is", "value"):
-            name = rf"[*_`\"]*{'s?[ -]'.join(re.escape(one.word.removesuffix('s')) for one in self.words)}s?[*_`\"]*"
+            name = rf"[*_`\"]*{'s?[ _-]?'.join(re.escape(one.word.removesuffix('s')) for one in self.words)}s?[*_`\"]*"
             cell = rf"\|\s*(?:[^|]*,\s*)?{name}(?:,[^|]*|\s\([^|]*)?\s*\|"
             means = r":\s|\s(?:[–—-]+|(?:is|are|means?)\s(?:an?|the|each|every|how|one|what))\s"
             return re.compile(rf"^\s*(?:{cell}|(?:[-*+]\s+)?(?:an?\s|the\s)?{name}(?:{means}))", re.IGNORECASE)

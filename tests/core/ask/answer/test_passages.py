@@ -297,6 +297,21 @@ def test_a_line_defines_what_it_begins_with(line: str, defines: bool) -> None:
     assert bool(direct.search(line)) == defines
 
 
+@pytest.mark.parametrize(
+    ("question", "line"),
+    [
+        ("Define TS_ratio in this repo.", "TS_ratio is the crossing time divided by the period."),
+        ("What is a dead letter?", "A dead_letter is a message that nobody takes."),
+        ("What is a DeadLetter?", "- **DeadLetter**: a message that nobody takes"),
+    ],
+)
+def test_a_name_in_code_is_defined_as_it_is_written(question: str, line: str) -> None:
+    direct = read_subject(question).direct
+    assert direct is not None
+    assert direct.search(line)
+    assert not direct.search(f"See also: {line}")
+
+
 def test_a_place_is_answered_where_another_quoted_one_is_in_its_file() -> None:
     weak = _passage(score=1.2, together=0.4)
     other = replace(weak, span=Span("b.py", 1, 2, "lines", "", "", ""))
