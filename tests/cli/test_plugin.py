@@ -206,6 +206,47 @@ def test_plans_and_workspaces_of_the_plugin_are_those_of_the_store(shell: Any, t
     }
 
 
+CONNECTED = """
+import json, os, sys
+sys.path.insert(0, os.path.join(os.environ["HELIX_PLUGIN_ROOT"], "lib"))
+from db.connection import get_db, init_db, reset_db, write_lock
+from memory import recall, store
+
+init_db()
+with write_lock():
+    get_db().execute(
+        "INSERT INTO memory (name, type, trigger, resolution, created_at) VALUES (?, ?, ?, ?, ?)",
+        ("by-hand", "pattern", "A timetable that is slow to draw", "Draw what is seen", "2026-06-01T12:00:00Z"),
+    )
+    get_db().commit()
+reset_db()
+store("Import cycle in src/auth.py", "Move the types")
+rows = get_db().execute("SELECT name, trigger FROM memory ORDER BY id").fetchall()
+print(json.dumps({
+    "rows": [row["name"] for row in rows],
+    "found": recall("timetable", limit=1)[0]["name"],
+    "journal": get_db().execute("PRAGMA journal_mode").fetchone()[0],
+}))
+"""
+
+
+def test_a_connection_of_the_plugin_is_to_the_one_store(shell: Any, tmp_path: Path) -> None:
+    python = shlex.quote(sys.executable)
+    made = f'{python} "$HELIX_PLUGIN_ROOT/lib/db/connection.py" && test -s .helix/helix.db && echo 1'
+    assert shell(made) == 1
+    shell("rm .helix/helix.db* && echo 1")
+    script = tmp_path / "rows.py"
+    script.write_text(CONNECTED)
+    assert shell(f"{python} {shlex.quote(str(script))}") == {
+        "rows": ["by-hand", "import-cycle-in-src-auth-py"],
+        "found": "by-hand",
+        "journal": "wal",
+    }
+    elsewhere = f"HELIX_DB_PATH={shlex.quote(str(tmp_path / 'other' / 'o.db'))}"
+    shell(f'{elsewhere} {python} "$HELIX_PLUGIN_ROOT/lib/db/connection.py" && echo 1')
+    assert (tmp_path / "other" / "o.db").exists()
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -342,7 +342,7 @@ def _consolidate(call: Call, memory: MemoryStore) -> dict[str, Any]:
 
 
 def _health(call: Call, memory: MemoryStore) -> dict[str, Any]:
-    return memory.health().document()
+    return {**memory.health().document(), "path": str(memory.path)}
 
 
 def _embed(call: Call, memory: MemoryStore) -> dict[str, Any]:

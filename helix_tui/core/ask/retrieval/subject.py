@@ -115,7 +115,7 @@ _CLAUSE = re.compile(r"(?<=[.!?])\s+|\n")
 
 
 _ASKS_FOR = re.compile(r"\basks?\b(?=(?: \w+){0,3} for\b)|^define\b", re.IGNORECASE)
-"""A request ("if I ask a shop for bread", "Define a bead"), whose verb is removed; elsewhere it is an action, and stays."""
+"""A request ("if I ask a shop for bread", "Define a bead"), whose verb is removed; "ask the user" is an action."""
 _TURNING = re.compile(r"\b(?:again|without|although|except)\b")
 """Words that change a question's meaning: "sent again", "without the embedded ones". Over all sets of bench/ask.md, 6
 answers would be labelled "answered" without such a word in them; 4 of them are right.

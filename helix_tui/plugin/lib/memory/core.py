@@ -87,11 +87,12 @@ def ask(verb: str, words: list[str], env: dict[str, str], text: str | None = Non
     return reshaped(verb, answer, done.returncode, shape), done.returncode, ""
 
 
-def value(verb: str, *words: str, document: object = None, **options: object) -> Any:
+def value(verb: str, *words: str, document: object = None, encodes: bool = True, **options: object) -> Any:
     """The answer to one function.
 
     Args:
         document: sent as JSON on stdin.
+        encodes: whether an encoder may be loaded, which can take seconds.
 
     Raises:
         RuntimeError: there is none; the message says why.
@@ -99,7 +100,8 @@ def value(verb: str, *words: str, document: object = None, **options: object) ->
     # an option and its value in one word: a text may begin with a dash
     named = [f"--{name.replace('_', '-')}={text}" for name, text in options.items() if text not in (None, "")]
     sent = None if document is None else json.dumps(document)
-    answer, code, other = ask(verb, [*named, *words], dict(os.environ), sent)
+    env = dict(os.environ) if encodes else {**os.environ, "HELIX_EMBEDDER": "off"}
+    answer, code, other = ask(verb, [*named, *words], env, sent)
     if other:
         raise RuntimeError(other.strip() or f"helix-tui memory {verb} ended with {code}")
     if verb != "get" and "error" in answer:
@@ -135,7 +137,8 @@ def chunk(task_objective: str, outcome: str, approach: str, source: str = "") ->
 
 def relate(from_name: str, to_name: str, rel_type: str, weight: float = 1.0) -> Any:
     """Link two memories, or strengthen their link."""
-    return value("relate", **{"from": from_name, "to": to_name, "type": rel_type, "weight": weight})
+    named: dict[str, Any] = {"from": from_name, "to": to_name, "type": rel_type, "weight": weight}
+    return value("relate", **named)
 
 
 edge = relate
