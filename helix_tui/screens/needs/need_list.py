@@ -165,22 +165,24 @@ class NeedRows(KeyedRows[NeedRow]):
         if row.kind == "group":
             return self._heading(row, width)
         if row.kind == "fold":
-            words = f"{len(row.needs):,} older than 7 d"
-            return fit([("  … ", "muted"), (words, "muted"), *self._sums(row)], width)
+            words = f"  … {len(row.needs):,} older than 7 d"
+            return fit([(words + self._sums(row, width - cell_len(words)), "muted")], width)
         return self._need(row.needs[0], width, row.group)
 
     def _heading(self, row: NeedRow, width: int) -> Line:
         sign = "▸ " if row.group in self._closed else ""
-        sums = "".join(text for text, _ in self._sums(row))
-        return rule(f"{sign}{row.group}  {len(row.needs):,}{sums}", width)
+        said = f"{sign}{row.group}  {len(row.needs):,}"
+        return rule(said + self._sums(row, width - 4 - cell_len(said)), width)
 
-    def _sums(self, row: NeedRow) -> list[Span]:
-        """What a row's needs block and have cost together."""
+    def _sums(self, row: NeedRow, room: int) -> str:
+        """What a row's needs block and have cost together; a figure is whole or not there."""
         usd = sum(need.usd or 0 for need in row.needs)
         most = max((need.waiting for need in row.needs), default=0)
         said = [f"blocks up to {most:,}"] if most else []
         said += [_money(usd, all(need.usd_complete for need in row.needs))] if usd else []
-        return [(f"  {' · '.join(said)}", "muted")] if said else []
+        while said and cell_len(" · ".join(said)) + 2 > room:
+            said.pop(0)
+        return f"  {' · '.join(said)}" if said else ""
 
     def _need(self, need: Need, width: int, group: str) -> Line:
         glyph, ink, word = NEED_SIGNS.get(need.kind, ("◆", "attention bold", need.kind.replace("_", " ")))
@@ -222,12 +224,18 @@ class NeedRows(KeyedRows[NeedRow]):
         return spans
 
     def paint_more(self, index: int, width: int) -> Sequence[Line]:
-        """Its id, and its actions with their keys."""
+        """Its id, and its actions with their keys, on as many lines as they take."""
         row = self.rows[index]
         lead = f"  {short_id(clean_line(row.needs[0].bead_id, 60))}  " if row.kind == "need" else "  "
         if width < 48 or not row.needs[0].bead_id:
             lead = "  "
-        return [fit([(lead, "muted"), *keys_beside(row, self._keymap, self._without)], width)]
+        keys = keys_beside(row, self._keymap, self._without)
+        pairs = [keys[place : place + 2] for place in range(0, len(keys), 2)]
+        # the blanks behind the last label of a line need no room
+        lines = packed(pairs, width - len(lead) + 2, 0)
+        return [
+            fit([(lead if not place else " " * len(lead), "muted"), *line], width) for place, line in enumerate(lines)
+        ]
 
 
 def _money(usd: float | None, complete: bool) -> str:
@@ -417,10 +425,6 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
         lines: list[Line] = []
         if row.kind == "need":
             lines += wrap_spans([(clean_line(row.needs[0].reason, MAX_QUESTION), "text")], width)
-        if width < 60:
-            keys = keys_beside(row, self.console.keymap, self._without)
-            pairs = [keys[place : place + 2] for place in range(0, len(keys), 2)]
-            lines += packed(pairs, width, 0) if width_of(keys) > width - 2 else []
         for action in self._offered(row) if width >= 60 else ():
             key = shown(BY_ID[KEYS[action.id]], self.console.keymap)
             lines += wrap_spans(

@@ -178,6 +178,22 @@ def test_what_a_bead_has_cost_at_least_is_told_from_what_it_has_cost() -> None:
     source = NeedRows(rows, queue, now=NOW, keymap={}, closed=(), without=lambda need: frozenset())
     painted = ["".join(text for text, _ in source.paint(index, 120)) for index in range(3)]
     assert [[word for word in line.split() if "$" in word] for line in painted] == [["≥$0.75"], ["≥$0.25"], ["$0.50"]]
+    # a heading that has no room for a sum leaves it out: a part of it would be another sum
+    narrow = ["".join(text for text, _ in source.paint(0, width)) for width in range(16, 40)]
+    assert all(("≥$0.75" in line) is ("$" in line) for line in narrow)
+    assert {"$" in line for line in narrow} == {True, False}
+
+
+def test_every_action_of_a_row_stands_beside_it_at_any_width() -> None:
+    tracker = parse_rows(b'{"id":"a","status":"proposed","title":"Split it"}')
+    queue = classify(tracker.beads, now=NOW)
+    rows = (NeedRow("need", "proposals", tuple(needs_of(queue, (), tracker))),)
+    source = NeedRows(rows, queue, now=NOW, keymap={}, closed=(), without=lambda need: frozenset())
+    (wide,) = source.paint_more(0, 120)
+    narrow = source.paint_more(0, 30)
+    assert len(narrow) > 1
+    assert "".join(text for line in narrow for text, _ in line).split() == "".join(text for text, _ in wide).split()[1:]
+    assert all(sum(len(text) for text, _ in line) <= 30 for line in narrow)
 
 
 def test_titles_that_begin_alike_are_told_apart_and_leave_a_long_reason_its_room() -> None:
