@@ -383,11 +383,12 @@ class Viewport(Struct):
         if self.cursor >= 0:
             last = self.cursor + self.more
             # in a window of a few lines the context must leave room for the cursor
-            context = min(CONTEXT, max(0, (self.height - 1) // 3))
+            context = min(CONTEXT, max(0, (self.height - 1 - self.more) // 3))
             if self.cursor - context < self.top:
                 self.top = self.cursor - context
             elif last + context >= self.top + self.height:
-                self.top = last + context - self.height + 1
+                # a row that is higher than the window shows its beginning
+                self.top = min(self.cursor, last + context - self.height + 1)
         self.clamp()
 
     def scroll_to(self, share: float) -> None:
@@ -425,6 +426,11 @@ class Painted:
         self.more = [tuple(line) for line in more]
         self.width = width
         self.strips: dict[tuple[object, ...], Strip] = {}
+
+    def line(self, part: int) -> Iterable[Span]:
+        """Its first line, or one of those that it unfolds to; empty if it has fewer than the view last counted."""
+        lines = (self.spans, *self.more)
+        return lines[part] if part < len(lines) else ()  # until a resize is handled, it is painted for another width
 
     def looks_like(self, other: Painted) -> bool:
         """Whether nothing of it needs painting again."""
@@ -588,7 +594,7 @@ class PaintedRows(Widget):
             mark: Span = ("▌" if current else " ", ink)
             if flag is not None:
                 mark = (flag[0], f"{flag[1]} reverse") if current else flag
-            spans = [mark, *(entry.spans if part == 0 else entry.more[part - 1])]
+            spans = [mark, *entry.line(part)]
             line = to_strip(spans, width, palette, ground=ground, pattern=self._pattern, plain=plain)
             if label:
                 line = with_label(line, label, palette)

@@ -238,6 +238,29 @@ async def test_a_row_can_have_a_second_line_while_it_is_selected() -> None:
         assert app.rows()[-1].strip("▌▐ ") == "more of 19"
 
 
+async def test_a_row_that_lost_lines_since_the_view_counted_them_is_drawn() -> None:
+    class Wrapping(Rows):
+        lines = 4
+
+        def paint_more(self, index: int, width: int) -> Sequence[Line]:
+            return [[(f"more {part}", "muted")] for part in range(self.lines)]
+
+    rows = RowList()
+    app = Host(rows)
+    async with app.run_test(size=(20, 6)) as pilot:
+        source = Wrapping(numbered(range(20)).rows)
+        rows.show(source)
+        await pilot.pause()
+        assert [line.strip("▌▐ ") for line in app.rows()] == ["row 0", *(f"more {part}" for part in range(4)), "row 1"]
+        # as at a new width, which Textual draws before the list hears of it
+        source.lines = 1
+        rows._painted.clear()
+        drawn = [strip.text.strip("▌▐ ") for strip in rows.render_lines(rows.size.region)]
+        assert drawn == ["row 0", "more 0", "", "", "", "row 1"]
+        await pilot.resize_terminal(60, 6)
+        assert [line.strip("▌▐ ") for line in app.rows()][:3] == ["row 0", "more 0", "row 1"]
+
+
 async def test_the_selection_shows_without_colour_and_in_ascii() -> None:
     rows = RowList()
     app = Host(rows)
