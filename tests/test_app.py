@@ -123,7 +123,8 @@ async def test_go_to_does_commands_and_says_what_is_not_there(console: MakeConso
         assert app.sees("on Queue")
         await pilot.press("escape", "colon", *"nowhere[/b]", "enter")
         await pilot.pause()
-        assert app.sees("nowhere[/b] is not in the tracker")
+        assert app.sees("no bead or command is called")
+        assert app.sees("nowhere[/b]")
         await pilot.press("colon", "escape")
         assert app.focused is queue(app).list
 

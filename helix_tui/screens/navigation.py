@@ -97,7 +97,8 @@ def ways_to(text: str, queue: Queue, among: Sequence[Command], archive: Iterable
 
     In this order: exact names, commands that begin with the text, ids that begin with it, ids whose part after
     the prefix begins with it, words of a title or command that begin with it, any other match.
-    Among equals, unfinished beads come before closed ones, and those before archived ones.
+    Among equals, unfinished beads come before closed ones, and those before archived ones. The word "archived" and its
+    beginning mean every archived bead.
     """
     wanted = text.strip().lower()
     found: list[tuple[int, int, Completion]] = []
@@ -109,8 +110,9 @@ def ways_to(text: str, queue: Queue, among: Sequence[Command], archive: Iterable
         rank = _rank_of_bead(bead, wanted)
         if rank is not None:
             found.append((rank, 1 + (bead.status in TERMINAL), Completion(bead.id, 0, bead.title)))
+    lists_archive = len(wanted) > 2 and "archived".startswith(wanted)
     for bead in archive if wanted else ():
-        rank = _rank_of_bead(bead, wanted)
+        rank = 5 if lists_archive else _rank_of_bead(bead, wanted)
         if rank is not None:
             found.append((rank, 3, Completion(bead.id, 0, f"archived · {bead.title}")))
     # without the third item, which cannot be compared; equal ones stay in the order found
@@ -387,10 +389,12 @@ class Traveller(App[int]):
             return
         command = next((each for each in self._commands(self.screen) if each.name == text.lower()), None)
         # a bead id that is also a command's name means the bead
-        if command is None or text in self.snapshot.queue.beads or text in self.snapshot.archive:
+        if text in self.snapshot.queue.beads or text in self.snapshot.archive:
             self.go_to_bead(text)
-        else:
+        elif command is not None:
             await self._do(command)
+        else:
+            self.say(f"no bead or command is called {text}", "warning")
 
     def _commands(self, screen: Screen[Any]) -> list[Command]:
         """All commands on a screen: the app's and its own."""

@@ -47,6 +47,9 @@ async def test_an_archived_bead_is_counted_gone_to_and_explained(console: MakeCo
             assert bool(found) == app.sees("(: goes there)"), query
             await pilot.press("escape", "escape")
         await pilot.press("colon")
+        await type_text(pilot, "archive")
+        assert app.sees("archived · Put away long ago"), "the word lists all of them"
+        await pilot.press("escape", "colon")
         await type_text(pilot, "old1")
         assert app.sees("archived · Put away long ago")
         await pilot.press("enter")
