@@ -15,6 +15,8 @@ from typing import Any
 import pytest
 
 from helix_tui.cli.helix.help import skill_texts
+from helix_tui.core.memory import ranking
+from helix_tui.core.memory.write import alike
 from helix_tui.core.supervision.agents.hooks import PLUGIN_FOLDER
 from helix_tui.core.supervision.stages.commands import ROWS
 from tests.cli.conftest import Cli
@@ -32,6 +34,7 @@ def test_the_plugin_has_the_skill_of_each_command_as_its_record_says() -> None:
     assert "prefer ddx's own loop" in texts["helix-run"]
     assert "**BACKFILL_REPORT**" in texts["helix-backfill"]
     assert "disable-model-invocation: true" in texts["helix-commit"]
+    assert "`--answer ID TEXT`" in texts["helix-input"]
 
 
 @pytest.fixture
@@ -114,11 +117,25 @@ print(json.dumps({
     "near": [each["name"] == b for each in connected(a, max_hops=2)],
     "edges": [each["rel_type"] for each in edges(a)],
     "got": [get("gone"), get(a)["resolution"]],
+    "by number": [
+        get(second["id"])["name"] == b,
+        [each["name"] for each in connected(first["id"])] == [b],
+        len(edges(second["id"])),
+    ],
     "advice": assess_approach("Add a login", "write it", [])["recommendation"],
     "health": memory.health()["total"],
     "refused": refused,
 }))
 """
+
+
+def test_the_constants_of_the_plugin_are_those_that_count() -> None:
+    core = runpy.run_path(str(PLUGIN_FOLDER / "lib/memory/core.py"))
+    assert core["DUPLICATE_THRESHOLD"] == alike.DUPLICATE
+    assert core["DECAY_HALF_LIFE_DAYS"] == ranking.HALF_LIFE_DAYS
+    weights = core["SCORE_WEIGHTS"]
+    shown = (weights["relevance"], weights["effectiveness"], weights["recency"])
+    assert shown == (ranking.RELEVANCE, ranking.EFFECTIVENESS, ranking.RECENCY)
 
 
 def test_functions_of_the_plugin_reach_the_one_store(shell: Any, tmp_path: Path) -> None:
@@ -133,6 +150,7 @@ def test_functions_of_the_plugin_reach_the_one_store(shell: Any, tmp_path: Path)
         "near": [True],
         "edges": ["solves"],
         "got": [None, "Move the types"],
+        "by number": [True, True, 1],
         "advice": "continue",
         "health": 2,
         "refused": "helix-tui memory recall ended with 2",

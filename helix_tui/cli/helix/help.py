@@ -190,8 +190,13 @@ def _own_options(name: str) -> Iterator[str]:
     for action in load(name)[1]._actions:
         if action.dest in shared or action.help in (None, argparse.SUPPRESS) or not action.option_strings:
             continue
-        value = "" if action.nargs == 0 else f" {action.metavar or '|'.join(map(str, action.choices or ())) or 'X'}"
+        value = "" if action.nargs == 0 else f" {_metavar(action) or '|'.join(map(str, action.choices or ())) or 'X'}"
         yield f"- `{', '.join(action.option_strings)}{value}`: {(action.help or '').replace('%%', '%')}"
+
+
+def _metavar(action: argparse.Action) -> str:
+    """The names of an option's values, as they are typed; an option of several values has one name each."""
+    return " ".join(action.metavar) if isinstance(action.metavar, tuple) else action.metavar or ""
 
 
 def _quoted(text: str) -> str:
@@ -314,7 +319,7 @@ def _options(actions: Iterable[argparse.Action]) -> Iterator[str]:
                 yield f"- `{verb.dest}`: {verb.help}"
             continue
         choices = f"{{{','.join(map(str, action.choices))}}}" if action.choices else ""
-        value = action.metavar or choices or action.dest.upper()
+        value = _metavar(action) or choices or action.dest.upper()
         name = ", ".join(action.option_strings)
         shown = name if action.nargs == 0 else f"{name} {value}".strip()
         yield f"- `{shown}`: {(action.help or '').replace('%%', '%')}"

@@ -27,6 +27,11 @@ LISTS = {
 }
 """Verbs that the plugin answered with a bare list, and the key of that list in our answer."""
 
+DUPLICATE_THRESHOLD = 0.85
+DECAY_HALF_LIFE_DAYS = 7
+SCORE_WEIGHTS = {"relevance": 0.5, "effectiveness": 0.3, "recency": 0.2}
+"""The constants of the plugin's reference, for readers of this file. They are set in helix-tui, not here."""
+
 LIMIT_S, VERIFY_LIMIT_S = 120, 660
 """How many seconds helix-tui has to answer; where it may run the VERIFY of a task."""
 
@@ -87,10 +92,11 @@ def ask(verb: str, words: list[str], env: dict[str, str], text: str | None = Non
     return reshaped(verb, answer, done.returncode, shape), done.returncode, ""
 
 
-def value(verb: str, *words: str, document: object = None, encodes: bool = True, **options: object) -> Any:
+def value(verb: str, *words: str | int, document: object = None, encodes: bool = True, **options: object) -> Any:
     """The answer to one function.
 
     Args:
+        words: texts, and names or numbers of memories.
         document: sent as JSON on stdin.
         encodes: whether an encoder may be loaded, which can take seconds.
 
@@ -101,7 +107,7 @@ def value(verb: str, *words: str, document: object = None, encodes: bool = True,
     named = [f"--{name.replace('_', '-')}={text}" for name, text in options.items() if text not in (None, "")]
     sent = None if document is None else json.dumps(document)
     env = dict(os.environ) if encodes else {**os.environ, "HELIX_EMBEDDER": "off"}
-    answer, code, other = ask(verb, [*named, *words], env, sent)
+    answer, code, other = ask(verb, [*named, *map(str, words)], env, sent)
     if other:
         raise RuntimeError(other.strip() or f"helix-tui memory {verb} ended with {code}")
     if verb != "get" and "error" in answer:
@@ -119,8 +125,8 @@ def recall(query: str, type: str | None = None, limit: int = 5, min_effectivenes
     return value("recall", query, type=type, limit=limit, min_effectiveness=min_effectiveness)
 
 
-def get(name: str) -> Any:
-    """One memory; None if there is none of that name."""
+def get(name: str | int) -> Any:
+    """One memory by its name or id; None if there is none."""
     found = value("get", name)
     return None if found == {"error": "not found"} else found
 
@@ -135,7 +141,7 @@ def chunk(task_objective: str, outcome: str, approach: str, source: str = "") ->
     return value("chunk", task=task_objective, outcome=outcome, approach=approach, source=source)
 
 
-def relate(from_name: str, to_name: str, rel_type: str, weight: float = 1.0) -> Any:
+def relate(from_name: str | int, to_name: str | int, rel_type: str, weight: float = 1.0) -> Any:
     """Link two memories, or strengthen their link."""
     named: dict[str, Any] = {"from": from_name, "to": to_name, "type": rel_type, "weight": weight}
     return value("relate", **named)
@@ -144,12 +150,12 @@ def relate(from_name: str, to_name: str, rel_type: str, weight: float = 1.0) -> 
 edge = relate
 
 
-def edges(name: str | None = None, rel_type: str | None = None) -> Any:
+def edges(name: str | int | None = None, rel_type: str | None = None) -> Any:
     """The links of a memory, or all links."""
     return value("edges", *([name] if name else []), type=rel_type)
 
 
-def connected(name: str, max_hops: int = 2) -> Any:
+def connected(name: str | int, max_hops: int = 2) -> Any:
     """The memories that links lead to."""
     return value("connected", name, max_hops=max_hops)
 
