@@ -226,6 +226,16 @@ def test_a_subagent_hears_of_its_task_and_claims_what_it_used(root: Path, tmp_pa
         assert report.unhelpful == (name,)
 
 
+def test_a_subagent_whose_brief_has_memories_is_given_none_beside_them(root: Path, tmp_path: Path) -> None:
+    prompt = "OBJECTIVE: fix the circular import when editing auth\nDELTA: src/auth.py\n"
+    for shown in ("FAILURES TO AVOID:\n- one", "PATTERNS TO APPLY:\n- one"):
+        transcript = _spawn(tmp_path / "t.jsonl", ("builder", prompt + shown))
+        begun = say(session_id="s", agent_id="a1", agent_type="builder", transcript_path=transcript)
+        assert hook("subagent-start", begun, root)[0] == {}
+    with opened(root) as memory:
+        assert not memory.injections(attempt="a1")
+
+
 def _spawn(path: Path, *prompts: tuple[str, str]) -> str:
     parts = [
         {

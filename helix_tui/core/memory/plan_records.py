@@ -146,7 +146,7 @@ class TaskWorkspace(Struct, frozen=True):
 
     @property
     def brief(self) -> str:
-        """The task as given to its builder: files, verify command, idioms."""
+        """The task as given to its builder: files, verify command, idioms, memories booked as shown."""
         required, forbidden = read_idioms(self.data.get("idioms"))
         before = self.data.get("previous")
         rows = {
@@ -162,7 +162,9 @@ class TaskWorkspace(Struct, frozen=True):
             "PARENT_DELIVERIES": "; ".join(self.parents),
             "TRIED BEFORE": "; ".join(f"{k}: {v}" for k, v in before.items() if v) if isinstance(before, dict) else "",
         }
-        return "\n".join(f"{name}: {said}" for name, said in rows.items() if said)
+        memories = self.data.get("memories")
+        shown = [memories] if isinstance(memories, str) and memories else []
+        return "\n".join([*(f"{name}: {said}" for name, said in rows.items() if said), *shown])
 
     @property
     def attempt(self) -> str:

@@ -192,6 +192,7 @@ class Plans:
             "idioms": {"required": list(plan.required), "forbidden": list(plan.forbidden)},
             "failures": [memory.document() for memory in found if memory.type != "pattern"],
             "patterns": [memory.document() for memory in found if memory.type == "pattern"],
+            "memories": injection.text,
             "lineage": {"parents": lineage},
             "bead": bead,
             "tree": state_of_tree(root) if root is not None else {},

@@ -253,6 +253,20 @@ def test_a_builder_gets_framework_and_idioms(memory: MemoryStore) -> None:
     assert "BUDGET: 7 tool calls" in brief
 
 
+def test_a_builder_reads_in_its_brief_what_counts_as_shown_to_it(memory: MemoryStore) -> None:
+    failure = memory.store("Import cycle in src/auth.py", "Move the types", "failure").name
+    pattern = memory.store("Tokens of src/auth.py", "One helper renews them", "pattern").name
+    plans = Plans(memory)
+    stored = plans.add_plan(plan(task("001", delta=["src/auth.py"])))
+    opened = plans.open_workspace(stored, stored.tasks[0])
+    (line,) = memory.injections(attempt=opened.attempt)
+    assert {each.name for each in line.shown} == set(opened.injected) == {failure, pattern}
+    assert opened.brief.endswith(
+        f"FAILURES TO AVOID:\n- {failure} [unproven]: Import cycle in src/auth.py -> Move the types\n\n"
+        f"PATTERNS TO APPLY:\n- {pattern} [unproven]: Tokens of src/auth.py -> One helper renews them"
+    )
+
+
 def test_what_a_bead_was_given_is_left_to_the_evidence_of_its_attempt(memory: MemoryStore) -> None:
     name = memory.store("tokens expire at midnight in auth", "Renew them an hour before", "pattern").name
     plans = Plans(memory)

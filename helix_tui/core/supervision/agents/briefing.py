@@ -45,7 +45,6 @@ _SYSTEMIC_SHOWN = 3
 _ASKED = 12
 """Minimum characters of a person's question, as opposed to a "yes"."""
 _DAY = 86_400 * NS
-_ALREADY = "FAILURES TO AVOID:"
 
 
 class AgentPlace(Struct, frozen=True):
@@ -204,8 +203,7 @@ def _pre_tool_use(hook_message: HookMessage, place: AgentPlace, memory: MemorySt
 def _subagent_start(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """Memories for the task just given to a sub-agent."""
     task = own_task(hook_message) or _task_of(hook_message, memory)
-    # the task already contains memories
-    if task is None or _ALREADY in task.objective:
+    if task is None or task.briefed:
         return {}
     injection = memory.inject(
         task.objective,

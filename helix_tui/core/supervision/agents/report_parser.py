@@ -61,6 +61,8 @@ class AgentTask(Struct, frozen=True):
 
     objective: str
     files: tuple[str, ...] = ()
+    briefed: bool = False
+    """Its text contains memories already, as the brief of a workspace does."""
 
 
 class Spawned(Struct, frozen=True):
@@ -305,7 +307,11 @@ def read_task(prompt: str) -> AgentTask | None:
     found = re.search(r"^\W{0,4}OBJECTIVE\b[*_]*:[*_ \t]*(.+)$", prompt, re.M)
     objective = (found.group(1) if found else prompt).strip()[:1000]
     delta = re.search(r"^\W{0,4}(?:DELTA|RELEVANT_FILES)\b[*_]*:[*_ \t]*(.+)$", prompt, re.M)
-    return AgentTask(objective, _names(delta.group(1)) if delta else ())
+    # not imported above: an answered hook loads this module and may need no memory
+    from helix_tui.core.memory.injection import FAILURES, PATTERNS
+
+    briefed = not {FAILURES, PATTERNS}.isdisjoint(map(str.strip, prompt.splitlines()))
+    return AgentTask(objective, _names(delta.group(1)) if delta else (), briefed)
 
 
 def claim_of(hook_message: HookMessage) -> AgentClaim:
