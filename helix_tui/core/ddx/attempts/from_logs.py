@@ -121,7 +121,8 @@ def metric_piece(row: MetricRow) -> Piece:
         provider=row.provider,
         started_at=instant(row.ts_start),
         finished_at=ended,
-        duration_ms=whole(row.duration_ms),
+        # ddx writes 0 where it landed or kept work later and no longer knew when it began
+        duration_ms=whole(row.duration_ms) if row.duration_ms or row.ts_start else None,
         tokens_in=whole(row.input_tokens),
         tokens_cached=whole(row.cached_tokens),
         tokens_out=whole(row.output_tokens),

@@ -306,6 +306,15 @@ def test_metrics_are_taken_in_row_by_row_and_from_the_start_when_rewritten(place
     assert [(a.attempt_id, a.status) for a in place.index.attempts] == [(SECOND, "success")]
 
 
+@pytest.mark.parametrize(("began", "took"), [({}, None), ({"ts_start": "2026-08-01T10:00:00Z"}, 0)])
+def test_a_duration_of_0_of_work_whose_begin_ddx_forgot_is_unknown(
+    place: Place, began: dict[str, str], took: int | None
+) -> None:
+    row = metric(FIRST, "success", ts_end="2026-08-01T10:30:00Z", duration_ms=0, **began)
+    place.write("metrics/attempts.jsonl", row)
+    assert place.look().duration_ms == took
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"bead_id": 5}', "\x00", '{"verdict": {}}', '{"cycle_trace": 7}'])
 def test_a_malformed_file_costs_only_itself(place: Place, text: str) -> None:
     place.bundle(FIRST, status="success")
