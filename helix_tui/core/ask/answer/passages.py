@@ -118,14 +118,15 @@ _ROLES: dict[str, dict[Asks, float]] = {
         "where": 0.75,
         "who uses": 0.5,
     },
-    "source": {"how to": 0.85},
+    "source": {"how to": 0.7, "why": 0.9, "compare": 0.85},
     "test": {"who uses": 0.8, "what happens": 0.6, "how to": 0.6},
     "example": {"how to": 0.85},
     "record": {"why": 1.0},
 }
 _OTHER_ROLE = {"doc": 0.9, "source": 1.0, "test": 0.45, "example": 0.6, "config": 0.6}
-"""Weight of each kind of file: for some kinds of questions in `_ROLES`, otherwise here. Rules, how-tos and comparisons
-are in documents; branches, values and places in code.
+"""Weight of each kind of file: for some kinds of questions in `_ROLES`, otherwise here. Rules, how-tos, reasons and
+comparisons are in documents, and code that uses the same words rarely explains them; branches, values and places are in
+code.
 """
 _ELSE = 0.4
 _NEWS = re.compile(

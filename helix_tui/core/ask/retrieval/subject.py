@@ -99,12 +99,11 @@ _OF_LITTLE_MEANING = """
 use used uses using user users make makes made making work works working take takes taken keep keeps kept leave leaves
 left put puts set sets look looks looked come comes came go goes going get gets got do does done let lets run runs
 running change changes changed changing call calls called say says hear hears try tried tries pick picked picks choose
-chosen decide decided decides
-begin begins start started turn turns bring brings hold holds stay become stand stands belong belongs own new old same
-first last next only whole single default defaults configured config program application app code file files function
-functions class classes method methods module modules value values name names number numbers part parts time times
-handle handles handled implemented implement defined define located live lives longer long short big small much many
-more less most least permanently automatically nicely properly
+chosen decide decided decides begin begins start started turn turns bring brings hold holds stay become stand stands
+belong belongs own new old same another others certain first last next only whole single default defaults configured
+config program application app code file files function functions class classes method methods module modules value
+values name names number numbers part parts time times handle handles handled implemented implement defined define
+located live lives longer long short big small much many more less most least permanently automatically nicely properly
 """
 _LIGHT_WORDS = frozenset(_OF_LITTLE_MEANING.split())
 

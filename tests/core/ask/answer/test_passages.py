@@ -385,6 +385,59 @@ def test_the_line_that_sets_it_answers_how_to_change_it(tmp_path: Path) -> None:
     assert found["passages"][0]["file"] == "docs/keys.md"
 
 
+HANDBOOK = """\
+# Handbook
+
+## Plugins
+
+Put a plugin into the folder `plugins/` and name it in `settings.toml`; the loader finds it there.
+
+## Plugins and filters
+
+A plugin adds a command. A filter changes the output of one; a plugin may bring several filters.
+
+## Why plugins are loaded late
+
+Plugins are loaded late, because each costs a tenth of a second to import.
+"""
+
+PLUGINS = '''\
+"""Plugins and filters."""
+
+
+def load_plugin(folder, plugin):
+    """Load one plugin from its folder, late."""
+    # a plugin is loaded late from its folder
+    return plugin_of(folder, plugin)
+
+
+def filter_of_plugin(plugin, filters):
+    """The filter of a plugin: plugins and filters differ."""
+    # a plugin and a filter
+    return filters[plugin]
+'''
+
+
+@pytest.mark.parametrize(
+    ("question", "said"),
+    [
+        ("How do I put a plugin into its folder?", "name it in `settings.toml`"),
+        ("Why are plugins loaded late?", "a tenth of a second"),
+        ("What is the difference between a plugin and a filter?", "A plugin adds a command."),
+    ],
+)
+def test_a_document_explains_before_code_in_the_same_words(tmp_path: Path, question: str, said: str) -> None:
+    write(tmp_path, {"docs/handbook.md": HANDBOOK, "tool/plugins.py": PLUGINS})
+    first = run_of(tmp_path, question).passages[0].span
+    assert first.role == "doc"
+    assert said in first.text
+
+
+def test_a_word_for_one_more_thing_is_no_thing() -> None:
+    subject = read_subject("How do I give a key another function?")
+    assert subject.one_word
+
+
 def test_words_that_stand_apart_are_no_answer(tmp_path: Path) -> None:
     filler = "\n".join(f"x{n} = {n}" for n in range(40))
     apart = write(tmp_path, {"a.py": f"# the harbour\n{filler}\n# is dredged\n{filler}\n# by barges\n"})
