@@ -23,7 +23,9 @@ _NEED_ACCEPTANCE = frozenset({"task", "epic"})
 _NEED_SPEC = frozenset({"task"})
 
 _COMMAND = re.compile(
-    r"\b(bash|biome|bun|cargo|ddx|git|go|helix|just|lefthook|node|npm|pnpm|pytest|python3?|ruff|uv|yarn)\b",
+    r"\b(bash|biome|bun|cargo|ddx|git|go|helix|just|lefthook|node|npm|pnpm|pytest|python3?|ruff|uv|yarn)\b"
+    # words of English too, unless what follows is a command's
+    r"|(?-i:\btest (?:! )?-[a-z] \S|\b(?:curl|diff|grep|jq|ls|rg) (?:-\w|['\"]|\S+ \S*[./]\w))",
     re.IGNORECASE,
 )
 _CHECK = re.compile(
