@@ -84,8 +84,8 @@ class MetricsFile:
         for line in lines:
             row = _row(line)
             if row is not None:
-                self.rows.pop(row.attempt_id, None)  # the last written row comes last
-                self.rows[row.attempt_id] = row
+                earlier = self.rows.pop(row.attempt_id, None)  # the last written row comes last
+                self.rows[row.attempt_id] = _completed(row, earlier)
                 dirty.add(row.bead_id)
             elif line.strip():
                 self.unread += 1
@@ -107,6 +107,19 @@ def _row(line: bytes) -> MetricRow | None:
     return row if row.attempt_id else None
 
 
+def _completed(row: MetricRow, earlier: MetricRow | None) -> MetricRow:
+    """The row with what an earlier row of its attempt knows.
+
+    Where ddx lands or keeps work of before, it writes one more row, with an end, an outcome and a duration of 0.
+    """
+    if not row.duration_ms and not row.ts_start:
+        row.duration_ms = None
+    for name in _METRIC_FIELDS if earlier is not None else ():
+        if getattr(row, name) in ("", None):
+            setattr(row, name, getattr(earlier, name))
+    return row
+
+
 def metric_piece(row: MetricRow) -> Piece:
     """The piece from a row."""
     ended = instant(row.ts_end)
@@ -121,8 +134,7 @@ def metric_piece(row: MetricRow) -> Piece:
         provider=row.provider,
         started_at=instant(row.ts_start),
         finished_at=ended,
-        # ddx writes 0 where it landed or kept work later and no longer knew when it began
-        duration_ms=whole(row.duration_ms) if row.duration_ms or row.ts_start else None,
+        duration_ms=whole(row.duration_ms),
         tokens_in=whole(row.input_tokens),
         tokens_cached=whole(row.cached_tokens),
         tokens_out=whole(row.output_tokens),
@@ -134,6 +146,7 @@ def metric_piece(row: MetricRow) -> Piece:
     )
 
 
+_METRIC_FIELDS = tuple(f.name for f in msgspec.structs.fields(MetricRow))
 _METRIC_TEXTS = tuple(f.name for f in msgspec.structs.fields(MetricRow) if f.type is str)
 _METRIC_COUNTS = tuple(f.name for f in msgspec.structs.fields(MetricRow) if f.type is not str and f.name != "cost_usd")
 

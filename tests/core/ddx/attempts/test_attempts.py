@@ -315,6 +315,19 @@ def test_a_duration_of_0_of_work_whose_begin_ddx_forgot_is_unknown(
     assert place.look().duration_ms == took
 
 
+def test_a_second_row_of_an_attempt_leaves_what_only_the_first_one_knows(place: Place) -> None:
+    known = {"ts_start": "2026-08-01T10:00:01Z", "duration_ms": 928135, "model": "gpt", "cost_usd": 1.5}
+    place.write(
+        "metrics/attempts.jsonl",
+        metric(FIRST, "review_malfunction", ts_end="2026-08-01T10:15:29Z", **known),
+        metric(FIRST, "preserved_needs_review", ts_end="2026-08-01T10:20:00Z", duration_ms=0),
+    )
+    attempt = place.look()
+    assert (attempt.status, attempt.finished_at) == ("preserved_needs_review", parse_instant("2026-08-01T10:20:00Z"))
+    assert (attempt.duration_ms, attempt.model, attempt.cost_usd) == (928135, "gpt", 1.5)
+    assert attempt.started_at == parse_instant("2026-08-01T10:00:01Z")
+
+
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"bead_id": 5}', "\x00", '{"verdict": {}}', '{"cycle_trace": 7}'])
 def test_a_malformed_file_costs_only_itself(place: Place, text: str) -> None:
     place.bundle(FIRST, status="success")
