@@ -76,7 +76,7 @@ class Sheet(HelixScreen, ModalScreen[Any]):
         """Write the page for the present width, as high as needed."""
         page = Page(self.app.size.width - 2)
         self.write(page)
-        self.fill(page.rows_within(self._most_lines))
+        self.fill(page.rows)
 
     @property
     def _most_lines(self) -> int:

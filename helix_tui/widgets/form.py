@@ -6,7 +6,7 @@ it. A form offers completions for the field being typed in, and shows what is wr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from msgspec import Struct
 from rich.cells import cell_len
@@ -22,7 +22,7 @@ from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.base.row_source import Row, Rows
 
 HANG = 4
-"""Cells by which the further lines of a choice are indented where its words have no column of their own."""
+"""Cells by which the words of a choice are indented where they are below it."""
 
 
 class Page:
@@ -31,25 +31,11 @@ class Page:
     def __init__(self, width: int) -> None:
         self.width = max(16, width)
         self._rows: list[Row] = []
-        self._hangs: dict[str, int] = {}
-        """Where the words of a choice begin, by the key of its row."""
 
     @property
     def rows(self) -> Rows:
-        """The rows so far, one line a choice."""
+        """The rows so far."""
         return Rows(self._rows, unfold=True)
-
-    def rows_within(self, lines: int) -> Rows:
-        """The rows; the words of all choices are whole if the page then takes no more than so many lines."""
-        whole = [part for row in self._rows for part in self._wrapped(row)]
-        return Rows(whole, unfold=True) if len(whole) <= lines else self.rows
-
-    def _wrapped(self, row: Row) -> Iterator[Row]:
-        hang = self._hangs.get(row.key)
-        lines = [row.left] if hang is None else wrap_spans(row.left, self.width, hang)
-        yield Row(row.key, lines[0], row.right, row.selectable)
-        for place, line in enumerate(lines[1:]):
-            yield Row(f"{row.key}:{place}", line, selectable=False)
 
     def caption(self, text: str, right: str = "") -> None:
         """Add a thin rule with words in it."""
@@ -64,10 +50,13 @@ class Page:
         self._add(tuple(left), tuple(right), key=key)
 
     def choice(self, lead: Line, words: Span, *, key: str) -> None:
-        """Add a line to choose: what it is, and words on what it does, which wrap if there is room."""
+        """Add a line to choose: what it is, and words on what it does, in full: below it if it is long."""
         wide = width_of(lead)
-        self._hangs[key] = wide if wide <= self.width // 2 else HANG
-        self.line([*lead, words], key=key)
+        lines: list[Line] = [lead, *([(" " * HANG, "text"), *line] for line in wrap_spans([words], self.width - HANG))]
+        if wide <= self.width // 2 or wide + cell_len(words[0]) <= self.width:
+            lines = [*wrap_spans([*lead, words], self.width, wide)]
+        for place, line in enumerate(lines):
+            self._add(line, selectable=not place, key=f"{key}:{place}" if place else key)
 
     def paragraph(self, spans: Line, hang: int = 0, *, selectable: bool = True, key: str = "") -> None:
         """Add a wrapped paragraph; with a key the cursor steps on its first line only."""

@@ -25,20 +25,19 @@ def test_a_row_unfolds_to_as_many_lines_as_its_words_take() -> None:
     assert " ".join(f"{''.join(more)}".split()).endswith("the selected one, and say what it was")
 
 
-def test_the_words_of_choices_wrap_where_the_sheet_has_room_and_are_cut_where_it_has_not() -> None:
+def test_the_words_of_choices_are_whole_beside_the_label_or_below_it() -> None:
     page = Page(40)
     page.choice([("r  retry  ", "text")], ("recorded in the bead; workers may attempt it again", "muted"), key="r")
-    page.choice([("e  edit   ", "text")], ("opens the bead's texts in $EDITOR", "muted"), key="e")
-    roomy, tight = page.rows_within(5), page.rows_within(3)
-    shown = ["".join(text for text, _ in roomy.paint(index, 40)).rstrip() for index in range(len(roomy))]
-    assert shown == [
+    page.choice([("c  what is held up longest ", "text")], ("order:-age", "muted"), key="c")
+    page.choice([("v  what unblocks most beads ", "text")], ("ready:yes order:unblocks,-age", "muted"), key="v")
+    rows = page.rows
+    assert ["".join(text for text, _ in rows.paint(index, 40)).rstrip() for index in range(len(rows))] == [
         "r  retry  recorded in the bead; workers",
         "          may attempt it again",
-        "e  edit   opens the bead's texts in",
-        "          $EDITOR",
+        "c  what is held up longest order:-age",
+        "v  what unblocks most beads",
+        "    ready:yes order:unblocks,-age",
     ]
     # the cursor steps from choice to choice, and nothing is left to unfold
-    assert [index for index in range(4) if roomy.selectable(index)] == [0, 2]
-    assert not any(roomy.paint_more(index, 40) for index in range(4))
-    assert len(tight) == 2
-    assert all(tight.paint_more(index, 40) for index in range(2))
+    assert [index for index in range(len(rows)) if rows.selectable(index)] == [0, 2, 3]
+    assert not any(rows.paint_more(index, 40) for index in range(len(rows)))
