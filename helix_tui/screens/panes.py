@@ -57,6 +57,7 @@ class PanedScreen(HelixScreen):
         self.empty_state = EmptyState()
         """Shown in place of the two; the screen composes it after them."""
         self._rest: Timer | None = None
+        self._sizes: list[Size] = []
 
     def show_instead(self, paragraphs: Sequence[Line] | None) -> None:
         """Show paragraphs in place of the two, or with None the two.
@@ -77,9 +78,22 @@ class PanedScreen(HelixScreen):
                 self.refresh(layout=True)
 
     def on_mount(self) -> None:
-        """Restore the saved split."""
+        """Restore the saved split, and fill the detail whenever it gets another size."""
         super().on_mount()
         self.place_split()
+        if self.PANES:
+            self.screen_layout_refresh_signal.subscribe(self, partial(self._laid_out, self._container()))
+
+    def _laid_out(self, panes: Widget, _: object) -> None:
+        """Fill the detail once it has room: a screen that is gone to is resized before its layout applies."""
+        sizes = [child.size for child in panes.children]
+        if sizes != self._sizes and panes.is_attached:
+            self._sizes = sizes
+            self.detail_laid_out()
+
+    def detail_laid_out(self) -> None:
+        """Fill the detail for its new size."""
+        self.show_detail_soon()
 
     # --- the detail ---------------------------------------------------------------------------------------
 
@@ -215,21 +229,9 @@ class ReadingScreen(PanedScreen):
     READING_FOOTER: ClassVar[tuple[str, ...]] = ()
     """The keys in the footer while the detail has the focus."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._sizes: list[Size] = []
-
-    def on_mount(self) -> None:
-        """Fill the detail whenever it gets another size."""
-        super().on_mount()
-        self.screen_layout_refresh_signal.subscribe(self, partial(self._laid_out, self._container()))
-
-    def _laid_out(self, panes: Widget, _: object) -> None:
-        """Fill the detail once it has room: a screen that is gone to is resized before its layout applies."""
-        sizes = [child.size for child in panes.children]
-        if sizes != self._sizes and panes.is_attached:
-            self._sizes = sizes
-            self.show_detail()
+    def detail_laid_out(self) -> None:
+        """Fill the detail at once: while it is read, nothing else is shown."""
+        self.show_detail()
 
     def detail_panes(self) -> Sequence[RowList]:
         """The panes of the detail; opening the detail gives the focus to the first."""

@@ -249,3 +249,18 @@ async def test_the_bead_says_what_it_holds_up(console: MakeConsole) -> None:
         await pilot.pause()
         assert app.sees("holds up 2 beads, 1 of 3 in its chain")
         assert next(row for row in app.rows() if "First" in row)[: queue(app).list.size.width].split()[-1] == "2"
+
+
+async def test_the_bead_shows_once_there_is_room_beside_the_list_though_it_came_on_another_screen(
+    console: MakeConsole,
+) -> None:
+    app = console()
+    async with app.run_test(size=(48, 24)) as pilot:
+        await pilot.press("exclamation_mark")
+        await pilot.resize_terminal(80, 24)
+        await pilot.press("escape")
+        for _ in range(200):  # the detail follows a moment after the rows
+            if len(queue(app).detail.source):
+                break
+            await pilot.pause()
+        assert app.sees("── bead ──")
