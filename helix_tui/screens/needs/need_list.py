@@ -144,6 +144,8 @@ class NeedRows(KeyedRows[NeedRow]):
         # there are two kinds of stale claims, handled alike
         self._mixed = {group for group, found in kinds.items() if len(found) > 1} - {"stale claims"}
         """Groups whose rows show their kind; elsewhere the heading does."""
+        said = [word_of(kind) for group in self._mixed for kind in kinds[group]]
+        self._word = min(_WORD, max(map(cell_len, said), default=0) + 2)
         self._has_usd = any(need.usd for need in needs)
         beads = [queue.beads[need.bead_id] for need in needs if need.bead_id in queue.beads]
         named = {clean_line(bead.title, 300) for bead in beads}
@@ -185,14 +187,15 @@ class NeedRows(KeyedRows[NeedRow]):
         return f"  {' · '.join(said)}" if said else ""
 
     def _need(self, need: Need, width: int, group: str) -> Line:
-        glyph, ink, word = NEED_SIGNS.get(need.kind, ("◆", "attention bold", need.kind.replace("_", " ")))
+        glyph, ink, _ = NEED_SIGNS.get(need.kind, ("◆", "attention bold", ""))
+        word = word_of(need.kind)
         left: list[Span] = [(f"{glyph} ", ink)]
         right = self._figures(need, width)
         room = width - width_of(left) - width_of(right) - 1
         title = title_of(need, self._queue)
         if width >= 60 and group in self._mixed:
-            left.append((column(word, _WORD), ink.removesuffix(" bold")))
-            room -= _WORD
+            left.append((column(word, self._word), ink.removesuffix(" bold")))
+            room -= self._word
         bead = self._queue.beads.get(need.bead_id)
         if width < MIN_REASON_WIDTH or not need.bead_id:
             room = width - width_of(left) - width_of(unpadded(right)) - 1
@@ -236,6 +239,11 @@ class NeedRows(KeyedRows[NeedRow]):
         return [
             fit([(lead if not place else " " * len(lead), "muted"), *line], width) for place, line in enumerate(lines)
         ]
+
+
+def word_of(kind: str) -> str:
+    """The word for a kind of need."""
+    return NEED_SIGNS[kind][2] if kind in NEED_SIGNS else kind.replace("_", " ")
 
 
 def _money(usd: float | None, complete: bool) -> str:

@@ -14,7 +14,7 @@ from helix_tui.core.editing.operations.fields import DROPPED
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.decide.need_view import actions_of, operations_for, senseless
-from helix_tui.core.supervision.decide.needs import needs_of
+from helix_tui.core.supervision.decide.needs import Need, needs_of
 from helix_tui.core.supervision.run_state.budget import BudgetUse
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.orphans import Orphan
@@ -208,6 +208,16 @@ def test_titles_that_begin_alike_are_told_apart_and_leave_a_long_reason_its_room
         assert first.split("  ")[0] != second.split("  ")[0], "two rows look the same"
         assert wanted in second
     assert found[1].reason in second, "the title takes no more than it needs"
+
+
+def test_the_kind_beside_a_title_takes_no_more_room_than_its_words() -> None:
+    tracker = parse_rows(b'{"id":"a","title":"Say which line of a timetable is wrong, and count lines from one"}')
+    queue = classify(tracker.beads, now=NOW)
+    kinds = ("refused", "preserved_review_blocked")
+    rows = tuple(NeedRow("need", "refused by review", (Need(kind, "a", "x" * 90, 0, since=0),)) for kind in kinds)
+    source = NeedRows(rows, queue, now=NOW, keymap={}, closed=(), without=lambda need: frozenset())
+    painted = ["".join(text for text, _ in source.paint(index, 100)) for index in range(2)]
+    assert [line[:15] for line in painted] == ["◆ refused  Say ", "◆ review   Say "]
 
 
 def test_a_budget_that_is_reached_and_a_lesson_to_review_are_needs() -> None:
