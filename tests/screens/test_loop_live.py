@@ -6,12 +6,14 @@ import json
 import os
 import subprocess
 from collections import Counter
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
 
 from helix_tui.core.ddx.runs.transcript import read_event
+from helix_tui.core.ground.time import NS
 from tests.core.ddx.replay import Replay, Step
 from tests.screens.loop_host import Attempts, LoopConsole, open_loop, settled
 
@@ -118,8 +120,29 @@ async def test_many_workers_that_are_gone_do_not_bury_the_attempts(tmp_path: Pat
     async with app.run_test(size=(140, 40)) as pilot:
         app.feed.look()
         await settled(pilot)
-        assert app.sees("9 gone, 8 without an open bead, 3 shown"), "*Needs me* lists the other one"
-        assert len(app.loop.list.board.runs) == 3
+        assert app.sees("9 gone, 8 without an open bead, 1 shown"), "*Needs me* lists the other one"
+        assert len(app.loop.list.board.runs) == 1, "those of January hold nothing and are no news"
+
+
+async def test_a_worker_that_is_gone_and_holds_nothing_has_a_row_for_a_day(tmp_path: Path, dead_pid: int) -> None:
+    replay = Replay(RECORDED / "head-killed.jsonl", tmp_path, pid=dead_pid)
+    last = replay.run()
+    started = datetime.fromtimestamp((replay.now(last) - 3_600 * NS) // NS, UTC).isoformat()
+    state = {"bead_id": "gone-1", "attempt_id": "20260101T000000-00000000", "pid": dead_pid}
+    state |= {"started_at": started, "expires_at": "2026-01-01T00:02:00Z"}
+    (replay.project / ".ddx" / "run-state" / "20260101T000000-00000000.json").write_text(json.dumps(state))
+    app = open_loop(replay.project, replay.env)
+    app.feed.now = replay.now(last)
+    async with app.run_test(size=(140, 40)) as pilot:
+        app.feed.look()
+        await settled(pilot)
+        assert app.sees("2 gone, 1 without an open bead")
+        # what holds a bead is first, though it began earlier or later
+        assert [view.run.bead_id == "gone-1" for view in app.loop.list.board.runs] == [False, True]
+        app.feed.now += 86_400 * NS
+        app.feed.look()
+        await settled(pilot)
+        assert app.sees("2 gone, 1 without an open bead, 1 shown")
 
 
 async def test_a_living_process_that_does_nothing_is_silent_not_gone(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ Below them, `RunTail` shows the state of HELIX's own loop and the end of its log
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -132,6 +132,9 @@ TABLE_CELLS = 56
 MAX_DEAD_WORKERS = 3
 """How many dead workers have a row: a project of a year has dozens of them."""
 
+NEWS_S = 86_400
+"""How long a dead worker that holds no bead may have one: nobody can do anything about it."""
+
 
 class AttemptStream(RunningPanel):
     """The list of runs, which reads what it needs in threads."""
@@ -140,6 +143,7 @@ class AttemptStream(RunningPanel):
         super().__init__(most=most, id=id)
         self.order = AttemptOrder()
         self._snapshot: Snapshot | None = None
+        self._shown_at = 0
         self._book: AttemptBook | None = None
         self._left_out: frozenset[str] = frozenset()
         self._filter: AttemptFilter | None = None
@@ -170,7 +174,7 @@ class AttemptStream(RunningPanel):
 
     def show_snapshot(self, snapshot: Snapshot, change: Change, now: int) -> None:
         """Show a new state."""
-        self._snapshot = snapshot
+        self._snapshot, self._shown_at = snapshot, now
         self._put_in_order()
         self._show(now, frozenset() if change.everything else change.attempts)
         self.look()
@@ -261,7 +265,7 @@ class AttemptStream(RunningPanel):
         return board.heads(width) if board.order.attempts and width >= TABLE_CELLS else []
 
     def _shown_runs(self, snapshot: Snapshot) -> tuple[list[Run], int]:
-        """The runs with a row: all live ones and the newest dead ones; how many more are dead.
+        """The runs with a row: all live ones and a few dead ones, first those that hold a bead; how many more are dead.
 
         A filter shows all that pass it, and *Needs me* lists every one that holds a bead.
         """
@@ -269,9 +273,10 @@ class AttemptStream(RunningPanel):
         if self._filter is not None:
             passed = [run for run in runs if self._filter.matches_run(run)]
             return passed, 0
-        dead = sorted((run for run in runs if not run.live), key=lambda run: run.started_at or 0, reverse=True)
-        rows = [*(run for run in runs if run.live), *dead[:MAX_DEAD_WORKERS]]
-        return rows, max(0, len(dead) - MAX_DEAD_WORKERS)
+        dead = gone(runs, snapshot.queue, now=self._shown_at)
+        recent = (run for run in (*dead.free, *dead.lost) if (run.age_s(self._shown_at) or 0) < NEWS_S)
+        rows = [*_newest_first(dead.held), *_newest_first(recent)][:MAX_DEAD_WORKERS]
+        return [*(run for run in runs if run.live), *rows], len(dead.all) - len(rows)
 
     # --- transcripts --------------------------------------------------------------------------------------
 
@@ -288,3 +293,7 @@ class AttemptStream(RunningPanel):
 
     def _show_failure(self, why: str) -> None:
         self.caption.show(f"transcripts cannot be read: {why}")
+
+
+def _newest_first(runs: Iterable[Run]) -> list[Run]:
+    return sorted(runs, key=lambda run: run.started_at or 0, reverse=True)

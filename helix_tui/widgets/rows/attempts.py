@@ -551,8 +551,9 @@ class RunningPanel(Vertical):
         words = f"running {working}" if working else "idle"
         words += f" · {between} between beads" if between else ""
         gone, older = sum(not view.run.live for view in runs), self.list.board.older
-        if gone:
-            words += f" · {gone + older} gone{self.list.board.at_large}" + (f", {gone} shown" if older else "")
+        if gone + older:
+            shown = f", {gone} shown" if gone and older else ""
+            words += f" · {gone + older} gone{self.list.board.at_large}{shown}"
         self.caption.show(words, "follows" if self.list.following else "")
 
     @on(RowList.Selected)
