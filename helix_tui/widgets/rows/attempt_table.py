@@ -312,6 +312,13 @@ class Cells(Struct, frozen=True):
     """Whether they are grouped by day: then the time of day is enough."""
     models: frozenset[str] = frozenset()
     """The models of its first rows: a name too long for its column loses the part they share."""
+    headed: bool = True
+    """Whether it has headings of its own; without them it is about one thing, which its caption names."""
+
+    @property
+    def says_model(self) -> bool:
+        """Whether the caption names the model of all its rows."""
+        return not self.headed and len(self.models) == 1
 
     def text(self, column: str, attempt: Attempt) -> str:
         """One cell; empty if it was not recorded."""
@@ -339,6 +346,8 @@ def filled(attempts: Sequence[Attempt], cells: Cells, chosen: Sequence[str] | No
     columns: list[Column] = []
     for column in ATTEMPT_COLUMNS:
         if chosen is None and column.asked:
+            continue
+        if chosen is None and column.name == "model" and cells.says_model and len(first) > 1:
             continue
         texts = [text for attempt in first if (text := cells.text(column.name, attempt))]
         if len(texts) > SPARSE * len(first) or (chosen is not None and column.name in chosen):

@@ -139,7 +139,7 @@ class Board(Struct, frozen=True):
     @property
     def cells(self) -> Cells:
         """What the columns hold."""
-        return Cells(self.now, self.heading and self.order.sort.name == "time", self.order.models)
+        return Cells(self.now, self.heading and self.order.sort.name == "time", self.order.models, self.heading)
 
     def columns(self, width: int) -> list[Column]:
         """The columns right of the title, for a row of a width."""

@@ -182,3 +182,14 @@ def test_a_glyph_of_the_heading_counts_the_rows_that_begin_with_it() -> None:
     signs = Counter(look_of(one).glyph for one in made)
     said = "".join(text for text, _ in AttemptGroup("today", made).caption(60))
     assert {word for word in said.split() if word[1:].isdigit()} == {f"{sign}{n}" for sign, n in signs.items()}
+
+
+def test_the_attempts_of_one_model_under_its_name_do_not_repeat_it() -> None:
+    def columns(models: list[str], *, heading: bool) -> set[str]:
+        order = AttemptOrder([replace(MANY[0], attempt_id=f"a-{n}", model=name) for n, name in enumerate(models)])
+        return {column.name for column in Board(order=order, now=NOW, heading=heading).columns(160)}
+
+    assert "model" not in columns(["opus", "opus"], heading=False)
+    assert "model" in columns(["opus", "sonnet"], heading=False)
+    assert "model" in columns(["opus", "opus"], heading=True), "a day has attempts of any model"
+    assert "model" in columns(["opus"], heading=False), "the title line of an attempt is such a list"
