@@ -201,7 +201,7 @@ def _named(document: Mapping[str, Any]) -> str:
 def _invitation(key: str) -> list[Para]:
     """The text shown without a run: the key that asks a suggested question, or what can be done here."""
     if key:
-        return [Para("how", (("enter", "running"), ("  asks it", "muted")))]
+        return [Para("how", (("enter", "running"), ("  ask", "muted")))]
     words = (
         (("Ask this repository something.", "text bold"),),
         (),
