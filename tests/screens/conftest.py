@@ -56,6 +56,10 @@ class Console(HelixApp):
     root: Path
     feed: HandFeed
 
+    def notify(self, message: str, **options: Any) -> None:
+        """Show a notice that stays until the test is over: on a busy machine, seconds pass between two keys."""
+        super().notify(message, **{**options, "timeout": 3600.0})
+
     def rows(self) -> list[str]:
         """The lines on screen."""
         return [strip.text.rstrip() for strip in self.screen._compositor.render_strips()]
