@@ -61,6 +61,12 @@ def test_for_people_a_search_and_our_own_reader_are_said(cli: Cli, tree: Path, m
     assert "GONE  (no document)" in ran.out
     assert "no document declares the id FEAT-001-login; found by its file name" in ran.err
     assert "ddx was not asked" in ran.err
+    old = tree / "ddx-of-march"
+    old.write_text('#!/bin/sh\necho \'unknown command "doc" for "ddx"\' >&2\nexit 1\n')
+    old.chmod(0o755)
+    ran = cli("doc", "deps", "FEAT-001-login", "-C", tree, "--ddx", old)
+    assert "ddx does not answer" in ran.err
+    assert "was not asked" not in ran.err
     assert cli("doc", "audit", "-C", tree).code == 1
     ran = cli("doc", "show", "NOPE", "-C", tree)
     assert (ran.code, "doc search" in ran.err) == (1, True)

@@ -39,7 +39,8 @@ from helix_tui.core.ground.time import NS, format_instant, parse_instant
 Source = Literal["ddx", "files"]
 Found = Literal["id", "path", "name", "title", "link"]
 
-OWN_READER = "ddx was not asked: read from the documents' own frontmatter"
+_OWN = "read from the documents' own frontmatter"
+OWN_READER = f"ddx was not asked: {_OWN}"
 TIMEOUT_S = 60.0
 MAX_AGE_S = 600.0
 """Default time for which a reading is valid."""
@@ -310,7 +311,7 @@ def read_documents(project: Project, ddx: Ddx | None = None, dialect: Dialect | 
     try:
         theirs = _Answers(ddx)
     except DdxError as error:
-        return Documents("files", f"ddx does not answer ({error.message}): {OWN_READER}", ours, ours.stale())
+        return Documents("files", f"ddx does not answer ({error.message}): {_OWN}", ours, ours.stale())
     merged = {entry["id"]: _merged(ours.documents.get(entry["id"]), entry) for entry in theirs.graph}
     graph = replace(ours, documents=merged, issues=theirs.issues)
     return Documents("ddx", "", graph, tuple(_bucketed(theirs, merged)), tuple(_differences(ours, theirs)))
