@@ -56,6 +56,8 @@ def document_of(run: AskRun, timings: Mapping[str, float] | None = None) -> dict
             for slot in run.slots
         ],
         "controller_steps": [step_of(step) for step in retrieval.steps],
+        "evidence_ok": bool(retrieval.steps) and retrieval.steps[-1].evidence_ok,
+        "slot_coverage_ok": bool(retrieval.steps) and retrieval.steps[-1].slot_coverage_ok,
         "retrieval_iterations": len(retrieval.steps),
         "retrieval_stop_reason": retrieval.stop,
         "retrieval_stop_detail": retrieval.detail,

@@ -198,6 +198,12 @@ def test_dry_run_evidence_ok_and_slot_coverage_ok_track_intent(answers: dict[str
     clear, unanswerable = answers[QUESTIONS[0]], answers["Is the Casimir tile pressure in GPa?"]
     assert clear["controller_steps"][-1]["evidenceOk"]
     assert clear["controller_steps"][-1]["slotCoverageOk"]
+    assert (clear["evidence_ok"], clear["slot_coverage_ok"]) == (True, True)
+    last = unanswerable["controller_steps"][-1]
+    assert (unanswerable["evidence_ok"], unanswerable["slot_coverage_ok"]) == (
+        last["evidenceOk"],
+        last["slotCoverageOk"],
+    )
     assert "GPa" in unanswerable["controller_steps"][-1]["missingSlots"]
     assert unanswerable["tier_selected"] != "Grounded"
     assert "GPa" in unanswerable["answer"]
