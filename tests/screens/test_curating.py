@@ -865,3 +865,11 @@ async def test_the_loop_changes_the_bead_of_an_attempt(app: Console, monkeypatch
         monkeypatch.setattr(app.screen, "bead_ids", lambda: ("demo-a",))
         await press(pilot, "e", "enter")
         assert rows_of(app)["demo-a"]["execution-eligible"] is False
+
+
+async def test_a_long_title_does_not_push_the_question_about_it_out_of_a_side_pane(console: MakeConsole) -> None:
+    bead = row("demo-a", era=ERAS[0], title="Say which line of a timetable is wrong, and count lines from one")
+    app = console([json.dumps(bead, sort_keys=True)])
+    async with app.run_test(size=(48, 24)) as pilot:
+        await press(pilot, "x")
+        assert app.sees("close, reopen or cancel")

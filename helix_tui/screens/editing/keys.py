@@ -441,4 +441,4 @@ def endings(screen: TargetScreen, beads: Sequence[Bead]) -> None:
         ),
         Choice("c", "c", "cancel", "cancel permanently", cancel, "" if unfinished else "it is already finished"),
     ]
-    screen.console.push_screen(ChoiceSheet(f"{whom(beads)}: close, reopen or cancel?", choices))
+    screen.console.push_screen(ChoiceSheet(f"close, reopen or cancel {whom(beads)}?", choices))
