@@ -122,3 +122,7 @@ def test_the_second_column_keeps_the_width_of_every_line() -> None:
     assert to_ascii(line).isascii()
     assert all(to_ascii(frame).isascii() for frame in SPINNER)
     assert ASCII_SPINNER.isascii()
+
+
+def test_a_project_and_its_branch_are_no_equation_in_ascii() -> None:
+    assert to_ascii("head ⎇ main · 9m") == "head : main - 9m"
