@@ -120,3 +120,18 @@ def test_a_planned_queue_knows_places_and_when_it_is_judged_anew() -> None:
     until = then.standing("a-3").until
     assert until is not None
     assert [then.expired(until - 1), then.expired(until)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("wish", "said"),
+    [
+        (operations.SetRank("m-013", top=True), "14th → 1st of 202 ready"),
+        (operations.SetRank("m-013", before="m-002"), "14th → 3rd of 202 ready"),
+        (operations.SetRank("m-013", after="m-100"), "14th → 101st of 202 ready"),
+    ],
+    ids=["top", "before", "after"],
+)
+def test_a_ranked_bead_says_where_it_goes_and_no_other_is_said_to_move(wish: operations.Operation, said: str) -> None:
+    found = follows(wish)
+    assert [str(place) for place in found.places] == [said]
+    assert found.order == "the other 201 ready beads keep their order"

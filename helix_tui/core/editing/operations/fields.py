@@ -78,7 +78,7 @@ class SetRank(Operation, frozen=True, tag="rank"):
         place = others.index(other) + (1 if self.after else 0)
         words = ("bead", "queue", "move", bead_id, "--before" if self.before else "--after", other)
         ripple = {moved: {"queue-rank": number} for moved, number in _ranks(overlay, others, bead_id, place).items()}
-        writing.add(words, {}, watched=[(moved, "queue-rank") for moved in bucket], ripple=ripple)
+        writing.add(words, {bead_id: {}}, watched=[(moved, "queue-rank") for moved in bucket], ripple=ripple)
 
 
 def _to_the_top(writing: PlanBuilder, bead_id: str) -> None:
@@ -91,7 +91,7 @@ def _to_the_top(writing: PlanBuilder, bead_id: str) -> None:
         if other != bead_id and (rank := overlay.bead(other).queue_rank) is not None
     ]
     ripple = {bead_id: {"queue-rank": min(ranks) - 1 if ranks else 0}}
-    writing.add(("bead", "queue", "top", bead_id), {}, watched=[(bead_id, "queue-rank")], ripple=ripple)
+    writing.add(("bead", "queue", "top", bead_id), {bead_id: {}}, watched=[(bead_id, "queue-rank")], ripple=ripple)
 
 
 def _ranks(overlay: Overlay, others: list[str], bead_id: str, place: int) -> dict[str, int]:
