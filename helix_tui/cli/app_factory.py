@@ -40,7 +40,8 @@ def make_app(
     from helix_tui.settings import Layout, ViewBook, layout_file, load_settings, settings_file
 
     options, settings = call.options, load_settings()
-    named, options.screen = options.screen, options.screen or "queue"
+    named = "" if options.screen == "home" else options.screen
+    options.screen = named or "queue"
     if options.screen not in (*SCREENS, *SHEETS):
         name = clean_line(options.screen, 40)
         raise CliError(f"there is no screen “{name}”", f"Choose one of: {', '.join((*SCREENS, *SHEETS))}.", 2)

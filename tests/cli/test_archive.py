@@ -57,6 +57,14 @@ def test_status_and_check_count_what_is_closed_in_all(cli: Cli, project: Project
     assert "archived" not in cli("check", "demo-a1", "-C", root).out.partition("queue:")[2].split("\n")[0]
 
 
+def test_status_and_check_name_every_state_that_beads_are_in(cli: Cli, project: ProjectFactory) -> None:
+    root = project([bead("demo-a1"), bead("demo-a2", status="proposed"), bead("demo-a3", status="cancelled")])
+    for command, word in (("status", "Tracker"), ("check", "queue")):
+        out = cli(command, "-C", root).out
+        line = next(line for line in out.splitlines() if line.startswith(word))
+        assert line.endswith("0 closed · 1 proposed, 1 cancelled"), line
+
+
 def test_doctor_counts_the_archive_and_says_what_it_cannot_read(cli: Cli, project: ProjectFactory) -> None:
     out = " ".join(cli("doctor", "-C", make(project)).out.split())
     assert "1 more archived" in out

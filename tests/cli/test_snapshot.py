@@ -64,6 +64,13 @@ def test_unusable_words_are_usage(cli: Cli, project: ProjectFactory) -> None:
     assert "queue" in unknown.err
 
 
+def test_home_the_default_of_the_help_can_be_named(cli: Cli, project: ProjectFactory) -> None:
+    root = project(ROWS)
+    named, default = (cli("snapshot", *more, "-C", root, "--now", NOW) for more in (("--screen", "home"), ()))
+    assert named.code == 0
+    assert named.out == default.out
+
+
 def test_no_command_and_no_terminal_prints_a_frame(program: Cli, project: ProjectFactory) -> None:
     ran = program("-C", project(ROWS), "--now", NOW)
     assert (ran.code, ran.err) == (0, "")

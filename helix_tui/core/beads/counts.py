@@ -14,7 +14,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.readiness import STATES, Queue
 from helix_tui.core.beads.record import Bead
 
 
@@ -33,6 +33,8 @@ class QueueCounts(Struct, frozen=True):
     """Unfinished beads that wait for other beads."""
     outside: int = 0
     """Beads that wait for something outside the queue."""
+    rest: tuple[tuple[str, int], ...] = ()
+    """The other states with their numbers; with ready, running, waiting, outside and closed they are all beads."""
     listed: int = 0
     """What the installed ddx counts as ready: with ddx of April, every open bead that waits for nothing."""
     blocked: int = 0
@@ -155,11 +157,16 @@ def _count(queue: Queue, wanted: frozenset[str]) -> QueueCounts:
         running=states["running"],
         waiting=waiting,
         outside=outside,
+        rest=tuple((state, states[state]) for state in STATES if states[state] and state not in _NAMED),
         listed=sum(_is_free(queue, bead) for bead in beads) if queue.rule.plain_ready else picked,
         blocked=waiting if april else outside,
         blocked_counts="waiting" if april else "status blocked",
         ready=ready,
     )
+
+
+_NAMED = frozenset({"ready", "running", "waiting_dependencies", "blocked_external", "closed"})
+"""States that have a field of their own."""
 
 
 def _is_free(queue: Queue, bead: Bead) -> bool:

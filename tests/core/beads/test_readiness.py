@@ -289,6 +289,26 @@ def test_the_counts_name_what_is_left_out() -> None:
     assert (some.total, some.waiting) == (2, 0)
 
 
+def test_the_numbers_of_all_states_add_up_to_all_beads(shared: Path) -> None:
+    given = queue_of(
+        {"id": "a", "status": "proposed"},
+        {"id": "b", "status": "cancelled"},
+        {"id": "c", "execution-eligible": False},
+        {"id": "d", "dependencies": [{"depends_on_id": "a"}]},
+        {"id": "e", "status": "closed"},
+        {"id": "f", "status": "of next year"},
+        {"id": "g"},
+    )
+    counts = count_queue(given)
+    assert counts.rest == (("not_eligible", 1), ("proposed", 1), ("cancelled", 1), ("unknown_status", 1))
+    for tracker, _, era, _ in GOLDEN:
+        real = classify(read_tracker(shared / "data/ddx" / tracker).beads, now=NOW, era=era)
+        for queue in (given, real):
+            counts = count_queue(queue)
+            named = len(counts.ready) + counts.running + counts.waiting + counts.outside + counts.closed
+            assert named + sum(number for _, number in counts.rest) == counts.total == len(queue.beads)
+
+
 def test_unknown_statuses_are_shown_and_counted() -> None:
     queue = queue_of({"id": "a", "status": "paused"}, {"id": "b", "status": "paused"})
     assert queue.unknown_statuses() == {"paused": 2}
