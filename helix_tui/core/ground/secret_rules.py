@@ -75,7 +75,7 @@ _FLAG = re.compile(
 )
 _ASSIGNMENT = re.compile(
     r"(?P<name>[\w.-]{0,60}?"
-    r"(?:passw(?:or)?d|passwd|pwd|passphrase|(?<=[_-])pass|secret|token|api[_-]?key|apikey"
+    r"(?:passw(?:or)?d|passwd|pwd|passphrase|(?<=[_-])pass|secret|token|api[ _-]?key|apikey"
     r"|access[_-]?key|private[_-]?key"
     r"|(?:signing|encryption|auth|account|deploy)[ _-]?key|credentials?)"
     r"[\w-]{0,30}['\"]?\s{0,3}(?::=|=>|[:=])\s{0,3})"
@@ -86,7 +86,12 @@ _ON_COMMAND_LINE = re.compile(
     r"\b(?:curl\b[^\n|;]{0,200}?\s(?:-u|--user)[ =]?['\"]?[^\s:'\"]{1,80}:(?P<secret>[^\s'\"]{4,100})"
     r"|(?:mysql\w*\b[^\n|;]{0,200}?\s-p|sshpass\s+-p\s?)['\"]?(?P<bare>[^\s'\"-][^\s'\"]{3,100}))"
 )
-_NETRC = re.compile(r"\blogin\s+\S{1,80}\s+password\s+(?P<secret>\S{4,100})", re.I)
+_NETRC = re.compile(
+    r"\blogin\s+\S{1,80}\s+password\s+(?P<secret>\S{4,100})"
+    r"|\b(?:user(?:name)?|account|login|as)\s+\S{1,80}\s+(?:and|with)(?: the)? password\s+"
+    r"(?P<bare>(?=\S*\d)(?=\S*[A-Za-z])\S{5,100})",
+    re.I,
+)
 _COOKIE = re.compile(r"\b(?:set-)?cookie:\s*[^\n=]{1,60}=(?P<secret>[A-Za-z0-9%._~+/-]{16,400})", re.I)
 _SAID = re.compile(
     r"\b(?:password|passphrase|secret|token|(?:api|access|secret|private)[ _-]key)\b[^.\n:=]{0,20}?"

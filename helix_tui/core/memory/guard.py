@@ -17,11 +17,12 @@ from msgspec.structs import replace
 
 from helix_tui.core.ground.secret_rules import secrets
 from helix_tui.core.memory import plan_records, records, reports
+from helix_tui.core.memory.guard_forms import forms, other_ways
 from helix_tui.core.memory.guard_rules import harm, orders, rereadings, undisguised
 from helix_tui.core.memory.ranking import slug
 from helix_tui.core.memory.records import Memory
 
-RULES = 7
+RULES = 8
 """Version of the scanner's rules: verdicts of other versions are ignored."""
 
 ORDER, SECRET = "order: ", "secret: "
@@ -346,6 +347,7 @@ def _found(text: str) -> list[ScanFinding]:
         *(ScanFinding("secret", *place) for place in secrets(text)),
         *(ScanFinding("instruction", *place) for place in orders(text)),
         *(ScanFinding("instruction", *place) for place in harm(text)),
+        *(ScanFinding("instruction", *place) for place in forms(text)),
     ]
 
 
@@ -355,7 +357,9 @@ def _hidden(text: str) -> list[ScanFinding]:
     found = _found(bare) if bare != text else []
     if not found:
         found = [
-            ScanFinding("instruction", *place) for other in rereadings(bare) for place in (*orders(other), *harm(other))
+            ScanFinding("instruction", *place)
+            for other in (*rereadings(bare), *other_ways(bare))
+            for place in (*orders(other), *harm(other))
         ]
     return [ScanFinding(each.kind, each.rule, 0, len(text)) for each in found]
 

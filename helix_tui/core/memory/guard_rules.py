@@ -572,6 +572,8 @@ def _ordered(rule: _Meaning, sentence: str, classes: dict[str, str]) -> tuple[in
 
 _INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
 
+_STACKED = re.compile("[\u0300-\u036f\u0489\u20d0-\u20ff]")
+
 _LOOK_ALIKES = str.maketrans(
     "\u0430\u0435\u043e\u0440\u0441\u0445\u0443\u0456\u0455\u0458\u0501\u0261"  # Cyrillic, small
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406\u0405"  # Cyrillic, capital
@@ -600,6 +602,8 @@ def undisguised(text: str) -> str:
     plain = html.unescape(text) if "&" in text else text
     if not plain.isascii():
         plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", plain)).translate(_LOOK_ALIKES)
+        letters, marks = _STACKED.subn("", unicodedata.normalize("NFD", plain))
+        plain = letters if marks * 3 > len(letters) else plain  # marks over every letter
     return plain
 
 
