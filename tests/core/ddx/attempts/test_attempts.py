@@ -316,7 +316,7 @@ def test_a_duration_of_0_of_work_whose_begin_ddx_forgot_is_unknown(
 
 
 def test_a_second_row_of_an_attempt_leaves_what_only_the_first_one_knows(place: Place) -> None:
-    known = {"ts_start": "2026-08-01T10:00:01Z", "duration_ms": 928135, "model": "gpt", "cost_usd": 1.5}
+    known: dict[str, Any] = {"ts_start": "2026-08-01T10:00:01Z", "duration_ms": 928135, "model": "gpt", "cost_usd": 1.5}
     place.write(
         "metrics/attempts.jsonl",
         metric(FIRST, "review_malfunction", ts_end="2026-08-01T10:15:29Z", **known),
