@@ -27,16 +27,18 @@ from helix_tui.core.ask.index.view import (
 from helix_tui.core.ask.records import RankedFile, Role
 
 WEIGHTS: Mapping[str, float] = {
-    "whole": 0.6, "best": 1.0, "path": 0.5, "names": 0.4, "stem": 0.15, "short": 0.2, "symbol": 0.8, "fuzzy": 0.3,
+    "whole": 0.6, "best": 1.25, "path": 0.25, "names": 0.4, "stem": 0.1, "short": 0.2, "symbol": 0.8, "fuzzy": 0.3,
     "mention": 0.6, "trace": 0.5, "module": 0.4, "commits": 0.4, "recent": 0.0, "title": 0.0, "calls": 0.2,
-    "meaning": 0.3,
+    "meaning": 0.6,
 }  # fmt: skip
-"""For a question: the best passage counts more than the whole of a long file, and names are meant as such."""
+"""For a question: the best passage counts more than the whole of a long file, and names are meant as such. Somebody who
+asks seldom knows the words of a path, so they count little, and the meaning counts more.
+"""
 OF_A_NAME: Mapping[str, float] = {"symbol": 1.0, "whole": 1.0, "names": 0.5}
 """A name asks for its definition."""
 OF_A_REPORT: Mapping[str, float] = {
     # a long text contains words of many file names by chance, and has more content than one vector can represent
-    "whole": 1.0, "path": 0.4, "names": 0.3, "stem": 0.0, "short": 0.0, "meaning": 0.0,
+    "whole": 1.0, "best": 1.0, "path": 0.4, "names": 0.3, "stem": 0.0, "short": 0.0, "meaning": 0.0,
     # the title is the subject as the author sees it; names in the text are in code that demonstrates it
     "title": 1.25, "symbol": 0.5, "module": 0.5,
     # the code named in a report calls a hundred others, one of which is wrong: no gain on issues of five repositories
@@ -77,7 +79,7 @@ meant.
 """
 INHERITED = 0.15
 """The share of its source's score that a test gets for a work item: a change of one changes the other."""
-OF_PASSAGES = 0.5
+OF_PASSAGES = 1.0
 """The weight of meaning if passages are compared: the meaning of a long question is nearer to a passage."""
 CALLERS = 8
 """Number of best sources whose calls are followed, from their best passages."""
