@@ -22,7 +22,7 @@ from helix_tui.core.ddx.names import Era
 from helix_tui.core.ground.project import find_ddx, user_cache_dirs
 from helix_tui.core.ground.recent import Recent
 
-_VERSION = 10
+_VERSION = 11
 """Version of the cache file; another version is rewritten."""
 _MAX_SCRIPT = 1 << 20
 _EMBEDDED = b"helix_ddx"

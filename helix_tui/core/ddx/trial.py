@@ -42,6 +42,9 @@ _DOCUMENTS = {
 _GATED = (("label", "needs_human"), ("label", "triage:needs-investigation"), ("status", "needs_investigation"))
 """Values for which some releases refuse every command."""
 
+_CONFIGURATION = 'version: "1.0"\n'
+"""A configuration: without one ddx of June keeps the beads of a folder outside it."""
+
 _FALLING = ("t-replaced", "t-parent", "t-middle", "t-upper", "t-halved")
 """Beads that closing another bead may close."""
 
@@ -214,7 +217,7 @@ class _Trial:
         settings = self.folder / ".ddx" / "config.yaml"
         settings.write_text("version: [")
         failed = not self._run("update", "t-plain", "--set", "colour=red")
-        settings.unlink()
+        settings.write_text(_CONFIGURATION)
         return failed
 
     def _fills(self) -> dict[str, Any] | None:
@@ -255,6 +258,7 @@ class _Trial:
     def _write(self, rows: list[dict[str, Any]]) -> None:
         (self.folder / ".ddx").mkdir(exist_ok=True)
         (self.folder / "own").mkdir(exist_ok=True)
+        (self.folder / ".ddx" / "config.yaml").write_text(_CONFIGURATION)
         lines = (msgspec.json.encode(row, order="sorted") for row in sorted(rows, key=lambda row: row["id"]))
         (self.folder / ".ddx" / "beads.jsonl").write_bytes(b"".join(line + b"\n" for line in lines))
 

@@ -50,6 +50,12 @@ def test_a_trial_finds_what_a_release_does(program: Any, era: str, known: Dialec
             assert getattr(found, name) == value, name
 
 
+def test_a_release_that_wants_a_configuration_is_tried_with_one(program: Any) -> None:
+    elsewhere = "if sys.argv[1] == 'bead' and not os.path.exists('.ddx/config.yaml'): sys.exit(print('[]'))"
+    found = try_out(program("head", elsewhere), {"PATH": "/usr/bin:/bin"}, APRIL)
+    assert (found.proven, found.rule, found.needs_settings) == (True, AUGUST.rule, AUGUST.needs_settings)
+
+
 @pytest.mark.parametrize(("era", "known"), [("april", APRIL), ("head", AUGUST)])
 def test_what_is_known_of_the_embedded_tracker_is_what_its_help_says(
     program: Any, tmp_path: Path, era: str, known: Dialect
