@@ -16,7 +16,7 @@ from tests.programs import parse_rows
 
 NOW = parse_now("2026-08-21T22:00:28Z")
 
-GOLDEN = [
+GOLDEN: list[tuple[str, str, Era, str]] = [
     ("beads-head.jsonl", "head-headengine", "head", "2026-08-21T22:00:28Z"),
     ("beads-2026-04.jsonl", "april-oldengine", "april", "2026-04-24T13:41:04Z"),
 ]
