@@ -53,7 +53,9 @@ class Page:
         """Add a line to choose: what it is, and words on what it does, in full: below it if it is long."""
         wide = width_of(lead)
         lines: list[Line] = [lead, *([(" " * HANG, "text"), *line] for line in wrap_spans([words], self.width - HANG))]
-        if wide <= self.width // 2 or wide + cell_len(words[0]) <= self.width:
+        if wide + cell_len(words[0]) <= self.width:
+            lines = [[*lead, words]]
+        elif wide <= self.width // 2:
             lines = [*wrap_spans([*lead, words], self.width, wide)]
         for place, line in enumerate(lines):
             self._add(line, selectable=not place, key=f"{key}:{place}" if place else key)
