@@ -1,7 +1,7 @@
 """Screen everything that leaves the memory: secrets are redacted, text that gives orders is withheld.
 
 `outward` marks the methods whose results are screened; `shown` knows which fields of each record are texts, names or
-records. A scan reads a text as written and in other readings (`guard_rules`), together with the texts shown beside it.
+records. A scan reads a text as written and in other readings (`readings`), together with the texts shown beside it.
 Verdicts on stored texts are cached with the version of the rules.
 """
 
@@ -17,8 +17,9 @@ from msgspec.structs import replace
 
 from helix_tui.core.ground.secret_rules import secrets
 from helix_tui.core.memory import plan_records, records, reports
-from helix_tui.core.memory.guard_forms import forms, other_ways
-from helix_tui.core.memory.guard_rules import harm, orders, rereadings, undisguised
+from helix_tui.core.memory.guard.forms import forms
+from helix_tui.core.memory.guard.readings import other_ways, rereadings, undisguised
+from helix_tui.core.memory.guard.rules import harm, orders
 from helix_tui.core.memory.ranking import slug
 from helix_tui.core.memory.records import Memory
 

@@ -6,11 +6,10 @@ persona, for a claim on every task, or for sentences behind an encoding (docs/de
 
 from __future__ import annotations
 
-import base64
-import binascii
-import codecs
 import re
 from collections.abc import Iterator
+
+from helix_tui.core.memory.guard.readings import ENCODED, from_base64
 
 _AUTHORITY = r"(?:system|admin(?:istrator)?|developer|root|security|platform)"
 _POSES = re.compile(
@@ -61,12 +60,10 @@ _FORMS = (
     ("opens a line to a stranger", _SENDS),
 )
 
-_BASE64 = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{24,4000}={0,2}(?![\w+/=])")
 _HEX = re.compile(r"(?<![0-9a-zA-Z])(?:0x)?((?:[0-9a-f]{2}){8,2000})(?![0-9a-zA-Z])", re.I)
 _ESCAPED = re.compile(r"(?:\\x[0-9a-f]{2}|\\u00[0-9a-f]{2}|%[2-7][0-9a-f]){6,}", re.I)
 _PROSE = re.compile(r"(?:[A-Za-z'’]{2,}[ ,.:]+){3}[A-Za-z]")
 _COMMAND = re.compile(r"[a-z][\w./-]* +[-~/\w.$*]")
-_DECODED = re.compile(r"\b(?:rot-?13|caesar|backwards|reversed?|mirrored|right to left)\b", re.I)
 
 
 def forms(text: str) -> Iterator[tuple[str, int, int]]:
@@ -74,8 +71,8 @@ def forms(text: str) -> Iterator[tuple[str, int, int]]:
     for rule, pattern in _FORMS:
         for match in pattern.finditer(text):
             yield rule, match.start(), match.end()
-    for match in _BASE64.finditer(text):
-        if _PROSE.search(_from_base64(match[0])):
+    for match in ENCODED.finditer(text):
+        if _PROSE.search(from_base64(match[0])):
             yield "hidden text", match.start(), match.end()
     for match in _HEX.finditer(text):
         said = bytes.fromhex(match[1]).decode("ascii", "replace")
@@ -83,17 +80,3 @@ def forms(text: str) -> Iterator[tuple[str, int, int]]:
             yield "hidden text", match.start(), match.end()
     for match in _ESCAPED.finditer(text):
         yield "hidden text", match.start(), match.end()
-
-
-def other_ways(text: str) -> Iterator[str]:
-    """Readings of a text that names the way in which it is to be read: rotated by 13, or backwards."""
-    if _DECODED.search(text):
-        yield codecs.decode(text, "rot13")
-        yield text[::-1]
-
-
-def _from_base64(run: str) -> str:
-    try:
-        return base64.b64decode(run + "=" * (-len(run) % 4), validate=True).decode("ascii")
-    except (binascii.Error, UnicodeDecodeError):
-        return ""

@@ -1,15 +1,11 @@
-"""Find passages that give an agent orders or ask it to do harm (defeat a check, exfiltrate work or keys), and the other
-readings of a text. Orders by meaning are defined in `guard_words.toml`: classes of words, and which of them together
-make an order.
+"""Find passages that give an agent orders or ask it to do harm: defeat a check, exfiltrate work or keys.
+
+Orders by meaning are defined in `words.toml`: classes of words, and which of them together make an order.
 """
 
 from __future__ import annotations
 
-import base64
-import binascii
-import html
 import re
-import unicodedata
 from collections.abc import Iterator
 from functools import cache, lru_cache
 from pathlib import Path
@@ -508,7 +504,7 @@ _PROGRAM = r"(?:sudo\s+)?(?:(?:ba|z|da)?sh|python3?|perl|node|ruby)\b"
 
 
 class _Meaning(Struct, frozen=True):
-    """One rule of `guard_words.toml`: classes of words that together in one sentence make an order."""
+    """One rule of `words.toml`: classes of words that together in one sentence make an order."""
 
     says: str
     act: str
@@ -528,7 +524,7 @@ def _meanings() -> tuple[tuple[_Meaning, ...], dict[str, str]]:
     """The rules and the word classes, read on first use."""
     import tomllib  # imported here, because most commands screen nothing
 
-    said = tomllib.loads(Path(__file__).with_name("guard_words.toml").read_text("utf-8"))
+    said = tomllib.loads(Path(__file__).with_name("words.toml").read_text("utf-8"))
     stranger = _STRANGER_URL.format(known="|".join(said["known"]["hosts"]))
     shapes = {
         "stranger": stranger + r"|\b[\w.+-]+@(?!example\.)[\w-]+\.(?:com|net|org|io|dev|ru)\b",
@@ -570,54 +566,9 @@ def _ordered(rule: _Meaning, sentence: str, classes: dict[str, str]) -> tuple[in
     return None
 
 
-_INVISIBLE = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
-
-_STACKED = re.compile("[\u0300-\u036f\u0489\u20d0-\u20ff]")
-
-_LOOK_ALIKES = str.maketrans(
-    "\u0430\u0435\u043e\u0440\u0441\u0445\u0443\u0456\u0455\u0458\u0501\u0261"  # Cyrillic, small
-    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425\u0406\u0405"  # Cyrillic, capital
-    "\u03b1\u03bf\u03c1\u03bd\u03b9\u03ba\u03c4",  # Greek
-    "aeopcxyisjdg" + "ABEKMHOPCTXIS" + "aopvikt",
-)
-"""Letters of other scripts that look like Latin ones."""
-
-_JOINED = re.compile(r"(?<=[\w,;])[ \t]*\n[ \t]*(?=\w)")
-_SPACED = re.compile(r"\b\w(?: \w){3,}\b")
-_LEET = str.maketrans("0134578@$", "oieastbas")
-_ENCODED = re.compile(r"(?<![\w+/])[A-Za-z0-9+/]{24,4000}={0,2}(?![\w+/=])")
-
-
 def orders(text: str) -> Iterator[tuple[str, int, int]]:
     """(rule, start, end) of passages that address the agent."""
     for rule, pattern in _SAYS_TO_AGENT:
         for match in pattern.finditer(text):
             yield rule, match.start(), match.end()
     yield from meant(text)
-
-
-def undisguised(text: str) -> str:
-    """The text without invisible characters, with lookalike letters and entities replaced by plain ones."""
-    # entities first: they may stand for invisible or foreign characters
-    plain = html.unescape(text) if "&" in text else text
-    if not plain.isascii():
-        plain = unicodedata.normalize("NFKC", _INVISIBLE.sub("", plain)).translate(_LOOK_ALIKES)
-        letters, marks = _STACKED.subn("", unicodedata.normalize("NFD", plain))
-        plain = letters if marks * 3 > len(letters) else plain  # marks over every letter
-    return plain
-
-
-def rereadings(text: str) -> Iterator[str]:
-    """Other readings of a text: lines joined, spaced letters closed up, digits as letters, base64."""
-    if "\n" in text:
-        yield _JOINED.sub(" ", text)
-    if _SPACED.search(text):
-        yield re.sub(r" {2,}", " ", _SPACED.sub(lambda match: match[0].replace(" ", ""), text))
-    if re.search(r"[A-Za-z][0134578@$][A-Za-z]", text):
-        yield text.translate(_LEET)
-    for match in _ENCODED.finditer(text):
-        try:
-            said = base64.b64decode(match[0] + "=" * (-len(match[0]) % 4), validate=True).decode("ascii")
-        except (binascii.Error, UnicodeDecodeError):
-            continue
-        yield said
