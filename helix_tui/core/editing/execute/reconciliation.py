@@ -337,7 +337,7 @@ _OPTIONAL = _TEXTS - {"id", "title", "status", "issue_type"} | {"labels", "depen
 _EDGE = ("issue_id", "depends_on_id", "type", "created_at", "created_by", "metadata")
 _INSTANT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d([.,]\d+)?(Z|[+-]\d\d:\d\d)")
 _HALF = re.compile("[\ud800-\udfff]")
-"""Half of a character, which is no text."""
+"""Half of a character: not valid in any text."""
 
 _Some = Annotated[str, Meta(min_length=1)]
 _Instant = Annotated[

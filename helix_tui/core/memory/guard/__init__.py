@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from helix_tui.core.ground.secret_rules import secrets
 from helix_tui.core.memory import plan_records, records, reports
 from helix_tui.core.memory.guard.forms import forms
-from helix_tui.core.memory.guard.readings import other_ways, rereadings, undisguised
+from helix_tui.core.memory.guard.readings import rereadings, undisguised
 from helix_tui.core.memory.guard.rules import harm, orders
 from helix_tui.core.memory.ranking import slug
 from helix_tui.core.memory.records import Memory
@@ -358,9 +358,7 @@ def _hidden(text: str) -> list[ScanFinding]:
     found = _found(bare) if bare != text else []
     if not found:
         found = [
-            ScanFinding("instruction", *place)
-            for other in (*rereadings(bare), *other_ways(bare))
-            for place in (*orders(other), *harm(other))
+            ScanFinding("instruction", *place) for other in rereadings(bare) for place in (*orders(other), *harm(other))
         ]
     return [ScanFinding(each.kind, each.rule, 0, len(text)) for each in found]
 

@@ -42,7 +42,10 @@ def undisguised(text: str) -> str:
 
 
 def rereadings(text: str) -> Iterator[str]:
-    """Other readings of a text: lines joined, spaced letters closed up, digits as letters, base64."""
+    """Other readings of a text: lines joined, spaced letters closed up, digits as letters, base64.
+
+    A text that names a way in which it is to be read is read that way too: rotated by 13, or backwards.
+    """
     if "\n" in text:
         yield _JOINED.sub(" ", text)
     if _SPACED.search(text):
@@ -52,10 +55,6 @@ def rereadings(text: str) -> Iterator[str]:
     for match in ENCODED.finditer(text):
         if said := from_base64(match[0]):
             yield said
-
-
-def other_ways(text: str) -> Iterator[str]:
-    """Readings of a text that names the way in which it is to be read: rotated by 13, or backwards."""
     if _DECODED.search(text):
         yield codecs.decode(text, "rot13")
         yield text[::-1]
