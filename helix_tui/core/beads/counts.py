@@ -146,13 +146,14 @@ def _count(queue: Queue, wanted: frozenset[str]) -> QueueCounts:
     beads = [bead for bead_id, bead in queue.beads.items() if bead_id in wanted]
     ready = tuple(bead_id for bead_id in queue.ready if bead_id in wanted)
     picked = sum(bead_id in wanted for bead_id in queue.picked_by_ddx)
-    states = Counter(queue.state(bead.id) for bead in beads)
+    states = Counter(map(queue.state, (bead.id for bead in beads)))
+    statuses = Counter(bead.status for bead in beads)
     waiting, outside = states["waiting_dependencies"], states["blocked_external"]
     april = queue.rule.waiting_is_blocked
     return QueueCounts(
         total=len(beads),
-        open=sum(bead.status == "open" for bead in beads),
-        in_progress=sum(bead.status == "in_progress" for bead in beads),
+        open=statuses["open"],
+        in_progress=statuses["in_progress"],
         closed=states["closed"],
         running=states["running"],
         waiting=waiting,

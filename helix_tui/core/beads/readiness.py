@@ -217,6 +217,16 @@ class Queue:
             return "running"
         return self._standings[bead_id].state
 
+    def restated(self, last: Queue) -> set[str]:
+        """Beads whose state differs from that in an older state of the tracker, in which they were too."""
+        before = last._standings
+        # most beads are closed or ready, and those standings are shared objects
+        judged = {
+            bead_id for bead_id, standing in self._standings.items() if before.get(bead_id, standing) is not standing
+        }
+        candidates = judged | ((self.claims.running ^ last.claims.running) & self._standings.keys() & before.keys())
+        return {bead_id for bead_id in candidates if self.state(bead_id) != last.state(bead_id)}
+
     def parked(self, bead_id: str) -> str:
         """Why a bead is parked for a person; empty if it is not parked or not in the tracker."""
         standing = self._standings.get(bead_id)

@@ -125,12 +125,7 @@ def _changed_beads(old: Queue, new: Queue) -> frozenset[str]:
     changed = {bead_id for bead_id, bead in after.items() if before.get(bead_id) is not bead}
     changed.update(bead_id for bead_id in before if bead_id not in after)
     changed.update(_moved(old.position, new.position))
-    changed.update(
-        bead_id
-        for bead_id in after
-        if bead_id in before and bead_id not in changed and old.state(bead_id) != new.state(bead_id)
-    )
-    return frozenset(changed)
+    return frozenset(changed | new.restated(old))
 
 
 def _moved(old: Mapping[str, int], new: Mapping[str, int]) -> set[str]:

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from helix_tui.core.beads.counts import count_queue
 from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
@@ -274,6 +276,30 @@ def test_what_a_live_worker_is_on_is_running_and_not_ready_whatever_ddx_would_pi
     assert count_queue(queue).running == 1
 
 
+_ROWS = st.dictionaries(
+    st.sampled_from("abcd"),
+    st.fixed_dictionaries(
+        {
+            "status": st.sampled_from(("open", "in_progress", "closed", "cancelled", "blocked", "proposed")),
+            "dependencies": st.lists(st.sampled_from("abcd").map(lambda name: {"depends_on_id": name}), max_size=2),
+        }
+    ),
+)
+_STATES = st.tuples(_ROWS, st.frozensets(st.sampled_from("abcd")))
+
+
+@given(_STATES, _STATES)
+def test_restated_beads_are_those_whose_state_differs(
+    before: tuple[dict[str, dict[str, Any]], frozenset[str]], after: tuple[dict[str, dict[str, Any]], frozenset[str]]
+) -> None:
+    old, new = (
+        queue_of(*({"id": name, **row} for name, row in rows.items()), claims=Claims(running=running))
+        for rows, running in (before, after)
+    )
+    both = old.beads.keys() & new.beads.keys()
+    assert new.restated(old) == {name for name in both if old.state(name) != new.state(name)}
+
+
 def test_the_counts_name_what_is_left_out() -> None:
     queue = queue_of(*({"id": name} for name in "abc"), {"id": "d", "dependencies": [{"depends_on_id": "a"}]})
     every = count_queue(queue)
@@ -290,7 +316,7 @@ def test_the_counts_name_what_is_left_out() -> None:
 
 
 def test_the_numbers_of_all_states_add_up_to_all_beads(shared: Path) -> None:
-    given = queue_of(
+    made = queue_of(
         {"id": "a", "status": "proposed"},
         {"id": "b", "status": "cancelled"},
         {"id": "c", "execution-eligible": False},
@@ -299,11 +325,11 @@ def test_the_numbers_of_all_states_add_up_to_all_beads(shared: Path) -> None:
         {"id": "f", "status": "of next year"},
         {"id": "g"},
     )
-    counts = count_queue(given)
+    counts = count_queue(made)
     assert counts.rest == (("not_eligible", 1), ("proposed", 1), ("cancelled", 1), ("unknown_status", 1))
     for tracker, _, era, _ in GOLDEN:
         real = classify(read_tracker(shared / "data/ddx" / tracker).beads, now=NOW, era=era)
-        for queue in (given, real):
+        for queue in (made, real):
             counts = count_queue(queue)
             named = len(counts.ready) + counts.running + counts.waiting + counts.outside + counts.closed
             assert named + sum(number for _, number in counts.rest) == counts.total == len(queue.beads)

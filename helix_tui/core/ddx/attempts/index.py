@@ -379,7 +379,10 @@ class AttemptIndex:
     def _merge(self, dirty: set[str], gathered: Mapping[str, _Gathered]) -> None:
         for bead_id in dirty:
             merged = self._spent.share(bead_id, self._merge_bead(bead_id, gathered[bead_id]))
-            self._nameless[bead_id] = gathered[bead_id].nameless
+            if gathered[bead_id].nameless:
+                self._nameless[bead_id] = gathered[bead_id].nameless
+            else:
+                self._nameless.pop(bead_id, None)
             if merged:
                 self._by_bead[bead_id] = merged
             else:
