@@ -35,10 +35,16 @@ def prose(text: object, width: int) -> list[Line]:
     cleaned = clean_block(text, MAX_CHARS).strip("\n")
     if not cleaned:
         return []
-    lines = _Layout(max(8, width)).run(_parser().parse(cleaned))
+    return list(_laid_out(cleaned, max(8, width)))
+
+
+# the texts of some eight beads: when one of a bead's fields changes, and when the cursor comes back to a bead
+@lru_cache(maxsize=32)
+def _laid_out(text: str, width: int) -> tuple[Line, ...]:
+    lines = _Layout(width).run(_parser().parse(text))
     while lines and not lines[-1]:
         lines.pop()
-    return lines
+    return tuple(lines)
 
 
 def verbatim(text: object, width: int) -> list[Line]:

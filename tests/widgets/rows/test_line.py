@@ -10,13 +10,18 @@ from rich.cells import cell_len
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.themes import THEMES, Palette
-from helix_tui.widgets.base.line import Span, column, cut, fit, rule, spread, to_strip, width_of, wrap_spans
+from helix_tui.widgets.base.line import Span, cells_of, column, cut, fit, rule, spread, to_strip, width_of, wrap_spans
 
 PALETTE = Palette(THEMES[0].variables)
 
 texts = st.text(max_size=60).map(clean_line)
 spans = st.lists(st.tuples(texts, st.sampled_from(["text", "muted bold", "success"])), max_size=6)
 widths = st.integers(1, 120)
+
+
+@given(st.text() | st.text(st.characters(max_codepoint=127)))
+def test_cells_are_those_that_rich_counts(text: str) -> None:
+    assert cells_of(text) == cell_len(text)
 
 
 @given(texts, widths)
