@@ -166,11 +166,14 @@ def _spent(
     snapshot: Snapshot, status_summary: StatusSummary | None, now: int, *, running: bool
 ) -> tuple[str, str, bool]:
     """Today's cost, in full and as short as possible, and whether part of the budget is spent."""
+    book = snapshot.attempts
+    uses = status_summary.budget_uses(book, now) if status_summary is not None else ()
+    if not (len(book) or book.other_calls or running or uses):
+        return "", "", False
     from helix_tui.core.ddx.attempts.attempt import format_sum  # not before the first attempt
     from helix_tui.core.supervision.run_state.budget import SPANS
 
-    sums = _sums_since(snapshot.attempts, midnight(now))
-    uses = status_summary.budget_uses(snapshot.attempts, now) if status_summary is not None else ()
+    sums = _sums_since(book, midnight(now))
     if not sums.whole.calls and not running and not uses:
         return "", "", False
     known = format_sum(sums)

@@ -47,15 +47,14 @@ def dialect_of(path: Path, root: Path, *, env: Mapping[str, str] | None = None, 
     """
     env = os.environ if env is None else env
     key = _key(path, env, fallback)
-    found = _seen.get(key) or _kept(path, env)
+    found = _known(key, path, env)
     if found is None:
         from helix_tui.core.ddx.trial import examine
 
-        found = examine(path, root, env, fallback)
+        found = _seen[key] = examine(path, root, env, fallback)
         book = _book(path, env)
         if (found.proven or _LACKS.search(found.doubt)) and book is not None:
             _write(book, found)
-    _seen[key] = found
     return _in_project(found, path, root, env)
 
 
@@ -68,8 +67,7 @@ def at_hand(explicit: str | None, root: Path, *, env: Mapping[str, str] | None =
     path = find_ddx(explicit, env)
     if path is None:
         return None
-    key = _key(path, env, "head")
-    found = _seen.get(key) or _kept(path, env)
+    found = _known(_key(path, env, "head"), path, env)
     if found is None:
         from helix_tui.core.ddx.client import DdxError  # imports the code that starts programs
 
@@ -77,7 +75,6 @@ def at_hand(explicit: str | None, root: Path, *, env: Mapping[str, str] | None =
             return dialect_of(path, root, env=env)
         except DdxError:  # a write reports the error
             return None
-    _seen[key] = found
     return _in_project(found, path, root, env)
 
 
@@ -87,6 +84,13 @@ _seen: Recent[tuple[object, ...], Dialect] = Recent(16)
 
 def _key(path: Path, env: Mapping[str, str], fallback: Era) -> tuple[object, ...]:
     return os.fspath(path), stamp_of(path), env.get("HELIX_DDX_ERA", ""), env.get(NO_TRIAL, ""), fallback
+
+
+def _known(key: tuple[object, ...], path: Path, env: Mapping[str, str]) -> Dialect | None:
+    """The dialect as it was found before, by this process or another one; None if it must be examined."""
+    if key not in _seen and (kept := _kept(path, env)) is not None:
+        _seen[key] = kept
+    return _seen.get(key)
 
 
 def _kept(path: Path, env: Mapping[str, str]) -> Dialect | None:

@@ -9,7 +9,7 @@ dependency cycles, unreadable lines, lessons to review, budgets reached, and HEL
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -192,7 +192,7 @@ def needs_of(
     dying = {orphan.bead_id: str(orphan) for orphan in dead}
     left = {orphan.bead_id: orphan for orphan in orphans}
     # an orphaned claim says the same about its worker, with the claim's age
-    found = [need for need in _run_needs(queue, runs) if need[1] not in left or need[0] != "dead_run"]
+    found = [need for need in _run_needs(queue, tuple(runs)) if need[1] not in left or need[0] != "dead_run"]
     found = [(kind, bead_id, dying.get(bead_id, why)) for kind, bead_id, why in found]
     found += [*_parked(queue), *_cycles(queue), *_starving(queue, archived)]
     found += [("orphaned_claim", bead_id, str(orphan)) for bead_id, orphan in left.items()]
@@ -353,8 +353,10 @@ def _rank(queue: Queue, need: Need) -> tuple[int, int, float, int, str]:
     return KINDS.index(need.kind), -need.waiting, -(need.usd or 0), bead.priority if bead else 0, need.key
 
 
-def _run_needs(queue: Queue, runs: Iterable[Run]) -> Iterable[_Found]:
+def _run_needs(queue: Queue, runs: Sequence[Run]) -> Iterable[_Found]:
     """Beads whose workers are dead or silent, each once with what is known of every one of them."""
+    if not runs:
+        return
     found: dict[tuple[str, str], dict[str, None]] = {}
     for run in stalled(runs, queue):
         bead = queue.beads.get(run.bead_id or "")
