@@ -202,7 +202,7 @@ class AttemptStream(RunningPanel):
         if book is self._book and left_out == self._left_out:
             return
         self._book, self._left_out = book, left_out
-        ended = [attempt for attempt in book if attempt.attempt_id not in left_out]
+        ended = [attempt for attempt in book if attempt.attempt_id not in left_out] if left_out else list(book)
         kept = ended if self._filter is None else list(filter(self._filter.matches, ended))
         self._hidden = len(ended) - len(kept)
         # the book is in this order already; any other takes 0.2 s for 20,000 attempts, so a thread sorts

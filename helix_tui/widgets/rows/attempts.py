@@ -86,7 +86,6 @@ class AttemptOrder:
         """
         self.attempts = tuple(attempts)
         self.sort, self.turned, self.chosen = sort, turned, chosen
-        self.places = {attempt.attempt_id: place for place, attempt in enumerate(self.attempts)}
         self._groups: tuple[int, tuple[AttemptGroup, ...]] = (-1, ())
         self._columns: tuple[Cells | None, list[Column]] = (None, [])
 
@@ -104,6 +103,11 @@ class AttemptOrder:
         if self._columns[0] is None or midnight(self._columns[0].now) != midnight(cells.now):
             self._columns = (cells, filled(self.attempts, cells, self.chosen))
         return self._columns[1]
+
+    @cached_property
+    def places(self) -> Mapping[str, int]:
+        """Attempt id to its place in the order."""
+        return {attempt.attempt_id: place for place, attempt in enumerate(self.attempts)}
 
     @cached_property
     def models(self) -> frozenset[str]:
