@@ -191,7 +191,7 @@ def count(root: Path) -> set[str]:
     asked = json.loads((root / ".helix" / "questions.json").read_text())["questions"]
     for each in asked:
         if not each["answered_at"]:
-            found.add(f"{each['kind']}:{each['bead_id'] or each['id']}")
+            found.add(f"{each['kind']}:{each['id']}")
     kinds = {"land_conflict": "merge_conflict", "post_run_check_failed": "failing_check"}
     for path in (root / ".ddx" / "executions").glob("*/result.json"):
         result = json.loads(path.read_text())
@@ -284,7 +284,7 @@ async def test_all_stale_claims_are_released_in_four_keys(days: Console) -> None
         ("lesson:4", ("A", "enter")),
         ("lesson:5", ("D", "enter")),
         ("guidance:q-1", ("enter", "2")),
-        ("conflict:k-ask", ("enter", "r", "enter")),
+        ("conflict:q-2", ("enter", "r", "enter")),
         ("kept_aside:k-land", ("M", "enter")),
         ("kept_aside:k-land", ("D", "enter")),
         ("merge_conflict:k-conflict", ("D", "enter")),
@@ -411,7 +411,7 @@ def _in_an_editor(app: Console) -> None:
         ("proposed:p-03", _ours("set", "p-03", "status=open")),
         ("lesson:4", _ours("memory", "proposals", "decline", "4")),
         ("guidance:q-1", _ours("input", "--answer", "q-1", "the first")),
-        ("conflict:k-ask", _ours("input", "--answer", "q-2", "land it")),
+        ("conflict:q-2", _ours("input", "--answer", "q-2", "land it")),
         ("kept_aside:k-land", _by_hand),
         ("failing_check:k-check", _ours("set", "k-check", f"helix-dropped={ATTEMPTS['k-check']}")),
         ("missing_dependency:d-1", _ours("dep", "remove", "d-1", "gone")),
@@ -468,7 +468,7 @@ async def test_all_lessons_are_declined_together_and_come_back_by_undo(days: Con
 
 async def test_an_answer_is_undone_and_the_question_waits_again(days: Console) -> None:
     async with days.run_test(size=SIZE) as pilot:
-        await opened(days, pilot, "conflict:k-ask")
+        await opened(days, pilot, "conflict:q-2")
         await pilot.press("enter")
         await at_rest(pilot)
         assert days.sees("k-ask: kept aside; land it"), "the whole question"
@@ -476,12 +476,12 @@ async def test_an_answer_is_undone_and_the_question_waits_again(days: Console) -
         await at_rest(pilot)
         await pilot.press("enter")
         await look(days, pilot)
-        assert "conflict:k-ask" not in keys(days)
+        assert "conflict:q-2" not in keys(days)
         await pilot.press("u")
         await at_rest(pilot)
         await pilot.press("enter")
         await look(days, pilot)
-        assert "conflict:k-ask" in keys(days)
+        assert "conflict:q-2" in keys(days)
         assert not [each for each in read_questions(days.root / ".helix/questions.json") if each.answered]
 
 
@@ -532,7 +532,7 @@ async def test_the_evidence_of_a_question_lies_beside_its_choices(days: Console)
         await at_rest(pilot)
         screen = days.screen
         assert isinstance(screen, NeedsScreen)
-        assert screen.list.select("conflict:k-check")
+        assert screen.list.select("conflict:q-3")
         await pilot.press("enter")
         await days.workers.wait_for_complete()
         await at_rest(pilot)
@@ -559,7 +559,7 @@ async def test_a_question_about_a_kept_change_drops_it_in_two_keys(days: Console
         await pilot.press("exclamation_mark")
         await at_rest(pilot)
         assert isinstance(days.screen, NeedsScreen)
-        assert days.screen.list.select("conflict:k-check")
+        assert days.screen.list.select("conflict:q-3")
         await pilot.press("D")
         await at_rest(pilot)
         assert days.sees("answer q-3: drop"), "what it writes is shown first"
@@ -570,7 +570,7 @@ async def test_a_question_about_a_kept_change_drops_it_in_two_keys(days: Console
         await at_rest(pilot)
         days.feed.look()
         await at_rest(pilot)
-        assert not [key for key in keys(days) if key.endswith("k-check")]
+        assert not [key for key in keys(days) if key.endswith("k-check") or key == "conflict:q-3"]
 
 
 async def test_the_row_of_an_attempt_leads_to_its_diff_the_one_before_and_the_editor(

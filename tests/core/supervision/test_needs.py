@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from msgspec.structs import replace
+
 from helix_tui.core.beads.readiness import Claims, classify
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.book import AttemptBook
@@ -254,3 +256,13 @@ def test_a_kept_change_that_was_dropped_waits_for_nobody() -> None:
         found = needs_of(classify(tracker.beads, now=NOW), (), tracker, attempts=AttemptBook([kept]))
         assert [need.kind for need in found] == expected, "an older drop says nothing of a newer attempt"
         assert all(need.assigned == "anna" and need.attempt_id == kept.attempt_id for need in found)
+
+
+def test_two_questions_of_one_kind_about_one_bead_are_two_needs() -> None:
+    """A run asks of a bead's outcome and of each acceptance script that still fails."""
+    tracker = parse_rows(b'{"id": "a", "title": "t"}')
+    asked = [OpenQuestion(f"q-{number}", "ambiguous", "so?", f"k{number}", "a") for number in (1, 2)]
+    asked[0] = replace(asked[0], raised_at="2026-08-20T10:00:00Z")
+    first, second = needs_of(classify(tracker.beads, now=NOW), (), tracker, questions=asked)
+    assert (first.key, second.key) == ("ambiguous:q-1", "ambiguous:q-2")
+    assert first.since == parse_now("2026-08-20T10:00:00Z"), "each has the age of its own question"

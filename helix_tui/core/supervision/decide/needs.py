@@ -132,7 +132,8 @@ class Need(Struct, frozen=True):
     def key(self) -> str:
         """Unique among needs and the same over reloads."""
         about = self.ref if self.kind in ("lesson", "budget") else self.bead_id
-        return f"{self.kind}:{about or self.question_id}"
+        # several questions of one kind may be about one bead
+        return f"{self.kind}:{self.question_id or about}"
 
     def record(self) -> dict[str, Any]:
         """As JSON."""
@@ -251,7 +252,7 @@ def _beginnings(
     begun |= {f"orphaned_claim:{each.bead_id}": each.claimed_at for each in orphans}
     begun |= {f"dead_run:{each.bead_id}": each.claimed_at for each in dead}
     for question in questions:
-        begun[f"{question.kind}:{question.bead_id or question.id}"] = parse_instant(question.raised_at)
+        begun[f"{question.kind}:{question.id}"] = parse_instant(question.raised_at)
     if stoppage is not None:
         begun[f"worker_stopped:{stoppage.ending.bead_id}"] = stoppage.ending.at
     begun["unread_lines:"] = tracker.mtime_ns or None
