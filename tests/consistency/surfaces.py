@@ -240,6 +240,8 @@ def _of_attempts(rows: list[dict[str, Any]]) -> Iterator[Statement]:
             yield ("faulted by a review", name), True
         if "nothing to do: it landed" in row["follow_up"]:
             yield ("landed", name), True
+        if row["follow_up"].startswith("nothing to do"):
+            yield ("has a place", row["bead_id"]), False
     for outcome in set(outcomes):
         yield ("count of outcome", outcome), outcomes.count(outcome)
     yield ("count", "landed"), outcomes.count("landed")

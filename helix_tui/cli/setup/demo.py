@@ -26,6 +26,7 @@ from helix_tui.cli import console, programs
 from helix_tui.cli.call import Call, CliError
 from helix_tui.cli.programs import finish, last_words, running, tidy_when_killed
 from helix_tui.cli.show import attempts as evidence
+from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.ddx.attempts.attempt import Attempt, count_headings, count_outcomes
@@ -237,11 +238,12 @@ def summarise(
     """Print the outcome of the drain, as text or JSON."""
     counts = count_headings(attempts)
     if call.json:
+        queue = classify(tracker.beads, now=now_ns())
         call.emit(
             {
                 "workspace": project.root,
                 "kept": call.options.keep,
-                "attempts": [evidence.as_document(attempt, call.now) for attempt in attempts],
+                "attempts": [evidence.as_document(attempt, call.now, queue) for attempt in attempts],
                 "counts": counts,
                 "memories": memories,
                 "seconds": round(seconds, 3),

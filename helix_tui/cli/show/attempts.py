@@ -9,6 +9,7 @@ from typing import Any
 
 from helix_tui.cli.call import Call, columns
 from helix_tui.cli.loading import Present, add_since, archived_bead, began_since, find_bead, load, note_unread, since_of
+from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.attempt import (
     Attempt,
@@ -67,7 +68,7 @@ def run(call: Call) -> int:
     # including calls that belong to no attempt: reviews, checks and triage cost too
     sums = sum_calls(spent for attempt in attempts for spent in attempt.spent) + sum_calls(other, since)
     if call.json:
-        rows = [as_document(attempt, call.now, present.queue.parked(attempt.bead_id)) for attempt in attempts]
+        rows = [as_document(attempt, call.now, present.queue) for attempt in attempts]
         call.emit(
             {
                 "attempts": rows,
@@ -105,9 +106,9 @@ def read_attempts(project: Project, tracker: Tracker, runs: Iterable[Run]) -> tu
     return tuple(read_book(project, tracker, runs))
 
 
-def as_document(attempt: Attempt, now: int, parked: str = "") -> dict[str, Any]:
+def as_document(attempt: Attempt, now: int, queue: Queue) -> dict[str, Any]:
     """One attempt as docs/formats/cli.md specifies it; unrecorded values are null, never zero."""
-    tokens, reading = attempt.tokens, interpret(attempt, now, parked)
+    tokens, reading = attempt.tokens, interpret(attempt, now, queue)
     return {
         "attempt_id": attempt.attempt_id,
         "bead_id": attempt.bead_id or None,

@@ -77,8 +77,7 @@ def _data(snapshot: Snapshot, screen: str) -> dict[str, Any]:
         return {
             "running": [queue_command.as_running(run, snapshot.taken_at) for run in snapshot.runs],
             "attempts": [
-                evidence.as_document(attempt, snapshot.taken_at, snapshot.queue.parked(attempt.bead_id))
-                for attempt in snapshot.attempts
+                evidence.as_document(attempt, snapshot.taken_at, snapshot.queue) for attempt in snapshot.attempts
             ],
         }
     if screen == "journal":

@@ -128,7 +128,7 @@ class LoopScreen(BeadKeys, FilteringScreen, ReadingScreen):
         if attempt is None:
             return None
         siblings = snapshot.attempts.of_bead(attempt.bead_id)
-        reading = interpret(attempt, now, snapshot.queue.parked(attempt.bead_id))
+        reading = interpret(attempt, now, snapshot.queue)
         return AttemptSubject(attempt, run, snapshot.queue.beads, siblings, reading, now=now)
 
     def show_attempt(self, attempt_id: str, tab: str = "") -> bool:

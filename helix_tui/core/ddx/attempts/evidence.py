@@ -16,6 +16,8 @@ from typing import Any, Literal
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.files import decode_object, read_bytes, stamp_of, text, whole
 from helix_tui.core.ddx.names import status_of
@@ -162,34 +164,59 @@ def git_diff(
     return Diff(clean_block(shown.out, cap), shown.truncated, merges, warning)
 
 
-def interpret(attempt: Attempt, now: int, parked: str = "") -> Reading:
+def interpret(attempt: Attempt, now: int, queue: Queue | None = None) -> Reading:
     """HELIX's reading of an attempt and the suggested follow-up.
 
     Args:
         attempt: the attempt.
         now: the current instant.
-        parked: why its bead is parked for a person: its follow-up, unless it landed or is running, or the bead
-            contradicts itself.
+        queue: the queue, for what became of its bead since; None: judged by the attempt alone.
 
     An attempt that was preserved or that failed is never classed as physics-level; only an agent that declined a
     self-contradictory bead can say so (docs/formats/helix.md §4).
     """
+    bead = queue.beads.get(attempt.bead_id) if queue is not None else None
+    interpretation, follow_up = _reading(attempt, now, queue.parked(attempt.bead_id) if queue is not None else "")
+    # what is on the branch may still be at fault, whatever became of the bead
+    if bead is not None and bead.status in TERMINAL and attempt.verdict.outcome in _OVER_WITH_ITS_BEAD:
+        return Reading(interpretation, f"nothing to do: its bead is {bead.status}")
+    if bead is not None and bead.status not in TERMINAL and follow_up in (_LANDED, _DONE):
+        return Reading(interpretation, _left_open(attempt, queue.state(bead.id) if queue is not None else ""))
+    return Reading(interpretation, follow_up)
+
+
+def _reading(attempt: Attempt, now: int, parked: str) -> tuple[Interpretation | None, str]:
+    """The class and the follow-up of an attempt whose bead is open, or of which nothing else is known."""
     if attempt.landed:
-        return Reading(None, _after_landing(attempt))
+        return None, _after_landing(attempt)
     if attempt.verdict.outcome == "unfinished":
-        return Reading(None, "no result yet" if not attempt.status else "its landing has not been seen")
+        return None, "no result yet" if not attempt.status else "its landing has not been seen"
     if attempt.verdict.outcome == "no_change" and _contradicts(attempt):
-        return Reading("physics-level", "a person must decide: the agent says the bead contradicts itself")
+        return "physics-level", "a person must decide: the agent says the bead contradicts itself"
     if parked:
-        return Reading("parked", parked)
+        return "parked", parked
     if not attempt.finished:
-        return Reading(None, "it left no result: read its transcript, then try again")
+        return None, "it left no result: read its transcript, then try again"
     if attempt.verdict.outcome == "satisfied":
-        return Reading(None, "nothing to do")
+        return None, _DONE
     # a worker writes its success before landing, so by itself it proves nothing
     if attempt.verdict.outcome == "unknown" and status_of(attempt.status).successful:
-        return Reading(None, "check whether it landed: no record says so")
-    return Reading("resolvable", _follow_up(attempt, now))
+        return None, "check whether it landed: no record says so"
+    return "resolvable", _follow_up(attempt, now)
+
+
+_LANDED, _DONE = "nothing to do: it landed", "nothing to do"
+
+_OVER_WITH_ITS_BEAD = frozenset({"kept_aside", "refused", "no_change", "failed", "interrupted"})
+"""Outcomes about which nothing is to be done once the bead is finished."""
+
+
+def _left_open(attempt: Attempt, state: str) -> str:
+    """The follow-up of an attempt that did its work, though its bead is open."""
+    what = "it landed" if attempt.landed else "the work was done before"
+    if state in ("running", "claimed"):
+        return f"{what}, and its bead is being worked on again"
+    return f"{what}, but its bead is open: look at the result, then `helix-tui close {clean_line(attempt.bead_id, 60)}`"
 
 
 def _after_landing(attempt: Attempt) -> str:
@@ -199,7 +226,7 @@ def _after_landing(attempt: Attempt) -> str:
         return "the change has landed: read it, then fix or revert it"
     if attempt.status.startswith("push_"):
         return "landed here, not pushed: push by hand"
-    return "nothing to do: it landed"
+    return _LANDED
 
 
 _CONTRADICTION = re.compile(

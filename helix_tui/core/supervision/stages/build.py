@@ -172,10 +172,7 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, agent_choice:
         began,
     )
     landed = attempt.landed
-    follow_up = interpret(attempt, now_ns(), queue.parked(bead_id)).follow_up
-    # April's verb lands and leaves the bead open
-    if landed and not closed:
-        follow_up = f"look at the result, then `helix-tui close {bead_id}`"
+    follow_up = interpret(attempt, now_ns(), queue).follow_up
     if status == REFUSED:
         follow_up = f"helix-tui why {bead_id}"
     detail = text(document, "detail") or text(document, "reason") or text(document, "error")

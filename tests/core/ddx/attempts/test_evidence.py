@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from helix_tui.core.beads.readiness import Claims, Queue, classify
 from helix_tui.core.ddx.attempts.attempt import Attempt, Review
 from helix_tui.core.ddx.attempts.evidence import PROMPT_CAP, interpret, read_diff, read_evidence
 from helix_tui.core.ground.time import NS, parse_instant
+from tests.programs import parse_rows
 
 NOW = parse_instant("2026-08-01T12:00:00Z") or 0
 
@@ -193,11 +195,49 @@ def test_missing_evidence_says_where_it_was_looked_for() -> None:
 def test_what_helix_reads_into_an_outcome(attempt: Attempt, interpretation: str | None, follow_up: str) -> None:
     reading = interpret(attempt, NOW)
     assert reading.interpretation == interpretation
-    parked = interpret(attempt, NOW, "look at it").interpretation
+    waits = _queue({"id": "x", "status": "proposed"})
+    parked = interpret(replace(attempt, bead_id="x"), NOW, waits).interpretation
     expected = {"resolvable": "parked", "physics-level": "physics-level"}
     assert interpretation is None or parked == expected[interpretation]
     assert parked is None or not attempt.landed
     assert follow_up in reading.follow_up
+
+
+LANDED = Attempt("a", "x", status="success", landed_rev="a" * 40)
+KEPT = Attempt("a", "x", status="land_conflict", preserve_ref="refs/ddx/iterations/x/a")
+SATISFIED = Attempt("a", "x", status="already_satisfied")
+FAULTED = Attempt("a", "x", status="review_block", landed_rev="a" * 40)
+
+
+@pytest.mark.parametrize(
+    ("attempt", "row", "follow_up"),
+    [
+        (LANDED, {}, "it landed, but its bead is open: look at the result, then `helix-tui close x`"),
+        (LANDED, {"status": "closed"}, "nothing to do: it landed"),
+        (SATISFIED, {}, "the work was done before, but its bead is open: look at the result"),
+        (SATISFIED, {"status": "closed"}, "nothing to do"),
+        (KEPT, {}, "by hand, or open the bead again"),
+        (KEPT, {"status": "closed"}, "nothing to do: its bead is closed"),
+        (Attempt("a", "x", status="execution_failed"), {"status": "cancelled"}, "nothing to do: its bead is cancelled"),
+        (FAULTED, {"status": "closed"}, "the change has landed: read it"),
+    ],
+)
+def test_what_is_to_be_done_after_an_attempt_depends_on_its_bead(
+    attempt: Attempt, row: dict[str, str], follow_up: str
+) -> None:
+    """`why` calls a bead ready while an attempt on it says that nothing is to be done."""
+    assert follow_up in interpret(attempt, NOW, _queue({"id": "x", **row})).follow_up
+
+
+def test_a_bead_that_is_worked_on_again_is_not_to_be_closed() -> None:
+    queue = classify(
+        _queue({"id": "x", "status": "in_progress"}).beads, now=NOW, claims=Claims(running=frozenset({"x"}))
+    )
+    assert interpret(LANDED, NOW, queue).follow_up == "it landed, and its bead is being worked on again"
+
+
+def _queue(row: dict[str, str]) -> Queue:
+    return classify(parse_rows(json.dumps({"title": "t", **row}).encode()).beads, now=NOW)
 
 
 def test_real_bundles_are_read_without_harm(shared: Path) -> None:
