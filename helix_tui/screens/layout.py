@@ -8,5 +8,5 @@ BREAKPOINTS = ((0, "-tiny"), (32, "-strip"), (40, "-side"), (60, "-stack"), (100
 NARROW = ("-tiny", "-strip", "-side")
 """The classes of a pane beside an agent."""
 
-BROAD = 200
+BROAD = 260
 """From here list, detail and attempts of the queue are side by side; below, attempts are under the detail."""

@@ -13,6 +13,7 @@ from helix_tui.core.ground.time import NS
 from helix_tui.core.supervision.decide.need_view import grouped
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.screens.base import HelixScreen
+from helix_tui.screens.loop.attempt_stream import TABLE_CELLS
 from helix_tui.screens.needs.need_list import need_rows
 from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.screens.queue.screen import QueueScreen
@@ -163,19 +164,23 @@ async def test_r_leaves_the_columns_to_the_width_again(console: MakeConsole) -> 
 
 
 async def test_more_room_shows_more_of_a_title_and_more_columns(console: MakeConsole) -> None:
-    """At 160 columns more than at 120, and there more than at 80."""
+    """At 220 columns more than at 160, there more than at 120, and there more than at 80."""
     title = " ".join(f"word{number}" for number in range(40))
     line = json.dumps({"id": "demo-1", "title": title, "status": "open", "labels": ["area:sea"], "issue_type": "task"})
     shown: dict[int, tuple[int, int]] = {}
-    for width in (80, 120, 160, 220):
+    attempts: dict[int, int] = {}
+    for width in (80, 120, 160, 220, 260):
         app = console([line], name=f"w{width}")
         async with app.run_test(size=(width, 40)) as pilot:
             await pilot.pause()
             row = next(text for text in app.rows() if "word0" in text)
             cells = len(row[row.index("word0") : queue(app).list.size.width].partition("…")[0])
             shown[width] = cells, sum(line.strip() != "" for line in app.rows())
+            attempts[width] = queue(app).third.size.width
             assert ("sea" in row) == (width >= 160)
-    assert 58 <= shown[80][0] <= shown[120][0] <= shown[160][0] <= shown[220][0]
+    assert 58 <= shown[80][0] <= shown[120][0] <= shown[160][0] < shown[220][0]
+    assert attempts[160] < attempts[220]
+    assert min(attempts[160], attempts[260]) > TABLE_CELLS, "attempts keep their headings"
 
 
 async def test_a_layout_that_somebody_broke_costs_a_notice_and_not_the_start(

@@ -147,11 +147,21 @@ class NeedRows(KeyedRows[NeedRow]):
         said = [word_of(kind) for group in self._mixed for kind in kinds[group]]
         self._word = min(_WORD, max(map(cell_len, said), default=0) + 2)
         self._has_usd = any(need.usd for need in needs)
-        beads = [queue.beads[need.bead_id] for need in needs if need.bead_id in queue.beads]
-        named = {clean_line(bead.title, 300) for bead in beads}
-        self._titles = Titles(named)
-        self._title_cells = max(map(cell_len, named), default=0)
-        self._reason_cells = max((cell_len(_beside(need, "", "")) for need in needs if need.bead_id), default=0)
+        self._cells: dict[str, tuple[int, int]] = {}
+        """The longest title and the longest reason of each group: short reasons leave the titles beside them room."""
+        titles: set[str] = set()
+        for row in rows:
+            named, reasons = self._cells.get(row.group, (0, 0))
+            for need in row.needs:
+                if bead := queue.beads.get(need.bead_id):
+                    titles.add(title := clean_line(bead.title, 300))
+                    named = max(named, cell_len(title))
+                if need.bead_id:
+                    reasons = max(reasons, cell_len(_beside(need, "", "")))
+            self._cells[row.group] = named, reasons
+        self._titles = Titles(titles)
+        self._title_cells = max((named for named, _ in self._cells.values()), default=0)
+        self._reason_cells = max((reasons for _, reasons in self._cells.values()), default=0)
         self._stake = max((len(stake(need)) for need in needs if need.waiting), default=0)
         self._has_who = any(need.assigned for need in needs)
 
@@ -202,7 +212,9 @@ class NeedRows(KeyedRows[NeedRow]):
             left.append((self._titles.shortened(title, room), "text"))
         else:
             # what one of the two has no use for is the other's
-            share = min(max(28, room * 11 // 20, room - self._reason_cells), self._title_cells + 2)
+            titles, reasons = self._cells[group]
+            everywhere = min(max(28, room * 11 // 20, room - self._reason_cells), self._title_cells + 2)
+            share = max(everywhere, min(room - reasons, titles + 2))
             named = clean_line(bead.title, 300) if bead is not None else f"{short_id(need.bead_id)} not in the tracker"
             shown_ = self._titles.shortened(named, share - 2)
             left.append((column(shown_, share), "text" if bead is not None else "muted"))

@@ -365,7 +365,7 @@ def title_room(width: int) -> int:
     """The width that a title keeps before a column is dropped: the title matters most."""
     if width < NARROW:
         return max(18, width // 2)  # the row's second line has what its columns leave out
-    return 18 if width < 62 else 26 if width < 80 else 30 if width < 110 else 40
+    return 18 if width < 62 else 26 if width < 80 else 36 if width < 110 else 40
 
 
 def shown_columns(columns: Sequence[Column], width: int, lead: int, chosen: Sequence[str] | None) -> list[Column]:

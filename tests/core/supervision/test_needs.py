@@ -212,6 +212,19 @@ def test_titles_that_begin_alike_are_told_apart_and_leave_a_long_reason_its_room
     assert found[1].reason in second, "the title takes no more than it needs"
 
 
+def test_a_long_reason_in_one_group_takes_no_room_from_titles_of_another() -> None:
+    title = "attempt-backend: verify that the workspace of a bead is clean before it is used"
+    tracker = parse_rows(json.dumps({"id": "a", "title": title}).encode())
+    queue = classify(tracker.beads, now=NOW)
+    short = NeedRow("need", "stale claims", (Need("orphaned_claim", "a", "no heartbeat", 0, since=0),))
+    long = NeedRow("need", "kept aside", (Need("kept_aside", "a", "why " * 60, 0, since=0),))
+    source = NeedRows((short, long), queue, now=NOW, keymap={}, closed=(), without=lambda need: frozenset())
+    whole, cut = ("".join(text for text, _ in source.paint(index, 120)) for index in range(2))
+    assert title in whole
+    assert "no heartbeat" in whole
+    assert title not in cut
+
+
 def test_the_kind_beside_a_title_takes_no_more_room_than_its_words() -> None:
     tracker = parse_rows(b'{"id":"a","title":"Say which line of a timetable is wrong, and count lines from one"}')
     queue = classify(tracker.beads, now=NOW)

@@ -8,6 +8,7 @@ from collections import Counter
 import pytest
 from msgspec.structs import replace
 
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import AgentCall, Attempt, Tokens, format_sum, sum_calls
 from helix_tui.core.ground.time import NS, parse_now
 from helix_tui.widgets.figures import look_of
@@ -112,6 +113,16 @@ def test_a_column_that_nobody_can_fill_is_not_there() -> None:
     assert [column.name for column in chosen] == ["cost", "bead"]
     line = "".join(text for text, _ in AttemptRows(Board(order=AttemptOrder(bare), now=NOW), 120).paint(1, 120))
     assert "n/a" not in line
+
+
+def test_a_title_has_its_room_before_tokens_have_a_column() -> None:
+    beads = {f"b-{n}": Bead(id=f"b-{n}", title="x" * 80) for n in range(3)}
+    refused = [replace(each, status="review_block", detail="pre-land review: BLOCK") for each in MANY]
+    for width, tokens in ((84, False), (98, True)):
+        board = Board(order=AttemptOrder(refused), beads=beads, now=NOW)
+        line = "".join(text for text, _ in AttemptRows(board, width).paint(1, width))
+        assert line.count("x") >= 35, line
+        assert ("tokens" in {column.name for column in board.columns(width)}) is tokens
 
 
 @pytest.mark.parametrize("width", [46, 58, 62, 80, 100, 120, 160, 218])
