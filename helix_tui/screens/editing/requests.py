@@ -30,7 +30,7 @@ from helix_tui.core.supervision.signals.focus import (
     plan_upkeep,
     read_focus,
 )
-from helix_tui.core.supervision.signals.orphans import Orphan, plan_release
+from helix_tui.core.supervision.signals.orphans import Orphan, plan_release, release_title
 from helix_tui.core.supervision.signals.questions import follow_undo
 from helix_tui.core.supervision.stages.build import may_land
 from helix_tui.core.supervision.stages.landing import follow_landing, merge_of
@@ -255,8 +255,7 @@ def upkeep() -> StepsRequest:
 def recovery(orphans: Sequence[Orphan]) -> StepsRequest:
     """The request to release orphaned claims; each is checked again when it runs."""
     beads = tuple(orphan.bead_id for orphan in orphans)
-    title = f"release the stale claim on {named(beads)}"
-    return StepsRequest("unclaim", title, beads, plan_release(orphans), again=True)
+    return StepsRequest("unclaim", release_title(orphans), beads, plan_release(orphans), again=True)
 
 
 def drift_hold(bead_ids: Sequence[str]) -> StepsRequest:

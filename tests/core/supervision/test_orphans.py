@@ -19,7 +19,14 @@ from helix_tui.core.supervision.decide.facts import gather_facts
 from helix_tui.core.supervision.decide.needs import needs_of
 from helix_tui.core.supervision.decide.stuck import find_stuck
 from helix_tui.core.supervision.decide.verdict import decide
-from helix_tui.core.supervision.signals.orphans import find_left, find_orphans, gone, plan_release, recover
+from helix_tui.core.supervision.signals.orphans import (
+    find_left,
+    find_orphans,
+    gone,
+    plan_release,
+    recover,
+    release_title,
+)
 from tests.core.supervision.conftest import World, WorldFactory, row
 
 
@@ -58,6 +65,14 @@ def test_a_dead_and_old_claim_is_an_orphan(world: WorldFactory, dead: int) -> No
     here.rewrite("a", execution__eligible=False)
     (orphan,) = orphans(here)
     assert str(orphan).endswith("is dead")
+    assert "a" not in orphan.reason.split(), "its bead stands beside the reason"
+
+
+def test_a_release_of_many_claims_is_called_by_their_number(world: WorldFactory, dead: int) -> None:
+    here = world([claimed(dead, 7300), {**claimed(dead, 7300), "id": "b"}], "april")
+    both = orphans(here)
+    assert release_title(both[:1]) == "release the stale claim on a"
+    assert release_title(both) == "release the stale claims on 2 beads"
 
 
 def test_check_says_once_that_a_worker_is_gone(world: WorldFactory, dead: int) -> None:

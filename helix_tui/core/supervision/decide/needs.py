@@ -190,13 +190,13 @@ def needs_of(
         budgets: the limits of a run and a day; those reached count.
         lands_kept: whether this ddx lands a kept change before a new attempt.
     """
-    dying = {orphan.bead_id: str(orphan) for orphan in dead}
+    dying = {orphan.bead_id: orphan.reason for orphan in dead}
     left = {orphan.bead_id: orphan for orphan in orphans}
     # an orphaned claim says the same about its worker, with the claim's age
     found = [need for need in _run_needs(queue, tuple(runs)) if need[1] not in left or need[0] != "dead_run"]
     found = [(kind, bead_id, dying.get(bead_id, why)) for kind, bead_id, why in found]
     found += [*_parked(queue), *_cycles(queue), *_starving(queue, archived)]
-    found += [("orphaned_claim", bead_id, str(orphan)) for bead_id, orphan in left.items()]
+    found += [("orphaned_claim", bead_id, orphan.reason) for bead_id, orphan in left.items()]
     found += [*_drifted(drift), *escalated(queue), *_unlanded(queue, attempts, lands=lands_kept)]
     if unminded:
         count = counted(len(unminded), "bead")

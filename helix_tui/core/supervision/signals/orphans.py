@@ -47,13 +47,15 @@ class Orphan(Struct, frozen=True):
     """Whether ddx gives the bead out already, whatever its row says."""
 
     def __str__(self) -> str:
+        return f"{called(self.bead_id)} was {self.reason}"
+
+    @property
+    def reason(self) -> str:
+        """Why it is one, in words that stand beside the bead."""
         who = f" by {called(self.owner)}" if self.owner else ""
         again = f"; ddx gives it out again at {clock_time(self.freed_at)}" if self.freed_at else ""
         again = "; ddx gives it out all the same" if self.ready else again
-        return (
-            f"{called(self.bead_id)} was taken{who} {format_span(self.age_s)} ago, "
-            f"and process {self.pid} is dead{again}"
-        )
+        return f"taken{who} {format_span(self.age_s)} ago; process {self.pid} is dead{again}"
 
 
 class Left(Struct, frozen=True):
@@ -159,9 +161,14 @@ def recover(curator: Curator, orphans: Iterable[Orphan]) -> Result:
         WritesForbidden: --read-only.
     """
     wanted = list(orphans)
-    names = called(wanted[0].bead_id) if len(wanted) == 1 else f"{len(wanted)} beads"
-    title = f"release the stale claim on {names}"
-    return curator.run_steps("unclaim", title, plan_release(wanted))
+    return curator.run_steps("unclaim", release_title(wanted), plan_release(wanted))
+
+
+def release_title(orphans: Sequence[Orphan]) -> str:
+    """What releasing some claims is called; a single bead is named."""
+    if len(orphans) == 1:
+        return f"release the stale claim on {called(orphans[0].bead_id)}"
+    return f"release the stale claims on {len(orphans):,} beads"
 
 
 def plan_release(wanted: Sequence[Orphan]) -> Callable[[PlanBuilder, QueueState], None]:
