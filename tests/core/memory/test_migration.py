@@ -163,8 +163,13 @@ def test_files_that_the_plugin_listed_are_matched(opener: Opener, path: Path, pl
     connection.execute("UPDATE memory SET file_patterns = '[\"lib/tides.py\"]' WHERE name = 'use-depends'")
     connection.commit()
     connection.close()
-    found = opener(plane).recall("anything", files=["lib/tides.py"], gate=0.9).found
-    assert [hit.memory.name for hit in found] == ["use-depends"]
+    memory = opener(plane)
+    for _ in range(2):
+        found = memory.recall("anything", files=["lib/tides.py"], gate=0.9).found
+        assert [hit.memory.name for hit in found] == ["use-depends"]
+        known = found[0].memory
+        merged = memory.store(f"{known.trigger}.", known.resolution, known.type)  # another wording of it
+        assert (merged.status, merged.name) == ("merged", "use-depends")
 
 
 def test_insights_become_memories_with_their_counts_and_stay_insights(opener: Opener, path: Path, plane: Plane) -> None:

@@ -214,17 +214,9 @@ class Draft(Struct, frozen=True):
 
 
 def index_texts(base: Base, memory_id: int, draft: Draft, listed: Iterable[str] = ()) -> None:
-    """Index a memory by its words, its whole trigger and the paths it mentions.
-
-    Variants of its trigger from merged memories find it too.
-    """
+    """Index a memory by its words, its whole trigger and the paths it mentions, and keep the guard's verdict on it."""
     connection = base.database.conn
-    variants = connection.execute("SELECT trigger FROM memory_variant WHERE memory_id = ?", (memory_id,))
-    found_by = [draft.whole, *(str(row[0]) for row in variants)]
-    connection.execute(
-        "INSERT OR REPLACE INTO memory_words (rowid, words) VALUES (?, ?)",
-        (memory_id, " ".join(word for text in found_by for word in words(text))),
-    )
+    put_words(base, memory_id, draft.whole)
     texts = (draft.trigger, draft.resolution, draft.source)
     connection.execute(
         "INSERT OR REPLACE INTO memory_mark (memory_id, digest, rules) VALUES (?, ?, ?)",
@@ -235,6 +227,17 @@ def index_texts(base: Base, memory_id: int, draft: Draft, listed: Iterable[str] 
         "INSERT OR REPLACE INTO memory_key (memory_id, key) VALUES (?, ?)", (memory_id, key(draft.trigger))
     )
     remember(base.database, memory_id, (draft.trigger, draft.resolution), listed)
+
+
+def put_words(base: Base, memory_id: int, whole: str) -> None:
+    """Index a memory by its words and those of its variants, the triggers of memories merged into it."""
+    connection = base.database.conn
+    variants = connection.execute("SELECT trigger FROM memory_variant WHERE memory_id = ?", (memory_id,))
+    found_by = [whole, *(str(row[0]) for row in variants)]
+    connection.execute(
+        "INSERT OR REPLACE INTO memory_words (rowid, words) VALUES (?, ?)",
+        (memory_id, " ".join(word for text in found_by for word in words(text))),
+    )
 
 
 def embed_missing(base: Base, limit: int | None) -> int:

@@ -269,7 +269,8 @@ def _keep_variant(base: Base, memory: Memory, draft: Draft) -> None:
         " WHERE memory_id = ?1 AND trigger = ?2 AND resolution = ?3)",
         (*texts, rows.as_text(base.now()), draft.source),
     )
-    indexing.index_texts(base, memory.id, Draft(memory.trigger, memory.resolution, source=memory.source))
+    # nothing else of the memory changed
+    indexing.put_words(base, memory.id, Draft(memory.trigger, memory.resolution).whole)
 
 
 def _counted(base: Base, index: MemoryIndex, memory: Memory, draft: Draft) -> tuple[bool, tuple[str, ...]]:
