@@ -170,10 +170,7 @@ def gather_facts(
         left=tuple(bead.id for bead in left),
         ready=ready,
         cooling=tuple(cooling),
-        # ddx honours a dead process's claim for a while, but nothing moves there
-        moving=tuple(
-            bead.id for bead in left if queue.state(bead.id) in ("running", "claimed") and bead.id not in dying
-        ),
+        moving=tuple(bead_id for bead_id in _at_work(queue, left) if bead_id not in dying),
         dead=tuple(each for each in dying.values() if each.bead_id in chosen),
         # an orphaned claim says the same about its worker
         stalls=tuple(
@@ -203,6 +200,11 @@ def gather_facts(
         outside=tuple(bead_id for bead_id in queue.ready if bead_id not in chosen),
         unread=queue_state.tracker.unread,
     )
+
+
+def _at_work(queue: Queue, left: Iterable[Bead]) -> Iterable[str]:
+    """Beads that ddx takes for being worked on: it honours a dead process's claim for a while."""
+    return (bead.id for bead in left if queue.state(bead.id) in ("running", "claimed"))
 
 
 def _cooling(queue: Queue, left: Iterable[Bead]) -> list[tuple[str, int]]:
