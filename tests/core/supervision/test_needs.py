@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Claims, classify
@@ -245,6 +246,27 @@ def test_a_budget_that_is_reached_and_a_lesson_to_review_are_needs() -> None:
     assert "$20" in first.reason
     assert (second.kind, second.key, second.reason) == ("lesson", "lesson:7", "failure: boom → retry")
     assert second.since == parse_now("2026-08-20T10:00:00Z")
+
+
+@pytest.mark.parametrize(
+    ("kind", "summary", "at", "waits"),
+    [
+        ("triaged", "operator accepted proposed bead", "2026-08-22T12:00:00Z", False),
+        ("needs_human_resolved", "action=retry", "2026-08-22T12:00:00Z", False),
+        ("needs_human_resolved", "action=defer", "2026-08-22T12:00:00Z", True),
+        ("needs_human_resolved", "action=retry", "2026-08-22T09:00:00Z", True),
+        ("routing", "provider=x", "2026-08-22T12:00:00Z", True),
+    ],
+)
+def test_a_refused_attempt_waits_until_a_person_gives_its_parked_bead_back(
+    kind: str, summary: str, at: str, waits: bool
+) -> None:
+    """DDx parks the bead, a person decides with ``ddx bead human resolve``: nobody is asked again."""
+    refused = _tried("a", 2, "repair-cycle-exhausted", finished_at=parse_now("2026-08-22T10:30:00Z"))
+    event = {"kind": kind, "summary": summary, "created_at": at}
+    tracker = parse_rows(json.dumps({"id": "a", "title": "t", "events": [event]}).encode())
+    needs = needs_of(classify(tracker.beads, now=NOW), (), tracker, attempts=AttemptBook([refused]))
+    assert [need.kind for need in needs] == ["refused"] * waits
 
 
 def test_a_kept_change_may_be_landed_by_the_next_worker_until_it_is_rejected() -> None:

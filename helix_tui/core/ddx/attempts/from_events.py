@@ -61,6 +61,9 @@ RECOVERIES = frozenset({"dangling-success-recovery", "dangling-success-preserved
 REJECTED = "preserved-result-rejected"
 """Event kinds for a kept commit that must not land: ``bead update --reject-preserved``, or it no longer merges."""
 
+ACCEPTED = ("triaged", "needs_human_resolved")
+"""Event kinds for a parked bead that a person has given back: ``bead update --status open``, ``human resolve``."""
+
 DISRUPTED = "disruption_detected"
 """What cut an attempt short, in a word or two (``context_canceled``); the event of its end follows."""
 
@@ -265,6 +268,14 @@ def was_rejected(bead: Bead, rev: str) -> bool:
         return False
     rejections = (event_values(each.body) for each in _events_of(bead) if each.kind == REJECTED)
     return any(values.get("result_rev") == rev for values in rejections)
+
+
+def accepted_at(bead: Bead) -> int:
+    """When a person last gave a parked bead back to workers; 0 if nobody did."""
+    if not any(kind.encode() in bead.raw for kind in ACCEPTED):
+        return 0
+    given = (each for each in _events_of(bead) if each.kind in ACCEPTED and each.summary != "action=defer")
+    return max((instant(each.created_at) or 0 for each in given), default=0)
 
 
 def cost_piece(event: EventRow, bead_id: str) -> Piece | None:

@@ -22,7 +22,7 @@ from helix_tui.core.beads.readiness import PROPOSED, Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Archived, Tracker
 from helix_tui.core.ddx.attempts.book import AttemptBook
-from helix_tui.core.ddx.attempts.from_events import was_rejected
+from helix_tui.core.ddx.attempts.from_events import accepted_at, was_rejected
 from helix_tui.core.ddx.files import read_bytes, text
 from helix_tui.core.ddx.names import About, status_of
 from helix_tui.core.ddx.runs.running import Run
@@ -384,6 +384,9 @@ def _unlanded(queue: Queue, attempts: AttemptBook, *, lands: bool) -> Iterable[_
         if bead.status in TERMINAL or state in ("running", "claimed", "superseded"):
             continue
         if latest.faulted and state == "not_eligible":
+            continue
+        # a person was asked about it already: the bead was parked after the attempt, and accepted since
+        if accepted_at(bead) > latest.counted_at:
             continue
         # a person dropped exactly this change; a later attempt's change waits again
         if DROPPED.encode() in bead.raw and text(bead.document(), DROPPED) == latest.attempt_id:
