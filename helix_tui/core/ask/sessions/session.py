@@ -38,9 +38,10 @@ from helix_tui.core.ask.answer.compaction import (
     tool_results,
     walk_line,
 )
+from helix_tui.core.ask.answer.confidence import AnswerKind, kind_of_answer, lacking
 from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, judge, tier_of
 from helix_tui.core.ask.answer.model import ModelReply
-from helix_tui.core.ask.answer.passages import BRANCH_SAID, AnswerKind, Passage, kind_of_answer, lacking, passages_for
+from helix_tui.core.ask.answer.passages import BRANCH_SAID, Passage, passages_for
 from helix_tui.core.ask.answer.record_answer import RecordAnswer, answer_records
 from helix_tui.core.ask.records import Library, RankedFile, Span, record_place, text_hash
 from helix_tui.core.ask.retrieval.question import FOLLOWS, Question, Slot, hints_of, slots_of, understand

@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from helix_tui.core.ask.answer.branches import Branch
-from helix_tui.core.ask.answer.passages import Passage, kind_of_answer
+from helix_tui.core.ask.answer.confidence import kind_of_answer
+from helix_tui.core.ask.answer.passages import Passage
 from helix_tui.core.ask.answer.sentences import MOST_QUOTED, cut_code, cut_document, imports_in
 from helix_tui.core.ask.records import Span
 from helix_tui.core.ask.retrieval.subject import Wording, may_have, read_subject

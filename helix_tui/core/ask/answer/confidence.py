@@ -1,0 +1,156 @@
+"""Decide how an answer is labelled: whether its passages answer the question, are only evidence, or are about something
+else.
+
+The thresholds were read off questions with facts written by hand; bench/ask.md has how often each label is right.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from helix_tui.core.ask.answer.branches import is_condition
+from helix_tui.core.ask.answer.passages import MOST_TELLING, Passage
+from helix_tui.core.ask.records import Library
+from helix_tui.core.ask.retrieval.subject import Asks, QuestionSubject, Wording
+from helix_tui.core.ask.tokens import parts
+
+AnswerKind = Literal["answered", "evidence found", "not found"]
+"""Labels of an answer: a passage answers the question, something relevant was found, or nothing."""
+
+TOGETHER = 0.6
+"""Minimum share of the subject in one passage for a list, a reason, instructions, a comparison or call sites. On
+bench/ask_facts.jsonl 44 of 50 such answers are right.
+"""
+REASONED = 0.6
+"""Minimum share on one line of such a passage for "why": code often matches by its name and by words in many lines,
+while the reason is elsewhere. Of 32 such answers 26 were right; with this rule 24 of the remaining 26.
+"""
+VALUED = 0.54
+"""Minimum share on the line with the value: 5 of 6 such answers are right."""
+NAMED = 0.8
+"""Minimum share in the name of a definition or in a heading, for "how it works"."""
+PLACED = 0.35
+"""Minimum share in the best passage for "where", if another quoted one is in the same file: 11 of 12 such answers are
+right.
+"""
+SURE = 1.8
+"""Score from which the best passage answers a question, except for a meaning, which a quoted line must define; the only
+test for "what happens" without a matching branch. 6 of 7 such answers are right.
+"""
+SURE_BRANCH, BRANCH_TOGETHER, BRANCH_BESIDE = 1.95, 0.75, 0.85
+"""The same if the best passage is a matching branch, with the minimum share of the subject in it, or else in another
+quoted passage. On the questions of bench/ask.md, where they were chosen, 12 of 13 are right, and 5 of 6 more.
+"""
+BOTH = 0.95
+"""Minimum share in one passage if two things are asked for (with less, one of them is missing), and in one sentence for
+a yes-or-no question.
+"""
+ITEMS = 0.5
+"""Minimum share of the best passage's lines that are items or cases, for "list"."""
+LEAST = 0.2
+"""Share of the subject below which even the best passage counts as not mentioning it."""
+LACKING = 0.5
+LACKING_THINGS = 0.25
+"""Minimum weighted share of the subject in words without evidence for it to count as not mentioned; `LACKING_THINGS`
+for things (`_is_thing`), as an action may be phrased in many ways.
+"""
+_TESTS = re.compile(r"test|fixtur|mock|exampl|data")
+_BY_FORM: frozenset[Asks] = frozenset(("how to", "list", "compare", "who uses"))
+
+
+def lacking(library: Library, subject: QuestionSubject, passages: Sequence[Passage]) -> tuple[str, ...]:
+    """The words of a subject without evidence, if they are too large a share for an answer; else empty.
+
+    Words found only in tests or data, which are full of invented examples, have no evidence unless the question is
+    about them. Words in -ed are not counted: an action may be phrased in many ways.
+    """
+    wording = Wording(subject, library.share)
+    said: set[int] = set()
+    made_up: set[int] = set()
+    for one in (one for one in passages if not one.tests):
+        into = made_up if one.span.role in ("test", "data") and not any(map(_TESTS.match, subject.terms)) else said
+        into.update(wording.in_text(f"{one.span.header}\n{one.span.text}"))
+    found = [
+        at
+        for at, one in enumerate(subject.words)
+        if one.weight == 1
+        and not one.word.endswith("ed")
+        and not (subject.asks == "what happens" and is_condition(one.word))
+        and at not in said
+        and (at in made_up or not wording.known[at])
+    ]
+    things = [at for at in found if _is_thing(subject.words[at].word, subject.text)]
+    if (
+        sum(wording.weights[at] for at in found) < LACKING * wording.total
+        and sum(wording.weights[at] for at in things) < LACKING_THINGS * wording.total
+    ):
+        return ()
+    return tuple(subject.words[at].word for at in found)
+
+
+def _is_thing(word: str, text: str) -> bool:
+    """Whether a word of a question follows an article or similar word, or is part of a name written with capitals.
+
+    One word may come between, *a bar chart*, but not before a word in -s, which may be a verb.
+    """
+    between = "" if word.endswith("s") else r"(?:[\w-]+\s+)?"
+    article = rf"\b(?:the|an?|our|which|what|many|all|each|every|any)\s+{between}{re.escape(word)}\b"
+    names = re.findall(r"(?<=[a-z,]\s)(?=\w*[a-z])\w*[A-Z]\w*", text)
+    return bool(re.search(article, text, re.I)) or any(word in parts(name) for name in names)
+
+
+def kind_of_answer(
+    asks: Asks,
+    passages: Sequence[Passage],
+    *,
+    two_things: bool = False,
+    turned_by: Sequence[str] = (),
+    one_word: bool = False,
+) -> AnswerKind:
+    """The label of an answer from its passages; bench/ask.md gives how often each is right.
+
+    Args:
+        asks: the kind of answer asked for.
+        passages: the passages, best first.
+        two_things: whether the question asks for something else too.
+        turned_by: words that change the meaning of the question.
+        one_word: whether its subject has at most one word of full weight, and no name.
+    """
+    telling = [one for one in passages if not one.tests][:MOST_TELLING]
+    if not telling or max(one.together for one in telling) < LEAST:
+        return "not found"
+    # the next three rules only lower the label: they come before a decisive score
+    quoted = " ".join(one.span.text for one in telling).lower()
+    if not all(re.search(rf"\b{re.escape(word)}\b", quoted) for word in turned_by):
+        return "evidence found"
+    if two_things and max(one.together for one in telling) < BOTH:
+        return "evidence found"
+    if asks == "list" and telling[0].form < ITEMS:
+        return "evidence found"
+    # a word of the subject is in every name of its module, so neither names nor the score tell what it means
+    if asks == "what is":
+        return "answered" if max(one.stated for one in telling) >= BOTH else "evidence found"
+    if telling[0].branch is not None:
+        beside = max(one.together for one in telling)
+        sure = telling[0].score >= SURE_BRANCH and (telling[0].together >= BRANCH_TOGETHER or beside >= BRANCH_BESIDE)
+        return "answered" if sure else "evidence found"
+    if telling[0].score >= SURE:
+        return "answered"
+    # one word is covered together wherever it occurs; names and headings are better evidence
+    if one_word and asks != "how it works":
+        return "evidence found"
+    if asks == "why":
+        sure = any(one.together >= TOGETHER and one.best_line >= REASONED for one in telling)
+    elif asks in _BY_FORM:
+        sure = max(one.together for one in telling) >= TOGETHER
+    elif asks == "whether":
+        sure = max(one.stated for one in telling) >= BOTH
+    elif asks == "value":
+        sure = max(one.valued for one in telling) >= VALUED
+    elif asks == "where":
+        sure = telling[0].together >= PLACED and telling[0].span.file in {one.span.file for one in telling[1:]}
+    else:
+        sure = asks == "how it works" and max(one.named for one in telling) >= NAMED
+    return "answered" if sure else "evidence found"
