@@ -104,6 +104,7 @@ belong belongs own new old same another others certain first last next only whol
 config program application app code file files function functions class classes method methods module modules value
 values name names number numbers part parts time times handle handles handled implemented implement defined define
 located live lives longer long short big small much many more less most least permanently automatically nicely properly
+see sees seen find finds want wants need needs give gives given around ever
 """
 _LIGHT_WORDS = frozenset(_OF_LITTLE_MEANING.split())
 

@@ -38,7 +38,7 @@ from helix_tui.core.ask.answer.compaction import (
     tool_results,
     walk_line,
 )
-from helix_tui.core.ask.answer.confidence import AnswerKind, kind_of_answer, lacking
+from helix_tui.core.ask.answer.confidence import AnswerKind, agreement, kind_of_answer, lacking
 from helix_tui.core.ask.answer.grounding import Grounding, Tier, cited_numbers, judge, tier_of
 from helix_tui.core.ask.answer.model import ModelReply
 from helix_tui.core.ask.answer.passages import BRANCH_SAID, Passage, passages_for
@@ -403,7 +403,9 @@ class _Asking:
             anything_covered=(anything or from_records is not None) and bool(compaction.kept),
             split=split,
         )
-        called: AnswerKind = "not found" if unsaid else self._called(tier, grounding, passages, from_records, missing)
+        called: AnswerKind = (
+            "not found" if unsaid else self._called(tier, grounding, passages, from_records, missing, searcher.ranked)
+        )
         self._tell(News("answer", f"without a model, {said_of_gate(grounding)}: {tier}"))
         self._timed("answer")
         return AskRun(
@@ -440,6 +442,7 @@ class _Asking:
         passages: Sequence[Passage],
         records: RecordAnswer | None,
         missing: Sequence[Slot],
+        ranked: Sequence[RankedFile],
     ) -> AnswerKind:
         """The label of the answer, by its passages, limited by the gate."""
         subject = self._subject
@@ -449,6 +452,7 @@ class _Asking:
             two_things=subject.two_things,
             turned_by=subject.turned_by,
             one_word=subject.one_word,
+            agreed=agreement(passages, (one.file for one in ranked)),
         )
         # "nothing is recorded" answers a question about records, and there is nothing to cite for it
         if records is not None and records.complete and not records.answer.sources:

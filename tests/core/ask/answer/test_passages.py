@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from helix_tui.core.ask.answer.branches import Branch
-from helix_tui.core.ask.answer.confidence import kind_of_answer
+from helix_tui.core.ask.answer.confidence import agreement, kind_of_answer
 from helix_tui.core.ask.answer.passages import Passage
 from helix_tui.core.ask.answer.sentences import MOST_QUOTED, cut_code, cut_document, imports_in
 from helix_tui.core.ask.records import Span
@@ -336,6 +336,46 @@ def test_a_reason_is_answered_by_a_place_of_which_one_line_says_it() -> None:
     apart = [_passage(score=1.2, line=0.4), _passage(score=1.2, together=0.5)]
     assert kind_of_answer("why", apart) == "evidence found"
     assert kind_of_answer("how to", apart) == "answered"
+
+
+@pytest.mark.parametrize(
+    ("second", "fourth", "called"), [(1.4, 1.3, "answered"), (1.4, 1.4, "evidence found"), (1.5, 1.3, "answered")]
+)
+def test_a_reason_is_answered_where_it_leads_the_fourth_place(second: float, fourth: float, called: str) -> None:
+    scores = (1.5, second, fourth, fourth)
+    assert kind_of_answer("why", [_passage(score=score) for score in scores]) == called
+    assert kind_of_answer("why", [_passage(score=score) for score in scores[:3]]) == "answered"
+    assert kind_of_answer("how to", [_passage(score=score) for score in scores]) == "answered"
+
+
+@pytest.mark.parametrize(("second", "called"), [(1.6, "answered"), (1.7, "evidence found")])
+def test_what_happens_is_answered_by_a_branch_that_leads_the_second(second: float, called: str) -> None:
+    branch = replace(_passage(together=0.4, score=1.85), branch=Branch("a.py", 1, 2, 2, 2, 1.0, 1.0))
+    assert kind_of_answer("what happens", [branch, replace(branch, score=second)]) == called
+    assert kind_of_answer("what happens", [branch]) == "evidence found"
+
+
+def test_places_far_down_the_ranking_of_files_answer_only_with_nearly_all_of_the_subject() -> None:
+    ranked = [*(f"{at}.py" for at in range(9)), "a.py"]
+    assert agreement([_passage()] * 5, ranked) == pytest.approx(4 / 10)
+    assert agreement([_passage()], ["b.py"]) == 0
+    assert agreement([_passage(), _passage()], ["a.py", "b.py", "a.py"]) == 2
+    for kind in ("how to", "list"):
+        assert kind_of_answer(kind, [_passage(together=0.8)], agreed=1.1) == "evidence found"
+        assert kind_of_answer(kind, [_passage(together=0.8)], agreed=1.2) == "answered"
+        assert kind_of_answer(kind, [_passage(together=0.9)], agreed=0.1) == "answered"
+
+
+def test_the_label_of_a_run_hears_what_the_ranking_of_files_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "# Mooring\n\nUse `moor --rope` to moor a heavy boat: run it in the harbour.\n"
+    files = {"docs/moor.md": text} | {f"src/night_{at}.py": f"night = {at}\n" for at in range(9)}
+    question = "How do I moor a heavy boat at night in the harbour?"
+    run = run_of(write(tmp_path, files), question)
+    assert (run.kind, run.passages[0].span.file, run.passages[0].together < 0.9) == ("answered", "docs/moor.md", True)
+    monkeypatch.setattr("helix_tui.core.ask.sessions.session.agreement", lambda *_: 0.5)
+    assert run_of(tmp_path, question).kind == "evidence found"
 
 
 @pytest.mark.parametrize(
