@@ -161,6 +161,8 @@ class Passage(Struct, frozen=True):
     """The largest share in one sentence of prose, for a yes-or-no question; for "what is", 1 if a line defines it."""
     branch: Branch | None = None
     """The branch that it quotes, if one matches the question's condition."""
+    found: tuple[int, int] = (0, 0)
+    """First and last line of the span from which it was cut; (0, 0) for a record."""
     tests: str = ""
     """``file:line`` of the branch that it tests; empty unless it is such a test."""
 
@@ -222,7 +224,25 @@ def _with_wholes(library: Library, passages: Sequence[Passage]) -> tuple[Passage
         if whole is not None and not any(_overlap(other.span, whole) for other in better):
             rest = [other for other in found if other is one or not _overlap(other.span, whole)]
             found = [replace(one, span=whole) if other is one else other for other in rest]
-    return tuple(found)
+    return tuple(_as_found(library, found))
+
+
+def _as_found(library: Library, passages: Sequence[Passage]) -> Iterator[Passage]:
+    """Extend passages that are cited without being quoted to the span from which they were cut, unless a better one
+    overlaps it: a place to read on need not be as short as a quote, and the value or list may be just beside the words.
+    """
+    taken: list[Span] = []
+    for at, one in enumerate(passages):
+        span, (start, end) = one.span, one.found
+        start, end = min(start, span.start), max(end, span.end)
+        if at >= MOST_TELLING and start > 0 and end - start < MOST_WHOLE_LINES:
+            found = library.span_at(span.file, start, end)
+            others = (*taken, *(other.span for other in passages[at + 1 :]))
+            if found is not None and not any(_overlap(found, other) for other in others):
+                whole = replace(span, start=found.start, end=found.end, text=found.text, hash=found.hash)
+                one = replace(one, span=whole)
+        taken.append(one.span)
+        yield one
 
 
 def _whole_of(library: Library, span: Span) -> Span | None:
@@ -408,6 +428,7 @@ def _judge(library: Library, found: Span, at: int, wording: Wording, near: float
         name_share,
         value_share,
         stated_share,
+        found=(0, 0) if span.role == "record" else (found.start, found.end),
     )
 
 

@@ -366,6 +366,19 @@ def test_places_far_down_the_ranking_of_files_answer_only_with_nearly_all_of_the
         assert kind_of_answer(kind, [_passage(together=0.9)], agreed=0.1) == "answered"
 
 
+def test_a_place_that_is_not_quoted_is_cited_with_all_lines_that_were_found(tmp_path: Path) -> None:
+    tide = 'def tide_at_pier(hours):\n    """The tide at pier {0}."""\n    return hours + {0}\n'
+    rest = "".join(f"\n\ndef boat_{at}():\n    return {at}\n" for at in range(4))
+    files = {f"pier_{at}.py": tide.format(at) + rest for at in range(9)}
+    passages = run_of(write(tmp_path, files), "How is the tide at a pier worked out?").passages
+    assert "boat_3" not in passages[3].span.text
+    assert len(passages) > 4
+    for one in passages[4:]:
+        assert (one.span.start, one.span.end) == one.found
+        assert "boat_3" in one.span.text
+        assert one.span.text.split("\n")[one.line - one.span.start] in tide.format(one.span.file[5])
+
+
 def test_the_label_of_a_run_hears_what_the_ranking_of_files_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
