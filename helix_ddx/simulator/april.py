@@ -210,9 +210,8 @@ class AprilWorker(Worker):
         """Write the transcript, making the edits as they are reported."""
         act, copy = attempt.act, attempt.copy
         self.wait(0.3)
-        if act.outcome == "already_satisfied":
-            note = copy.path / evidence.bundle(attempt.id) / "no_changes_rationale.txt"
-            self.disk.replace(note, evidence.rationale(attempt.row, act))
+        if rationale := records.rationale(attempt):
+            self.disk.replace(copy.path / evidence.bundle(attempt.id) / "no_changes_rationale.txt", f"{rationale}\n")
         if act.opening:
             stream.text(act.opening)
         calls = act.calls or ()
@@ -343,7 +342,7 @@ class AprilWorker(Worker):
     def _release(self, attempt: SimulatedAttempt, ending: records.AttemptEnding) -> SimulatedResult:
         """Nothing to land: the bead is already done, or is released, usually with a cooldown."""
         bead, act = attempt.bead, attempt.act
-        rationale = evidence.rationale(attempt.row, act).strip() if act.outcome == "already_satisfied" else ""
+        rationale = records.rationale(attempt)
         if act.outcome == "already_satisfied" and act.verified:
             close = {"status": "closed", "closing_commit_sha": attempt.base, "session_id": attempt.session}
             self.change(bead, lambda row: row.update(close))

@@ -89,12 +89,21 @@ def session(attempt: SimulatedAttempt, project_id: str, ending: AttemptEnding | 
     return row | {"baseRev": attempt.base}
 
 
+def rationale(attempt: SimulatedAttempt) -> str:
+    """What the agent leaves in no_changes_rationale.txt: why it changed nothing; "" if it changed something."""
+    act = attempt.act
+    if act.outcome == "already_satisfied":
+        return evidence.rationale(attempt.row, act).strip()
+    # April's prompt asks for a text, not for lines that say status and reason
+    return act.rationale.strip() if act.outcome == "no_changes" else ""
+
+
 def result(attempt: SimulatedAttempt, ending: AttemptEnding | None) -> Json:
     """result.json, written before anything lands: a success may still become a conflict."""
     status, detail = (ending.status, ending.detail) if ending else ("success", "success")
     more, tail = {}, {}
-    if ending is not None and attempt.act.outcome == "already_satisfied":
-        more["no_changes_rationale"] = evidence.rationale(attempt.row, attempt.act).strip()
+    if said := rationale(attempt):
+        more["no_changes_rationale"] = said
     if ending is not None and ending.error:
         tail["error"] = ending.detail
     if ending is not None:

@@ -24,6 +24,7 @@ FAILED = (
     "post_run_check_failed",
     "repair-cycle-exhausted",
     "review_block",
+    "no_changes",
 )
 """Ends of an attempt that tell of the work, and so teach."""
 

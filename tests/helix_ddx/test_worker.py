@@ -169,6 +169,13 @@ def test_a_failure_rests_in_april_and_waits_at_head(era: str, tmp_path: Path) ->
     assert work(project, era, once=True) == [] if era == "april" else work(project, era, once=True)
 
 
+def test_why_an_agent_changed_nothing_is_kept(era: str, tmp_path: Path) -> None:
+    project = make_project(tmp_path, era, first={"outcome": "no_changes", "rationale": "nobody says which days"})
+    (result,) = work(project, era, once=True)
+    assert result.status == "no_changes"
+    assert "nobody says which days" in result_of(project, result)["no_changes_rationale"]
+
+
 def test_nothing_done_without_a_word_stops_head(tmp_path: Path) -> None:
     acts = {"outcome": "no_changes", "rationale": ""}
     project = make_project(tmp_path, "head", first=acts, second={"outcome": "success"})
