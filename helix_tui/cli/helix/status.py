@@ -166,10 +166,10 @@ def _stuck(call: Call) -> int:
             archive=curator.project.archive_file,
         )
     note_unread(call, queue_state.tracker)
-    if queue_state.shut is not None:
-        call.note(str(queue_state.shut))
     note_difference(call, queue_state)
     if call.json:
+        if queue_state.shut is not None:
+            call.note(str(queue_state.shut))
         call.emit(
             {
                 "refused": queue_state.shut.record() if queue_state.shut is not None else None,
@@ -181,6 +181,9 @@ def _stuck(call: Call) -> int:
         return 0
     if not stuck and not queue_state.tracker.dropped and queue_state.shut is None:
         call.print("nothing is stuck")
+    if queue_state.shut is not None:
+        # it holds up every bead, so it is an answer and not only a note
+        call.print(clean_line(str(queue_state.shut), 1000))
     for each in stuck:
         call.print(f"{call.paint(clean_line(each.name), 'bold')}  {each.reason}: {clean_line(each.detail, 300)}")
         about = f"{clean_line(each.title, 120)} · " if each.title else ""

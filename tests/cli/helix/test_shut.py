@@ -125,6 +125,7 @@ def test_a_project_that_asks_for_a_later_ddx_is_said_before_a_worker_is_started(
         said = " ".join(f"{done.err}\n{done.out}".split())
         assert "ddx refuses all work" in said, words
     assert cli("next", "-C", here).out == "demo-a1\n", "ddx lists it, too"
+    assert "ddx refuses all work" in cli("stuck", "-C", here).out, "what holds everything up is its answer"
     assert cli("queue", "--json", "-C", here).document["ready"] == ["demo-a1"]
     check = cli("check", "--json", "-C", here).document
     assert (check["next_action"], check["reasons"][0]["code"]) == ("GUIDANCE", "ddx_too_old")
