@@ -55,6 +55,8 @@ def test_status_and_check_count_what_is_closed_in_all(cli: Cli, project: Project
     counted = cli("status", "--json", "-C", root).document["tracker"]
     assert (counted["closed"], counted["archived"], counted["closed_in_all"]) == (1, 1, 2)
     assert "archived" not in cli("check", "demo-a1", "-C", root).out.partition("queue:")[2].split("\n")[0]
+    decided = cli("check", "--json", "-C", root).document
+    assert decided["recommended_command"] == "helix-tui dep remove demo-a1 demo-old1", "the command that its reason has"
 
 
 def test_status_and_check_name_every_state_that_beads_are_in(cli: Cli, project: ProjectFactory) -> None:

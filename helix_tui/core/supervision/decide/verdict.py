@@ -221,7 +221,10 @@ def _unready(facts: Facts) -> NextVerdict:
     # before waiting: time does not repair a dependency
     mend = list(_mendable(facts))
     if mend:
-        return NextVerdict("POLISH", tuple(mend), would_change_if="the dependencies or epics named here are repaired")
+        # nothing is to be judged where an archived dependency only has to be removed
+        away = [pair for pair in facts.never_met if pair[1] in facts.archived]
+        command = _removal(*away[0]) if len(away) == len(mend) else ""
+        return NextVerdict("POLISH", tuple(mend), command, "the dependencies or epics named here are repaired")
     asked = [question for question in facts.questions if question.kind != "approval"]
     if asked and not facts.moving:
         return _for_answers(asked)
@@ -271,11 +274,15 @@ def _code(facts: Facts, target: str) -> str:
     return "cancelled_dependency" if target in facts.queue.beads else "dangling_dependency"
 
 
+def _removal(bead_id: str, target: str) -> str:
+    return f"helix-tui dep remove {called(bead_id)} {called(target)}"
+
+
 def _mendable(facts: Facts) -> Iterable[VerdictReason]:
     for bead_id, target in facts.never_met:
         gone = _gone(facts, target)
         if target in facts.archived:
-            gone += f": helix-tui dep remove {called(bead_id)} {called(target)}"
+            gone += f": {_removal(bead_id, target)}"
         yield VerdictReason(
             _code(facts, target), f"{called(bead_id)} waits on {called(target)}, which is {gone}", (bead_id, target)
         )
