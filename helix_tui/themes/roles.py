@@ -223,7 +223,13 @@ NEED_SIGNS = {
     "unknown_status": ("?", "attention bold", "unknown"),
     "unread_lines": ("?", "attention bold", "unread"),
 }
-"""Sign, ink and word of each kind of need; a new kind shows by its own name."""
+"""Sign, ink and word of each kind of need."""
+
+
+def need_sign(kind: str) -> tuple[str, str, str]:
+    """Sign, ink and word of a kind of need; a new kind shows by its own name."""
+    return NEED_SIGNS.get(kind) or ("◆", "attention bold", kind.replace("_", " "))
+
 
 _ASCII = {
     "▸": ">", "◂": "<", "⏎": "/", "▾": "v", "▹": ">", "•": "*", "↻": "@",

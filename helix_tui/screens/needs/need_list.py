@@ -24,7 +24,7 @@ from helix_tui.screens.editing.keys import MARKED, PENDING, BeadKeys
 from helix_tui.screens.filter import FilteringScreen
 from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.screens.status_bar_model import counts_of
-from helix_tui.themes.roles import NEED_SIGNS
+from helix_tui.themes.roles import need_sign
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import (
     Line,
@@ -197,8 +197,7 @@ class NeedRows(KeyedRows[NeedRow]):
         return f"  {' · '.join(said)}" if said else ""
 
     def _need(self, need: Need, width: int, group: str) -> Line:
-        glyph, ink, _ = NEED_SIGNS.get(need.kind, ("◆", "attention bold", ""))
-        word = word_of(need.kind)
+        glyph, ink, word = need_sign(need.kind)
         left: list[Span] = [(f"{glyph} ", ink)]
         right = self._figures(need, width)
         room = width - width_of(left) - width_of(right) - 1
@@ -255,7 +254,7 @@ class NeedRows(KeyedRows[NeedRow]):
 
 def word_of(kind: str) -> str:
     """The word for a kind of need."""
-    return NEED_SIGNS[kind][2] if kind in NEED_SIGNS else kind.replace("_", " ")
+    return need_sign(kind)[2]
 
 
 def _money(usd: float | None, complete: bool) -> str:

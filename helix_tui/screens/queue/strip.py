@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.supervision.decide.needs import Need
-from helix_tui.themes.roles import NEED_SIGNS, SIGNS, UNKNOWN
+from helix_tui.themes.roles import SIGNS, UNKNOWN, need_sign
 from helix_tui.widgets.base.line import Span, Titles, cut, rule, spread, width_of
 from helix_tui.widgets.base.row_source import Row, Rows
 from helix_tui.widgets.rows.attempts import title_of
@@ -60,5 +60,5 @@ def _need_row(need: Need, world: RowContext, titles: Titles, width: int) -> Row:
     bead = world.queue.beads.get(need.bead_id)
     said, ink_ = title_of(bead.id, world.queue.beads) if bead is not None else (clean_line(need.reason, 200), "text")
     key = f"need:{need.bead_id}" if bead is not None else f"need:{need.key}"
-    glyph, ink, _ = NEED_SIGNS.get(need.kind, ("◆", "attention bold", ""))
+    glyph, ink, _ = need_sign(need.kind)
     return Row(key, ((f"{glyph} ", ink), (titles.shortened(said, width - 2), ink_)))
