@@ -67,6 +67,9 @@ ACCEPTED = ("triaged", "needs_human_resolved")
 DISRUPTED = "disruption_detected"
 """What cut an attempt short, in a word or two (``context_canceled``); the event of its end follows."""
 
+_BOX = re.compile("[\u2500-\u257f]+")
+"""Box-drawing characters."""
+
 _EVENT_KINDS = RECOVERIES | {
     DISRUPTED,
     "execute-bead",
@@ -229,7 +232,7 @@ def loop_piece(entry: LoopEntry) -> Piece:
 def event_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
     """The piece from a bead's ``execute-bead`` event: summary = status, body = prose and k=v lines."""
     values = event_values(event.body)
-    first = event.body.split("\n", 1)[0]
+    first = _opening(event.body)
     return Piece(
         "event",
         attempt_id,
@@ -243,6 +246,14 @@ def event_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
         retry_after=instant(values.get("retry_after")),
         at=event.at,
     )
+
+
+def _opening(body: str) -> str:
+    """The first line of a body; of a hook manager's banner, which is a box of three lines, what is written in it."""
+    first, *others = body.split("\n", 3)
+    if "╭─" not in first:
+        return first
+    return " ".join(_BOX.sub(" ", " ".join((first, *others[:2]))).split())
 
 
 def recovery_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:

@@ -370,6 +370,16 @@ def test_a_path_in_a_message_of_git_names_no_attempt_of_another_bead(place: Plac
     }
 
 
+def test_a_hook_that_refused_is_named_by_the_words_in_its_banner(place: Place) -> None:
+    banner = "╭────╮\n│ 🥊 lefthook v2.1.5  hook: pre-commit │\n╰────╯\n│  go-test (skip)"
+    place.row(
+        "b-1",
+        event("cost", "tokens=1", {"attempt_id": FIRST}),
+        event("execute-bead", "execution_failed", f"committing tracker: {banner}"),
+    )
+    assert place.look().detail == "committing tracker: 🥊 lefthook v2.1.5 hook: pre-commit"
+
+
 def test_a_bead_that_was_filed_in_a_work_tree_names_the_attempt(place: Place) -> None:
     place.row("b-1", event("execute-bead", "review_block", "post-merge review: BLOCK"))
     child = f".execute-bead-wt-b-1-{FIRST}-0123abcd"
