@@ -64,7 +64,7 @@ class Command(Struct, frozen=True):
 def commands(*, demo: bool = False) -> list[Command]:
     """All commands, in the order in which they are offered."""
     found = [
-        Command(entry.name, f"screen {entry.key}", f"show_screen('{entry.name}')", key=f"go.{entry.name}")
+        Command(entry.name, BY_ID[f"go.{entry.name}"].help, f"show_screen('{entry.name}')", key=f"go.{entry.name}")
         for entry in SCREENS.values()
     ]
     found += [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any, cast
 
@@ -35,10 +36,14 @@ class Commands(SystemCommandsProvider):
         return found
 
     async def search(self, query: str) -> Hits:
-        """Commands that match the typed text, with the matching letters."""
+        """Commands that match the typed text, with the matching letters; then those whose description has it."""
         matcher, keys = self.matcher(query), self._keys()
+        word = re.compile(rf"\b{re.escape(query.strip())}", re.IGNORECASE)
         for name, help_text, callback, _ in self.app.get_system_commands(self.screen):
             score, offsets = matcher.fuzzy_search.match(query, name)
+            # a name with the letters somewhere in it says less than a description with the word
+            if query.strip() and not word.search(name) and word.search(help_text):
+                score = max(score, matcher.fuzzy_search.match(query, query)[0] / 2)
             if score:
                 shown = Content(name)
                 for offset in offsets:

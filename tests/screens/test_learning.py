@@ -11,6 +11,7 @@ from textual.keys import _character_to_key
 
 from helix_tui.keymap import BY_ID, KEYS, instead_of, names
 from helix_tui.screens.help import STEPS, WORDS, HelpScreen, TourCard, with_keys
+from helix_tui.screens.palette import Commands
 from helix_tui.settings import Layout
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.base.row_source import Column, Figured, FiguredRows, cell
@@ -97,6 +98,15 @@ async def test_the_palette_shows_the_key_of_each_command(console: MakeConsole) -
         assert re.match(r"undo +u\b", str(first.prompt).splitlines()[0])
         keys = app.command_keys(app.screen_stack[0])
         assert (keys["queue"], keys["zoom"], keys["needs me"], keys["eligible"]) == ("1", "z", "!", "e")
+
+
+async def test_the_palette_finds_a_screen_by_what_it_shows(console: MakeConsole) -> None:
+    app = console()
+    async with app.run_test(size=(120, 60)):
+        for word, screen in (("cost", "insights"), ("attempts", "loop"), ("change", "journal")):
+            hits = [hit async for hit in Commands(app.screen).search(word)]
+            best = sorted(hits, key=lambda hit: hit.score, reverse=True)
+            assert screen in [hit.text for hit in best[:4]], word
 
 
 async def test_every_key_of_a_screen_is_in_the_palette(console: MakeConsole) -> None:

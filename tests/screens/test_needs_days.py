@@ -674,6 +674,9 @@ async def test_enter_in_the_sheet_of_a_retry_takes_the_first_model_not_the_words
         sheet = days.screen
         assert isinstance(sheet, ChoiceSheet)
         assert sheet.list.selected_key == f"choice:{sheet.choices[0].label}"
+        assert days.sees("which model retries “Work of k-check”?")
+        assert days.sees("claude sonnet"), "the model of the attempts so far"
+        assert days.sees("0 of 3 attempts landed")
 
 
 async def test_another_model_is_tried_with_the_harness_of_the_attempts_so_far(

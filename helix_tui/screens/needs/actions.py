@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -44,14 +45,13 @@ from helix_tui.core.supervision.stages.landing import (
 )
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.forms import NoEditor, editor_words
+from helix_tui.screens.editing.links import whom
 from helix_tui.screens.editing.requests import ChangeRequest, OperationsRequest, carry_through, kept_changes
 from helix_tui.screens.external_editor import run_editor
 from helix_tui.widgets.base.line import Line
 from helix_tui.widgets.form import Page
 
 if TYPE_CHECKING:
-    from collections import Counter
-
     from helix_tui.core.editing.execute.gate import WriteGate
     from helix_tui.core.ground.project import Project
     from helix_tui.core.memory import MemoryStore
@@ -150,13 +150,12 @@ def _changes(project: Project, clock: Callable[[], int]) -> Iterator[tuple[Memor
 # --- another attempt --------------------------------------------------------------------------------------
 
 
-def retry_sheet(console: Console, needs: Sequence[Need], models: Counter[tuple[str, str]]) -> ChoiceSheet:
-    """Choose the model for another attempt; each choice shows its command.
-
-    Args:
-        models: (harness, model) of past attempts, and how often.
-    """
+def retry_sheet(console: Console, needs: Sequence[Need], attempts: Iterable[Attempt]) -> ChoiceSheet:
+    """Choose the model for another attempt; each choice shows its command, and what came of past ``attempts``."""
     ids = tuple(need.bead_id for need in needs)
+    tried = [attempt for attempt in attempts if attempt.model]
+    models = Counter((each.harness, each.model) for each in tried)
+    landed = Counter((each.harness, each.model) for each in tried if each.landed)
     controls = console.loop_controls
 
     def words(who: AgentChoice | None) -> str:
@@ -171,7 +170,7 @@ def retry_sheet(console: Console, needs: Sequence[Need], models: Counter[tuple[s
     choices = [Choice("0", "0", "the project's default", words(None), run(), off)]
     for place, ((harness, model), count) in enumerate(models.most_common(MAX_MODELS), 1):
         who = AgentChoice(harness, model)
-        said = f"{words(who)}   {counted(count, 'attempt')} so far"
+        said = f"{landed[harness, model]:,} of {counted(count, 'attempt')} landed   {words(who)}"
         label = clean_line(f"{harness} {model}", 60)
         choices.append(Choice(str(place), str(place), label, said, run(who), off))
 
@@ -189,8 +188,8 @@ def retry_sheet(console: Console, needs: Sequence[Need], models: Counter[tuple[s
         about = f"{len(ids):,} beads are attempted once each, one after the other, in the background. This costs money."
     if kept_changes(console, ids):
         about += " This ddx may land a kept change as it is, without an agent; you will be asked to confirm."
-    title = f"retry {clean_line(', '.join(ids[:3]), 80)}{' …' if len(ids) > 3 else ''} with which model?"
-    return ChoiceSheet(title, choices, about)
+    beads = console.snapshot.queue.beads
+    return ChoiceSheet(f"which model retries {whom([beads[each] for each in ids if each in beads])}?", choices, about)
 
 
 # --- a merge with conflicts -------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ heading; a change to the queue is previewed, journalled, and undone with ``u``.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -188,8 +187,7 @@ class NeedsScreen(NeedList):
         """Attempt it again, with a model to choose."""
         needs = self._able("retry")
         if needs:
-            models = Counter((each.harness, each.model) for each in self.console.snapshot.attempts if each.model)
-            self.console.push_screen(actions.retry_sheet(self.console, needs, models))
+            self.console.push_screen(actions.retry_sheet(self.console, needs, self.console.snapshot.attempts))
 
     def action_land(self) -> None:
         """Merge the kept change, and close the bead."""
