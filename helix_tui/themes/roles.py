@@ -215,6 +215,7 @@ NEED_SIGNS = {
     "refused": ("◆", "attention bold", "refused"),
     "landed_faulted": ("!", "attention bold", "fault found"),
     "kept_aside": ("◆", "attention bold", "kept aside"),
+    "blocked_external": ("⊘", "error", "blocked outside"),
     "lesson": ("◆", "attention", "lesson"),
     "cycle": ("↻", "error", "cycle"),
     "archived_dependency": ("?", "error", "archived"),

@@ -558,6 +558,9 @@ def _needs(overlay: Scene) -> Iterator[Statement]:
     proposed = {need["bead_id"] for need in document["needs"] if need["kind"] == "proposed"}
     for row in overlay.ask("queue")["beads"]:
         yield ("waits as a proposal", row["id"]), row["id"] in proposed
+        if row["state"] == "blocked_external":
+            yield ("waits for a decision", row["id"]), True
+            yield ("waits for a decision", row["id"]), row["id"] in waiting
     for name, number in document["groups"].items():
         yield ("count of group", name), number
     yield from _of_needs(document["needs"])

@@ -28,6 +28,7 @@ from helix_tui.core.supervision.decide.need_view import (
 )
 from helix_tui.core.supervision.decide.needs import OF_ITS_ATTEMPT, Need
 from helix_tui.core.supervision.signals.questions import MAX_QUESTION, Kept
+from helix_tui.core.supervision.stages.build import OPENED_BY_A_PERSON
 from helix_tui.core.supervision.stages.landing import kept_ref
 from helix_tui.keymap import BY_ID, bindings, names, shown
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
@@ -117,7 +118,7 @@ class NeedsScreen(NeedList):
             self.look_ahead(upkeep())
         wanted = operations_for(action, needs, self.console.snapshot.queue)
         if wanted:
-            opened = [need.bead_id for need in needs if yes and need.kind in ("proposed", "preserved_review_blocked")]
+            opened = [need.bead_id for need in needs if yes and need.kind in OPENED_BY_A_PERSON]
             lands = self.console.loop_controls.dialect.lands_kept
             kept = tuple(kept_changes(self.console, opened)) if lands else ()
             self.look_ahead(OpenRequest(tuple(wanted), kept=kept) if kept else request_for(wanted))

@@ -18,6 +18,7 @@ from helix_tui.core.ground.time import parse_now
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.supervision.decide.need_view import actions_of, operations_for, senseless
 from helix_tui.core.supervision.decide.needs import Need, needs_of
+from helix_tui.core.supervision.decide.stuck import find_stuck, mend_words
 from helix_tui.core.supervision.run_state.budget import BudgetUse
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.orphans import Orphan
@@ -301,3 +302,25 @@ def test_two_questions_of_one_kind_about_one_bead_are_two_needs() -> None:
     first, second = needs_of(classify(tracker.beads, now=NOW), (), tracker, questions=asked)
     assert (first.key, second.key) == ("ambiguous:q-1", "ambiguous:q-2")
     assert first.since == parse_now("2026-08-20T10:00:00Z"), "each has the age of its own question"
+
+
+def test_what_is_blocked_from_outside_waits_for_a_person_who_says_that_the_blocker_is_gone() -> None:
+    """ddx opens no blocked bead by itself, however long anybody waits."""
+    rows = [
+        {"id": "out", "status": "blocked", "lifecycle-external-blocker-reason": "no space left on /tmp"},
+        {"id": "then", "dependencies": [{"depends_on_id": "out"}]},
+    ]
+    tracker = parse_rows("\n".join(json.dumps({"title": "t", **row}) for row in rows).encode())
+    queue = classify(tracker.beads, now=NOW)
+    (need,) = needs_of(queue, (), tracker)
+    assert (need.kind, need.bead_id, need.reason, need.waiting) == (
+        "blocked_external",
+        "out",
+        "no space left on /tmp",
+        1,
+    )
+    assert [each.label for each in actions_of(need)] == ["reopen", "reject"]
+    assert operations_for("accept", [need], queue) == [op.SetFields("out", {"status": "open"})]
+    assert operations_for("reject", [need], queue) == [op.CancelBead("out")]
+    stuck = find_stuck(queue)[0]
+    assert mend_words(stuck, None) == "`helix-tui set out status=open`, once the blocker is gone"

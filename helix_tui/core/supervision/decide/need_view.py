@@ -48,6 +48,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "drift": ("drift",),
     "focus": ("focus",),
     "proposals": ("proposed",),
+    "blocked outside": ("blocked_external",),
     "lessons": ("lesson",),
     "broken dependencies": ("cycle", "archived_dependency", "missing_dependency", "cancelled_dependency"),
     "unreadable": ("unknown_status", "unread_lines"),
@@ -406,6 +407,12 @@ ACTIONS: dict[str, tuple[NeedAction, ...]] = {
         NeedAction("reject", "reject", "cancels the bead for good", "helix-tui cancel ID"),
         _LAND,
     ),
+    "blocked_external": (
+        NeedAction(
+            "accept", "reopen", "says that the blocker is gone, and opens the bead", "helix-tui set ID status=open"
+        ),
+        NeedAction("reject", "reject", "cancels the bead for good", "helix-tui cancel ID"),
+    ),
     "preserved_review_blocked": (
         _UNBLOCK,
         _LAND,
@@ -492,9 +499,9 @@ def _operations(action: ActionId, need: Need, queue: Queue) -> list[Operation]:
     bead_id = need.bead_id
     if action == "release":
         return [operations.ReleaseBead(bead_id)]
-    if action == "accept" and need.kind in ("proposed", "unknown_status"):
+    if action == "accept" and need.kind in ("proposed", "blocked_external", "unknown_status"):
         return [operations.SetFields(bead_id, {"status": "open"})]
-    if action == "reject" and need.kind in ("proposed", "preserved_review_blocked"):
+    if action == "reject" and need.kind in ("proposed", "blocked_external", "preserved_review_blocked"):
         return [operations.CancelBead(bead_id)]
     if action == "accept" and need.kind == "landed_faulted":
         return [operations.CloseBead(bead_id)]

@@ -1,8 +1,9 @@
 """*Needs me*: everything that waits for a person, ranked, each with its reason and what it holds up.
 
-Only what a person alone can resolve: beads parked for an operator, reviews that hold work back, workers that died or
-fell silent, work that was kept aside or refused, claims and changes to look at, prerequisites that no longer exist,
-dependency cycles, unreadable lines, lessons to review, budgets reached, and HELIX's own questions (`questions`).
+Only what a person alone can resolve: beads parked for an operator or blocked from outside, which ddx never opens by
+itself, reviews that hold work back, workers that died or fell silent, work that was kept aside or refused, claims and
+changes to look at, prerequisites that no longer exist, dependency cycles, unreadable lines, lessons to review, budgets
+reached, and HELIX's own questions (`questions`).
 `need_view` groups, filters and snoozes needs, and lists the actions for each.
 """
 
@@ -69,6 +70,7 @@ KINDS = (
     "refused",
     "landed_faulted",
     "kept_aside",
+    "blocked_external",
     "lesson",
     "cycle",
     "archived_dependency",
@@ -453,7 +455,7 @@ def _drifted(drift: Iterable[Drift]) -> Iterable[_Found]:
 def _parked(queue: Queue) -> Iterable[_Found]:
     for bead_id in queue.beads:
         state = queue.state(bead_id)
-        if state in ("proposed", "preserved_review_blocked", "unknown_status"):
+        if state in ("proposed", "preserved_review_blocked", "blocked_external", "unknown_status"):
             why = queue.standing(bead_id).reasons[0].detail
             yield state, bead_id, "no worker picks it until it is accepted" if why == PROPOSED else why
 

@@ -241,7 +241,9 @@ def _unready(facts: Facts) -> NextVerdict:
         return NextVerdict("GUIDANCE", tuple(person), "helix-tui stuck", would_change_if="a person decides on them")
     outside = _in_states(facts, ("blocked_external",))
     if outside:
-        return NextVerdict("WAIT", tuple(outside), would_change_if="the external event they wait for has happened")
+        return NextVerdict(
+            "WAIT", tuple(outside), would_change_if="the blocker is gone, and a person says so: helix-tui needs"
+        )
     if facts.finished_epics:
         reason = VerdictReason(
             "finished_epic",

@@ -126,11 +126,15 @@ def kept_change(project: Project, queue: Queue, dialect: Dialect, bead_id: str) 
     return made if may_land(dialect, made, queue.beads.get(bead_id)) else None
 
 
+OPENED_BY_A_PERSON = ("proposed", "preserved_review_blocked", "blocked_external")
+"""States that a bead leaves only by a person's decision."""
+
+
 def landed_by_opening(project: Project, queue: Queue, dialect: Dialect, bead_ids: Iterable[str]) -> tuple[str, ...]:
     """The kept changes of these beads that a worker would land by itself once the beads are open."""
     if not dialect.lands_kept:
         return ()
-    parked = [each for each in bead_ids if queue.state(each) in ("proposed", "preserved_review_blocked")]
+    parked = [each for each in bead_ids if queue.state(each) in OPENED_BY_A_PERSON]
     made = (kept_change(project, queue, dialect, bead_id) for bead_id in parked)
     return tuple(lands_words(attempt) for attempt in made if attempt is not None)
 
