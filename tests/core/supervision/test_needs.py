@@ -306,7 +306,7 @@ def test_two_questions_of_one_kind_about_one_bead_are_two_needs() -> None:
 
 def test_what_is_blocked_from_outside_waits_for_a_person_who_says_that_the_blocker_is_gone() -> None:
     """ddx opens no blocked bead by itself, however long anybody waits."""
-    rows = [
+    rows: list[dict[str, object]] = [
         {"id": "out", "status": "blocked", "lifecycle-external-blocker-reason": "no space left on /tmp"},
         {"id": "then", "dependencies": [{"depends_on_id": "out"}]},
     ]
