@@ -213,7 +213,9 @@ class NeedRows(KeyedRows[NeedRow]):
             # what one of the two has no use for is the other's
             titles, reasons = self._cells[group]
             everywhere = min(max(28, room * 11 // 20, room - self._reason_cells), self._title_cells + 2)
-            share = max(everywhere, min(room - reasons, titles + 2))
+            # cut reasons get what no title of their group needs; whole ones leave the titles the rest
+            cut = reasons > room - everywhere
+            share = min(everywhere, titles + 2) if cut else max(everywhere, min(room - reasons, titles + 2))
             named = clean_line(bead.title, 300) if bead is not None else f"{short_id(need.bead_id)} not in the tracker"
             shown_ = self._titles.shortened(named, share - 2)
             left.append((column(shown_, share), "text" if bead is not None else "muted"))

@@ -227,6 +227,17 @@ def test_a_long_reason_in_one_group_takes_no_room_from_titles_of_another() -> No
     assert title not in cut
 
 
+def test_short_titles_leave_the_long_reasons_of_their_group_their_room() -> None:
+    lines = [json.dumps({"id": name, "title": name * cells}) for name, cells in (("a", 20), ("b", 120))]
+    queue = classify(parse_rows("\n".join(lines).encode()).beads, now=NOW)
+    short = NeedRow("need", "kept aside", (Need("kept_aside", "a", "x" * 150, 0, since=0),))
+    long = NeedRow("need", "proposals", (Need("proposed", "b", "y" * 150, 0, since=0),))
+    source = NeedRows((short, long), queue, now=NOW, keymap={}, closed=(), without=lambda need: frozenset())
+    first, second = ("".join(text for text, _ in source.paint(index, 200)) for index in range(2))
+    assert first.count("x") == 150, "nothing is cut"
+    assert second.count("y") < 100
+
+
 def test_the_kind_beside_a_title_takes_no_more_room_than_its_words() -> None:
     tracker = parse_rows(b'{"id":"a","title":"Say which line of a timetable is wrong, and count lines from one"}')
     queue = classify(tracker.beads, now=NOW)
