@@ -69,6 +69,7 @@ def test_needs_are_ranked_by_urgency_then_by_what_waits() -> None:
         ("unread_lines", "", 0),
     ]
     assert needs[6].since == parse_now("2026-08-20T10:00:00Z"), "it waits in vain since the other was cancelled"
+    assert "waits on dropped (t), cancelled" in needs[6].reason, "a title stands beside every id"
     assert len({need.key for need in needs}) == len(needs)
     assert needs[0].reason == "pid 7 is gone"
     assert needs[1].reason == "no event for 9m; no event for 7m", "one row a bead, whoever claimed it"

@@ -489,7 +489,8 @@ def _starving(queue: Queue, archived: Mapping[str, Archived]) -> Iterable[_Found
             continue
         dropped = [target for target in targets if queue.beads[target].status == "cancelled"]
         if dropped:
-            yield ("cancelled_dependency", bead_id, f"waits on {', '.join(dropped)}, cancelled and never closed")
+            named = (f"{target} ({clean_line(queue.beads[target].title, 60)})" for target in dropped)
+            yield ("cancelled_dependency", bead_id, f"waits on {', '.join(named)}, cancelled and never closed")
 
 
 def _waiting(queue: Queue, bead_id: str) -> int:
