@@ -1,6 +1,6 @@
 """``bead list``, ``ready`` and ``blocked``: beads as DDx's lists have them.
 
-JSON lists hold DDx's own fields only, in the order of its struct; fields of somebody else's are in ``show``,
+JSON lists hold DDx's own fields only, in the order of its struct; fields of other programs are in ``show``,
 in ``export`` and in the file (docs/formats/ddx.md §2). What is ready is decided in `core.beads.readiness`.
 """
 

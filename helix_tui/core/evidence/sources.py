@@ -129,7 +129,7 @@ class WorkReader:
         )
 
     def _every(self, tracker: Tracker, held: Mapping[str, Hold] | None) -> Sequence[Attempt]:
-        """The attempts as `attempts` reads them: those that only events of archived beads tell of are not counted."""
+        """The attempts as `attempts` reads them: those known only from events of archived beads are not counted."""
         self._counted.refresh(tracker.beads, holds=held)
         return tuple(AttemptBook(self._counted.attempts))
 

@@ -79,7 +79,7 @@ def with_earlier(text: str, earlier: Mapping[str, Any] | None) -> str:
 
 
 def kept_evidence(library: Library, earlier: Mapping[str, Any]) -> list[tuple[Span, Via, float]]:
-    """The still valid evidence of a run: passages whose text still has the same hash, its best first."""
+    """The still valid evidence of a run: passages whose text still has the same hash, best first."""
     kept: list[tuple[Span, Via, float]] = []
     for one in (earlier.get("evidence") or ())[:MAX_KEPT]:
         span = _present(library, one)

@@ -460,7 +460,7 @@ def _text(value: Any) -> str:
 
 
 def _edge(value: Any) -> dict[str, str]:
-    """An edge after a write: the fields that ddx knows, the first three always."""
+    """An edge after a write: only the fields that ddx knows, and the first three of them always."""
     known = value if isinstance(value, dict) else {}
     texts = {name: _text(known.get(name)) for name in _EDGE}
     return {name: text for name, text in texts.items() if text or name in _EDGE[:3]}
