@@ -14,6 +14,7 @@ from rich.cells import cell_len
 
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, count_outcomes, format_sum, sum_calls
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import Outcome
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.text import clean_line, short_id
@@ -265,13 +266,17 @@ _SHORT = {
 }
 """DDx's words for an ending, short enough for a column; if they add nothing, the outcome."""
 
+_OUTCOME_NAMES = frozenset(OUTCOME_WORDS.values())
+
 
 @lru_cache(maxsize=1024)
 def _ending(word: str, status: str, outcome: str, faulted: bool) -> str:
     # for these DDx's own word adds nothing to the outcome, unless a review found a fault after landing
     if not status or (outcome in ("landed", "interrupted", "unfinished", "unknown") and not faulted):
         return word
-    return _SHORT.get(status, clean_line(status.replace("_", " "), 60)) or word
+    short = _SHORT.get(status, clean_line(status.replace("_", " "), 60))
+    # of work that is kept aside the status may name another outcome: "satisfied" of a change that waits
+    return word if short in _OUTCOME_NAMES else short or word
 
 
 def ending_of(attempt: Attempt) -> str:

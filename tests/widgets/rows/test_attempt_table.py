@@ -149,6 +149,12 @@ def test_an_ending_is_ddxs_own_word_where_that_says_more(status: str, said: str)
     assert ending_of(attempt(1, status)) == said
 
 
+def test_an_ending_never_names_another_outcome_than_its_own() -> None:
+    for status in ("already_satisfied", "no_changes", "execution_failed"):
+        kept = replace(attempt(1, status), preserve_ref="refs/ddx/iterations/b-1/x")
+        assert (kept.verdict.outcome, ending_of(kept)) == ("kept_aside", "kept aside")
+
+
 async def test_a_day_folds_to_its_sums_and_unfolds() -> None:
     rows = AttemptList()
     async with Host(rows).run_test(size=(120, 30)):

@@ -195,6 +195,8 @@ def _reading(attempt: Attempt, now: int, parked: str) -> tuple[Interpretation | 
         return "physics-level", "a person must decide: the agent says the bead contradicts itself"
     if parked:
         return "parked", parked
+    if not attempt.finished and not attempt.attempt_id:
+        return None, f"release its claim: `helix-tui unclaim {clean_line(attempt.bead_id, 60)}`"
     if not attempt.finished:
         return None, "it left no result: read its transcript, then try again"
     if attempt.verdict.outcome == "satisfied":

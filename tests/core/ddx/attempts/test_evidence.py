@@ -220,6 +220,8 @@ FAULTED = Attempt("a", "x", status="review_block", landed_rev="a" * 40)
         (KEPT, {"status": "closed"}, "nothing to do: its bead is closed"),
         (Attempt("a", "x", status="execution_failed"), {"status": "cancelled"}, "nothing to do: its bead is cancelled"),
         (FAULTED, {"status": "closed"}, "the change has landed: read it"),
+        (Attempt("a", "x"), {}, "it left no result: read its transcript"),
+        (Attempt("", "x"), {}, "release its claim: `helix-tui unclaim x`"),
     ],
 )
 def test_what_is_to_be_done_after_an_attempt_depends_on_its_bead(
