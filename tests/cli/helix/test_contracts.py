@@ -35,6 +35,20 @@ def test_check_says_that_a_scope_names_nothing(helix: Any, stage: StageFactory) 
     assert document["scope"] == "no-such-thing"
 
 
+def test_the_answer_to_a_contradiction_can_be_given_where_check_says(helix: Any, stage: StageFactory) -> None:
+    """A look at it asks nothing, so nothing waits for an answer yet; `check` asks."""
+    world = stage([row("a-1", **BUILDABLE)])
+    (world.root / "docs").mkdir()
+    demands = "- The export must be synchronous.\n- The export must be asynchronous.\n"
+    (world.root / "docs" / "prd.md").write_text(f"---\nddx:\n  id: PRD-2\n---\n# Requirements\n{demands}")
+    looked = helix(world, "check", "--read-only", "--json").document
+    assert (looked["next_action"], looked["recommended_command"]) == ("GUIDANCE", "helix-tui check")
+    assert "nothing waits for an answer" in helix(world, "input", "--questions").out
+    asked = helix(world, "check", "--json").document
+    assert asked["recommended_command"] == "helix-tui input --questions"
+    assert "q-1" in helix(world, "input", "--questions").out
+
+
 def test_check_read_only_asks_nobody_and_writes_nothing(helix: Any, stage: StageFactory) -> None:
     world = stage([row("a-1", status="closed")])
     before = tree(world.root)

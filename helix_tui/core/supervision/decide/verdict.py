@@ -152,6 +152,10 @@ def _blocked_by_a_person(facts: Facts) -> NextVerdict | None:
     reasons = tuple(VerdictReason("physics-level", each.text, each.documents) for each in clashing) + tuple(
         VerdictReason(each.kind, each.text, (each.bead_id,) if each.bead_id else ()) for each in stopping
     )
+    # a look changes nothing: what it found in the documents is asked by `check`, and can be answered from then on
+    if clashing:
+        asks = "a person answers what this asks: helix-tui check"
+        return NextVerdict("GUIDANCE", reasons, "helix-tui check", would_change_if=asks)
     return NextVerdict("GUIDANCE", reasons, would_change_if="a person answers: helix-tui input --questions")
 
 
