@@ -112,6 +112,25 @@ async def test_a_step_back_leads_where_the_last_one_began(console: MakeConsole) 
         assert queue(app).selected_bead == "demo-00000001", there
 
 
+async def test_in_the_detail_the_two_keys_go_from_section_to_section(console: MakeConsole) -> None:
+    """Where a description is long, its attempts are two screens of j away."""
+    told = {"acceptance": "1. it works", "description": "\n".join(f"line {n}" for n in range(90)), "notes": "last"}
+    bead = {"id": "demo-1", "title": "Long", "status": "open", "events": [], **told}
+    app = console([json.dumps(bead), json.dumps({"id": "demo-2", "title": "Other", "status": "open"})])
+    async with app.run_test(size=(120, 30)) as pilot:
+        queue(app).go_to("demo-1")
+        await pilot.press("tab")
+        await pilot.pause(0.1)
+        seen = []
+        for key in ("J", "J", "J", "K"):
+            await pilot.press(key)
+            await pilot.pause()
+            seen.append((queue(app).detail.selected_key or "").partition("/")[0])
+        assert seen == ["acceptance", "description", "notes", "description"]
+        assert queue(app).selected_bead == "demo-1"
+        assert app.focused is queue(app).detail
+
+
 async def test_whoever_moved_otherwise_is_not_led_back(console: MakeConsole) -> None:
     app = console()
     async with app.run_test(size=(120, 40)) as pilot:

@@ -377,12 +377,18 @@ class QueueScreen(SliceKeys, MarkKeys, FilteringScreen):
         return super().unzoom()
 
     async def action_dependent(self) -> None:
-        """Follow an edge to a bead that this one blocks."""
-        await self.along.step("dependents")
+        """Follow an edge to a bead that this one blocks; in the detail, go to its next section."""
+        if self.focused is self.detail:
+            self.detail.turn_part(1)
+        else:
+            await self.along.step("dependents")
 
     async def action_needed(self) -> None:
-        """Follow an edge to a bead that blocks this one."""
-        await self.along.step("needed")
+        """Follow an edge to a bead that blocks this one; in the detail, go to its previous section."""
+        if self.focused is self.detail:
+            self.detail.turn_part(-1)
+        else:
+            await self.along.step("needed")
 
     @on(Chooser.Looked)
     def look_along(self, event: Chooser.Looked) -> None:
