@@ -249,26 +249,36 @@ def _words_of(head: str, names: tuple[str, ...]) -> tuple[SubjectWord, ...]:
     parts_of_names = {part for name in names for part in (*parts(name), name.lower())}
     found: dict[str, SubjectWord] = {}
     framed: dict[str, SubjectWord] = {}
-    for place, word in enumerate(_pieces(_ASKS_FOR.sub("", head))):
+    for place, (word, term) in enumerate(_pieces(_ASKS_FOR.sub("", head))):
         # in `use_cache`, "use" is part of the subject; alone it only asks
         coded = word in parts_of_names
         if word in STOP_WORDS and not coded:
             continue
         light = not coded and (word in _LIGHT_WORDS or (word.endswith("ly") and len(word) > 4))
-        one = SubjectWord(word, stem(word), LIGHT if light else 1.0, place)
+        one = SubjectWord(word, term, LIGHT if light else 1.0, place)
         (framed if word in ASKING_ONLY and not coded else found).setdefault(one.term, one)
     # if only words that ask are left, they are the subject
     return tuple((found or framed).values())
 
 
-def _pieces(head: str) -> list[str]:
-    """Lower-case words in order; identifiers and hyphenated words split into parts, single letters left out."""
-    found: list[str] = []
+def _pieces(head: str) -> list[tuple[str, str]]:
+    """Lower-case words with their stems, in order; identifiers and hyphenated words split into parts, single letters
+    left out.
+
+    An identifier with a stop word, ``to_json``, stays whole: no text is matched by a *to*, and *json* alone is another
+    thing.
+    """
+    found: list[tuple[str, str]] = []
     for word in re.findall(r"[\w'’+#-]+", head):
         # "don't" becomes "don", "user's" becomes "user"
         word = re.split("['’]", word.strip("'’-"))[0]
-        pieces = parts(word) if re.search(r"[_A-Z]", word[1:]) or "_" in word else word.lower().split("-")
-        found += [piece for piece in pieces if len(piece) > 1]
+        coded = bool(re.search(r"[_A-Z]", word[1:])) or "_" in word
+        pieces = [piece for piece in (parts(word) if coded else word.lower().split("-")) if len(piece) > 1]
+        terms = terms_of(word)
+        if coded and terms and len(pieces) > 1 and not STOP_WORDS.isdisjoint(pieces):
+            found.append((word.lower(), terms[-1]))
+        else:
+            found += [(piece, stem(piece)) for piece in pieces]
     return found
 
 

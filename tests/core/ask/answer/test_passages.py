@@ -366,6 +366,16 @@ def test_places_far_down_the_ranking_of_files_answer_only_with_nearly_all_of_the
         assert kind_of_answer(kind, [_passage(together=0.9)], agreed=0.1) == "answered"
 
 
+def test_an_identifier_with_a_stop_word_is_found_whole(tmp_path: Path) -> None:
+    calls = "from moor import to_rope\n\n\ndef tie(boat):\n    return to_rope(boat)\n"
+    source = 'def to_rope(boat):\n    """The rope of a boat."""\n    return boat.line\n'
+    ropes = {f"rope_{at}.py": f"def rope_{at}(boat):\n    return boat.rope\n" for at in range(9)}
+    found = document(write(tmp_path, {"moor.py": source, "tie.py": calls} | ropes), "Who calls to_rope?")
+    assert (found["tier"], found["subject"]) == ("answered", ["calls", "to_rope"])
+    assert "return to_rope(boat)" in found["answer"]
+    assert {one["file"] for one in found["passages"] if one["together"] >= 0.7} == {"moor.py", "tie.py"}
+
+
 def test_a_place_that_is_not_quoted_is_cited_with_all_lines_that_were_found(tmp_path: Path) -> None:
     tide = 'def tide_at_pier(hours):\n    """The tide at pier {0}."""\n    return hours + {0}\n'
     rest = "".join(f"\n\ndef boat_{at}():\n    return {at}\n" for at in range(4))
