@@ -122,6 +122,9 @@ answers would be labelled "answered" without such a word in them; 4 of them are 
 """
 
 
+_WITHOUT = re.compile(r"\bwithout\s(?P<what>.+)")
+"""What a question wants to do without: lines that say *without* it answer, and lines that only name it rarely do."""
+
 _TO_SET = frozenset(
     ("change", "set", "configure", "choose", "switch", "enable", "disable", "select", "customize", "adjust", "specify")
 )
@@ -167,11 +170,16 @@ class QuestionSubject(Struct, frozen=True, dict=True):
     @cached_property
     def direct(self) -> re.Pattern[str] | None:
         """The pattern of a line that sets what the question wants to set (``theme = …``, or ``--theme`` as the group
-        *once*), or defines what it asks the meaning of (``| theme | …``, *a theme is a …*); None for another question.
+        *once*), does *without* what it wants to do without, or defines what it asks the meaning of (``| theme | …``, *a
+        theme is a …*); None for another question.
         """
         named = [re.escape(one.word.removesuffix("s")) for one in self.words if one.weight == 1]
         if not named:
             return None
+        left_out = _WITHOUT.search(self.text.lower()) if self.asks in ("how to", "list", "whether") else None
+        spared = [word for word in named if left_out and re.search(rf"\b{word}", left_out["what"])]
+        if spared:
+            return re.compile(rf"\bwithout\s(?:\w+\s){{0,2}}\W?(?:{'|'.join(spared)})", re.IGNORECASE)
         if self.asks in ("what is", "value"):
             name = rf"[*_`\"]*{'s?[ _-]?'.join(re.escape(one.word.removesuffix('s')) for one in self.words)}s?[*_`\"]*"
             cell = rf"\|\s*(?:[^|]*,\s*)?{name}(?:,[^|]*|\s\([^|]*)?\s*\|"

@@ -366,6 +366,14 @@ def test_places_far_down_the_ranking_of_files_answer_only_with_nearly_all_of_the
         assert kind_of_answer(kind, [_passage(together=0.9)], agreed=0.1) == "answered"
 
 
+def test_what_is_done_without_is_told_by_a_line_that_does_without_it(tmp_path: Path) -> None:
+    ropes = "".join(f"## Rope {at}\n\nUse a rope: run `rope --{at}` to use the rope.\n\n" for at in range(9))
+    hooks = "# Hooks\n\nA boat is moored without a rope by `hook`.\n"
+    write(tmp_path, {"docs/ropes.md": f"# Ropes\n\n{ropes}", "docs/hooks.md": hooks})
+    found = document(tmp_path, "How can I use it without a rope?")
+    assert (found["passages"][0]["file"], found["tier"]) == ("docs/hooks.md", "answered")
+
+
 def test_an_identifier_with_a_stop_word_is_found_whole(tmp_path: Path) -> None:
     calls = "from moor import to_rope\n\n\ndef tie(boat):\n    return to_rope(boat)\n"
     source = 'def to_rope(boat):\n    """The rope of a boat."""\n    return boat.line\n'
