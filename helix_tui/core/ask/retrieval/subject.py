@@ -282,7 +282,7 @@ def _pieces(head: str) -> list[tuple[str, str]]:
         word = re.split("['’]", word.strip("'’-"))[0]
         coded = bool(re.search(r"[_A-Z]", word[1:])) or "_" in word
         pieces = [piece for piece in (parts(word) if coded else word.lower().split("-")) if len(piece) > 1]
-        terms = terms_of(word)
+        terms = terms_of(word) if _TOKEN.fullmatch(word) else ()
         if coded and terms and len(pieces) > 1 and not STOP_WORDS.isdisjoint(pieces):
             found.append((word.lower(), terms[-1]))
         else:

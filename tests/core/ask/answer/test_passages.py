@@ -382,6 +382,8 @@ def test_an_identifier_with_a_stop_word_is_found_whole(tmp_path: Path) -> None:
     assert (found["tier"], found["subject"]) == ("answered", ["calls", "to_rope"])
     assert "return to_rope(boat)" in found["answer"]
     assert {one["file"] for one in found["passages"] if one["together"] >= 0.7} == {"moor.py", "tie.py"}
+    # with hyphens it is no word of any text
+    assert [one.word for one in read_subject("Who sends Moored-By?").words] == ["sends", "moored"]
 
 
 def test_a_place_that_is_not_quoted_is_cited_with_all_lines_that_were_found(tmp_path: Path) -> None:
