@@ -86,7 +86,7 @@ def lacking(library: Library, subject: QuestionSubject, passages: Sequence[Passa
     made_up: set[int] = set()
     for one in (one for one in passages if not one.tests):
         into = made_up if one.span.role in ("test", "data") and not any(map(_TESTS.match, subject.terms)) else said
-        into.update(wording.in_text(f"{one.span.header}\n{one.span.text}"))
+        into.update(wording.in_text(f"{one.span.header}\n{one.text}"))
     found = [
         at
         for at, one in enumerate(subject.words)

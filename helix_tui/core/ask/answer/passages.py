@@ -163,8 +163,18 @@ class Passage(Struct, frozen=True):
     """The branch that it quotes, if one matches the question's condition."""
     found: tuple[int, int] = (0, 0)
     """First and last line of the span from which it was cut; (0, 0) for a record."""
+    cut: tuple[int, int] = (0, 0)
+    """First and last line to which it was cut before it was extended to what was found; (0, 0) if it was not."""
     tests: str = ""
     """``file:line`` of the branch that it tests; empty unless it is such a test."""
+
+    @property
+    def text(self) -> str:
+        """The lines for which it was chosen, without those to which it was extended."""
+        first, last = self.cut if self.cut[0] else (self.span.start, self.span.end)
+        # a long span is shortened once more for the evidence
+        begin = max(0, first - self.span.start)
+        return "\n".join(self.span.text.split("\n")[begin : last - self.span.start + 1])
 
 
 def passages_for(
@@ -240,7 +250,7 @@ def _as_found(library: Library, passages: Sequence[Passage]) -> Iterator[Passage
             others = (*taken, *(other.span for other in passages[at + 1 :]))
             if found is not None and not any(_overlap(found, other) for other in others):
                 whole = replace(span, start=found.start, end=found.end, text=found.text, hash=found.hash)
-                one = replace(one, span=whole)
+                one = replace(one, span=whole, cut=(span.start, span.end))
         taken.append(one.span)
         yield one
 

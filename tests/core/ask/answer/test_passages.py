@@ -396,6 +396,7 @@ def test_a_place_that_is_not_quoted_is_cited_with_all_lines_that_were_found(tmp_
     for one in passages[4:]:
         assert (one.span.start, one.span.end) == one.found
         assert "boat_3" in one.span.text
+        assert "boat_3" not in one.text
         assert one.span.text.split("\n")[one.line - one.span.start] in tide.format(one.span.file[5])
 
 
