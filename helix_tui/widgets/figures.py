@@ -146,6 +146,14 @@ LOOKS: Mapping[Outcome, Look] = {outcome: Look(*sign, OUTCOME_WORDS[outcome]) fo
 """One look per outcome, in the order of summaries."""
 
 
+CHECK_SIGNS: Mapping[str, Span] = {
+    "failed": ("✗", "error bold"),
+    "open": ("◌", "waiting"),
+    "passed": ("✓", "success"),
+}
+"""Glyph and ink of a check by its outcome (`AttemptCheck.outcome`); sorted by name, failures come first."""
+
+
 def look_of(attempt: Attempt) -> Look:
     """The look of an attempt's outcome. An unknown status is shown as it is."""
     look = LOOKS[attempt.verdict.outcome]

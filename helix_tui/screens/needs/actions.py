@@ -49,6 +49,7 @@ from helix_tui.screens.editing.links import whom
 from helix_tui.screens.editing.requests import ChangeRequest, OperationsRequest, carry_through, kept_changes
 from helix_tui.screens.external_editor import run_editor
 from helix_tui.widgets.base.line import Line
+from helix_tui.widgets.figures import CHECK_SIGNS
 from helix_tui.widgets.form import Page
 
 if TYPE_CHECKING:
@@ -468,8 +469,8 @@ def evidence_lines(shown: ShownAttempt) -> Iterable[Line]:
     evidence, diff = shown.evidence, shown.diff
     if evidence.missing:
         yield [(clean_line(evidence.missing, 300), "muted")]
-    for check in sorted(evidence.checks, key=lambda check: check.passed):
-        sign, ink = ("✓", "success") if check.passed else ("✗", "error bold")
+    for check in sorted(evidence.checks, key=lambda check: check.outcome):
+        sign, ink = CHECK_SIGNS[check.outcome]
         yield [(f"{sign} ", ink), (check.name, "text"), (f"  {check.message}", "muted")]
     if evidence.review:
         yield [("review", "muted")]

@@ -305,23 +305,16 @@ def _ratchets(ratchets: Sequence[Ratchet]) -> Iterator[Para]:
 def _checks(checks: Sequence[AttemptCheck]) -> Iterator[Para]:
     if not checks:
         return
-    failed = sum(check.status not in _OPEN and not check.passed for check in checks)
+    failed = sum(check.outcome == "failed" for check in checks)
     yield section(f"checks {len(checks)}", f"{failed} failed" if failed else "", key="checks")
-    # False sorts before True: failures come first
-    for number, check in enumerate(sorted(checks, key=lambda check: check.passed)):
-        glyph, ink = ("✓", "success") if check.passed else ("✗", "error bold")
-        if check.status in _OPEN:
-            glyph, ink = "◌", "waiting"
+    for number, check in enumerate(sorted(checks, key=lambda check: check.outcome)):
+        glyph, ink = figures.CHECK_SIGNS[check.outcome]
         optional = " (optional)" if check.required is False else ""
         spans: list[Span] = [(f"{glyph} ", ink), (f"{check.name}{optional}", "text")]
         yield Para(f"check {number}", tuple(spans), ((check.status or "no verdict", ink),), hang=2)
         if check.message:
-            said = "muted" if check.passed else "text"
+            said = "muted" if check.outcome == "passed" else "text"
             yield Para(f"check {number} said", (("  ", "text"), (check.message, said)), hang=2)
-
-
-_OPEN = frozenset({"needs_judgment", "skipped", "pending", ""})
-"""Words of a check that neither passed nor failed."""
 
 
 def _commits(subject: AttemptSubject) -> Iterator[Para]:
@@ -519,7 +512,7 @@ def _status(checks: dict[str, AttemptCheck], name: str) -> str:
 
 
 def _check_ink(check: AttemptCheck | None) -> str:
-    return "muted" if check is None else "success" if check.passed else "error"
+    return "muted" if check is None else figures.CHECK_SIGNS[check.outcome][1].partition(" ")[0]
 
 
 def _files(facts: ComparisonFacts, half: int) -> Iterator[Para]:

@@ -37,6 +37,7 @@ ASIDE = Attempt("a", "b", status="success", on_branch=False)
         (DONE, AttemptEvidence(checks=(AttemptCheck("vet", "fail"),)), "failed"),
         (DONE, AttemptEvidence(checks=(AttemptCheck("vet", "fail", required=False),)), "passed"),
         (DONE, AttemptEvidence(checks=(AttemptCheck("vet", "pass"),)), "passed"),
+        (DONE, AttemptEvidence(checks=(AttemptCheck("2", "pass"), AttemptCheck("1", "needs_judgment"))), "passed"),
         (ASIDE, AttemptEvidence(), None),
         (replace(ASIDE, review=Review("APPROVE")), AttemptEvidence(), "passed"),
         (replace(DONE, status_source="result"), AttemptEvidence(), None),

@@ -54,9 +54,11 @@ class AttemptCheck(Struct, frozen=True):
     required: bool | None = None
 
     @property
-    def passed(self) -> bool:
-        """Whether it passed; an unknown status counts as failed."""
-        return self.status in ("pass", "passed", "ok", "success")
+    def outcome(self) -> Literal["failed", "open", "passed"]:
+        """How it ended; ``open`` if it was not run or is left to a reviewer; an unknown status counts as failed."""
+        if self.status in ("pass", "passed", "ok", "success"):
+            return "passed"
+        return "open" if self.status in ("needs_judgment", "skipped", "pending", "") else "failed"
 
 
 class AttemptEvidence(Struct, frozen=True):

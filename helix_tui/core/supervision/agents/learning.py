@@ -22,7 +22,7 @@ from helix_tui.core.ddx.attempts.evidence import AttemptEvidence, read_evidence
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ddx.runs.transcript import Event, TranscriptTail, transcript_folders
 from helix_tui.core.ground.project import Project
-from helix_tui.core.ground.text import clean_line
+from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import NS, format_instant
 from helix_tui.core.memory import FeedbackReport, Injection, MemoryStore, Verdict
 from helix_tui.core.memory.lessons import Proposals, matter
@@ -120,13 +120,13 @@ def judge(attempt: Attempt, evidence: AttemptEvidence) -> Judged:
     if _REFUSED.match(review):
         return Judged("failed", f"review: {clean_line(review, 60)}")
     # a check marked as not required is ignored; an unmarked one is required
-    broken = [check.name for check in evidence.checks if not check.passed and check.required is not False]
+    broken = [check.name for check in evidence.checks if check.outcome == "failed" and check.required is not False]
     if broken:
         return Judged("failed", f"checks failed: {clean_line(', '.join(broken), 200)}")
     if attempt.landed:
         proof = "landed"
-        if evidence.checks:
-            proof += f", {len(evidence.checks)} checks passed"
+        if passed := sum(check.outcome == "passed" for check in evidence.checks):
+            proof += f", {counted(passed, 'check')} passed"
         return Judged("passed", proof + (", review approved" if _APPROVED.match(review) else ""))
     status = status_of(attempt.status)
     if attempt.failure_mode in _NOT_THE_WORK:
@@ -169,7 +169,7 @@ _BARE = re.compile(r"\s*exit (?:status|code) \d+\s*")
 
 def _cause(attempt: Attempt, evidence: AttemptEvidence) -> str:
     """Why it failed, from the first source with a reason: a check, the reviewer, the agent, the harness."""
-    broken = [check for check in evidence.checks if not check.passed]
+    broken = [check for check in evidence.checks if check.outcome == "failed"]
     said = [
         "; ".join(f"{check.name}: {check.message}" for check in broken if check.message),
         attempt.review.rationale if attempt.review is not None else "",

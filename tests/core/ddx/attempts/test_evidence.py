@@ -116,10 +116,10 @@ def test_evidence_of_both_eras_is_read(tmp_path: Path) -> None:
     (bundle / "checks" / "bad.json").write_text("{")
     (bundle / "ac-check.json").write_text('{"items": [{"ac": 1, "result": "needs_judgment", "evidence": "prose"}]}')
     evidence = read_evidence(Attempt("x", bundle=bundle))
-    assert [(c.name, c.status, c.passed) for c in evidence.checks] == [
-        ("build", "fail", False),
-        ("dead", "pass", True),
-        ("acceptance 1", "needs_judgment", False),
+    assert [(c.name, c.status, c.outcome) for c in evidence.checks] == [
+        ("build", "fail", "failed"),
+        ("dead", "pass", "passed"),
+        ("acceptance 1", "needs_judgment", "open"),
     ]
     assert (evidence.checks[0].required, evidence.checks[0].message) == (True, "exit code 2")
     assert (evidence.prompt, evidence.rationale) == ("do it\n", "status: already_satisfied\n")
