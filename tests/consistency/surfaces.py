@@ -23,23 +23,28 @@ MOST_ASKED = 12
 """Beads that ``why`` is asked about."""
 
 
+def _row(line: bytes) -> dict[str, Any] | None:
+    row = None
+    with suppress(ValueError):
+        row = json.loads(line)
+    return row if isinstance(row, dict) and isinstance(row.get("id"), str) else None
+
+
+def _rows(overlay: Scene) -> dict[str, dict[str, Any]]:
+    """The rows of the tracker by id, the last of each."""
+    lines = (overlay.root / ".ddx" / "beads.jsonl").read_bytes().split(b"\n")
+    return {row["id"]: row for row in map(_row, lines) if row is not None}
+
+
 def _file(overlay: Scene) -> Iterator[Statement]:
     """What the tracker's lines say by themselves, read by nobody else's reader.
 
     It knows little, and that for certain: what is closed, what waits, what a review before landing refused.
     """
-    rows: dict[str, dict[str, Any]] = {}
-    unread = 0
-    for line in (overlay.root / ".ddx" / "beads.jsonl").read_bytes().split(b"\n"):
-        row = None
-        with suppress(ValueError):
-            row = json.loads(line)
-        if isinstance(row, dict) and isinstance(row.get("id"), str):
-            rows[row["id"]] = row
-        else:
-            unread += bool(line.strip())
+    rows = _rows(overlay)
+    lines = [line for line in (overlay.root / ".ddx" / "beads.jsonl").read_bytes().split(b"\n") if line.strip()]
     yield ("count", "beads"), len(rows)
-    yield ("count", "unread lines"), unread
+    yield ("count", "unread lines"), sum(_row(line) is None for line in lines)
     yield from _of_edges(rows)
     parents = {row.get("parent") for row in rows.values()}
     for name, row in rows.items():
@@ -542,7 +547,22 @@ def _undecided(overlay: Scene) -> set[str]:
             latest.setdefault(row["bead_id"], row)
     states = {row["id"]: row["state"] for row in overlay.ask("queue")["beads"]}
     kept = (name for name, row in latest.items() if row["preserved"] and row["status"] != "land_retry")
-    return {name for name in kept if states.get(name, "closed") not in _OVER}
+    given = dict(_given_back(_rows(overlay)))
+    ended = {name: parse_instant(row["finished_at"] or row["started_at"] or "") or 0 for name, row in latest.items()}
+    return {name for name in kept if states.get(name, "closed") not in _OVER and given.get(name, 0) <= ended[name]}
+
+
+def _given_back(rows: dict[str, dict[str, Any]]) -> Iterator[tuple[str, int]]:
+    """Beads that a person took back from waiting and gave to workers again, with the last time of it."""
+    for name, row in rows.items():
+        events = [event for event in row.get("events") or () if isinstance(event, dict)]
+        times = [
+            parse_instant(event.get("created_at") or "") or 0
+            for event in events
+            if event.get("kind") in ("triaged", "needs_human_resolved") and event.get("summary") != "action=defer"
+        ]
+        if times:
+            yield name, max(times)
 
 
 def _needs(overlay: Scene) -> Iterator[Statement]:

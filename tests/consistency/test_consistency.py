@@ -26,6 +26,7 @@ TRACKERS = [
     ("beads-head.jsonl", "2026-08-21T22:00:28Z"),
     ("beads-2026-04.jsonl", "2026-04-24T13:41:04Z"),
     ("beads-max.jsonl.xz", "2026-04-29T12:00:00Z"),
+    ("beads-union.jsonl.xz", "2026-08-21T22:00:28Z"),
     ("projects/fizeau.tar.xz", "2026-08-21T22:00:28Z"),
 ]
 
