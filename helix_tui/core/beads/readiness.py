@@ -112,6 +112,9 @@ STATES = (
 )
 """Every state a bead can be in, as documented for ``queue --json``."""
 
+OPENED_BY_A_PERSON = ("proposed", "preserved_review_blocked", "blocked_external")
+"""States that a bead leaves only by a person's decision."""
+
 HEARTBEAT_TTL = 90 * NS
 """Age at which a claim without a lease counts as stale, in both eras."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from textual import on
 from textual.binding import BindingType
 
+from helix_tui.core.beads.readiness import OPENED_BY_A_PERSON
 from helix_tui.core.editing.steps import named
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line, counted
@@ -28,7 +29,6 @@ from helix_tui.core.supervision.decide.need_view import (
 )
 from helix_tui.core.supervision.decide.needs import OF_ITS_ATTEMPT, Need
 from helix_tui.core.supervision.signals.questions import MAX_QUESTION, Kept
-from helix_tui.core.supervision.stages.build import OPENED_BY_A_PERSON
 from helix_tui.core.supervision.stages.landing import kept_ref
 from helix_tui.keymap import BY_ID, bindings, names, shown
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet

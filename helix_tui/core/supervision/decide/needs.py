@@ -19,7 +19,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.beads.graph import circles
-from helix_tui.core.beads.readiness import PROPOSED, Queue
+from helix_tui.core.beads.readiness import OPENED_BY_A_PERSON, PROPOSED, Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Archived, Tracker
 from helix_tui.core.ddx.attempts.book import AttemptBook
@@ -455,7 +455,7 @@ def _drifted(drift: Iterable[Drift]) -> Iterable[_Found]:
 def _parked(queue: Queue) -> Iterable[_Found]:
     for bead_id in queue.beads:
         state = queue.state(bead_id)
-        if state in ("proposed", "preserved_review_blocked", "blocked_external", "unknown_status"):
+        if state in (*OPENED_BY_A_PERSON, "unknown_status"):
             why = queue.standing(bead_id).reasons[0].detail
             yield state, bead_id, "no worker picks it until it is accepted" if why == PROPOSED else why
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, to_builtins
 
-from helix_tui.core.beads.readiness import Queue, looks_like_epic
+from helix_tui.core.beads.readiness import OPENED_BY_A_PERSON, Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt, Piece
 from helix_tui.core.ddx.attempts.evidence import interpret
@@ -124,10 +124,6 @@ def kept_change(project: Project, queue: Queue, dialect: Dialect, bead_id: str) 
     records.refresh(queue.beads)
     made = records.deciding(bead_id)
     return made if may_land(dialect, made, queue.beads.get(bead_id)) else None
-
-
-OPENED_BY_A_PERSON = ("proposed", "preserved_review_blocked", "blocked_external")
-"""States that a bead leaves only by a person's decision."""
 
 
 def landed_by_opening(project: Project, queue: Queue, dialect: Dialect, bead_ids: Iterable[str]) -> tuple[str, ...]:
