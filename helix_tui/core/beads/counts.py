@@ -146,7 +146,7 @@ def _count(queue: Queue, wanted: frozenset[str]) -> QueueCounts:
     beads = [bead for bead_id, bead in queue.beads.items() if bead_id in wanted]
     ready = tuple(bead_id for bead_id in queue.ready if bead_id in wanted)
     picked = sum(bead_id in wanted for bead_id in queue.picked_by_ddx)
-    states = Counter(map(queue.state, (bead.id for bead in beads)))
+    states = Counter(queue.state(bead.id) for bead in beads)
     statuses = Counter(bead.status for bead in beads)
     waiting, outside = states["waiting_dependencies"], states["blocked_external"]
     april = queue.rule.waiting_is_blocked

@@ -298,7 +298,7 @@ def _ratchets(ratchets: Sequence[Ratchet]) -> Iterator[Para]:
     worse = sum(not each.passed for each in ratchets)
     yield section(f"ratchets {len(ratchets)}", f"{worse} worse" if worse else "", key="ratchets")
     for number, each in enumerate(ratchets):
-        glyph, ink = ("✓", "success") if each.passed else ("✗", "error bold")
+        glyph, ink = figures.CHECK_SIGNS["passed" if each.passed else "failed"]
         yield Para(f"ratchet {number}", ((f"{glyph} ", ink), (each.describe(), "text")), hang=2)
 
 

@@ -178,12 +178,14 @@ def interpret(attempt: Attempt, now: int, queue: Queue | None = None) -> Reading
     self-contradictory bead can say so (docs/formats/helix.md §4).
     """
     bead = queue.beads.get(attempt.bead_id) if queue is not None else None
-    interpretation, follow_up = _reading(attempt, now, queue.parked(attempt.bead_id) if queue is not None else "")
+    if queue is None or bead is None:
+        return Reading(*_reading(attempt, now, ""))
+    interpretation, follow_up = _reading(attempt, now, queue.parked(bead.id))
     # what is on the branch may still be at fault, whatever became of the bead
-    if bead is not None and bead.status in TERMINAL and attempt.verdict.outcome in _OVER_WITH_ITS_BEAD:
-        return Reading(interpretation, f"nothing to do: its bead is {bead.status}")
-    if bead is not None and bead.status not in TERMINAL and follow_up in (_LANDED, _DONE):
-        return Reading(interpretation, _left_open(attempt, queue.state(bead.id) if queue is not None else ""))
+    if bead.status in TERMINAL and attempt.verdict.outcome in _OVER_WITH_ITS_BEAD:
+        follow_up = f"nothing to do: its bead is {bead.status}"
+    elif bead.status not in TERMINAL and follow_up in (_LANDED, _DONE):
+        follow_up = _left_open(attempt, queue.state(bead.id))
     return Reading(interpretation, follow_up)
 
 
