@@ -708,6 +708,8 @@ def _rules(said: dict[tuple[str, str], dict[str, list[str]]]) -> Iterator[str]:
         yield f"STOP is said while {ready} are ready"
     if action == "'BUILD'" and ready == "0" and only("next worth building") != "None":
         yield "BUILD names a bead while none is ready"
+    if action == "'GUIDANCE'" and only("count", "needs") == "0":
+        yield "GUIDANCE is said while nothing waits for a person"
     worth, first = only("next worth building"), only("next")
     if worth not in ("None", first) and ("asked about", first) not in said:
         yield f"the next bead is {first}, and BUILD begins with {worth}"

@@ -11,7 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tests.consistency.conftest import bundle, event, write_scene
+from helix_tui.core.editing.execute.gate import WriteGate
+from helix_tui.core.ground.project import find_project
+from helix_tui.core.supervision.signals.questions import OpenQuestions
+from tests.consistency.conftest import bundle, event, write_documents, write_scene
 from tests.consistency.scene import Scene
 from tests.consistency.surfaces import FAST, SURFACES, contradictions
 
@@ -36,6 +39,28 @@ def test_every_surface_agrees_where_everything_happens_at_once(everything: Scene
     outcomes = everything.ask("attempts")["outcomes"]
     assert outcomes.keys() >= {"landed", "refused", "kept_aside", "satisfied", "failed", "interrupted"}
     assert everything.ask("queue")["left_out"] == "q-1 waits for you"
+
+
+def test_documents_that_contradict_each_other_are_told_alike(tmp_path: Path) -> None:
+    scene = write_scene(
+        tmp_path / "demo", [{"id": "g-1", "title": "Do it", "status": "open", "acceptance": "`make check` passes"}]
+    )
+    write_documents(scene.root)
+    for name, demand in (("SD-001", "must answer in real-time"), ("SD-002", "must be batch-only")):
+        (scene.root / "docs" / f"{name}.md").write_text(f"## Constraints\n- {demand}\n")
+    assert contradictions(scene, (*FAST, "screen needs", "screen next")) == []
+    assert scene.ask("check", "--no-model")["next_action"] == "GUIDANCE"
+    assert scene.ask("needs")["groups"] == {"questions": 1}
+    questions = OpenQuestions(find_project(scene.root), WriteGate(find_project(scene.root)))
+    (conflict,) = scene.ask("check", "--no-model")["conflicts"]
+    key = f"physics-level:{conflict['text']}"
+    for answer in ("", "batch"):
+        asked = questions.ask("physics-level", conflict["text"], key=key)
+        if answer:
+            questions.answer(asked.id, answer)
+        later = Scene(scene.root, scene.now)
+        assert contradictions(later, (*FAST, "screen needs", "screen next")) == []
+        assert later.ask("check", "--no-model")["next_action"] == ("BUILD" if answer else "GUIDANCE")
 
 
 def test_ask_judges_attempts_by_the_instant_that_is_asked_of(everything: Scene) -> None:

@@ -305,7 +305,7 @@ def _the_last_ready_bead_is_forgotten_by_next(patch: Patch) -> None:
 
 @mutant
 def _needs_me_does_not_know_the_questions(patch: Patch) -> None:
-    patch.setattr("helix_tui.core.supervision.decide.monitor.asked_of", lambda project: ())
+    patch.setattr("helix_tui.core.supervision.decide.monitor.read_questions", lambda path: ())
 
 
 @mutant

@@ -18,13 +18,13 @@ from msgspec.structs import replace
 
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.editing.execute.curator import Curator
-from helix_tui.core.editing.execute.gate import GateBusy, find_executable
+from helix_tui.core.editing.execute.gate import GateBusy, WriteGate, find_executable
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.core.supervision.decide.notifications import claimed
 from helix_tui.core.supervision.signals.focus import plan_focus
-from helix_tui.core.supervision.signals.questions import Tried, bead_fingerprint
+from helix_tui.core.supervision.signals.questions import OpenQuestions, Tried, bead_fingerprint
 from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.needs.actions import BesideQueue
 from helix_tui.screens.needs.screen import NeedsScreen
@@ -94,6 +94,34 @@ async def test_drift_waits_on_a_person_until_it_is_acknowledged(console: MakeCon
         app.monitor.stop()
         assert app.needs == ()
         assert app.sees("nothing waits for you")
+
+
+async def test_documents_that_contradict_each_other_wait_for_a_person_and_are_answered_there(
+    console: MakeConsole,
+) -> None:
+    app = console(lines([row("a")]))
+    (app.root / "docs").mkdir()
+    for name, demand in (("SD-001", "must answer in real-time"), ("SD-002", "must be batch-only")):
+        (app.root / "docs" / f"{name}.md").write_text(f"## Constraints\n- {demand}\n")
+    async with app.run_test(size=(120, 30)) as pilot:
+        await at_rest(pilot)
+        watched(app)
+        await pilot.press("exclamation_mark")
+        await at_rest(pilot)
+        assert [need.kind for need in app.needs] == ["contradiction"]
+        assert app.status_summary is not None
+        assert app.status_summary.verdict.next_action == "GUIDANCE"
+        assert app.sees("cannot both hold")
+        await pilot.press("enter", *"batch", "enter")
+        await at_rest(pilot)
+        (asked,) = OpenQuestions(find_project(app.root), WriteGate(find_project(app.root))).all()
+        assert (asked.kind, asked.answer) == ("physics-level", "batch")
+        assert app.monitor is not None
+        app._concerns_from_thread(app.monitor.concerns)
+        await at_rest(pilot)
+        assert app.needs == (), "decided, though the monitor has not looked since"
+        looked(app)
+        assert app.status_summary.verdict.next_action == "BUILD"
 
 
 async def test_one_key_keeps_a_drifted_bead_from_workers_until_it_is_acknowledged(

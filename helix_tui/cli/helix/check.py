@@ -85,9 +85,8 @@ def run(call: Call) -> int:
         facts = checker.facts(scope)
         # conflicting facts of the documents become a question, which is a write
         if not call.read_only:
-            for finding in facts.conflicts:
-                if finding.kind == "physics-level":
-                    checker.questions.ask("physics-level", finding.text, key=finding.key, about=finding.statements)
+            for finding in facts.unasked:
+                checker.questions.ask_about(finding)
         try:
             verdict = checker.check(scope, asking=asking, stamp=f"check-{call.now}")
         except CheckFailed as error:

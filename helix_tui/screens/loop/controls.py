@@ -36,7 +36,8 @@ from helix_tui.core.supervision.run_state.run_control import (
     start_run,
     stop_run,
 )
-from helix_tui.core.supervision.signals.questions import OpenQuestions, decide_escalation
+from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
+from helix_tui.core.supervision.signals.questions import OpenQuestions, UnknownQuestion, decide_escalation
 from helix_tui.core.supervision.signals.responses import DEFAULT, LEVELS, SHORT, Level, level_of
 from helix_tui.core.supervision.stages.build import undone
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate, chosen, environment_options, logs_folder
@@ -323,6 +324,20 @@ class LoopControls:
 
         self._do("answer", work)
 
+    def settle(self, finding: DocumentFinding, text: str) -> None:
+        """Ask which of two conflicting demands holds, and answer that."""
+
+        def work() -> str:
+            curator = self._curator()
+            questions = OpenQuestions(curator.project, curator.gate)
+            # asked again, it would wait for the next person
+            if any(each.key == finding.key and each.answered_at for each in questions.all()):
+                raise UnknownQuestion(finding.key)
+            answered, _ = answer_question(curator, questions, questions.ask_about(finding).id, text)
+            return f"answered {answered.id}: {clean_line(text, 120)}"
+
+        self._do("answer", work)
+
     def decide(self, bead_id: str, text: str) -> None:
         """Decide an escalation, which closes its bead."""
 
@@ -357,9 +372,9 @@ class LoopControls:
             said = work()
         except DdxError as error:
             said, severity = f"{error.message}: {error.advice}", "error"
-        except (HelixError, OSError) as error:
-            said, severity = str(error), "error"
-        # UnknownQuestion: another console, or the command line, was faster
+        # another console, or the command line, was faster; UnknownQuestion is a HelixError too
         except KeyError:
             said, severity = "that question has been answered already", "warning"
+        except (HelixError, OSError) as error:
+            said, severity = str(error), "error"
         self._host.call_from_thread(self._host.say, clean_line(said, 400), severity)

@@ -27,7 +27,7 @@ from helix_tui.core.supervision.decide.need_view import (
     put_off,
     shared_actions,
 )
-from helix_tui.core.supervision.decide.needs import OF_ITS_ATTEMPT, Need
+from helix_tui.core.supervision.decide.needs import OF_ITS_ATTEMPT, Need, conflict_ref
 from helix_tui.core.supervision.signals.questions import MAX_QUESTION, Kept
 from helix_tui.core.supervision.stages.landing import kept_ref
 from helix_tui.keymap import BY_ID, bindings, names, shown
@@ -53,7 +53,9 @@ if TYPE_CHECKING:
     from helix_tui.core.supervision.signals.orphans import Orphan
 
 Steps = list[actions.BesideQueue]
-_ASKED = frozenset({"physics-level", "guidance", "conflict", "ambiguous", "clarification", "escalation", "gap"})
+_ASKED = frozenset(
+    {"physics-level", "contradiction", "guidance", "conflict", "ambiguous", "clarification", "escalation", "gap"}
+)
 """Kinds answered in a sheet."""
 
 
@@ -352,6 +354,13 @@ class NeedsScreen(NeedList):
         """Record an answer, with a preview if it is written into a bead."""
         if need.bead_id in self.console.snapshot.queue.beads:
             self.look_ahead(AnswerRequest(need, text, self._kept), ended=lambda _: self.console.refresh_needs())
+        elif need.kind == "contradiction":
+            summary = self.console.status_summary
+            found = [each for each in summary.unasked if conflict_ref(each) == need.ref] if summary is not None else []
+            if found:
+                self.console.loop_controls.settle(found[0], text)
+            else:
+                self.console.say("the documents no longer say this", "warning")
         else:
             self.console.loop_controls.answer(need.question_id, text)
 

@@ -41,7 +41,13 @@ from helix_tui.core.supervision.signals.document_conflicts import DocumentFindin
 from helix_tui.core.supervision.signals.drift import Drift, DriftWatch
 from helix_tui.core.supervision.signals.focus import EVERYTHING, Scope, read_scope, scope_word
 from helix_tui.core.supervision.signals.orphans import Orphan, find_left
-from helix_tui.core.supervision.signals.questions import OpenQuestion, OpenQuestions, still_asked, still_tried
+from helix_tui.core.supervision.signals.questions import (
+    OpenQuestion,
+    OpenQuestions,
+    read_questions,
+    still_asked,
+    still_tried,
+)
 from helix_tui.core.supervision.signals.stoppage import Stoppage
 from helix_tui.core.supervision.stages.delegate import NOBODY, AgentAnswer, AgentChoice, Delegate
 from helix_tui.core.supervision.stages.stage_run import StageOutcome, perform
@@ -298,6 +304,8 @@ class StatusSummary(Struct, frozen=True):
     """A pending request to the loop."""
     stoppage: Stoppage | None = None
     """What stopped the last worker of ddx, if it must be fixed."""
+    unasked: tuple[DocumentFinding, ...] = ()
+    """Conflicts between documents that stop the work and that nobody has been asked about."""
     budget: Budget = NO_BUDGET
     """The budget of a run and a day: that of the active run, else of the next."""
 
@@ -365,23 +373,24 @@ def take_status_summary(
 ) -> StatusSummary:
     """The current state of the work. Reads a few small files and the documents; changes nothing and asks no agent."""
     status = run_status(project)
-    status = replace(status, questions=still_asked(status.questions, queue_state.queue.beads))
+    # answered ones too: they show which conflicts between documents are decided
+    every = read_questions(project.helix_dir / "questions.json")
+    status = replace(status, questions=still_asked(every, queue_state.queue.beads))
     stoppage = last_stoppage(project, queue_state.runs, status.state)
-    verdict = decide(
-        _facts_of(
-            queue_state,
-            project,
-            documents,
-            state=status.state,
-            drift=drift,
-            orphans=orphans,
-            dead=dead,
-            questions=status.questions,
-            stoppage=stoppage,
-        )
+    facts = _facts_of(
+        queue_state,
+        project,
+        documents,
+        state=status.state,
+        drift=drift,
+        orphans=orphans,
+        dead=dead,
+        questions=every,
+        stoppage=stoppage,
     )
+    verdict = decide(facts)
     found = verdict if verdict.decided else undecided(verdict)
     # a run's state includes its command line (--budget), which is in no settings file
     held = budget_of(status.state.budget) if status.condition == "active" else NO_BUDGET
     budget = held or budget_in_force(project, default=default_budget)
-    return StatusSummary(found, status, read_request(project), stoppage, budget)
+    return StatusSummary(found, status, read_request(project), stoppage, facts.unasked, budget)

@@ -116,6 +116,12 @@ class Facts(Struct, frozen=True):
         return tuple(edge for edge in edges if edge[1] in beads and beads[edge[1]].status == "cancelled")
 
     @property
+    def unasked(self) -> tuple[DocumentFinding, ...]:
+        """Conflicts that stop the work and that no open question names."""
+        asked = {question.key for question in self.questions if question.stops}
+        return tuple(each for each in self.conflicts if each.kind == "physics-level" and each.key not in asked)
+
+    @property
     def next_eligible(self) -> str:
         """When the first cooldown ends; else ""."""
         return format_instant(self.cooling[0][1]) if self.cooling else ""

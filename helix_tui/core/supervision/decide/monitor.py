@@ -33,7 +33,6 @@ from helix_tui.core.supervision.decide.check import DocumentFacts, StatusSummary
 from helix_tui.core.supervision.decide.needs import (
     Snooze,
     SplitNeeds,
-    asked_of,
     needs_of,
     read_snoozes,
     split_snoozed,
@@ -50,7 +49,7 @@ from helix_tui.core.supervision.signals.focus import (
     stale,
 )
 from helix_tui.core.supervision.signals.orphans import Orphan, find_left
-from helix_tui.core.supervision.signals.questions import still_tried
+from helix_tui.core.supervision.signals.questions import read_questions, still_tried
 
 if TYPE_CHECKING:
     from helix_tui.core.memory.reports import Proposal
@@ -113,6 +112,9 @@ class Concerns(Struct, frozen=True):
 
 def needs_now(project: Project, snapshot: QueueState, attempts: AttemptBook, found: Concerns, now: int) -> SplitNeeds:
     """Everything that waits for a person, and what is put off: the one list of the console and of `needs`."""
+    every = read_questions(project.helix_dir / "questions.json")
+    # the findings may be a second old: what was asked or decided since is not listed beside its question
+    known = {question.key for question in every if question.answered_at or not question.answered}
     needs = needs_of(
         snapshot.queue,
         snapshot.runs,
@@ -121,7 +123,8 @@ def needs_now(project: Project, snapshot: QueueState, attempts: AttemptBook, fou
         orphans=found.orphans,
         unminded=found.unminded,
         epic=found.focus.epic,
-        questions=asked_of(project),
+        questions=every,
+        unasked=[each for each in found.status_summary.unasked if each.key not in known],
         shut=snapshot.shut,
         stoppage=found.status_summary.stoppage,
         dead=found.dead,

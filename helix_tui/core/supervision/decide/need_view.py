@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from helix_tui.core.editing.execute.gate import WriteGate
 
 GROUPS: dict[str, tuple[str, ...]] = {
-    "questions": ("physics-level", "guidance", "approval", "conflict", "ambiguous", "clarification"),
+    "questions": ("physics-level", "contradiction", "guidance", "approval", "conflict", "ambiguous", "clarification"),
     "stopped": ("ddx_refuses", "worker_stopped"),
     "budgets reached": ("budget",),
     "stale claims": ("dead_run", "orphaned_claim"),
@@ -362,6 +362,9 @@ _ANSWER = NeedAction(
     "records the answer where the next agent reads it, and frees the bead",
     "helix-tui input --answer QUESTION TEXT",
 )
+_SETTLE = NeedAction(
+    "answer", "answer", "records which of the two holds, where the next agent reads it", "helix-tui check"
+)
 _YES = NeedAction("accept", "approve", "lets the run do this once", "helix-tui input --answer QUESTION yes")
 _NO = NeedAction("reject", "refuse", "the run continues without this", "helix-tui input --answer QUESTION no")
 _DECIDE = NeedAction("answer", "decide", "records the decision in the bead that it is about, and closes this one")
@@ -384,6 +387,7 @@ ASK_OF_ATTEMPT = ("conflict", "ambiguous")
 
 ACTIONS: dict[str, tuple[NeedAction, ...]] = {
     **dict.fromkeys(("physics-level", "guidance", "clarification"), (_ANSWER,)),
+    "contradiction": (_SETTLE,),
     "approval": (_YES, _NO),
     **dict.fromkeys(ASK_OF_ATTEMPT, (_ANSWER, _LAND, _RESOLVE, _RETRY, _DROP)),
     "escalation": (_DECIDE,),

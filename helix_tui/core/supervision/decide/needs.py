@@ -10,6 +10,7 @@ reached, and HELIX's own questions (`questions`).
 from __future__ import annotations
 
 import re
+import zlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -40,6 +41,7 @@ if TYPE_CHECKING:  # imported for types only: callers without drift need not loa
     from helix_tui.core.ddx.dialect import Shut
     from helix_tui.core.memory.reports import Proposal
     from helix_tui.core.supervision.run_state.budget import BudgetUse
+    from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
     from helix_tui.core.supervision.signals.drift import Drift
     from helix_tui.core.supervision.signals.orphans import Orphan
     from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried
@@ -47,6 +49,7 @@ if TYPE_CHECKING:  # imported for types only: callers without drift need not loa
 
 KINDS = (
     "physics-level",
+    "contradiction",
     "guidance",
     "approval",
     "ddx_refuses",
@@ -126,14 +129,14 @@ class Need(Struct, frozen=True):
     assigned: str = ""
     """The person it is assigned to."""
     ref: str = ""
-    """Its subject besides the bead: the number of a lesson, a budget's name, the command that DDx names."""
+    """Its subject besides the bead: the number of a lesson, a budget's name, the command that DDx names, a conflict."""
     mark: str = ""
     """Changes with the underlying facts, but not with age."""
 
     @property
     def key(self) -> str:
         """Unique among needs and the same over reloads."""
-        about = self.ref if self.kind in ("lesson", "budget") else self.bead_id
+        about = self.ref if self.kind in ("lesson", "budget", "contradiction") else self.bead_id
         # several questions of one kind may be about one bead
         return f"{self.kind}:{self.question_id or about}"
 
@@ -165,6 +168,7 @@ def needs_of(
     unminded: Collection[str] = (),
     epic: str = "",
     questions: Iterable[OpenQuestion] = (),
+    unasked: Iterable[DocumentFinding] = (),
     shut: Shut | None = None,
     stoppage: Stoppage | None = None,
     dead: Iterable[Orphan] = (),
@@ -182,6 +186,7 @@ def needs_of(
         orphans: claims whose process has ended.
         unminded: beads on which the focus on ``epic`` is out of date.
         questions: HELIX's questions.
+        unasked: conflicts between documents that stop the work and that no question names.
         shut: what the installed ddx refuses here, and why.
         stoppage: what stopped the last worker.
         dead: claims of dead processes that ddx still honours.
@@ -209,6 +214,7 @@ def needs_of(
         for each in still_asked(questions, queue.beads)
         if each.kind in KINDS
     ]
+    needs += [Need("contradiction", "", each.text, len(queue.ready), ref=conflict_ref(each)) for each in unasked]
     if shut is not None:
         needs.append(Need("ddx_refuses", next(iter(shut.ids), ""), str(shut), len(queue.ready), ref=shut.command))
     # None: the cause cannot be checked from here, and may persist
@@ -228,6 +234,11 @@ def needs_of(
     begun = _beginnings(runs, left.values(), dead, questions, stoppage, tracker) | _cancelled_at(queue, needs)
     whole = [_completed(queue, attempts, need, begun) for need in _once(queue, needs)]
     return tuple(sorted(whole, key=lambda need: _rank(queue, need)))
+
+
+def conflict_ref(finding: DocumentFinding) -> str:
+    """A short name for a conflict between documents, the same over reloads."""
+    return f"d-{zlib.crc32(finding.key.encode()):08x}"
 
 
 def _of_lesson(queue: Queue, lesson: Proposal) -> Need:

@@ -144,9 +144,8 @@ def _refused(facts: Facts) -> NextVerdict | None:
 
 def _blocked_by_a_person(facts: Facts) -> NextVerdict | None:
     stopping = [question for question in facts.questions if question.stops]
-    known = {question.key for question in stopping}
     # a conflict that is asked about already is named by its question
-    clashing = [each for each in facts.conflicts if each.kind == "physics-level" and each.key not in known]
+    clashing = facts.unasked
     if not stopping and not clashing:
         return None
     reasons = tuple(VerdictReason("physics-level", each.text, each.documents) for each in clashing) + tuple(

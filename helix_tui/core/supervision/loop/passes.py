@@ -68,7 +68,7 @@ def _documents(work: LoopWork) -> Documents:
 
 
 def _ask(work: LoopWork, kind: str, finding: DocumentFinding) -> None:
-    work.questions.ask(kind, finding.text, key=finding.key, run_id=work.state.run_id, about=finding.statements)
+    work.questions.ask_about(finding, kind, run_id=work.state.run_id)
 
 
 def still_undecided(questions: OpenQuestions, findings: Iterable[DocumentFinding]) -> list[DocumentFinding]:

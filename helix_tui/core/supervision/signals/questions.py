@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from helix_tui.core.editing.execute.curator import Curator, Result
     from helix_tui.core.editing.execute.gate import WriteGate
     from helix_tui.core.editing.operations import Operation
+    from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
 
 UNDECIDED = "helix-held-for"
 """Field with the reason why a run continues without a bead: a person must judge its outcome, or it was tried and stays
@@ -201,6 +202,15 @@ class OpenQuestions:
             )
             self._write([*have, made])
             return made
+
+    def ask_about(self, finding: DocumentFinding, kind: str = "physics-level", *, run_id: str = "") -> OpenQuestion:
+        """Ask which of two conflicting demands holds, or find the open question about it.
+
+        Raises:
+            WritesForbidden: --read-only.
+            OSError: it cannot be saved.
+        """
+        return self.ask(kind, finding.text, key=finding.key, run_id=run_id, about=finding.statements)
 
     def withdraw(self, beads: Mapping[str, Bead]) -> tuple[OpenQuestion, ...]:
         """Withdraw the questions that need no answer any more; return them.
