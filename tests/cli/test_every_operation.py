@@ -15,6 +15,7 @@ import pytest
 
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ground.project import find_project
+from helix_tui.core.ground.time import format_instant, now_ns
 from helix_tui.core.snapshot import take_snapshot
 from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
@@ -123,10 +124,12 @@ def check_back(before: bytes, after: bytes) -> None:
 def trial(cli: Cli, root: Path, words: list[str]) -> None:
     tracker = root / ".ddx" / "beads.jsonl"
     before = tracker.read_bytes()
-    shown = cli(*words, "--dry-run", "--json", "-C", root).document
+    # one instant for both: a focus mark holds it, and a second may pass between two calls
+    now = format_instant(now_ns())
+    shown = cli(*words, "--dry-run", "--json", "-C", root, "--now", now).document
     assert tracker.read_bytes() == before
     assert shown["commands"], words
-    done = cli(*words, "--json", "-C", root)
+    done = cli(*words, "--json", "-C", root, "--now", now)
     assert (done.code, done.err) == (0, ""), (words, done.err)
     assert done.document["commands"] == shown["commands"]
     assert tracker.read_bytes() != before
