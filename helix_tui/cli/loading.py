@@ -8,24 +8,28 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from helix_tui.cli.call import Call, CliError, locate
-from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
+from helix_tui.core.beads.readiness import Era, Queue, classify
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.beads.tracker import Tracker, describe, only_archived, read_archive, read_tracker
+from helix_tui.core.beads.tracker import Tracker, describe, only_archived, read_archive
 from helix_tui.core.ddx.dialect import Dialect, Shut, remarks, rule_for, shut
 from helix_tui.core.ddx.probe import at_hand
-from helix_tui.core.ddx.runs.running import Run, RunReader, beads_at_work
+from helix_tui.core.ddx.reading import QueueReader, QueueReading
+from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_now
 
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt
+    from helix_tui.core.ddx.attempts.book import AttemptBook
+    from helix_tui.core.ddx.claims import Edits
 
 
 class UnknownBead(CliError):
@@ -79,33 +83,60 @@ def load(call: Call, *, era: Era = "auto", digest: bool = False) -> Present:
     Raises:
         CliError: there is none, or it cannot be read.
     """
+    return _load(call, lambda reader: reader.read(call.now, digest=digest), era)
+
+
+def load_with_attempts(call: Call) -> tuple[Present, AttemptBook]:
+    """As `load`, and every attempt that left evidence by that moment, newest first.
+
+    Raises:
+        CliError: there is no tracker, or it cannot be read.
+    """
+    from helix_tui.core.ddx.attempts.index import AttemptIndex
+
+    index = AttemptIndex.of(locate(call))
+    return _load(call, lambda reader: reader.read(call.now, records=index)), index.book
+
+
+def _load(call: Call, read: Callable[[QueueReader], QueueReading], era: Era = "auto") -> Present:
     project = locate(call)
-    tracker = read_tracker(project.beads_file, digest=digest)
-    path = clean_line(str(project.beads_file))
+    reading = read(_reader(project))
+    tracker, path = reading.tracker, clean_line(str(project.beads_file))
     if tracker.missing and not project.ddx_dir.is_dir():
         raise CliError(f"no queue here: looked for {path}", NO_TRACKER)
     if tracker.problem:
         raise CliError(tracker.problem, f"Check {path}: DDx itself needs to read it too.")
-    present = judge(call, project, tracker, era=era)
+    present = _judged(call, project, reading, call.now, era)
     for remark in present.remarks:
         call.note(remark)
     return present
 
 
-def judge(call: Call, project: Project, tracker: Tracker, *, era: Era = "auto", now: int | None = None) -> Present:
-    """Runs and queue as of the call's instant, or of another one."""
+def read_attempts(project: Project, now: int) -> tuple[Tracker, tuple[Attempt, ...]]:
+    """The rows, and every attempt that left evidence by then, newest first."""
+    from helix_tui.core.ddx.attempts.index import AttemptIndex
+
+    index = AttemptIndex.of(project)
+    return _reader(project).read(now, records=index).tracker, tuple(index.book)
+
+
+def judge(call: Call, project: Project, tracker: Tracker, *, now: int | None = None) -> Present:
+    """Runs and queue of rows that were read already, as of the call's instant or of another one."""
     now = call.now if now is None else now
-    reader = RunReader(project)
-    runs = reader.find(tracker.beads, now, edits=_edits(project, tracker))
-    claims = Claims(
-        leases=reader.fresh_leases(now), running=beads_at_work(runs), origin_head=project.origin_head() or ""
-    )
+    return _judged(call, project, _reader(project).around(tracker, now), now)
+
+
+def _judged(call: Call, project: Project, reading: QueueReading, now: int, era: Era = "auto") -> Present:
     dialect = at_hand(call.ddx, project.root) if era == "auto" else None
-    queue = classify(tracker.beads, now=now, era=rule_for(dialect, era), claims=claims)
-    return Present(project, tracker, queue, runs, dialect)
+    queue = classify(reading.tracker.beads, now=now, era=rule_for(dialect, era), claims=reading.claims)
+    return Present(project, reading.tracker, queue, reading.runs, dialect)
 
 
-def _edits(project: Project, tracker: Tracker) -> dict[str, list[tuple[int, int]]]:
+def _reader(project: Project) -> QueueReader:
+    return QueueReader(project, edits=partial(_edits, project))
+
+
+def _edits(project: Project, tracker: Tracker) -> Edits:
     """helix-tui's own writes to beads, read only if one of them may explain a row in progress."""
     if not any(bead.status == "in_progress" for bead in tracker.beads.values()):
         return {}

@@ -18,9 +18,9 @@ from helix_tui.cli.helix.shared import (
     show_dry_run,
 )
 from helix_tui.cli.helix.stage import known_of, report
-from helix_tui.cli.show.attempts import read_attempts
 from helix_tui.cli.show.insights import trial_document, trial_lines
 from helix_tui.core.beads.readiness import looks_like_epic
+from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.insights.report import batch_of, trials
@@ -109,12 +109,10 @@ def _batch(call: Call, curator: Curator) -> int:
 
 
 def _print(call: Call, curator: Curator) -> int:
-    queue_state = curator.look()
+    records = AttemptIndex.of(curator.project)
+    queue_state = curator.look(records)
     wanted = [queue_state.queue.beads[bead_id] for bead_id in _named(call, curator)]
-    rows = trials(
-        with_memories_given(curator.project, read_attempts(curator.project, queue_state.tracker, queue_state.runs)),
-        wanted,
-    )
+    rows = trials(with_memories_given(curator.project, tuple(records.book)), wanted)
     if call.json:
         documents = [trial_document(trial, queue_state.queue.state(trial.bead.id)) for trial in rows]
         call.emit({"rows": documents, "kept": [trial.bead.id for trial in rows if trial.kept]})

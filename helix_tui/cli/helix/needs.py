@@ -15,7 +15,6 @@ from helix_tui.cli.helix.shared import curator_of, explained
 from helix_tui.cli.queue_lines import title_of
 from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.index import AttemptIndex
-from helix_tui.core.ddx.runs.running import holds
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.text import clean_line, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, now_ns
@@ -66,8 +65,7 @@ class NeedsReader:
     def look(self) -> SplitNeeds:
         """What waits for a person now, and what is snoozed."""
         with explained():
-            self.state = self.curator.look()
-        self._index.refresh(self.state.tracker.beads, holds=holds(self.state.runs))
+            self.state = self.curator.look(self._index)
         self.attempts = self._index.book
         found = self._monitor.look(self.state, self.curator.history())
         return needs_now(self.curator.project, self.state, self.attempts, found, self.clock())

@@ -33,7 +33,7 @@ from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.errors import ReaderGone
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.ground.time import parse_instant
+from helix_tui.core.ground.time import now_ns, parse_instant
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
 from helix_tui.core.supervision.loop.work import RunOptions
 from helix_tui.core.supervision.run_state.budget import NO_LIMITS, Budget, Limits, parse_limits
@@ -151,15 +151,13 @@ def learn(call: Call, outcome: RunOutcome) -> dict[str, object]:
     if not state.attempted_cycles or since is None or call.read_only:
         return {}
     # imported only here: the memory's libraries take a fifth of a second, and `start` and `stop` do not need them
-    from helix_tui.cli.show.attempts import read_attempts
-    from helix_tui.core.beads.tracker import read_tracker
-    from helix_tui.core.ddx.runs.running import find_running
+    from helix_tui.cli.loading import read_attempts
     from helix_tui.core.memory import MemoryFault, database_path, open_memory
     from helix_tui.core.supervision.agents.learning import Learner, summed
 
     project = locate(call)
-    tracker = read_tracker(project.beads_file)
-    attempts = read_attempts(project, tracker, find_running(project, tracker.beads, call.now))
+    # as of now: the call began before the run
+    tracker, attempts = read_attempts(project, call.now if call.fixed_now else now_ns())
     try:
         # no encoder: settling and proposing compare no texts
         with open_memory(database_path(project), None) as memory:

@@ -16,13 +16,10 @@ from typing import TYPE_CHECKING, Any
 
 from helix_tui.cli.call import Call, CliError, hint_once, locate
 from helix_tui.cli.editing.change import clear_errors, curator_of
-from helix_tui.cli.loading import find_bead, since_of
+from helix_tui.cli.loading import find_bead, read_attempts, since_of
 from helix_tui.cli.memory import plans, report
 from helix_tui.cli.memory.plans import names
-from helix_tui.cli.show.attempts import read_attempts
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.beads.tracker import read_tracker
-from helix_tui.core.ddx.runs.running import find_running
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.embedding import load_encoder
@@ -357,8 +354,7 @@ def _learn(call: Call, memory: MemoryStore) -> dict[str, Any]:
     """Learn from DDx's evidence about ended attempts; without --apply, only show it."""
     options = call.options
     project = locate(call)
-    tracker = read_tracker(project.beads_file)
-    attempts = read_attempts(project, tracker, find_running(project, tracker.beads, call.now))
+    tracker, attempts = read_attempts(project, call.now)
     learner = Learner(project, memory)
     way = learner.learn if options.apply else learner.preview
     learned = way(tracker.beads, attempts, since=since_of(call))

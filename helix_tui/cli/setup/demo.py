@@ -24,6 +24,7 @@ from msgspec.structs import replace
 
 from helix_tui.cli import console, programs
 from helix_tui.cli.call import Call, CliError
+from helix_tui.cli.loading import read_attempts
 from helix_tui.cli.programs import finish, last_words, running, tidy_when_killed
 from helix_tui.cli.show import attempts as evidence
 from helix_tui.core.beads.readiness import classify
@@ -31,7 +32,6 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, read_tracker
 from helix_tui.core.ddx.attempts.attempt import Attempt, count_headings, count_outcomes
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
-from helix_tui.core.ddx.runs.running import find_running
 from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.editing.execute.gate import embedded_tracker
@@ -216,8 +216,7 @@ def drain(call: Call, root: Path) -> int:
             if process.returncode:
                 raise CliError(f"the simulation failed: {last_words(said)}", "`helix-tui demo --keep` keeps its files.")
     project = find_project(root)
-    tracker = read_tracker(project.beads_file)
-    found = evidence.read_attempts(project, tracker, find_running(project, tracker.beads, now_ns()))
+    tracker, found = read_attempts(project, now_ns())
     # whole seconds: an attempt may be dated by its id, which has no finer unit
     attempts = [attempt for attempt in found if (attempt.started_at or 0) >= begun // NS * NS]
     seconds = time.monotonic() - clock

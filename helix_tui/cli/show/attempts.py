@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from helix_tui.cli.call import Call, columns
-from helix_tui.cli.loading import Present, add_since, archived_bead, began_since, find_bead, load, note_unread, since_of
+from helix_tui.cli.loading import (
+    Present,
+    add_since,
+    archived_bead,
+    began_since,
+    find_bead,
+    load_with_attempts,
+    note_unread,
+    since_of,
+)
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.attempts.attempt import (
     Attempt,
     Sums,
@@ -21,13 +29,10 @@ from helix_tui.core.ddx.attempts.attempt import (
     format_whole,
     sum_calls,
 )
-from helix_tui.core.ddx.attempts.book import AttemptBook, NamelessEnd
+from helix_tui.core.ddx.attempts.book import NamelessEnd
 from helix_tui.core.ddx.attempts.evidence import interpret
-from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.names import Outcome
-from helix_tui.core.ddx.runs.running import Run, holds
-from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted, fit, short_id
 from helix_tui.core.ground.time import NS, format_age, format_instant, format_span
 from helix_tui.core.supervision.decide.stuck import SinceLanding, since_landing
@@ -54,11 +59,10 @@ def _wanted(present: Present, text: str) -> str:
 def run(call: Call) -> int:
     """Print the attempts."""
     since = since_of(call)
-    present = load(call)
+    present, book = load_with_attempts(call)
     # an attempt that only such a line records is in no list
     note_unread(call, present.tracker)
     wanted = _wanted(present, call.options.bead) if call.options.bead else None
-    book = read_book(present.project, present.tracker, present.runs)
     known = [each for each in with_given(present.project, book) if wanted is None or each.bead_id == wanted]
     attempts = [attempt for attempt in known if began_since(attempt, since)]
     # of all attempts: the last landing may be older than the ones asked for
@@ -88,22 +92,6 @@ def run(call: Call) -> int:
     for line in (*listing(call, attempts, titles, sums, last), *describe_nameless(nameless)):
         call.print(line)
     return 0
-
-
-def read_book(project: Project, tracker: Tracker, runs: Iterable[Run]) -> AttemptBook:
-    """Every attempt that left evidence, newest first, and the calls of agents that belong to none.
-
-    Args:
-        runs: what runs at that instant; their attempts have not ended yet.
-    """
-    index = AttemptIndex.of(project)
-    index.refresh(tracker.beads, holds=holds(runs))
-    return index.book
-
-
-def read_attempts(project: Project, tracker: Tracker, runs: Iterable[Run]) -> tuple[Attempt, ...]:
-    """Every attempt that left evidence, newest first; see `read_book`."""
-    return tuple(read_book(project, tracker, runs))
 
 
 def as_document(attempt: Attempt, now: int, queue: Queue) -> dict[str, Any]:

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError, columns
-from helix_tui.cli.loading import add_since, began_since, load, note_unread, since_of
-from helix_tui.cli.show.attempts import describe_nameless, read_book
+from helix_tui.cli.loading import add_since, began_since, load_with_attempts, note_unread, since_of
+from helix_tui.cli.show.attempts import describe_nameless
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.tracker import only_archived, read_archive
 from helix_tui.core.ddx.attempts.attempt import format_sum, format_usd, format_whole
@@ -126,10 +126,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(call: Call) -> int:
     """Print the tables."""
     by, since = _dimensions(call), since_of(call)
-    present = load(call)
+    present, book = load_with_attempts(call)
     note_unread(call, present.tracker)
     beads = present.tracker.beads
-    book = read_book(present.project, present.tracker, present.runs)
     every = with_memories_given(present.project, tuple(book))
     attempts = [attempt for attempt in every if began_since(attempt, since)]
     cells = table(attempts, beads, by)

@@ -100,6 +100,12 @@ _HEAD_STATUSES = frozenset({"blocked", "proposed", "cancelled"})
 _DIGITS = re.compile(r"[+-]?[0-9]{1,40}")
 """A whole number; Python refuses to parse more than 4,300 digits."""
 
+FOCUS_ON = "helix-focus"
+"""Field that marks an epic as focused."""
+
+FOCUS_MARK = "helix-focus-suppressed"
+"""Field naming the epic whose focus holds a bead back."""
+
 INJECTED = "helix-injected:"
 """Prefix of the label of beads that HELIX added; the kind of bead follows."""
 
@@ -151,9 +157,9 @@ class Bead(Struct, frozen=True, gc=False):
     review_unblocked_attempt: str = msgspec.field(default="", name="preserved-review-unblocked-attempt")
     spec_id: str = msgspec.field(default="", name="spec-id")
     events_attachment: str = ""
-    focus_since: str = msgspec.field(default="", name="helix-focus")
+    focus_since: str = msgspec.field(default="", name=FOCUS_ON)
     """When the console's epic focus was set on this bead; `focus` interprets its absence."""
-    focus_epic: str = msgspec.field(default="", name="helix-focus-suppressed")
+    focus_epic: str = msgspec.field(default="", name=FOCUS_MARK)
     """The epic whose focus keeps workers from this bead."""
     where: Any = msgspec.field(default=(b"", 0, 0), name=" where")
     """(buffer, start, end) of the line; overwrites a field of that name in the record."""

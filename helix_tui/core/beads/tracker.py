@@ -374,7 +374,7 @@ class TrackerReader:
         for _ in range(3):
             before = self._stat()
             image = self._read_image()
-            digested = _digest(self.path) if digest else ""
+            digested = _digest(image, self.path) if digest else ""
             if self._stat() == before and image.size == before[2]:
                 break
         self._stamp, self._image = before, image
@@ -445,7 +445,10 @@ def _fill(file: io.FileIO, size: int) -> tuple[mmap.mmap, int]:
     return buffer, filled
 
 
-def _digest(path: Path) -> str:
+def _digest(image: Image, path: Path) -> str:
+    if not isinstance(image.base, FileBuffer) and len(image.runs) == 1:  # the whole file lies in one buffer
+        with memoryview(image.base) as view, view[: image.size] as part:
+            return hashlib.sha256(part).hexdigest()
     with open(path, "rb", opener=open_nonblocking) as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -18,6 +18,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
+from helix_tui.core.beads.record import FOCUS_ON
 from helix_tui.core.ddx.dialect import Dialect, shut
 from helix_tui.core.editing.journal import Rewrite
 from helix_tui.core.editing.operations.fields import DROPPED
@@ -54,11 +55,6 @@ REASON = "undo in helix-tui"
 TRACES = frozenset({"events", "events_attachment", "updated_at"})
 """Fields that keep a trace of changes; nothing removes it, and nothing should."""
 
-FOCUS_ON = "helix-focus"
-"""Field that marks an epic as focused. It changes before any row held back for it, so that the rows show what to do if
-the process dies half-way.
-"""
-
 _NOT_SETTABLE = frozenset({"id", "created_at", "created_by", "schema_version", "session_id"})
 
 
@@ -86,7 +82,7 @@ def way_back(writing: PlanBuilder, goal: Mapping[str, Fields | None], *, reason:
     """
     findings = _Findings()
     latest_first = list(goal.items())[::-1]
-    # a focus mark first (see `FOCUS_ON`); of the others the latest change first
+    # a focus mark first, so that the rows show what to do if the process dies half-way; then the latest change
     latest_first.sort(key=lambda pair: FOCUS_ON not in (pair[1] or ()))
     for bead_id, fields in latest_first:
         try:

@@ -18,11 +18,11 @@ from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
 from helix_tui.core.beads.record import Bead
-from helix_tui.core.beads.tracker import Tracker, TrackerReader, only_archived, read_archive
-from helix_tui.core.ddx.attempts.book import AttemptBook
+from helix_tui.core.beads.tracker import Tracker, only_archived, read_archive
 from helix_tui.core.ddx.dialect import Dialect, remarks, rule_for
 from helix_tui.core.ddx.probe import at_hand
-from helix_tui.core.ddx.runs.running import STALL_AFTER_S, Run, RunReader, beads_at_work, holds
+from helix_tui.core.ddx.reading import QueueReader
+from helix_tui.core.ddx.runs.running import STALL_AFTER_S, Run
 from helix_tui.core.editing.journal import Journal, edits_of
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.project import Project, lease_roots
@@ -163,9 +163,6 @@ REST_S = 0.02
 
 LONGEST_REST_S = 0.25
 
-READS = 3
-"""Maximum readings of rows and claims for one snapshot while they keep changing."""
-
 OnChange = Callable[[Snapshot, Change], None]
 
 
@@ -187,10 +184,11 @@ class Gatherer:
         self.stall_after_s = stall_after_s or STALL_AFTER_S
         self.era = era
         self.clock = clock
-        self._tracker = TrackerReader(project.beads_file)
-        self._runs = RunReader(project, env=env)
-        self._attempts: AttemptIndex | None = None
         self._journal = Journal.of(project)
+        self._reader = QueueReader(
+            project, env=env, edits=lambda _: edits_of(self._journal.look()), stall_after_s=self.stall_after_s
+        )
+        self._attempts: AttemptIndex | None = None
         self._seen = False
         self.unwatched = ""
         """Why files are polled once a second instead of watched; empty while they are watched."""
@@ -206,17 +204,20 @@ class Gatherer:
                 everything, the installed ddx too.
         """
         last, now = self.snapshot, self.clock()
-        tracker, runs, claims = self._of_one_instant(now)
+        records = self._records() if attempts else None
+        paths = None if changed is None else [Path(path) for path in changed]
+        reading = self._reader.read(now, records=records, changed=paths)
+        tracker = reading.tracker
         self._seen = self._seen or not tracker.missing
         dialect = self._at_hand() if changed is None else last.dialect
-        queue = self._queue(last, tracker, claims, now, dialect)
-        book = self._book(last, tracker, changed, runs) if attempts else last.attempts
+        queue = self._queue(last, tracker, reading.claims, now, dialect)
+        book = records.book if records is not None and reading.renewed else last.attempts
         archive = self._archive = read_archive(self.project.archive_file) if attempts else self._archive
         self.snapshot = Snapshot(
             project=self.project,
             tracker=tracker,
             queue=queue,
-            runs=runs,
+            runs=reading.runs,
             attempts=book,
             attempts_read=attempts or last.attempts_read,
             journal=self._journal.look(),
@@ -227,13 +228,13 @@ class Gatherer:
             branch=self.project.branch() or "",
             generation=last.generation + 1,
             taken_at=now,
-            written_at=max([tracker.mtime_ns, *(run.last_event_at or 0 for run in runs)]),
+            written_at=max([tracker.mtime_ns, *(run.last_event_at or 0 for run in reading.runs)]),
         )
         return self.snapshot
 
     def rest(self) -> None:
         """Free the memory that only reading needs."""
-        self._tracker.rest()
+        self._reader.rest()
 
     def failed(self, error: Exception) -> Snapshot:
         """The last snapshot, with a notice that a newer state cannot be shown because of a defect."""
@@ -252,22 +253,6 @@ class Gatherer:
         )
         return self.snapshot
 
-    def _of_one_instant(self, now: int) -> tuple[Tracker, tuple[Run, ...], Claims]:
-        """Rows and their holds, read again if a bead ended or was claimed between the first and the last file."""
-        for _ in range(READS):
-            tracker = self._tracker.read()
-            runs, claims = self._running(tracker, now)
-            if self._tracker.stands() and self._runs.stands():
-                break
-        return tracker, runs, claims
-
-    def _running(self, tracker: Tracker, now: int) -> tuple[tuple[Run, ...], Claims]:
-        edits = edits_of(self._journal.look())
-        runs = self._runs.find(tracker.beads, now, stall_after_s=self.stall_after_s, edits=edits)
-        leases = self._runs.fresh_leases(now)
-        origin = self.project.origin_head() or ""
-        return runs, Claims(leases=leases, running=beads_at_work(runs), origin_head=origin)
-
     def _at_hand(self) -> Dialect | None:
         """The dialect of the installed ddx; a replaced one is noticed at the next full look."""
         return at_hand(self._ddx, self.project.root, env=self._env) if self.era == "auto" else None
@@ -281,17 +266,12 @@ class Gatherer:
             return old
         return classify(tracker.beads, now=now, era=era, claims=claims, last=old)
 
-    def _book(
-        self, last: Snapshot, tracker: Tracker, changed: Iterable[str] | None, runs: tuple[Run, ...]
-    ) -> AttemptBook:
+    def _records(self) -> AttemptIndex:
         if self._attempts is None:
             from helix_tui.core.ddx.attempts.index import AttemptIndex  # only once the queue is on screen
 
             self._attempts = AttemptIndex.of(self.project)
-        paths = None if changed is None else [Path(path) for path in changed]
-        if not self._attempts.refresh(tracker.beads, paths, holds=holds(runs)):
-            return last.attempts
-        return self._attempts.book
+        return self._attempts
 
     def _condition(self, tracker: Tracker) -> Condition:
         if tracker.missing:
@@ -328,7 +308,7 @@ class Gatherer:
         unknown = queue.unknown_statuses()
         if unknown:
             notices.append(Notice("status", "unknown status: " + ", ".join(sorted(unknown))))
-        notices.extend(Notice("run", f"{path.name}: {why}") for path, why in self._runs.problems.items())
+        notices.extend(Notice("run", f"{path.name}: {why}") for path, why in self._reader.problems.items())
         return tuple(notices)
 
 

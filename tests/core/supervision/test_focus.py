@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from helix_tui.core.beads.record import FOCUS_ON
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, Dialect
 from helix_tui.core.editing.steps import CommandStep, OperationRefused, Overlay, PlanBuilder
 from helix_tui.core.supervision.signals.focus import (
-    ON,
     PRIOR,
     plan_focus,
     plan_unfocus,
@@ -207,7 +207,7 @@ def test_what_somebody_made_eligible_again_keeps_that() -> None:
 def test_the_focus_moves_from_one_epic_to_another() -> None:
     rows = focused(focused(TREE), "f")
     assert read_focus(Overlay(queue_of(rows.values()))).epic == "f"
-    assert ON not in rows["e"]
+    assert FOCUS_ON not in rows["e"]
     assert {rows[bead_id][MARK] for bead_id in held(rows)} == {"f"}
     assert "cousin" not in held(rows)
     assert rows["true"][PRIOR] is True

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from helix_tui.core.beads.readiness import Claims, Era, Queue, Rule, classify, tracker_era
-from helix_tui.core.beads.tracker import Tracker, TrackerReader
+from helix_tui.core.beads.readiness import Era, Queue, Rule, classify, tracker_era
+from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.client import Ddx, DdxError, last_error
 from helix_tui.core.ddx.dialect import Dialect, rule_for
 from helix_tui.core.ddx.names import Era as Vocabulary
-from helix_tui.core.ddx.runs.running import RunReader, beads_at_work
+from helix_tui.core.ddx.reading import QueueReader
 from helix_tui.core.editing.execute.gate import (
     Executable,
     WriteGate,
@@ -74,6 +75,9 @@ from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import now_ns
+
+if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts.index import AttemptIndex
 
 
 class Result(Struct, frozen=True):
@@ -135,30 +139,24 @@ class Curator:
         self._as_of = as_of
         self._env = dict(os.environ if env is None else env)
         self._who = who
-        self._reader = TrackerReader(project.beads_file)
-        self._runs = RunReader(project, env)
+        self._reader = QueueReader(project, env=env, edits=lambda _: edits_of(self.journal.look()))
         self._rewrites = Rewrites()
 
-    def look(self) -> QueueState:
-        """The current queue.
+    def look(self, records: AttemptIndex | None = None) -> QueueState:
+        """The current queue, and its evidence into ``records`` if given.
 
         Raises:
             Unreadable: the tracker is missing or cannot be read.
         """
-        tracker = self._reader.read()
+        now = self._as_of()
+        reading = self._reader.read(now, records=records)
+        tracker = reading.tracker
         if tracker.missing and not self.project.ddx_dir.is_dir():
             raise Unreadable(f"there is no queue at {called(str(self.project.beads_file))}")
         if tracker.problem:
             raise Unreadable(tracker.problem)
-        now = self._as_of()
-        runs = self._runs.find(tracker.beads, now, edits=edits_of(self.journal.look()))
-        claims = Claims(
-            leases=self._runs.fresh_leases(now),
-            running=beads_at_work(runs),
-            origin_head=self.project.origin_head() or "",
-        )
-        queue = classify(tracker.beads, now=now, era=self._judging(tracker), claims=claims)
-        return QueueState(tracker, queue, runs, self.at_hand)
+        queue = classify(tracker.beads, now=now, era=self._judging(tracker), claims=reading.claims)
+        return QueueState(tracker, queue, reading.runs, self.at_hand)
 
     def _judging(self, tracker: Tracker) -> Era | Rule:
         """The rule that judges the rows: the installed ddx's, else that of the DDx that wrote them."""
@@ -532,7 +530,7 @@ class Curator:
             # a bead being created has no row yet
             before = {bead_id: fields for bead_id, fields in current.before.items() if bead_id != step.creates}
             # read again before each command: a worker may have written since the last one
-            done.moved = differences(before, self._reader.read().beads)
+            done.moved = differences(before, self._reader.rows().beads)
             if done.moved:
                 return done
             try:
@@ -548,7 +546,7 @@ class Curator:
             if "Error:" in finished.err:
                 done.remarks.append(f"ddx exited with 0 and said: {last_error(finished)}")
             if step.creates:
-                made = created_bead(finished.out, self._reader.read(), known)
+                made = created_bead(finished.out, self._reader.rows(), known)
                 if made is None:
                     shown = ("ddx", *current.args)
                     problem = "ddx reported no error, but there is no new bead in the tracker"

@@ -14,7 +14,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.record import FOCUS_MARK, TERMINAL
 from helix_tui.core.editing.operations.operation import Operation
 from helix_tui.core.editing.steps import (
     CLAIM_FIELDS,
@@ -131,9 +131,6 @@ def _near(overlay: Overlay, priority: int) -> list[str]:
     both = dict.fromkeys((*here, *overlay.edits))
     return [bead_id for bead_id in both if overlay.bead(bead_id).priority == priority]
 
-
-FOCUS_MARK = "helix-focus-suppressed"
-"""Field naming the epic whose focus holds a bead back."""
 
 ALIASES = {
     "type": "issue_type",

@@ -19,6 +19,7 @@ from msgspec.structs import replace
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.names import MADE_PROMPT
+from helix_tui.core.ddx.reading import QueueReader
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import AttemptFolder, Project, find_project, text_of
 from helix_tui.core.ground.text import clean_block, clean_line
@@ -272,10 +273,9 @@ def _settle(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -
 def _session_end(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """Settle the session by its checks, and ended attempts by DDx's evidence."""
     _settle(hook_message, place, memory)
-    tracker = read_tracker(place.project.beads_file)
+    index = AttemptIndex.of(place.project)
+    tracker = QueueReader(place.project).read(now_ns(), records=index).tracker
     if not tracker.missing and not tracker.problem:
-        index = AttemptIndex.of(place.project)
-        index.refresh(tracker.beads)
         Learner(place.project, memory).learn(tracker.beads, index.attempts, since=now_ns() - _DAY)
     return {}
 

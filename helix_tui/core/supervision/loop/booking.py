@@ -403,7 +403,7 @@ def _evidence(work: LoopWork, pending: Mapping[str, Any]) -> LoopTurn | None:
         return None
     booked = {"", *(each for each in pending.get("booked") or () if isinstance(each, str))}
     index = AttemptIndex.of(work.project)
-    index.refresh(work.look().queue.beads)
+    work.look(index)
     found = [
         LoopResult(
             attempt.bead_id,

@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, DdxError
-from helix_tui.core.ddx.runs.running import holds
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
 from helix_tui.core.editing.operations import Operation
 from helix_tui.core.editing.steps import Conflict, PlanBuilder
@@ -113,14 +112,14 @@ class LoopWork(Struct):
         """The current time as text."""
         return format_instant(self.clock())
 
-    def look(self) -> QueueState:
-        """The current queue.
+    def look(self, records: AttemptIndex | None = None) -> QueueState:
+        """The current queue, and its evidence into ``records`` if given.
 
         Raises:
             Stopped: it cannot be read; nothing is changed after a failed read.
         """
         try:
-            return self.curator.look()
+            return self.curator.look(records)
         except Unreadable as error:
             raise Stopped(Stop("unreadable_tracker", str(error), 1)) from None
 
@@ -209,15 +208,14 @@ class LoopWork(Struct):
         judged = tuple(results)
         if not judged:
             return ()
-        state, now = self.look(), self.clock()
-        records = self._refreshed(state)
+        records, now = self._current_records(), self.clock()
         return tuple(replace(each, judged=records.judged(each.piece(now), since)) for each in judged)
 
-    def _refreshed(self, state: QueueState) -> AttemptIndex:
-        """Every attempt of the project, from current records."""
+    def _current_records(self) -> AttemptIndex:
+        """Every attempt of the project."""
         if self._records is None:
             self._records = AttemptIndex.of(self.project)
-        self._records.refresh(state.queue.beads, holds=holds(state.runs))
+        self.look(self._records)
         return self._records
 
     def budget_uses(self) -> tuple[BudgetUse, ...]:
@@ -228,7 +226,7 @@ class LoopWork(Struct):
         day = Spending()
         # only a daily limit needs every attempt's records
         if budget.day:
-            records = self._refreshed(self.look())
+            records = self._current_records()
             book, start = records.book, midnight(self.clock())
             day = Spending(book.spent_since(start), book.begun_since(start))
         return budget_uses(budget, run=run, day=day)

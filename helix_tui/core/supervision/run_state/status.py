@@ -216,9 +216,8 @@ def _tracker(counts: QueueCounts, dropped: int) -> dict[str, Any]:
 
 def _focus(queue: Queue) -> dict[str, Any] | None:
     """The focused epic and how many beads are held back for it, by the marks in the rows."""
-    # check the raw bytes without decoding every row of the queue
-    on = [bead.id for bead in queue.beads.values() if b'"helix-focus"' in bead.raw]
-    held = sum(b'"helix-focus-suppressed"' in bead.raw for bead in queue.beads.values())
+    on = [bead.id for bead in queue.beads.values() if bead.focus_since]
+    held = sum(bool(bead.focus_epic) for bead in queue.beads.values())
     return {"epic": on[0] if on else None, "held": held} if on or held else None
 
 

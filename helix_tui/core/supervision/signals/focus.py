@@ -20,9 +20,8 @@ from typing import Any
 from msgspec import Struct, field
 
 from helix_tui.core.beads.readiness import Queue, Rule, looks_like_epic
-from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.editing.operations.fields import FOCUS_MARK, must_live
-from helix_tui.core.editing.plan import FOCUS_ON
+from helix_tui.core.beads.record import FOCUS_MARK, FOCUS_ON, TERMINAL, Bead
+from helix_tui.core.editing.operations.fields import must_live
 from helix_tui.core.editing.steps import OperationRefused, Overlay, PlanBuilder, called, stored
 from helix_tui.core.ground.time import format_instant
 from helix_tui.core.supervision.signals.drift import STALE, Drift
@@ -112,9 +111,6 @@ def stale(drift: Iterable[Drift]) -> set[str]:
     return {each.bead_id for each in drift if each.field in STALE}
 
 
-ON = FOCUS_ON
-"""In the epic's row: the start of the focus."""
-
 PRIOR = "helix-focus-prior"
 """In a held row: the earlier ``execution-eligible``: ``absent``, true, or ``=`` and a text."""
 
@@ -142,7 +138,7 @@ def read_focus(overlay: Overlay) -> Focus:
     marked: dict[str, str] = {}
     on: list[tuple[str, str]] = []
     for bead_id in _near_focus(overlay):
-        since, epic = overlay.value(bead_id, ON), overlay.value(bead_id, FOCUS_MARK)
+        since, epic = overlay.value(bead_id, FOCUS_ON), overlay.value(bead_id, FOCUS_MARK)
         if since is not None:
             on.append((str(since), bead_id))
         if epic is not None:
@@ -170,14 +166,14 @@ def plan_focus(writing: PlanBuilder, epic: str, *, now_only: bool = False) -> No
     if not any(overlay.status(bead_id) not in TERMINAL for bead_id in below):
         raise OperationRefused(f"nothing open is under {called(epic)}; focus on an epic with open beads under it")
     focus = read_focus(overlay)
-    since = overlay.value(epic, ON)
+    since = overlay.value(epic, FOCUS_ON)
     if since is None or focus.epic != epic:
         since = format_instant(overlay.queue.as_of)
     # before the first bead is held back: if killed in between, the next pass completes the focus
-    writing.update(epic, {ON: since, REACH: "ready" if now_only else None})
+    writing.update(epic, {FOCUS_ON: since, REACH: "ready" if now_only else None})
     for other in dict.fromkeys((focus.epic, *focus.others)):
         if other and other != epic:
-            writing.update(other, {ON: None, REACH: None})
+            writing.update(other, {FOCUS_ON: None, REACH: None})
     kept = needed(overlay, epic, below)
     for bead_id in (*focus.held, *focus.leftovers):
         if bead_id in kept:
@@ -201,7 +197,7 @@ def plan_unfocus(writing: PlanBuilder) -> None:
     # before the first bead is released: if killed in between, only marks without a focus remain
     for epic in (focus.epic, *focus.others):
         if epic:
-            writing.update(epic, {ON: None, REACH: None})
+            writing.update(epic, {FOCUS_ON: None, REACH: None})
     for bead_id in (*focus.held, *focus.leftovers):
         release(writing, bead_id, FOCUS_MARK, PRIOR)
 

@@ -19,10 +19,9 @@ from msgspec import Struct
 from msgspec.structs import asdict, replace
 
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.record import FOCUS_MARK, FOCUS_ON, TERMINAL, Bead
 from helix_tui.core.ddx.files import read_bytes
 from helix_tui.core.ddx.names import WORKER_PREFIX
-from helix_tui.core.editing.operations.fields import FOCUS_MARK
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project
@@ -546,7 +545,7 @@ _NOTED = (
     "claimed-",
     "events",
     "helix-drift",
-    "helix-focus",
+    FOCUS_ON,
     "helix-held",
     "owner",
     "session_id",

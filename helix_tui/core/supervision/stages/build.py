@@ -147,13 +147,12 @@ def build_bead(curator: Curator, delegate: Delegate, bead_id: str, agent_choice:
     began = now_ns()
     finished = delegate.execute(words, out)
     document = _result(finished, out)
-    queue = curator.look().queue
+    # judged by git and ddx's records; the verb's output is one source
+    records = AttemptIndex.of(curator.project)
+    queue = curator.look(records).queue
     row = queue.beads.get(bead_id)
     closed = row is not None and row.status in TERMINAL
     status = text(document, "status") or _by_exit(finished, closed)
-    records = AttemptIndex.of(curator.project)
-    records.refresh(queue.beads)
-    # judged by git and ddx's records; the verb's output is one source
     attempt = records.judged(
         Piece(
             "loop",
