@@ -140,6 +140,11 @@ class Standing(Struct, frozen=True):
     until: int | None = None
     """When a cooldown ends, an instant."""
 
+    @property
+    def timed(self) -> bool:
+        """Whether it may change with time alone."""
+        return self.until is not None or self.state == "claimed"
+
 
 class Claims(Struct, frozen=True):
     """Claims found outside the tracker, gathered by ``core.ddx``."""
@@ -187,7 +192,7 @@ class Queue:
         self.claims = claims
         self.rule = rule_of(beads, era)
         self._standings: dict[str, Standing] = {}
-        self._classify_all()
+        self._classify_all({} if last is None else self._still_valid(last))
         pickable = [bead_id for bead_id, standing in self._standings.items() if standing is _READY]
         order = pick_order(self.rule)
         self.picked_by_ddx: tuple[str, ...] = tuple(sorted(pickable, key=lambda bead_id: order(beads[bead_id])))
@@ -201,7 +206,7 @@ class Queue:
     @cached_property
     def _timed(self) -> Sequence[Standing]:
         """Beads whose state may change with time alone."""
-        return [each for each in self._standings.values() if each.until is not None or each.state == "claimed"]
+        return [standing for standing in self._standings.values() if standing.timed]
 
     def standing(self, bead_id: str) -> Standing:
         """A bead's state and reasons; a live worker shows as ``running`` before anything else.
@@ -316,7 +321,26 @@ class Queue:
         """Whether the DDx that wrote the file still called a worker's keys ``execute-loop-…``."""
         return self.era == "auto" and not any(bead.has_work_keys for bead in self.beads.values())
 
-    def _classify_all(self) -> None:
+    def _still_valid(self, last: Queue) -> Mapping[str, Standing]:
+        """The states of an older queue that no change since then can have affected."""
+        same_rule = (self.era, self.rule, self.claims.origin_head) == (last.era, last.rule, last.claims.origin_head)
+        if not same_rule or self.as_of < last.as_of or self._writes_old_keys != last._writes_old_keys:
+            return {}
+        renewed = {bead_id for bead_id, bead in self.beads.items() if last.beads.get(bead_id) is not bead}
+        renewed |= last.beads.keys() - self.beads.keys()
+        before, now = last.claims.leases, self.claims.leases
+        stale = renewed | {bead_id for bead_id in before.keys() | now.keys() if before.get(bead_id) != now.get(bead_id)}
+        for bead_id in renewed:
+            # those that wait for it, and the epics that contain it
+            stale.update(self.graph.dependents.get(bead_id, ()))
+            stale.update(bead.parent for queue in (self, last) if (bead := queue.beads.get(bead_id)) is not None)
+        return {
+            bead_id: standing
+            for bead_id, standing in last._standings.items()
+            if bead_id not in stale and not standing.timed
+        }
+
+    def _classify_all(self, known: Mapping[str, Standing]) -> None:
         standings, judge = self._standings, self._judge
         for bead_id, bead in self.beads.items():
             status = bead.status
@@ -325,7 +349,7 @@ class Queue:
             elif status == "cancelled":
                 standings[bead_id] = _CANCELLED
             else:
-                standings[bead_id] = judge(bead)
+                standings[bead_id] = known.get(bead_id) or judge(bead)
 
     def _judge(self, bead: Bead, closed: str = "") -> Standing:
         """Judge one unfinished bead as if ``closed`` were closed."""

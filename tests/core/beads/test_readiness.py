@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from helix_tui.core.beads.counts import count_queue
 from helix_tui.core.beads.readiness import Claims, Era, Queue, classify
+from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.beads.tracker import read_tracker
-from helix_tui.core.ground.time import parse_now
+from helix_tui.core.ground.time import NS, format_instant, parse_now
 from tests.programs import parse_rows
 
 NOW = parse_now("2026-08-21T22:00:28Z")
@@ -298,6 +299,70 @@ def test_restated_beads_are_those_whose_state_differs(
     )
     both = old.beads.keys() & new.beads.keys()
     assert new.restated(old) == {name for name in both if old.state(name) != new.state(name)}
+
+
+_NAMES = "abcdef"
+_ERAS: st.SearchStrategy[Era] = st.sampled_from(("auto", "april", "head"))
+_SOON = format_instant(NOW + 40 * NS)
+_ROW = st.fixed_dictionaries(
+    {"status": st.sampled_from(("open", "open", "open", "in_progress", "closed", "cancelled"))},
+    optional={
+        "dependencies": st.lists(st.sampled_from(_NAMES).map(lambda name: {"depends_on_id": name}), max_size=2),
+        "parent": st.sampled_from(_NAMES),
+        "issue_type": st.just("epic"),
+        "work-retry-after": st.just(_SOON),
+        "work-cooldown-base-rev": st.sampled_from(("abc", "def")),
+        "work-heartbeat-at": st.sampled_from((format_instant(NOW), format_instant(NOW - 200 * NS))),
+        "execute-loop-heartbeat-at": st.just(format_instant(NOW)),
+        "execution-eligible": st.booleans(),
+    },
+)
+_STEP = st.one_of(
+    st.tuples(st.just("row"), st.sampled_from(_NAMES), st.none() | _ROW),
+    st.tuples(st.just("lease"), st.sampled_from(_NAMES), st.none() | st.booleans()),
+    st.tuples(st.just("clock"), st.just(""), st.integers(-60, 100)),
+    st.tuples(st.just("origin"), st.just(""), st.sampled_from(("", "abc", "def"))),
+)
+
+
+_OLD_KEY = {"status": "open", "schema_version": 1, "execute-loop-heartbeat-at": format_instant(NOW)}
+_NEW_KEY = {"status": "open", "work-heartbeat-at": format_instant(NOW - 200 * NS)}
+
+
+@settings(max_examples=200)
+@example({"a": {"status": "open", "issue_type": "epic"}}, [("row", "b", {"status": "open", "parent": "a"})], "head")
+@example(
+    {"a": {"status": "open", "work-retry-after": _SOON, "work-cooldown-base-rev": "abc"}},
+    [("origin", "", "def"), ("origin", "", "")],
+    "head",
+)
+@example({"a": _OLD_KEY, "b": _NEW_KEY}, [("row", "b", None)], "auto")
+@given(st.dictionaries(st.sampled_from(_NAMES), _ROW, min_size=3), st.lists(_STEP, min_size=1, max_size=6), _ERAS)
+def test_a_queue_judged_from_the_last_one_equals_one_judged_anew(
+    rows: dict[str, dict[str, Any]], steps: list[tuple[str, str, Any]], era: Era
+) -> None:
+    kept: dict[bytes, Bead] = {}
+    leases: dict[str, bool] = {}
+    now, origin = NOW, ""
+    last: Queue | None = None
+    for kind, name, value in [("clock", "", 0), *steps]:
+        if kind == "clock":
+            now += value * NS
+        elif kind == "origin":
+            origin = value
+        else:
+            table: dict[str, Any] = rows if kind == "row" else leases
+            table.pop(name, None)
+            table.update({} if value is None else {name: value})
+        lines = [json.dumps({"id": each, "title": "t", **row}).encode() for each, row in sorted(rows.items())]
+        # as the reader does: a row that did not change is the same object
+        beads = {bead.id: bead for line in lines for bead in (kept.setdefault(line, decode_bead(line)),)}
+        claims = Claims(leases=dict(leases), origin_head=origin)
+        fresh = classify(beads, now=now, era=era, claims=claims)
+        last = classify(beads, now=now, era=era, claims=claims, last=last)
+        assert {each: last.standing(each) for each in beads} == {each: fresh.standing(each) for each in beads}
+        assert (last.ready, last.by_state()) == (fresh.ready, fresh.by_state())
+        assert last.expired(now + 50 * NS) == fresh.expired(now + 50 * NS)
 
 
 def test_the_counts_name_what_is_left_out() -> None:

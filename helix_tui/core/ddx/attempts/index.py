@@ -196,6 +196,7 @@ class AttemptIndex:
         self._by_bead: dict[str, tuple[Attempt, ...]] = {}
         self._nameless: dict[str, tuple[NamelessEnd, ...]] = {}
         self._all: tuple[Attempt, ...] | None = ()
+        self._all_nameless: tuple[NamelessEnd, ...] | None = ()
 
     @classmethod
     def of(cls, project: Project) -> AttemptIndex:
@@ -292,7 +293,9 @@ class AttemptIndex:
     @property
     def nameless(self) -> tuple[NamelessEnd, ...]:
         """Ends recorded in beads that belong to no known attempt."""
-        return tuple(end for ends in self._nameless.values() for end in ends)
+        if self._all_nameless is None:
+            self._all_nameless = tuple(end for ends in self._nameless.values() for end in ends)
+        return self._all_nameless
 
     @property
     def problems(self) -> Mapping[Path, str]:
@@ -379,10 +382,9 @@ class AttemptIndex:
     def _merge(self, dirty: set[str], gathered: Mapping[str, _Gathered]) -> None:
         for bead_id in dirty:
             merged = self._spent.share(bead_id, self._merge_bead(bead_id, gathered[bead_id]))
-            if gathered[bead_id].nameless:
+            if self._nameless.get(bead_id, ()) != gathered[bead_id].nameless:
                 self._nameless[bead_id] = gathered[bead_id].nameless
-            else:
-                self._nameless.pop(bead_id, None)
+                self._all_nameless = None
             if merged:
                 self._by_bead[bead_id] = merged
             else:
