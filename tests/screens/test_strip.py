@@ -5,6 +5,7 @@ from __future__ import annotations
 from helix_tui.core.beads.readiness import classify
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.screens.queue.strip import strip_rows
 from helix_tui.widgets.rows.bead import RowContext, runs_by_bead
 
@@ -24,3 +25,14 @@ def test_titles_that_begin_alike_are_told_apart() -> None:
     rows = strip_rows(RowContext(classify(beads, now=0), {}, 0), (), 30)
     shown = [rows.text(index) for index in range(len(rows)) if rows.key(index).startswith("next:")]
     assert [line.split()[-1] for line in shown] == ["0", "1", "2", "3", "4"]
+
+
+def test_the_rows_of_what_needs_me_add_up_to_their_caption_and_have_keys_of_their_own() -> None:
+    beads = {f"b-{place}": Bead(id=f"b-{place}", title=f"Bead {place}") for place in range(2)}
+    needs = [Need(kind, "b-0", "why", 0) for kind in ("guidance", "drift")] + [Need("drift", "b-1", "why", 0)]
+    rows = strip_rows(RowContext(classify(beads, now=0), {}, 0), needs, 30)
+    keys = [rows.key(index) for index in range(len(rows))]
+    assert len(keys) == len(set(keys))
+    shown = [rows.text(index).split() for index in range(len(rows)) if rows.key(index).startswith("need:")]
+    assert [line[1:] for line in shown] == [["Bead", "0", "2×"], ["Bead", "1"]]
+    assert rows.text(keys.index("caption:needs")).split()[-2] == "3"

@@ -24,11 +24,12 @@ def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
     rows: list[Row] = []
     live = [bead_id for bead_id, run in world.runs.items() if run.live and bead_id in world.queue.beads]
     # a bead that waits for two reasons has one row, with the sign of the more urgent one
-    first: dict[str, Need] = {}
+    by_bead: dict[str, list[Need]] = {}
     for need in needs[:MAX_NEEDS]:
-        first.setdefault(need.bead_id or need.key, need)
+        by_bead.setdefault(need.bead_id or need.key, []).append(need)
+    first = {about: (each[0], len(each)) for about, each in by_bead.items()}
     upcoming = world.queue.ready[:MAX_NEXT]
-    shown = {*live, *upcoming, *(need.bead_id for need in first.values())} & world.queue.beads.keys()
+    shown = {*live, *upcoming, *(need.bead_id for need, _ in first.values())} & world.queue.beads.keys()
     titles = Titles(title_of(bead_id, world.queue.beads)[0] for bead_id in shown)
     for caption, ids in (("running", live), ("next", upcoming)):
         if ids:
@@ -36,7 +37,7 @@ def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
             rows += [_bead_row(bead_id, caption, world, titles, width) for bead_id in ids]
     if needs:
         rows.append(Row("caption:needs", tuple(rule("needs me", width, f"{len(needs)}")), selectable=False))
-        rows += [_need_row(need, world, titles, width) for need in first.values()]
+        rows += [_need_row(need, times, world, titles, width) for need, times in first.values()]
     rows.append(Row("caption:counts", tuple(rule("all", width, f"{len(world.queue.beads):,}")), selectable=False))
     for state, count in world.queue.counts().items():
         sign = SIGNS.get(state, UNKNOWN)
@@ -56,9 +57,12 @@ def _bead_row(bead_id: str, caption: str, world: RowContext, titles: Titles, wid
     return Row(f"{caption}:{bead_id}", tuple(spread(left, right, width)))
 
 
-def _need_row(need: Need, world: RowContext, titles: Titles, width: int) -> Row:
+def _need_row(need: Need, times: int, world: RowContext, titles: Titles, width: int) -> Row:
+    """The row of a bead that needs somebody; with the number of its needs, so that the rows add up to the caption's."""
     bead = world.queue.beads.get(need.bead_id)
     said, ink_ = title_of(bead.id, world.queue.beads) if bead is not None else (clean_line(need.reason, 200), "text")
     key = f"need:{need.bead_id}" if bead is not None else f"need:{need.key}"
     glyph, ink, _ = need_sign(need.kind)
-    return Row(key, ((f"{glyph} ", ink), (titles.shortened(said, width - 2), ink_)))
+    right: list[Span] = [(f"{times}×", "muted")] if times > 1 else []
+    room = width - 2 - (width_of(right) + 1 if right else 0)
+    return Row(key, tuple(spread([(f"{glyph} ", ink), (titles.shortened(said, room), ink_)], right, width)))
