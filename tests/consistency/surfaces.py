@@ -568,9 +568,14 @@ def _given_back(rows: dict[str, dict[str, Any]]) -> Iterator[tuple[str, int]]:
 def _needs(overlay: Scene) -> Iterator[Statement]:
     document = overlay.ask("needs")
     waiting = {need["bead_id"] for need in document["needs"]}
-    for bead_id in _undecided(overlay):
+    undecided = _undecided(overlay)
+    for bead_id in undecided:
         yield ("waits for a decision", bead_id), True
         yield ("waits for a decision", bead_id), bead_id in waiting
+    for need in document["needs"]:
+        if need["kind"] in ("kept_aside", "refused", "merge_conflict", "failing_check"):
+            yield ("left beside the branch, undecided", need["bead_id"]), True
+            yield ("left beside the branch, undecided", need["bead_id"]), need["bead_id"] in undecided
     yield ("count", "needs"), document["count"]
     yield ("count", "needs"), sum(document["groups"].values())
     yield ("count", "stale claims"), document["groups"].get("stale claims", 0)
