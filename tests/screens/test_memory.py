@@ -72,6 +72,17 @@ async def test_views_hold_what_they_are_called(app: Console, view: str, names: l
         assert keys_of(app) == names
 
 
+async def test_an_empty_view_names_the_key_that_leads_on(app: Console) -> None:
+    async with app.run_test(size=SIZE) as pilot:
+        await settled(pilot)
+        screen = memory_of(app)
+        screen._rows = ()
+        screen.open_view("systemic")
+        screen.show_rows()
+        await settled(pilot)
+        assert app.sees("no systemic memory · ] next view")
+
+
 async def test_a_click_opens_a_view(app: Console) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)

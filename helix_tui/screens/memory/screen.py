@@ -17,7 +17,7 @@ from helix_tui.core.ground.text import clean_line
 from helix_tui.core.memory import Memory, MemoryStore, Recall, Recalled
 from helix_tui.core.memory.changes import MemoryChange
 from helix_tui.core.supervision.agents.plan_beads import bead_operations, beads_of
-from helix_tui.keymap import bindings
+from helix_tui.keymap import BY_ID, bindings, shown
 from helix_tui.screens.background import Jobs
 from helix_tui.screens.editing.choices import ChoiceSheet
 from helix_tui.screens.editing.preview import PreviewSheet
@@ -28,7 +28,7 @@ from helix_tui.screens.memory.view_state import MemorySession, MemoryViewState, 
 from helix_tui.screens.panes import ReadingScreen
 from helix_tui.screens.sheet import LinesSheet
 from helix_tui.widgets.base.row_list import RowList
-from helix_tui.widgets.base.row_source import Rows
+from helix_tui.widgets.base.row_source import Row, Rows
 from helix_tui.widgets.chrome.header import Caption, PaneTabs
 from helix_tui.widgets.chrome.prompt import Words
 from helix_tui.widgets.text.memory import MemoryPane, MemoryRow, MemoryRows, heading
@@ -161,6 +161,10 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
             hits = {hit.memory.name: hit for hit in self.answer.found}
         self._rows = view_state.memory_rows(self.memory_view, self.console.now(), hits)
 
+    def _nothing(self) -> Row:
+        turn = shown(BY_ID["go.view"], self.console.keymap)
+        return view_state.nothing(self.view, self._query, turn)
+
     def show_rows(self, *, changed: frozenset[str] = frozenset()) -> None:
         """Update the rows of the view, and the text around them."""
         now = self.console.now()
@@ -170,10 +174,10 @@ class MemoryScreen(FilteringScreen, ReadingScreen):
                 if self.view == "proposed"
                 else view_state.plan_rows(self.memory_view, now)
             )
-            self.list.show(Rows(rows or [view_state.nothing(self.view, self._query)]), changed=changed)
+            self.list.show(Rows(rows or [self._nothing()]), changed=changed)
         else:
             found = view_state.belonging(self._rows, self.view)
-            source = MemoryRows(found, now) if found else Rows([view_state.nothing(self.view, self._query)])
+            source = MemoryRows(found, now) if found else Rows([self._nothing()])
             self.list.show(source, changed=changed)
         if self._wanted and self.list.select(self._wanted):
             self._wanted = ""

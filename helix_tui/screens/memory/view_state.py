@@ -381,14 +381,18 @@ def fresh(known: MemoryViewState, memory_view: MemoryViewState) -> frozenset[str
     return frozenset(name for name, memory in memory_view.names.items() if known.names.get(name) != memory)
 
 
-def nothing(view: str, query: str) -> Row:
-    """The row of an empty view."""
+def nothing(view: str, query: str, turn: str) -> Row:
+    """The row of an empty view.
+
+    Args:
+        turn: the key of the next view.
+    """
     words = {
-        "proposed": "no lesson is waiting; ended attempts propose them",
-        "plans": "no plan is stored; `helix-tui memory plan add` stores one",
-        "harmful": "no memory is harmful",
-        "dormant": "no memory is dormant",
-    }.get(view, "no memory of this kind")
+        "proposed": "no lesson to review; ended attempts propose them",
+        "plans": "no plan; `helix-tui memory plan add` stores one",
+        "all": "no memory; `helix-tui memory store` adds one",
+    }.get(view, f"no {view} memory")
+    words += f" · {turn} next view"
     if query and view not in ("proposed", "plans"):
         words = "no memory matches; esc shows all"
     return Row("nothing", ((f"  {words}", "muted"),), selectable=False)

@@ -378,7 +378,10 @@ class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
     def _empty(self, snapshot: Snapshot) -> Span:
         if snapshot.condition not in ("live", "empty"):
             return ("  no queue", "muted")
-        return ("  nothing matches: esc shows all" if self._filter.text else "  nothing waits for you", "muted")
+        return (
+            "  nothing matches: esc shows all" if self._filter.text else "  nothing waits for you: esc goes back",
+            "muted",
+        )
 
     def _to_need(self, rows: Sequence[NeedRow], was: NeedRow | None) -> None:
         """Keep the cursor on a need when its row disappears; at first put it on the most urgent one."""
