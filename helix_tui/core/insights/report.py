@@ -272,9 +272,11 @@ def _trial(bead: Bead, attempts: Iterable[Attempt]) -> Trial:
     return Trial(bead, Cell((("bead", bead.id),), ended), shown)
 
 
-def _rank(trial: Trial) -> tuple[bool, bool, float, int, int, str]:
-    cell = trial.cell
-    return (not trial.kept, cell.cost is None, cell.cost or 0.0, sum(cell.tokens), sum(cell.durations), trial.bead.id)
+def _rank(trial: Trial) -> tuple[bool, bool, bool, float, int, int, str]:
+    """The order of trials: a cost of which a part is unknown may be any higher one, so it follows exact ones."""
+    cell, cost = trial.cell, trial.cell.cost
+    known = (cost is None, cost is not None and not cell.cost_complete, cost or 0.0)
+    return (not trial.kept, *known, sum(cell.tokens), sum(cell.durations), trial.bead.id)
 
 
 Verdict = Literal["as good", "worse", "better", "unclear"]

@@ -255,7 +255,14 @@ class FiguredRows(RowSource):
     """Rows under a line of column titles. If room is short, columns of the lowest rank stay."""
 
     def __init__(
-        self, title: str, columns: Sequence[Column], rows: Iterable[Figured], *, empty: str = "", legend: str = ""
+        self,
+        title: str,
+        columns: Sequence[Column],
+        rows: Iterable[Figured],
+        *,
+        empty: str = "",
+        legend: str = "",
+        note: str = "",
     ) -> None:
         """Make the rows.
 
@@ -264,15 +271,17 @@ class FiguredRows(RowSource):
             columns: the columns, the most important first.
             rows: the rows.
             empty: the text if there are none.
-            legend: what the signs in the columns mean, below the last row.
+            legend: what the bars mean, below the last row where one is drawn.
+            note: what other signs and the order mean, on the same line.
         """
         self.rows = tuple(rows)
-        self._title, self._columns, self._empty, self._legend = title, tuple(columns), empty, legend
+        self._title, self._columns, self._empty = title, tuple(columns), empty
+        self._legend, self._note = legend, note
         self._places = {row.key: place for place, row in enumerate(self.rows, 1)}
         self._name_cells = max(cell_len(title), *(width_of(row.name) for row in self.rows), 0) + 4
 
     def __len__(self) -> int:
-        return len(self.rows) + 1 + bool(self._legend and self.rows)
+        return len(self.rows) + 1 + bool((self._legend or self._note) and self.rows)
 
     def key(self, index: int) -> str:
         return "head:" if not index else self.rows[index - 1].key if index <= len(self.rows) else "legend:"
@@ -299,7 +308,9 @@ class FiguredRows(RowSource):
         if index > len(self.rows):
             # the column with the bars may be dropped at this width
             drawn = "".join(text for text, _ in self.paint(1, width))
-            return [(f" {self._legend}", "muted")] if not {*drawn}.isdisjoint(_SHADES) else []
+            bars = bool(self._legend) and not {*drawn}.isdisjoint(_SHADES)
+            said = "   ".join(filter(None, (self._note, self._legend if bars else "")))
+            return [(f" {said}", "muted")] if said else []
         shown = self._shown(width)
         row = self.rows[index - 1]
         figures: list[Span] = []

@@ -148,14 +148,27 @@ def _columns(order: str, *, turned: bool) -> list[Column]:
     return columns
 
 
-def _by_cell(title: str, columns: Sequence[Column], rows: Iterable[Cell], dimensions: tuple[str, ...]) -> FiguredRows:
+AT_LEAST = "≥ a part is unknown"
+RANKED_LAST = f"{AT_LEAST}: after exact costs"
+
+
+def _partly(rows: Iterable[Cell], note: str) -> str:
+    """The note about costs of which a part is unknown, if there are any."""
+    return note if any(row.cost is not None and not row.cost_complete for row in rows) else ""
+
+
+def _by_cell(
+    title: str, columns: Sequence[Column], rows: Sequence[Cell], dimensions: tuple[str, ...], note: str
+) -> FiguredRows:
     named = [Figured(key_of(row), _name(row, dimensions), _figures(row)) for row in rows]
-    return FiguredRows(title, columns, named, empty="no attempt has ended", legend=BAR_LEGEND)
+    note = _partly(rows, note)
+    return FiguredRows(title, columns, named, empty="no attempt has ended", legend=BAR_LEGEND, note=note)
 
 
 def _failing(report: Report) -> FiguredRows:
     columns = (Column("tries", 5), Column("spent", 9), Column("last", 20), Column("tokens", 7), Column("bead", 14))
-    return FiguredRows("keeps failing", columns, map(_lost, report.failing), empty="no unfinished bead failed twice")
+    note, empty = _partly((each.cell for each in report.failing), AT_LEAST), "no unfinished bead failed twice"
+    return FiguredRows("keeps failing", columns, map(_lost, report.failing), empty=empty, note=note)
 
 
 def _lost(each: Failing) -> Figured:
@@ -187,7 +200,22 @@ def _compared(report: Report) -> FiguredRows:
         columns,
         map(_comparison, report.models),
         empty="needs costs of two models on one kind of bead",
+        note=_partly((cell for each in report.models for cell in (each.cheaper, each.dearer)), _PARTLY_SAVED),
     )
+
+
+_PARTLY_SAVED = "≥ at least, ≤ at most, ~ about: a part of the cost is unknown"
+_BOUND = {(True, True): "", (True, False): "≥", (False, True): "≤", (False, False): "~"}
+"""Sign of what is saved, by whether the costs of the cheaper and of the dearer model are complete."""
+
+
+def _saved(each: ModelComparison) -> str:
+    """Dollars saved on each landed bead, with the sign of a bound where a cost is one."""
+    if each.saved is None:
+        return figures.UNKNOWN
+    minus = "−" if each.saved < 0 else ""
+    bound = _BOUND[each.cheaper.cost_complete, each.dearer.cost_complete]
+    return f"{bound}{minus}{figures.money(abs(each.saved))}"
 
 
 def _comparison(each: ModelComparison) -> Figured:
@@ -198,7 +226,7 @@ def _comparison(each: ModelComparison) -> Figured:
         key_of(each),
         [*name, (f"  {each.verdict}", ink)],
         (
-            cell(figures.money(each.saved) if (each.saved or 0) >= 0 else f"−{figures.money(-(each.saved or 0))}"),
+            cell(_saved(each)),
             cell(f"{percent(each.cheaper.landed.rate)} of {each.cheaper.n:,}"),
             cell(f"{percent(each.dearer.landed.rate)} of {each.dearer.n:,}"),
             cell(f"{per_landed(each.cheaper)} / {per_landed(each.dearer)}", "muted"),
@@ -210,7 +238,9 @@ def _comparison(each: ModelComparison) -> Figured:
 def _experiments(report: Report) -> FiguredRows:
     columns = (Column("cost", 8), Column("tries", 5), Column("time", 6), Column("tokens", 7), Column("model", 16))
     rows = [_trial(batch.name, trial, best=trial is batch.best) for batch in report.batches for trial in batch.trials]
-    return FiguredRows("experiments", columns, rows, empty="no bead carries the label experiment or experiment:NAME")
+    note = _partly((trial.cell for batch in report.batches for trial in batch.trials), RANKED_LAST)
+    empty = "no bead carries the label experiment or experiment:NAME"
+    return FiguredRows("experiments", columns, rows, empty=empty, note=note)
 
 
 _NOT_RUN = Look("·", "muted", "not run")
@@ -318,7 +348,8 @@ def _cells_of(name: str, report: Report, order: str = "", *, turned: bool = Fals
     order = order or ("$/landed" if name == "kinds" else "")
     placed = ordered(cells_of(report), order, turned=turned)
     rows = _by_kind(placed) if name == "kinds" else placed
-    return _by_cell(head, _columns(order, turned=turned), rows, dimensions)
+    note = RANKED_LAST if order == "$/landed" else AT_LEAST
+    return _by_cell(head, _columns(order, turned=turned), rows, dimensions, note)
 
 
 _OTHERS: Mapping[str, Callable[[Report], FiguredRows]] = {
