@@ -356,7 +356,7 @@ def _field(
             direct[index.place[memory_id]] = True
     allowed = index.alive[:size] & (ranked.effectiveness >= query.min_effectiveness)
     if query.type is not None:
-        allowed &= index.types[:size] == query.type
+        allowed &= index.of_type(query.type)
     # without a gate, places are filled with weaker hits, as in helix; an injection has one
     if query.gate > 0:
         allowed &= direct
@@ -429,7 +429,7 @@ def _direct_and_fillers(field: _Field, query: RecallQuery) -> list[int]:
         return []
     index = field.index
     relevant = np.flatnonzero(field.open & field.direct)
-    recurring = relevant[index.types[relevant] == "systemic"]
+    recurring = relevant[index.of_type("systemic")[relevant]]
     mentioned = [index.place[each] for each in field.files if each in index.place]
     # reserved: by score alone, systemic memories and those naming the files could be crowded out
     kept = [
@@ -490,7 +490,7 @@ def _with_neighbours(
 
 def _admissible(field: _Field, query: RecallQuery, place: int) -> bool:
     """Whether a neighbour meets the query's conditions; relevance is not one of them."""
-    if query.type is not None and field.index.types[place] != query.type:
+    if query.type is not None and not field.index.of_type(query.type)[place]:
         return False
     return bool(field.ranked.effectiveness[place] >= query.min_effectiveness)
 

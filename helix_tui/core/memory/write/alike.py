@@ -12,7 +12,7 @@ near their vectors are.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property, lru_cache
 
 import numpy as np
@@ -71,8 +71,11 @@ class Kin:
                 alike[place] = -1.0
         return alike
 
-    def candidates(self, threshold: float = DUPLICATE) -> list[tuple[int, float]]:
-        """(id, similarity) of possible equivalents, most similar first: by words, then by trigger."""
+    def candidates(self, threshold: float = DUPLICATE) -> Iterator[list[tuple[int, float]]]:
+        """(id, similarity) of possible equivalents, most similar first: those by words, then those by trigger.
+
+        The second lot is compared only when it is asked for.
+        """
         marks = ", ".join("?" * len(self._family))
         same = self._base.database.execute(
             "SELECT m.id FROM memory_key k JOIN memory m ON m.id = k.memory_id WHERE"
@@ -80,14 +83,14 @@ class Kin:
             [key(self._draft.trigger), *self._family],
         ).fetchall()
         # the same words come first, whatever their similarity to a model
-        found = {row[0]: 1.0 for row in same}
+        worded = {row[0]: 1.0 for row in same}
+        yield list(worded.items())
         alike = self._alike
         if alike is not None and alike.size:
             places = np.flatnonzero(alike >= threshold)
             order = places[np.argsort(-alike[places], kind="stable")][:_MOST_CANDIDATES]
-            for place in order:
-                found.setdefault(int(self._index.ids[place]), float(alike[place]))
-        return list(found.items())
+            near = {int(self._index.ids[place]): float(alike[place]) for place in order}
+            yield [pair for pair in near.items() if pair[0] not in worded]
 
     def failures(self, but: int | None = None) -> dict[int, float]:
         """Failures of the same kind as this one, most similar first."""
@@ -156,11 +159,7 @@ def _similarities(base: Base, index: MemoryIndex, vector: Vector | None, family:
     alike = vectors.similarities(vector, index.size)
     fits = index.alive[: index.size] & vectors.present[: index.size]
     if family:
-        types = index.types[: index.size]
-        of_type = types == family[0]
-        for name in family[1:]:
-            of_type |= types == name
-        fits &= of_type
+        fits &= index.of_type(*family)
     alike[~fits] = -1.0
     return alike
 

@@ -13,7 +13,7 @@ keeps its own. Each returns its undo data, as plain JSON, for the journal of the
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -175,11 +175,8 @@ def find_known(base: Base, draft: Draft, kin: alike.Kin, threshold: float = alik
 
     A memory entered by a person is merged only with the same text, and never replaced.
     """
-    candidates = kin.candidates(threshold)
-    memories = rows.fetch(base.database, [memory_id for memory_id, _ in candidates])
     revised: KnownMemory | None = None
-    for memory_id, similarity in candidates:
-        memory = memories[memory_id]
+    for memory, similarity in _each(base, kin.candidates(threshold)):
         if not one_matter(memory.trigger, draft.trigger):
             continue
         same = same_problem(memory.trigger, draft.trigger)
@@ -198,6 +195,13 @@ def find_known(base: Base, draft: Draft, kin: alike.Kin, threshold: float = alik
                 return KnownMemory(memory, similarity, older)
             revised = revised or KnownMemory(memory, similarity, memory, differs=True)
     return revised
+
+
+def _each(base: Base, lots: Iterable[Sequence[tuple[int, float]]]) -> Iterator[tuple[Memory, float]]:
+    for candidates in lots:
+        memories = rows.fetch(base.database, [memory_id for memory_id, _ in candidates])
+        for memory_id, similarity in candidates:
+            yield memories[memory_id], similarity
 
 
 def _older_that_agrees(base: Base, memory: Memory, draft: Draft) -> Memory | None:

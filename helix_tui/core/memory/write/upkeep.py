@@ -153,7 +153,7 @@ def consolidate(base: Base, threshold: float) -> Consolidated:
         known = {memory.id: memory for memory in listed(base)}
         places = np.flatnonzero(index.alive[: index.size] & vectors.present[: index.size])
         for type_ in sorted({memory.type for memory in known.values()}):
-            mine = places[index.types[places] == type_]
+            mine = places[index.of_type(type_)[places]]
             order = sorted(mine, key=lambda place: _standing(known[int(index.ids[place])]))
             ids = [int(index.ids[place]) for place in order]
             for gone, kept in _pairs(vectors.matrix(np.asarray(order, np.int64)), ids, threshold):
