@@ -20,8 +20,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, describe, only_archived, read_archive
 from helix_tui.core.ddx.dialect import Dialect, Shut, remarks, rule_for, shut
 from helix_tui.core.ddx.probe import at_hand
-from helix_tui.core.ddx.reading import QueueReader, QueueReading
-from helix_tui.core.ddx.runs.running import Run
+from helix_tui.core.ddx.runs.running import QueueReader, QueueReading, Run
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, parse_now

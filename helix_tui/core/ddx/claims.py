@@ -1,4 +1,4 @@
-"""Read the files in which DDx records who holds a bead, each as one kind of claim.
+"""Read the files in which DDx records who holds a bead, each as one kind of claim, and judge whether it is alive.
 
 Formats: docs/formats/ddx.md §1 (lease, row), §4.1 (run record), §4.2 (worker sidecar, server worker record).
 """
@@ -18,8 +18,9 @@ from helix_tui.core.ddx.files import Folder, JsonCache, instant
 from helix_tui.core.ground.project import Project, lease_roots, machine_name
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.threads import pid_alive
-from helix_tui.core.ground.time import NEVER, NS
+from helix_tui.core.ground.time import NEVER, NS, clock_time, format_age
 
+Verdict = Literal["alive", "silent", "dead"]
 Source = Literal["run-state", "lease", "sidecar", "row"]
 
 Edits = Mapping[str, Sequence[tuple[int, int]]]
@@ -322,6 +323,94 @@ def row_claim(bead: Bead, since: int | None = None) -> Claim:
         left=_left(bead, max(at or 0, claimed)) if claimed is not None else "",
         beaten=at is not None,
     )
+
+
+def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int, *, here: str) -> tuple[Verdict, str]:
+    """Judge a run as alive, silent or dead, with one sentence that says why (docs/formats/ddx.md §4).
+
+    Ages have a single unit, so that the sentence rarely changes.
+
+    Dead: its process is gone from this host, its loop has ended the attempt, or every expiry time in its files is in
+    the past. A process of another host cannot be checked. Silent: an event, then none for ``stall``, however fresh the
+    heartbeat; never for a run without any event. Events before the start of the attempt belong to the check before it.
+    A claim made by hand on this machine is not judged here: `runs.running` knows those.
+    """
+    machine = next((claim.machine for claim in claims if claim.machine), "")
+    # a row without a heartbeat holds nothing, so its process vouches for no other claim
+    heard = [claim for claim in claims if claim.beaten and claim.pid is not None] or claims
+    pids = list(dict.fromkeys(claim.pid for claim in heard if claim.pid is not None))
+    # a process id of another machine means nothing here
+    asked = pids if machine in ("", here) else []
+    living = [pid for pid in asked if pid_alive(pid)]
+    if asked and not living:
+        return "dead", f"worker gone: process {asked[0]} is not on this machine"
+    if all(_unheard(claim, here) for claim in claims):
+        return "dead", f"claimed on {machine} without a heartbeat: ddx gives such a bead out again"
+    left = [claim.left for claim in claims if claim.source != "sidecar"]
+    if left and all(left):
+        return ("dead", f"its worker ended the attempt ({left[0]}) and kept the claim, which expires by itself")
+    expiries = [_vouched_until(claim, now, here) for claim in claims]
+    known = [expiry for expiry in expiries if expiry is not None]
+    if known and max(known) < now:
+        ago = format_age((now - max(known)) / NS)
+        return "dead", f"no heartbeat: the lease ran out {ago} ago" + (
+            f", though process {living[0]} exists" if living else ""
+        )
+    began = [claim.started_at for claim in claims if claim.started_at is not None]
+    began = began or [claim.at for claim in claims if claim.at is not None]
+    starts = [claim.started_at for claim in claims if claim.started_at is not None and claim.start_known]
+    # May's check before an attempt writes events, and the attempt writes none
+    if last_event is not None and starts and last_event < max(starts):
+        last_event = None
+    seen = latest(last_event, max(began, default=None))
+    if seen is None:
+        return "dead", "no file records when it was last seen"
+    if not known and not living and now - seen > HELD:
+        return "dead", f"no heartbeat for {format_age((now - seen) / NS)}"
+    # May writes no event while an agent works: with a heartbeat or a process, a run without events is not silent
+    vouched = bool(known or living)
+    if now - seen > stall and not (vouched and last_event is None):
+        beat = "its heartbeat is fresh, but it" if known else "it"
+        return "silent", f"{beat} has done nothing for {format_age((now - seen) / NS)}"
+    if last_event is None:  # some releases write none while an agent works
+        what = f"process {living[0]} runs" if living else "its heartbeat is fresh"
+        return "alive", f"{what}; started {format_age((now - seen) / NS)} ago, no event of it so far"
+    if living:
+        return "alive", f"worker alive (pid {living[0]}), last event {format_age((now - seen) / NS)} ago"
+    return "alive", f"last event {format_age((now - seen) / NS)} ago" + (f" on {machine}" if machine else "")
+
+
+def lost(claims: Sequence[Claim], now: int, *, here: str) -> str:
+    """What is known of a worker that is gone, and when ddx hands out its bead again, without ages."""
+    pids = [claim.pid for claim in claims if claim.pid is not None and claim.machine in ("", here)]
+    seen = latest(*(claim.at for claim in claims))
+    if pids and not any(pid_alive(pid) for pid in pids):
+        what = f"its worker is gone (process {pids[0]})"
+    elif seen is not None:
+        what = f"no sign of its worker since {clock_time(seen)}"
+    else:
+        what = "no sign of its worker"
+    again = given_out_again(claims, now)
+    return f"{what}; ddx gives the bead out again at {clock_time(again)}" if again else what
+
+
+def _unheard(claim: Claim, here: str) -> bool:
+    """Whether a claim shows no sign of life here: no heartbeat, and a process on another machine."""
+    return not claim.beaten and claim.machine not in ("", here)
+
+
+def _vouched_until(claim: Claim, now: int, here: str) -> int | None:
+    if _unheard(claim, here):
+        return None
+    # a lease counts for up to 2 h while its process runs, though its 90 s are over
+    if claim.source == "lease" and claim.at is not None and lease_is_fresh(claim, now, here):
+        return max(now, claim.at + FRESH)
+    return claim.expires_at
+
+
+def latest(*instants: int | None) -> int | None:
+    """The latest of the known instants; None if none is known."""
+    return max((instant for instant in instants if instant is not None), default=None)
 
 
 def _left(bead: Bead, since: int) -> str:

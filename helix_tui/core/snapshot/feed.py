@@ -21,8 +21,7 @@ from helix_tui.core.beads.record import Bead
 from helix_tui.core.beads.tracker import Tracker, only_archived, read_archive
 from helix_tui.core.ddx.dialect import Dialect, remarks, rule_for
 from helix_tui.core.ddx.probe import at_hand
-from helix_tui.core.ddx.reading import QueueReader
-from helix_tui.core.ddx.runs.running import STALL_AFTER_S, Run
+from helix_tui.core.ddx.runs.running import STALL_AFTER_S, QueueReader, Run
 from helix_tui.core.editing.journal import Journal, edits_of
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.project import Project, lease_roots

@@ -3,45 +3,56 @@
 Formats: docs/formats/ddx.md §4. No single file is enough: a row stays ``open`` while a worker of the head era runs it,
 a run record outlives a killed worker, a stuck worker still sends heartbeats. So every source is read, claims are merged
 per piece of work, and each fact keeps its source and age.
+
+DDx writes a claim first, then evidence, then the result, each into a file of its own. Rows read before a claim and
+evidence read after it would show an attempt that nobody holds, so `QueueReader` reads again what changed meanwhile.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Literal
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from helix_tui.core.beads.readiness import Claims
 from helix_tui.core.beads.record import TERMINAL, Bead
+from helix_tui.core.beads.tracker import Tracker, TrackerReader
 from helix_tui.core.ddx.claims import (
     NO_EDITS,
     Claim,
     ClaimReader,
     Edits,
     Hold,
+    Verdict,
     fresh_claims,
     given_out_again,
-    lease_is_fresh,
+    judge,
+    latest,
+    lost,
 )
-from helix_tui.core.ddx.dialect import FRESH, HELD
 from helix_tui.core.ddx.runs.transcript import TranscriptTail, transcript_folders
 from helix_tui.core.ddx.runs.workers import WINDOW, Bundle, Bundles, Doing, Session, Sessions
 from helix_tui.core.ground.project import Project, worktree_roots
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.threads import pid_alive
-from helix_tui.core.ground.time import NS, clock_time, format_age, format_day
+from helix_tui.core.ground.time import NS, clock_time, format_day
 
-__all__ = ["Fact", "Run", "RunReader", "Verdict", "find_running", "fresh_claims"]
+if TYPE_CHECKING:
+    from helix_tui.core.ddx.attempts.index import AttemptIndex
 
-Verdict = Literal["alive", "silent", "dead"]
+__all__ = ["Fact", "QueueReader", "QueueReading", "Run", "RunReader", "Verdict", "find_running", "fresh_claims"]
 
 STALL_AFTER_S = 300.0
 """Default seconds without an event after which a worker with a heartbeat counts as silent."""
 
 AT_ONCE = 2 * NS
 """A heartbeat so soon after the claim was written by the claim itself."""
+
+READS = 3
+"""Maximum readings of rows, claims and evidence for one moment while they keep changing."""
 
 _STRENGTH = {"run-state": 0, "lease": 1, "sidecar": 2, "row": 3}
 
@@ -117,6 +128,10 @@ def holds(runs: Iterable[Run]) -> dict[str, Hold]:
         if run.bead_id is not None and (run.live or run.bead_id not in found):
             found[run.bead_id] = Hold(run.started_at, run.lost)
     return found
+
+
+def _no_edits(_: Tracker) -> Edits:
+    return NO_EDITS
 
 
 def beads_at_work(runs: Iterable[Run]) -> frozenset[str]:
@@ -227,7 +242,7 @@ class RunReader:
         if self._verdict(work, None, now, 1 << 62)[0] != "dead":
             session = self._side_session(work, doing, alone and bundle is not None and bundle.finished)
         open_session = session if session is not None and not session.ended else None
-        last_event = _latest(
+        last_event = latest(
             doing.last_event_at if doing else None, open_session.last_event_at if open_session else None
         )
         verdict, why = self._verdict(work, last_event, now, stall)
@@ -296,6 +311,80 @@ class RunReader:
         return judge(work.claims, last_event, now, stall, here=self._claims.here)
 
 
+class QueueReading(Struct, frozen=True):
+    """Rows and what held them when they were read."""
+
+    tracker: Tracker
+    runs: tuple[Run, ...] = ()
+    """What any file reports as running, dead claims included."""
+    claims: Claims = Claims()
+    renewed: frozenset[str] = frozenset()
+    """Beads whose attempts were merged again."""
+
+
+class QueueReader:
+    """Reads one project's queue; files that did not change are not read again. Not thread-safe."""
+
+    def __init__(
+        self,
+        project: Project,
+        *,
+        env: Mapping[str, str] | None = None,
+        edits: Callable[[Tracker], Edits] = _no_edits,
+        stall_after_s: float = STALL_AFTER_S,
+    ) -> None:
+        """``edits`` returns helix-tui's own writes to beads, which are not signs of a worker."""
+        self._project = project
+        self._edits = edits
+        self._stall_after_s = stall_after_s
+        self._rows = TrackerReader(project.beads_file)
+        self._runs = RunReader(project, env)
+
+    def read(
+        self,
+        now: int,
+        *,
+        records: AttemptIndex | None = None,
+        changed: Iterable[Path] | None = None,
+        digest: bool = False,
+    ) -> QueueReading:
+        """Rows, runs and claims at ``now``, and evidence into ``records`` if given.
+
+        Args:
+            changed: the only paths of evidence that may have changed; None checks everything.
+            digest: whether to hash the tracker.
+        """
+        paths = None if changed is None else list(changed)
+        renewed: set[str] = set()
+        for _ in range(READS):
+            reading = self.around(self._rows.read(digest=digest), now)
+            if records is not None:
+                renewed |= records.refresh(reading.tracker.beads, paths, holds=holds(reading.runs))
+            if self._rows.stands() and self._runs.stands():
+                break
+        return QueueReading(reading.tracker, reading.runs, reading.claims, frozenset(renewed))
+
+    def rows(self) -> Tracker:
+        """The current rows alone."""
+        return self._rows.read()
+
+    def around(self, tracker: Tracker, now: int) -> QueueReading:
+        """What holds these rows at ``now``."""
+        runs = self._runs.find(tracker.beads, now, stall_after_s=self._stall_after_s, edits=self._edits(tracker))
+        origin = self._project.origin_head() or ""
+        leases = self._runs.fresh_leases(now)
+        return QueueReading(tracker, runs, Claims(leases=leases, running=beads_at_work(runs), origin_head=origin))
+
+    @property
+    def problems(self) -> Mapping[Path, str]:
+        """Claim files that could not be read last time, and why."""
+        return self._runs.problems
+
+    def rest(self) -> None:
+        """Free the memory that only reading needs."""
+        self._rows.rest()
+
+
 def find_running(
     project: Project,
     beads: Mapping[str, Bead],
@@ -320,80 +409,6 @@ def unheard_claim(bead: Bead, run: Run | None) -> str:
     return f"claimed by {owner}, process {bead.pid}, without a heartbeat: ddx gives it out all the same"
 
 
-def judge(claims: Sequence[Claim], last_event: int | None, now: int, stall: int, *, here: str) -> tuple[Verdict, str]:
-    """Judge a run as alive, silent or dead, with one sentence that says why (docs/formats/ddx.md §4).
-
-    Ages have a single unit, so that the sentence rarely changes.
-
-    Dead: its process is gone from this host, its loop has ended the attempt, or every expiry time in its files is in
-    the past. A process of another host cannot be checked. Silent: an event, then none for ``stall``, however fresh the
-    heartbeat; never for a run without any event. Events before the start of the attempt belong to the check before it.
-    A claim made by hand on this machine is not judged here: `_by_hand`.
-    """
-    machine = next((claim.machine for claim in claims if claim.machine), "")
-    # a row without a heartbeat holds nothing, so its process vouches for no other claim
-    heard = [claim for claim in claims if claim.beaten and claim.pid is not None] or claims
-    pids = list(dict.fromkeys(claim.pid for claim in heard if claim.pid is not None))
-    # a process id of another machine means nothing here
-    asked = pids if machine in ("", here) else []
-    living = [pid for pid in asked if pid_alive(pid)]
-    if asked and not living:
-        return "dead", f"worker gone: process {asked[0]} is not on this machine"
-    if all(_unheard(claim, here) for claim in claims):
-        return "dead", f"claimed on {machine} without a heartbeat: ddx gives such a bead out again"
-    left = [claim.left for claim in claims if claim.source != "sidecar"]
-    if left and all(left):
-        return ("dead", f"its worker ended the attempt ({left[0]}) and kept the claim, which expires by itself")
-    expiries = [_vouched_until(claim, now, here) for claim in claims]
-    known = [expiry for expiry in expiries if expiry is not None]
-    if known and max(known) < now:
-        ago = format_age((now - max(known)) / NS)
-        return "dead", f"no heartbeat: the lease ran out {ago} ago" + (
-            f", though process {living[0]} exists" if living else ""
-        )
-    began = [claim.started_at for claim in claims if claim.started_at is not None]
-    began = began or [claim.at for claim in claims if claim.at is not None]
-    starts = [claim.started_at for claim in claims if claim.started_at is not None and claim.start_known]
-    # May's check before an attempt writes events, and the attempt writes none
-    if last_event is not None and starts and last_event < max(starts):
-        last_event = None
-    seen = _latest(last_event, max(began, default=None))
-    if seen is None:
-        return "dead", "no file records when it was last seen"
-    if not known and not living and now - seen > HELD:
-        return "dead", f"no heartbeat for {format_age((now - seen) / NS)}"
-    # May writes no event while an agent works: with a heartbeat or a process, a run without events is not silent
-    vouched = bool(known or living)
-    if now - seen > stall and not (vouched and last_event is None):
-        beat = "its heartbeat is fresh, but it" if known else "it"
-        return "silent", f"{beat} has done nothing for {format_age((now - seen) / NS)}"
-    if last_event is None:  # some releases write none while an agent works
-        what = f"process {living[0]} runs" if living else "its heartbeat is fresh"
-        return "alive", f"{what}; started {format_age((now - seen) / NS)} ago, no event of it so far"
-    if living:
-        return "alive", f"worker alive (pid {living[0]}), last event {format_age((now - seen) / NS)} ago"
-    return "alive", f"last event {format_age((now - seen) / NS)} ago" + (f" on {machine}" if machine else "")
-
-
-def lost(claims: Sequence[Claim], now: int, *, here: str) -> str:
-    """What is known of a worker that is gone, and when ddx hands out its bead again, without ages."""
-    pids = [claim.pid for claim in claims if claim.pid is not None and claim.machine in ("", here)]
-    seen = _latest(*(claim.at for claim in claims))
-    if pids and not any(pid_alive(pid) for pid in pids):
-        what = f"its worker is gone (process {pids[0]})"
-    elif seen is not None:
-        what = f"no sign of its worker since {clock_time(seen)}"
-    else:
-        what = "no sign of its worker"
-    again = given_out_again(claims, now)
-    return f"{what}; ddx gives the bead out again at {clock_time(again)}" if again else what
-
-
-def _unheard(claim: Claim, here: str) -> bool:
-    """Whether a claim shows no sign of life here: no heartbeat, and a process on another machine."""
-    return not claim.beaten and claim.machine not in ("", here)
-
-
 def _by_hand(work: _Work, here: str, now: int) -> bool:
     """Whether somebody on this machine claimed the bead by a command: no work runs, and no worker of it is gone.
 
@@ -412,15 +427,6 @@ def _by_hand(work: _Work, here: str, now: int) -> bool:
 def _is_first_beat(claim: Claim) -> bool:
     """Whether the claim has not been renewed since it was made."""
     return claim.at is not None and claim.started_at is not None and claim.at - claim.started_at <= AT_ONCE
-
-
-def _vouched_until(claim: Claim, now: int, here: str) -> int | None:
-    if _unheard(claim, here):
-        return None
-    # a lease counts for up to 2 h while its process runs, though its 90 s are over
-    if claim.source == "lease" and claim.at is not None and lease_is_fresh(claim, now, here):
-        return max(now, claim.at + FRESH)
-    return claim.expires_at
 
 
 def _merge(claims: list[Claim], here: str, now: int) -> list[_Work]:
@@ -592,7 +598,3 @@ def _process(claim: Claim) -> str:
     if claim.pid is None:
         return ""
     return f"{claim.pid} on {claim.machine}" if claim.machine else str(claim.pid)
-
-
-def _latest(*instants: int | None) -> int | None:
-    return max((instant for instant in instants if instant is not None), default=None)

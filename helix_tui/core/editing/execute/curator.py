@@ -18,7 +18,7 @@ from helix_tui.core.beads.tracker import Tracker
 from helix_tui.core.ddx.client import Ddx, DdxError, last_error
 from helix_tui.core.ddx.dialect import Dialect, rule_for
 from helix_tui.core.ddx.names import Era as Vocabulary
-from helix_tui.core.ddx.reading import QueueReader
+from helix_tui.core.ddx.runs.running import QueueReader
 from helix_tui.core.editing.execute.gate import (
     Executable,
     WriteGate,

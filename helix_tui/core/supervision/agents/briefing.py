@@ -19,7 +19,7 @@ from msgspec.structs import replace
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.names import MADE_PROMPT
-from helix_tui.core.ddx.reading import QueueReader
+from helix_tui.core.ddx.runs.running import QueueReader
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import AttemptFolder, Project, find_project, text_of
 from helix_tui.core.ground.text import clean_block, clean_line

@@ -13,7 +13,7 @@ import pytest
 from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.claims import Hold
-from helix_tui.core.ddx.reading import READS, QueueReader
+from helix_tui.core.ddx.runs.running import READS, QueueReader
 from helix_tui.core.ground.project import Project, find_project
 from helix_tui.core.ground.time import NS, format_instant, now_ns, parse_instant
 from helix_tui.core.snapshot.feed import Gatherer
