@@ -196,7 +196,7 @@ def compose(
     sections += [_quote(one, sources) for one in quoted]
     if tests:
         sections.append(Section("Tests that name it", tuple(_further(one, sources) for one in tests)))
-    shown = "\n".join(one.span.text for one in quoted)
+    shown = "\n".join(one.text for one in quoted)
     more = [
         _sentence_line(span, said, sources)
         for span, said in sentences[first:]
@@ -235,7 +235,7 @@ def _quoted(passages: Sequence[Passage], most: int) -> Iterator[Passage]:
     """Yield the passages to quote: the first one, and others that fit in `MOST_QUOTED_LINES`."""
     room = MOST_QUOTED_LINES
     for one in passages[:most]:
-        size = one.span.end - one.span.start + 1
+        size = one.lines[1] - one.lines[0] + 1
         # the first one is quoted however long it is
         if size <= room or room == MOST_QUOTED_LINES:
             room -= size
@@ -246,10 +246,11 @@ def _quote(one: Passage, sources: _Sources) -> Section:
     """A passage verbatim, under its place."""
     span = one.span
     # cleaning turns a CR inside a line into a line break; the place above would then be wrong
-    lines = [clean_block(line).replace("\n", " ")[:MOST_LINE] for line in span.text.expandtabs(4).split("\n")]
+    lines = [clean_block(line).replace("\n", " ")[:MOST_LINE] for line in one.text.expandtabs(4).split("\n")]
     margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
     named = f" `{clean_line(span.header, 120)}`" if span.header else ""
-    title = f"`{_file(span)}:{span.start}-{span.end}`{named} {sources.whole(span)}"
+    first, last = one.lines
+    title = f"`{_file(span)}:{first}-{last}`{named} {sources.whole(span)}"
     quote = [line[margin:].rstrip() for line in lines]
     return Section("", (title,), tuple(line for at, line in enumerate(quote) if line or (at and quote[at - 1])))
 

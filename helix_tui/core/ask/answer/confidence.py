@@ -146,7 +146,7 @@ def kind_of_answer(
     if not telling or max(one.together for one in telling) < LEAST:
         return "not found"
     # the next three rules only lower the label: they come before a decisive score
-    quoted = " ".join(one.span.text for one in telling).lower()
+    quoted = " ".join(one.text for one in telling).lower()
     if not all(re.search(rf"\b{re.escape(word)}\b", quoted) for word in turned_by):
         return "evidence found"
     if two_things and max(one.together for one in telling) < BOTH:

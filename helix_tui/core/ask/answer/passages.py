@@ -164,17 +164,40 @@ class Passage(Struct, frozen=True):
     found: tuple[int, int] = (0, 0)
     """First and last line of the span from which it was cut; (0, 0) for a record."""
     cut: tuple[int, int] = (0, 0)
-    """First and last line to which it was cut before it was extended to what was found; (0, 0) if it was not."""
+    """First and last line to quote, if its span was extended to what was found; else (0, 0)."""
     tests: str = ""
     """``file:line`` of the branch that it tests; empty unless it is such a test."""
 
     @property
-    def text(self) -> str:
-        """The lines for which it was chosen, without those to which it was extended."""
+    def lines(self) -> tuple[int, int]:
+        """First and last line for which it was chosen: those to quote, without those to which it was extended."""
         first, last = self.cut if self.cut[0] else (self.span.start, self.span.end)
         # a long span is shortened once more for the evidence
-        begin = max(0, first - self.span.start)
-        return "\n".join(self.span.text.split("\n")[begin : last - self.span.start + 1])
+        return max(first, self.span.start), min(last, self.span.end)
+
+    @property
+    def text(self) -> str:
+        """The lines to quote."""
+        first, last = self.lines
+        return "\n".join(self.span.text.split("\n")[first - self.span.start : last - self.span.start + 1])
+
+    def within(self, most_bytes: int) -> Passage:
+        """Itself with as many of the lines to which it was extended as fit, those nearest to the quote."""
+        span, (first, last) = self.span, self.lines
+        lines = span.text.split("\n")
+        sizes = [len(line.encode("utf-8", "surrogateescape")) + 1 for line in lines]
+        start, end, size = span.start, span.end, sum(sizes) - 1
+        while size > most_bytes and (start < first or end > last):
+            if first - start >= end - last:
+                size, start = size - sizes[start - span.start], start + 1
+            else:
+                size, end = size - sizes[end - span.start], end - 1
+        if (start, end) == (span.start, span.end):
+            return self
+        text = "\n".join(lines[start - span.start : end - span.start + 1])
+        return replace(
+            self, span=replace(span, start=start, end=end, text=text, hash=text_hash(text)), cut=(first, last)
+        )
 
 
 def passages_for(
@@ -210,7 +233,7 @@ def passages_for(
             if held is None or one.score > held.score:
                 judged[one.span.key] = one
         best = _with_wholes(library, tuple(_distinct(_in_order(judged.values()))))
-        return _with_tests(library, best, spans, wording)
+        return tuple(_as_found(library, _with_tests(library, best, spans, wording)))
     if subject.asks == "why":
         best = tuple(_distinct(_in_order(judged.values())))
         passages = []
@@ -220,7 +243,8 @@ def passages_for(
             passages += [_judge(library, span, at, wording, score)] if score > 0 else []
         for one in _in_order(passages)[:MOST_COMMITS_TOLD]:
             judged.setdefault(one.span.key, one)
-    return _with_wholes(library, tuple(_distinct(_in_order(judged.values()))))
+    best = _with_wholes(library, tuple(_distinct(_in_order(judged.values()))))
+    return tuple(_as_found(library, best))
 
 
 def _with_wholes(library: Library, passages: Sequence[Passage]) -> tuple[Passage, ...]:
@@ -234,25 +258,35 @@ def _with_wholes(library: Library, passages: Sequence[Passage]) -> tuple[Passage
         if whole is not None and not any(_overlap(other.span, whole) for other in better):
             rest = [other for other in found if other is one or not _overlap(other.span, whole)]
             found = [replace(one, span=whole) if other is one else other for other in rest]
-    return tuple(_as_found(library, found))
+    return tuple(found)
 
 
 def _as_found(library: Library, passages: Sequence[Passage]) -> Iterator[Passage]:
-    """Extend passages that are cited without being quoted to the span from which they were cut, unless a better one
-    overlaps it: a place to read on need not be as short as a quote, and the value or list may be just beside the words.
+    """Extend passages to the span from which they were cut, as far as no other one is in it: a source need not be as
+    short as its quote, and the value or list may be just beside the words.
     """
     taken: list[Span] = []
     for at, one in enumerate(passages):
         span, (start, end) = one.span, one.found
-        start, end = min(start, span.start), max(end, span.end)
-        if at >= MOST_TELLING and start > 0 and end - start < MOST_WHOLE_LINES:
+        others = [other for other in (*taken, *(other.span for other in passages[at + 1 :])) if other.file == span.file]
+        start = max([min(start, span.start), *(other.end + 1 for other in others if other.end < span.start)])
+        end = min([max(end, span.end), *(other.start - 1 for other in others if other.start > span.end)])
+        start, end = _around_quote((span.start, span.end), (start, end), MOST_WHOLE_LINES)
+        if one.found[0] and not one.tests and (start, end) != (span.start, span.end):
             found = library.span_at(span.file, start, end)
-            others = (*taken, *(other.span for other in passages[at + 1 :]))
-            if found is not None and not any(_overlap(found, other) for other in others):
+            if found is not None:
                 whole = replace(span, start=found.start, end=found.end, text=found.text, hash=found.hash)
                 one = replace(one, span=whole, cut=(span.start, span.end))
         taken.append(one.span)
         yield one
+
+
+def _around_quote(quote: tuple[int, int], found: tuple[int, int], most: int) -> tuple[int, int]:
+    """The lines of ``found`` that are next to a quote, ``most`` with its own: as many before as after if possible."""
+    before, after = quote[0] - found[0], found[1] - quote[1]
+    room = max(0, most - (quote[1] - quote[0] + 1))
+    first = min(before, max(room // 2, room - after))
+    return quote[0] - first, quote[1] + min(after, room - first)
 
 
 def _whole_of(library: Library, span: Span) -> Span | None:

@@ -314,7 +314,8 @@ class _Asking:
         # a question about everything has no subject that a passage could contain
         if not any(slot.required for slot in pool.slots):
             return pool, []
-        found = passages_for(self._library, self._subject, searcher.tree_files, records)
+        passages = passages_for(self._library, self._subject, searcher.tree_files, records)
+        found = [one.within(policy.max_span_bytes) for one in passages]
         cut = [replace(one, span=cut_to(one.span, policy.max_span_bytes, pool.slots, one.line)) for one in found]
         best = cut[0].score if cut else 1.0
         spans: list[tuple[Span, Via, float]] = [(one.span, "passage", one.score / best) for one in cut]

@@ -386,18 +386,41 @@ def test_an_identifier_with_a_stop_word_is_found_whole(tmp_path: Path) -> None:
     assert [one.word for one in read_subject("Who sends Moored-By?").words] == ["sends", "moored"]
 
 
-def test_a_place_that_is_not_quoted_is_cited_with_all_lines_that_were_found(tmp_path: Path) -> None:
+def test_a_place_is_cited_with_all_lines_that_were_found_and_quoted_with_its_best(tmp_path: Path) -> None:
     tide = 'def tide_at_pier(hours):\n    """The tide at pier {0}."""\n    return hours + {0}\n'
     rest = "".join(f"\n\ndef boat_{at}():\n    return {at}\n" for at in range(4))
     files = {f"pier_{at}.py": tide.format(at) + rest for at in range(9)}
-    passages = run_of(write(tmp_path, files), "How is the tide at a pier worked out?").passages
-    assert "boat_3" not in passages[3].span.text
+    found = document(write(tmp_path, files), "How does the tide at a pier return?")
+    passages = run_of(tmp_path, "How does the tide at a pier return?").passages
     assert len(passages) > 4
-    for one in passages[4:]:
+    for one in passages:
         assert (one.span.start, one.span.end) == one.found
         assert "boat_3" in one.span.text
         assert "boat_3" not in one.text
         assert one.span.text.split("\n")[one.line - one.span.start] in tide.format(one.span.file[5])
+    quoted = found["citations"][0]
+    first, last = passages[0].lines
+    assert f"`{quoted['file']}:{first}-{last}`" in found["answer"].splitlines()[0]
+    assert (quoted["start"], quoted["end"]) == passages[0].found
+    assert "boat_3" not in found["answer"].partition("See also")[0]
+
+
+def test_the_lines_beside_a_quote_are_the_nearest_that_fit(tmp_path: Path) -> None:
+    before = "".join(f"BOAT_{at:03} = {at}\n" for at in range(60))
+    after = "".join(f"    boat_{at:03} = hours + {at}\n" for at in range(60))
+    tide = 'def tide_at_pier(hours):\n    """The tide at a pier, by the hours since noon."""\n'
+    text = f"{before}{tide}{after}    return boat_000\n"
+    root = write(tmp_path, {"pier.py": text})
+    one = run_of(root, "How is the tide at a pier worked out?").passages[0]
+    assert one.lines[0] <= 61 < one.lines[1]
+    assert one.lines[1] - one.lines[0] < one.span.end - one.span.start <= 60
+    small = one.within(len(one.text.encode()) + 60)
+    assert (small.lines, small.text) == (one.lines, one.text)
+    assert one.span.end - one.span.start > small.span.end - small.span.start > small.lines[1] - small.lines[0]
+    assert small.span.text in text
+    none = one.within(1)
+    assert (none.span.start, none.span.end) == none.lines == one.lines
+    assert none.span.text == one.text
 
 
 def test_the_label_of_a_run_hears_what_the_ranking_of_files_says(
