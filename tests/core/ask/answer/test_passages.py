@@ -441,8 +441,17 @@ def test_the_label_of_a_run_hears_what_the_ranking_of_files_says(
 def test_a_branch_answers_where_it_or_another_quoted_place_says_the_subject(
     one: float, beside: float, called: str
 ) -> None:
-    branch = replace(_passage(together=one), branch=Branch("a.py", 1, 2, 2, 2, 1.0, 1.0))
-    assert kind_of_answer("what happens", [branch, _passage(together=beside)]) == called
+    branch = replace(_passage(together=one, score=2.6), branch=Branch("a.py", 1, 2, 2, 2, 1.0, 1.0))
+    assert kind_of_answer("what happens", [branch, _passage(together=beside, score=2.5)]) == called
+
+
+def test_a_branch_that_another_comes_near_answers_only_with_a_high_score() -> None:
+    for score, called in ((2.6, "answered"), (2.4, "evidence found")):
+        two = [_passage(score=score), _passage(score=score - 0.1)]
+        branches = [replace(one, branch=Branch("a.py", 1, 2, 2, 2, 1.0, 1.0)) for one in two]
+        assert [kind_of_answer("what happens", found) for found in (two, branches)] == [called, called]
+    assert kind_of_answer("what happens", two[:1]) == "answered"
+    assert kind_of_answer("how to", two) == "answered"
 
 
 def test_a_word_that_turns_the_question_stands_in_what_is_quoted() -> None:
