@@ -88,7 +88,7 @@ def paths(weights: Sequence[tuple[str, float]], view: IndexView) -> np.ndarray:
     index = view.path_index
     scores = np.zeros(len(view))
     for term, weight in weights:
-        found = index.postings.get(term)
+        found = index.posting(term)
         if found is not None:
             _add(scores, index.field, found[0], found[1], weight)
     return scores

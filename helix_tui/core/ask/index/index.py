@@ -14,7 +14,6 @@ from pathlib import Path, PurePosixPath
 from typing import Concatenate, ParamSpec, TypeVar
 
 import numpy as np
-import watchfiles
 from msgspec import Struct
 
 from helix_tui.core.ask.corpus.git import Git
@@ -126,7 +125,7 @@ class RepositoryIndex(Contents):
         """
         with self._lock:
             ranking = self._rank(query, rerank)
-            return [ranking.file(at) for at in ranking.order[:limit]]
+            return ranking.files(ranking.order[:limit])
 
     @_asking
     def search(
@@ -155,8 +154,7 @@ class RepositoryIndex(Contents):
         view = self._view
         most = float(ranking.chunks.max(initial=0.0)) or 1.0
         found: list[tuple[float, str, int, float, RankedFile]] = []
-        for at in chosen:
-            one = ranking.file(at)
+        for at, one in zip(chosen, ranking.files(chosen), strict=True):
             row = int(view.row[at])
             first, last = int(view.first[row]), int(view.first[row + 1])
             scores = ranking.chunks[first:last]
@@ -465,6 +463,8 @@ class IndexKeeper:
 
     def _follow_in(self, folders: set[str], index: RepositoryIndex) -> set[str]:
         """Refresh after changes in some folders until others must be watched; return the folders that appeared."""
+        import watchfiles  # imported here: it takes 30 ms, in the watching thread only
+
         new: set[str] = set()
         settled = False
         for changes in watchfiles.watch(

@@ -7,7 +7,7 @@ over repositories, on 900 questions, issues, commit messages and work items over
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from msgspec import Struct
@@ -128,15 +128,20 @@ class Ranking:
         """A file's score as a share of the best one's."""
         return float(self._total[at] / self._total[self.order[0]])
 
-    def file(self, at: int) -> RankedFile:
-        """The file at a position, with the parts of its score."""
-        return RankedFile(
-            self._view.paths[at],
-            float(self._total[at]),
-            {name: float(values[at]) for name, values in self._parts.items() if values[at] > 0},
-            self._view.documents[at].role,
-            float(self._priors[at]),
-        )
+    def files(self, chosen: Sequence[int]) -> list[RankedFile]:
+        """The files at some positions, with the parts of their scores."""
+        parts = {name: values[chosen].tolist() for name, values in self._parts.items()}
+        totals, priors = self._total[chosen].tolist(), self._priors[chosen].tolist()
+        return [
+            RankedFile(
+                self._view.paths[at],
+                totals[number],
+                {name: values[number] for name, values in parts.items() if values[number] > 0},
+                self._view.documents[at].role,
+                priors[number],
+            )
+            for number, at in enumerate(chosen)
+        ]
 
 
 def rank(question: IndexQuery, known: RankingSources) -> Ranking:
@@ -179,8 +184,8 @@ def _by_words(question: IndexQuery, words: channels.Lexical, known: RankingSourc
         "mention": mentioned(question, view),
         "trace": in_traces(question, view),
         "module": by_module(question, view),
-        "commits": score_commits(history.similar(question), view.paths),
-        "recent": history.recent(view.paths),
+        "commits": score_commits(history.similar(question), view.position),
+        "recent": history.recent(view.position),
     }
 
 
@@ -262,7 +267,8 @@ def priors(question: IndexQuery, view: IndexView) -> np.ndarray:
     for kind in question.kinds:
         role = _ROLE_OF_KIND[kind]
         of_role[role] = max(of_role[role], ASKED_FOR)
-    shares: np.ndarray = view.standing * [of_role[document.role] for document in view.documents]
+    roles, role_of_file = view.roles
+    shares: np.ndarray = view.standing * np.array([of_role[role] for role in roles])[role_of_file]
     said = set(tokens.words(question.text.lower()))
     for at, folder in view.outdated.items():
         if folder not in said:

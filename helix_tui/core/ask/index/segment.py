@@ -10,13 +10,15 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 from msgspec import Struct
 
 from helix_tui.core.ask.corpus.reader import Pieces
-from helix_tui.core.ask.tokens import count_terms, make_terms, parts, words
+from helix_tui.core.ask.tokens import count_terms, make_terms, parts, terms_of, words
+from helix_tui.core.ask.tokens import stem as stem_of
 
 NAME = "\x01"
 """Prefix of a term of a name."""
@@ -218,40 +220,82 @@ class PathIndex(Struct, frozen=True):
     """The words of all paths of a view."""
 
     field: FieldLengths
-    postings: dict[str, tuple[np.ndarray, np.ndarray]]
     words: list[str]
     """The words of file names, without extensions; the folder's if the name is unspecific."""
     word_of: np.ndarray
     """int64: a word of a file's name, by position in `words`…"""
     file_of_word: np.ndarray
     """…and that file."""
+    with_stem: dict[str, list[int]]
+    """The words of names by their stem, by position in `words`."""
+    alphabetical: list[tuple[str, int]]
+    """The words of names with their position in `words`, in order."""
+    _place: dict[str, int]
+    """The place of each term in `_first`."""
+    _first: np.ndarray
+    """int64 (terms + 1,): where each term begins in the next two."""
+    _files: np.ndarray
+    _counts: np.ndarray
+
+    def posting(self, term: str) -> tuple[np.ndarray, np.ndarray] | None:
+        """The files with a term in their paths, ascending, and how often; None if there is none."""
+        place = self._place.get(term)
+        if place is None:
+            return None
+        start, end = self._first[place], self._first[place + 1]
+        return self._files[start:end], self._counts[start:end]
 
 
 def index_paths(files: list[str]) -> PathIndex:
-    """The postings of paths, by position in the list."""
-    lists: dict[str, tuple[list[int], list[int]]] = {}
-    numbers_of: dict[str, int] = {}
-    word_of: list[int] = []
-    file_of_word: list[int] = []
+    """The words of paths, by position in the list."""
+    # every name is read but each folder only once, and lists become arrays once: a first question waits for this
+    in_folder: dict[str, Counter[str]] = {}
+    place, number_of = _numbering(), _numbering()
+    terms: list[int] = []
+    times: list[int] = []
+    distinct = np.zeros(len(files), np.int64)
     lengths = np.zeros(len(files), np.int64)
+    word_of: list[int] = []
+    of_name = np.zeros(len(files), np.int64)
     for at, path in enumerate(files):
-        *folders, name = path.split("/")
+        folder, _, name = path.rpartition("/")
         stem = name.partition(".")[0] or name
-        # parts near the root (src, the package's name) are in every path and distinguish none
-        counts = count_terms(" ".join((stem, stem, *folders[-3:])))
-        lengths[at] = counts.total()
-        for word in parts(folders[-1] if stem in _SAYS_NOTHING and folders else stem):
-            word_of.append(numbers_of.setdefault(word, len(numbers_of)))
-            file_of_word.append(at)
-        for term, times in counts.items():
-            numbers, tally = lists.setdefault(term, ([], []))
-            numbers.append(at)
-            tally.append(times)
-    packed = {term: (np.array(numbers), np.array(tally, np.float64)) for term, (numbers, tally) in lists.items()}
+        around = in_folder.get(folder)
+        if around is None:
+            # parts near the root (src, the package's name) are in every path and distinguish none
+            around = in_folder[folder] = count_terms(" ".join(folder.split("/")[-3:]))
+        counts = dict(around)
+        said = [term for word in words(stem) for term in terms_of(word)]
+        for term in said:
+            counts[term] = counts.get(term, 0) + 2
+        terms += map(place.__getitem__, counts)
+        times += counts.values()
+        distinct[at], lengths[at] = len(counts), 2 * len(said) + around.total()
+        own = parts(folder.rpartition("/")[2] if stem in _SAYS_NOTHING and folder else stem)
+        word_of += map(number_of.__getitem__, own)
+        of_name[at] = len(own)
+    with_stem: dict[str, list[int]] = {}
+    for word, number in number_of.items():
+        with_stem.setdefault(stem_of(word), []).append(number)
+    numbers = np.array(terms, np.int64)
+    order = np.argsort(numbers, kind="stable")
+    positions = np.arange(len(files))
     return PathIndex(
         FieldLengths.of(lengths, np.ones(len(files), bool)),
-        packed,
-        list(numbers_of),
+        list(number_of),
         np.array(word_of, np.int64),
-        np.array(file_of_word, np.int64),
+        np.repeat(positions, of_name),
+        with_stem,
+        sorted(number_of.items()),
+        dict(place),
+        np.concatenate([[0], np.cumsum(np.bincount(numbers, minlength=len(place)))]).astype(np.int64),
+        np.repeat(positions, distinct)[order],
+        np.array(times, np.float64)[order],
     )
+
+
+def _numbering() -> defaultdict[str, int]:
+    """Numbers words from 0 as they are looked up."""
+    found: defaultdict[str, int] = defaultdict()
+    found.default_factory = found.__len__
+    return found

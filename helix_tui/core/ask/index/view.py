@@ -13,6 +13,7 @@ history). Names: files that a question names by path, stack trace, dotted module
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 
@@ -25,13 +26,15 @@ from helix_tui.core.ask.corpus.listing import plain_stem, role_of, standing, suc
 from helix_tui.core.ask.index.database import Database, StoredBlob
 from helix_tui.core.ask.index.question import IndexQuery
 from helix_tui.core.ask.index.segment import NAME, FieldLengths, PathIndex, index_paths, unpacked
-from helix_tui.core.ask.records import Document, PastCommit
-from helix_tui.core.ask.tokens import count_terms, stem
+from helix_tui.core.ask.records import Document, PastCommit, Role
+from helix_tui.core.ask.tokens import count_terms
 
 MAX_POSTINGS = 24 << 20
 """Maximum bytes of cached posting lists: beyond, all are dropped and read again (a question reads a few
 hundred; a frequent term of a large repository takes 1 MB)."""
-_OF_PATHS = frozenset({"path_index", "position", "standing", "tested", "tests", "outdated", "_by_name", "_by_stem"})
+_OF_PATHS = frozenset(
+    {"path_index", "position", "standing", "tested", "tests", "outdated", "roles", "_by_name", "_by_stem"}
+)
 """Cached values that depend only on the paths."""
 
 
@@ -112,11 +115,22 @@ class IndexView:
         return np.array([standing(path) for path in self.paths])
 
     @cached_property
+    def roles(self) -> tuple[list[Role], np.ndarray]:
+        """The roles of files, and the number of each file's in this list, int64 (files,)."""
+        roles = sorted({document.role for document in self.documents})
+        return roles, np.array([roles.index(document.role) for document in self.documents], np.int64)
+
+    @cached_property
     def outdated(self) -> dict[int, str]:
         """The files of older versions, by position, with the folder that shows it."""
-        folders = {path[: at.start()] for path in self.paths for at in re.finditer("/", path)}
+        within = dict.fromkeys(path.rpartition("/")[0] for path in self.paths)
+        folders = {f"{path}/"[: at.start()] for path in within if path for at in re.finditer("/", f"{path}/")}
+        # a version is a folder's, so most paths need no further look
+        old = {folder for folder in within if folder and next(successors(f"{folder}/"), None) is not None}
         found = {}
-        for at, path in enumerate(self.paths):
+        for at, path in enumerate(self.paths if old else ()):
+            if path.rpartition("/")[0] not in old:
+                continue
             later = (step for step, other in successors(path) if other in self.position or other in folders)
             step = next(later, None)
             if step is not None:
@@ -323,13 +337,13 @@ class CommitHistory:
         """Every commit, newest first, without a score."""
         return [PastCommit(one.sha, one.subject, one.files, 0.0) for one in self._messages]
 
-    def recent(self, paths: Sequence[str]) -> np.ndarray:
+    def recent(self, position: Mapping[str, int]) -> np.ndarray:
         """How recently and how often each file was changed, float64 (files,): work continues where it was done."""
         votes: dict[str, float] = {}
         for at, one in enumerate(self._messages[:LATEST]):
             for path in one.files:
                 votes[path] = votes.get(path, 0.0) + 0.5 ** (at / HALF) / len(one.files) ** 0.5
-        return np.array([votes.get(path, 0.0) for path in paths])
+        return _by_file(votes, position)
 
     def similar(self, question: IndexQuery, limit: int = VOTERS) -> list[PastCommit]:
         """The commits most similar to the question, best first; of equal ones the newer first."""
@@ -355,13 +369,21 @@ class CommitHistory:
         ]
 
 
-def score_commits(similar: Sequence[PastCommit], paths: Sequence[str]) -> np.ndarray:
+def score_commits(similar: Sequence[PastCommit], position: Mapping[str, int]) -> np.ndarray:
     """The votes that each file gets, float64 (files,)."""
     votes: dict[str, float] = {}
     for commit in similar:
         for path in commit.files:
             votes[path] = votes.get(path, 0.0) + commit.score / len(commit.files) ** 0.5
-    return np.array([votes.get(path, 0.0) for path in paths])
+    return _by_file(votes, position)
+
+
+def _by_file(votes: Mapping[str, float], position: Mapping[str, int]) -> np.ndarray:
+    scores = np.zeros(len(position))
+    for path, vote in votes.items():
+        if path in position:
+            scores[position[path]] = vote
+    return scores
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -419,26 +441,28 @@ def by_module(question: IndexQuery, view: IndexView) -> np.ndarray:
 
 
 def by_stem(question: IndexQuery, view: IndexView) -> np.ndarray:
-    """The share of each file name's words that are in the question, float64 (files,)."""
+    """The share of each file name's words that are in the question, float64 (files,); less for a word of which only the
+    beginning is: `config` in the name for "configuration", `configuration` for "config".
+    """
     said = {term for term, _ in question.weights}
-    # in both directions: `config` in the name for "configuration", `configuration` for "config"
-    begun = {term[:size] for term in said for size in range(_SHORTEST_PREFIX, len(term))}
     index = view.path_index
-    hits = np.array([_hit(word, said, begun) for word in index.words], np.float64)
+    hits = np.zeros(len(index.words))
+    ordered = index.alphabetical
+    for term in (one for one in said if len(one) >= _SHORTEST_PREFIX):
+        place = bisect_left(ordered, (term, 0))
+        while place < len(ordered) and ordered[place][0].startswith(term):
+            if ordered[place][0] != term:
+                hits[ordered[place][1]] = _PREFIX_HIT
+            place += 1
+        for begun in (term[:size] for size in range(_SHORTEST_PREFIX, len(term))):
+            place = bisect_left(ordered, (begun, 0))
+            if place < len(ordered) and ordered[place][0] == begun:
+                hits[ordered[place][1]] = _PREFIX_HIT
+    for term in said:
+        hits[index.with_stem.get(term, [])] = 1.0
     sums = np.bincount(index.file_of_word, weights=hits[index.word_of], minlength=len(view))
     sizes = np.bincount(index.file_of_word, minlength=len(view))
     return sums / np.maximum(sizes, 1)
-
-
-def _hit(word: str, said: set[str], begun: set[str]) -> float:
-    """How well a word of a file's name is matched; less if one word is only the beginning of the other."""
-    if stem(word) in said:
-        return 1.0
-    if word[:_SHORTEST_PREFIX] not in begun and word[:_SHORTEST_PREFIX] not in said:
-        return 0.0
-    if word in begun or any(word[:size] in said for size in range(_SHORTEST_PREFIX, len(word))):
-        return _PREFIX_HIT
-    return 0.0
 
 
 def _give(scores: np.ndarray, files: list[int], sure: float, weight: float) -> None:

@@ -1,0 +1,48 @@
+"""The words of paths, by which a question finds files that say nothing else of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from helix_tui.core.ask.index.index import RepositoryIndex
+from helix_tui.core.ask.index.segment import index_paths
+from tests.core.ask.sessions.solar import write
+
+
+def test_a_name_counts_twice_and_each_of_its_last_three_folders_once() -> None:
+    found = index_paths(
+        ["a/b/lease/store/lease_store.py", "lease/x/y/z/tide.go", "README", "a/b/lease/store/__init__.py"]
+    )
+
+    def posting(term: str) -> tuple[list[int], list[float]]:
+        files, counts = found.posting(term) or (np.zeros(0), np.zeros(0))
+        return files.tolist(), counts.tolist()
+
+    assert posting("leas") == ([0, 3], [3.0, 1.0])
+    assert posting("lease_store") == ([0], [2.0])
+    assert posting("tide") == ([1], [2.0])
+    assert posting("readm") == ([2], [2.0])
+    assert posting("boat") == ([], [])
+    # the first folder of four is too far away
+    assert 1 not in posting("leas")[0]
+    names = [[found.words[word] for word in found.word_of[found.file_of_word == at]] for at in range(4)]
+    assert names == [["lease", "store"], ["tide"], ["readme"], ["store"]]
+    assert index_paths([]).posting("tide") is None
+
+
+def test_a_file_name_is_found_by_its_words_and_by_the_beginning_of_one(tmp_path: Path) -> None:
+    names = ("config", "configuration", "configured_boat", "con", "tide")
+    root = write(tmp_path, {f"src/{name}.py": f"x = {at}\n" for at, name in enumerate(names)})
+    index = RepositoryIndex(root, tmp_path / "index.db", with_meaning=False)
+    index.refresh()
+
+    def stems(question: str) -> dict[str, float]:
+        return {one.file[4:-3]: one.channels["stem"] for one in index.rank_files(question) if "stem" in one.channels}
+
+    long, short = stems("where is the configuration read"), stems("where is config read")
+    assert long.keys() == short.keys() == {"config", "configuration", "configured_boat"}
+    assert long["configuration"] > long["config"] > long["configured_boat"] > 0
+    assert short["config"] > short["configuration"] > short["configured_boat"] > 0
+    assert stems("where is the tide read") == {"tide": long["configuration"]}
