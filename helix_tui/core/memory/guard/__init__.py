@@ -23,7 +23,7 @@ from helix_tui.core.memory.guard.rules import harm, orders
 from helix_tui.core.memory.ranking import slug
 from helix_tui.core.memory.records import Memory
 
-RULES = 8
+RULES = 9
 """Version of the scanner's rules: verdicts of other versions are ignored."""
 
 ORDER, SECRET = "order: ", "secret: "
