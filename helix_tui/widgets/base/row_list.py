@@ -200,6 +200,11 @@ class RowList(PaintedRows, can_focus=True):
 
     def turn_part(self, step: int) -> None:
         """Go to the next or previous section, in a list that has sections."""
+        index = self.source.landmark(max(0, self.selected_index), step) if len(self.source) else None
+        if index is not None:
+            if self._view.line_of(index) >= self._view.top + self._view.height:
+                self.action_last()  # a target below the view is scrolled to the top, to continue reading there
+            self.select(self.source.key(index))
 
     def action_open(self) -> None:
         """Open the row under the cursor."""

@@ -77,6 +77,10 @@ class RowSource(ABC):
         """The text that ``n`` and ``N`` search."""
         return ""
 
+    def landmark(self, index: int, step: int) -> int | None:
+        """The next row, after or before a row, with which a section begins."""
+        return None
+
 
 class Keyed(Protocol):
     """Anything with a key can be a row."""
@@ -114,6 +118,8 @@ class Row(Struct, frozen=True):
     selectable: bool = True
     leads: bool = False
     """Enter leads somewhere from this row, which is one of few among lines of text."""
+    landmark: bool = False
+    """A section begins here."""
 
 
 class Rows(KeyedRows[Row]):
@@ -144,6 +150,10 @@ class Rows(KeyedRows[Row]):
 
     def text(self, index: int) -> str:
         return "".join(text for text, _ in (*self.rows[index].left, *self.rows[index].right))
+
+    def landmark(self, index: int, step: int) -> int | None:
+        ahead = range(index + step, len(self.rows) if step > 0 else -1, step)
+        return next((place for place in ahead if self.rows[place].landmark), None)
 
 
 # home-row letters first

@@ -73,10 +73,6 @@ class MissingFacts(Struct, frozen=True):
     """Where it was last seen, in words; empty while that is being looked up."""
 
 
-_SECTION = tuple(rule("x", 8)[:1])
-"""How the line over a section begins."""
-
-
 class DetailView(RowList):
     """The pane. Its rows are lines of text; those that name a bead are links."""
 
@@ -130,16 +126,6 @@ class DetailView(RowList):
         """The attempt that the line under the cursor names; empty for other lines."""
         kind, _, rest = (self.selected_key or "").partition(":")
         return rest if kind == "attempt" and self.has_focus else ""
-
-    def turn_part(self, step: int) -> None:
-        """Go to the next or previous section."""
-        rows, here = self.source.rows if isinstance(self.source, Rows) else (), max(0, self.selected_index)
-        places = [place for place, row in enumerate(rows) if row.left[:1] == _SECTION]
-        ahead = [place for place in places if place > here] if step > 0 else [at for at in places[::-1] if at < here]
-        if ahead:
-            if self._view.line_of(ahead[0]) >= self._view.top + self._view.height:
-                self.action_last()  # a section below the view is scrolled to the top, to continue reading there
-            self.select(rows[ahead[0]].key)
 
     def action_open(self) -> None:
         """Go to the bead or the attempt that the line names."""
@@ -225,13 +211,13 @@ class _Rows:
     def section(self, caption: str, right: str = "") -> None:
         """Begin a section."""
         self._section, self._line = caption.partition(" ")[0], 0
-        self.line(rule(caption, self.width, right))
+        self.line(rule(caption, self.width, right), landmark=True)
 
-    def line(self, spans: Line, key: str = "") -> None:
+    def line(self, spans: Line, key: str = "", *, landmark: bool = False) -> None:
         """Add one line, unwrapped."""
         self._line += 1
         leads = key.startswith(("to:", "attempt:"))
-        self.rows.append(Row(key or f"{self._section}/{self._line}", tuple(spans), leads=leads))
+        self.rows.append(Row(key or f"{self._section}/{self._line}", tuple(spans), leads=leads, landmark=landmark))
 
     def wrapped(self, spans: Line) -> None:
         """Add a paragraph."""

@@ -379,7 +379,6 @@ class Paragraphs(RowSource):
         return "".join(text for text, _ in self.paint(index, self.width))
 
     def landmark(self, index: int, step: int) -> int | None:
-        """The next row, after or before a row, that begins a landmark."""
         number = self.number(index) + step
         while 0 <= number < len(self.paras):
             if self.paras[number].landmark:
@@ -432,15 +431,6 @@ class TextPane(RowList):
         source = self.source
         if self._paras and not (isinstance(source, Paragraphs) and source.width == max(8, self._text_width)):
             self.show(Paragraphs(self._paras, self._text_width))
-
-    def turn_part(self, step: int) -> None:
-        """Go to the next or previous section, file or session."""
-        if isinstance(self.source, Paragraphs) and len(self.source):
-            index = self.source.landmark(max(0, self.selected_index), step)
-            if index is not None:
-                if self._view.line_of(index) >= self._view.top + self._view.height:
-                    self.action_last()  # a target below the view is scrolled to the top, to continue reading there
-                self.select(self.source.key(index))
 
 
 class FoldPane(TextPane):

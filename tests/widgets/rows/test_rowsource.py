@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from helix_tui.widgets.base.line import rule
 from helix_tui.widgets.base.row_source import Row, Rows
 from helix_tui.widgets.form import Page
 
@@ -41,3 +42,10 @@ def test_the_words_of_choices_are_whole_beside_the_label_or_below_it() -> None:
     # the cursor steps from choice to choice, and nothing is left to unfold
     assert [index for index in range(len(rows)) if rows.selectable(index)] == [0, 2, 3]
     assert not any(rows.paint_more(index, 40) for index in range(len(rows)))
+
+
+def test_sections_are_found_by_their_mark_and_not_by_their_looks() -> None:
+    ruled = tuple(rule("part", 20))
+    rows = Rows([Row("a", ruled), Row("b", (("text", "text"),)), Row("c", ruled, landmark=True), Row("d", ruled)])
+    assert (rows.landmark(0, 1), rows.landmark(2, 1)) == (2, None)
+    assert (rows.landmark(3, -1), rows.landmark(2, -1)) == (2, None)
