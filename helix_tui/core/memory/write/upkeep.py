@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from helix_tui.core.ground.text import counted
 from helix_tui.core.ground.time import NS
 from helix_tui.core.memory.ranking import key
 from helix_tui.core.memory.records import Memory, MemoryFault
@@ -247,7 +248,9 @@ def _issues(base: Base, total: int, with_feedback: int, lacking: int) -> list[st
     if base.encoder is None:
         found.append(f"Embeddings unavailable - recall is by keywords: {base.detail}")
     elif lacking:
-        found.append(f"{lacking} memories have no vector of this model - run `helix-tui memory embed`")
+        found.append(
+            f"{counted(lacking, 'memory', 'memories')} without a vector of this model - run `helix-tui memory embed`"
+        )
     return found
 
 
