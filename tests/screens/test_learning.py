@@ -14,8 +14,9 @@ from helix_tui.screens.help import STEPS, WORDS, HelpScreen, TourCard, with_keys
 from helix_tui.screens.palette import Commands
 from helix_tui.settings import Layout
 from helix_tui.widgets.base.line import Line
-from helix_tui.widgets.base.row_source import Column, Figured, FiguredRows, cell
+from helix_tui.widgets.base.row_source import Column
 from helix_tui.widgets.figures import BAR_LEGEND
+from helix_tui.widgets.rows.figured import Figured, FiguredRows, cell
 from helix_tui.widgets.text.memory import heading
 from tests.screens.conftest import Console, MakeConsole
 

@@ -76,7 +76,7 @@ async def test_an_empty_view_names_the_key_that_leads_on(app: Console) -> None:
     async with app.run_test(size=SIZE) as pilot:
         await settled(pilot)
         screen = memory_of(app)
-        screen._rows = ()
+        screen._rows = []
         screen.open_view("systemic")
         screen.show_rows()
         await settled(pilot)

@@ -15,8 +15,9 @@ from helix_tui.core.insights.forecast import Failing
 from helix_tui.core.insights.report import Measure, ModelComparison, Report, Trial, key_of
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import Line, Span
-from helix_tui.widgets.base.row_source import Column, Figured, FiguredRows, cell
+from helix_tui.widgets.base.row_source import Column
 from helix_tui.widgets.figures import BAR_LEGEND, CELLS, Look, look_of, share_bar
+from helix_tui.widgets.rows.figured import Figured, FiguredRows, cell
 
 BY_CELL = (
     Column("landed", 4),

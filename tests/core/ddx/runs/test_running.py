@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helix_tui.core.beads.record import Bead, decode_bead
-from helix_tui.core.ddx.claims import Claim, ClaimReader, fresh_claims
-from helix_tui.core.ddx.runs.running import RunReader, beads_at_work, find_running, holds, judge
+from helix_tui.core.ddx.claims import Claim, ClaimReader, fresh_claims, judge
+from helix_tui.core.ddx.runs.running import RunReader, beads_at_work, find_running, holds
 from helix_tui.core.editing.journal import JournalEntry, JournalHistory, Who, edits_of
 from helix_tui.core.ground.project import find_project, lease_roots
 from helix_tui.core.ground.threads import pid_alive
