@@ -83,6 +83,8 @@ def run(call: Call) -> int:
         note_difference(call, curator.look())
         scope = read_scope(options.scope)
         facts = checker.facts(scope)
+        if checker.trouble:
+            call.note(checker.trouble)
         # conflicting facts of the documents become a question, which is a write
         if not call.read_only:
             for finding in facts.unasked:

@@ -67,6 +67,15 @@ def test_check_decides_build_from_facts_without_asking(helix: Any, stage: StageF
     assert not world.calls
 
 
+def test_check_answers_where_nothing_can_be_written_and_says_so(helix: Any, stage: StageFactory) -> None:
+    world = stage([row("a-1", **BUILDABLE)])
+    (world.root / ".helix" / "curation.lock").mkdir(parents=True)
+    ran = helix(world, "check", "--no-model")
+    assert ran.code == 0
+    assert ran.out.startswith("NEXT_ACTION: BUILD")
+    assert "what was seen cannot be kept" in ran.err
+
+
 def test_check_asks_an_agent_where_facts_do_not_decide(helix: Any, stage: StageFactory) -> None:
     world = stage([row("a-1", status="closed")])
     world.answers("Some talk.\n**NEXT_ACTION:** `ALIGN`\nScope: docs\n\n## Stop Or Escalation Condition\nno gaps left")

@@ -119,6 +119,7 @@ class Checker(Struct):
 
     Attributes:
         delegate: asks the agent; None: only the facts decide.
+        trouble: why what was seen of the beads could not be saved, in one sentence; else "".
     """
 
     curator: Curator
@@ -126,6 +127,7 @@ class Checker(Struct):
     delegate: Delegate | None = None
     agent_choice: AgentChoice = NOBODY
     found: DocumentFacts | None = None
+    trouble: str = ""
 
     def facts(
         self, scope: Scope = EVERYTHING, *, queue_state: QueueState | None = None, documents: bool = True
@@ -137,7 +139,6 @@ class Checker(Struct):
 
         Raises:
             Unreadable: there is no queue, or it cannot be read.
-            OSError: the drift snapshot cannot be written.
         """
         queue_state = queue_state or self.curator.look()
         project = self.curator.project
@@ -172,7 +173,12 @@ class Checker(Struct):
         history = self.curator.history()
         if self.curator.gate.read_only:
             return watch.check(queue_state.queue.beads, history)
-        return watch.settle(queue_state.queue.beads, history)
+        try:
+            return watch.settle(queue_state.queue.beads, history)
+        except OSError as error:
+            # a full disk does not keep anybody from reading
+            self.trouble = f"what was seen cannot be kept: {error.strerror or error}"
+            return watch.check(queue_state.queue.beads, history)
 
     def check(self, scope: Scope = EVERYTHING, *, asking: Asking = "auto", stamp: str = "check") -> NextVerdict:
         """Determine the next action.
