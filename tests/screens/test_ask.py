@@ -164,7 +164,7 @@ async def test_tabs_show_evidence_with_code_and_reasons_steps_and_a_comparison(a
         screen = await asked(pilot, STORM)
         await pilot.press("O")
         await settled(pilot)
-        assert app.sees("solar/restore.py:6–8")
+        assert app.sees("solar/restore.py:1–8")
         assert app.sees("6  def restore_panels(panels):")
         await pilot.press("O", "right_square_bracket", "right_square_bracket")
         await settled(pilot)
