@@ -12,6 +12,7 @@ import sys
 from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import count
 
 import numpy as np
 from msgspec import Struct
@@ -296,6 +297,4 @@ def index_paths(files: list[str]) -> PathIndex:
 
 def _numbering() -> defaultdict[str, int]:
     """Numbers words from 0 as they are looked up."""
-    found: defaultdict[str, int] = defaultdict()
-    found.default_factory = found.__len__
-    return found
+    return defaultdict(count().__next__)
