@@ -7,10 +7,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 
 from msgspec import Struct
+
+
+class LatePattern:
+    """A pattern compiled on first use: most hooks screen nothing new, and compiling all takes a tenth of one."""
+
+    def __init__(self, shape: str, flags: int = 0) -> None:
+        self._shape, self._flags = shape, flags
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """The matches in a text."""
+        return self._pattern.finditer(text)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(self._shape, self._flags)
+
 
 _CHECKS = (
     r"(?:tests?\b|test suite|test files?|assert(?:ion)?s?\b|checks?\b|verif\w+|hooks?\b|linters?\b"
@@ -50,10 +66,10 @@ _IN_SIGHT = (
 )
 
 # gaps are bounded, and most end with the sentence: distant words belong to two statements
-_HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
+_HARM_RULES: tuple[tuple[str, LatePattern], ...] = (
     (
         "defeats the checks",
-        re.compile(
+        LatePattern(
             rf"\b(?:delete|remove|drop|comment out|disable|skip|bypass|turn off|switch off"
             rf"|stub(?: out)?|neuter"
             rf"|weaken|mute|silence|gut|rewrite|edit|empty|rm(?: -\w+)*)\b[^.\n]{{0,40}}?{_CHECKS}"
@@ -63,7 +79,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "defeats the checks",
-        re.compile(
+        LatePattern(
             r"\b(?:overwrite|replace|regenerate|fake|forge|hard-?code|invent)\b[^.\n]{0,40}"
             r"\b(?:test results?|expected (?:values?|outputs?|results?)|exit codes?|evidence|review"
             r"|verdicts?)\b"
@@ -73,7 +89,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "defeats the checks",
-        re.compile(
+        LatePattern(
             r"\b(?:(?:make|let|have)\s+(?:the\s+)?(?:verify|verification|check|gate"
             r"|test)\S*(?:\s+\w+){0,3}\s+)?"
             r"(?:exit|return)\s+(?:code\s+)?(?:0|zero)\b[^.\n]{0,20}"
@@ -86,7 +102,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "skips the checks",
-        re.compile(
+        LatePattern(
             rf"\b(?:skip|omit|bypass|forgo)\b[^.\n]{{0,20}}?{_CHECKS}[^.\n]{{0,20}}?\b(?:and|then"
             rf"|but)\b[^.\n]{{0,15}}"
             r"\b(?:report|mark|say|claim|declare|answer|write|close|merge|push)\b",
@@ -95,7 +111,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "skips the checks",
-        re.compile(
+        LatePattern(
             rf"\b(?:comment out|disable|delete|remove|drop|turn off|switch off|stub(?: out)?|mute|silence)\b"
             rf"[^.\n]{{0,20}}?{_CHECKS}[^.\n]{{0,30}}?\b(?:and|then)\b[^.\n]{{0,15}}\b(?:report|mark|say|claim|declare|answer)\b"
             r"[^.\n]{0,30}\b(?:success\w*|done|passed|passing|green|complete\w*|fixed|delivered)\b",
@@ -104,7 +120,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "skips the checks",
-        re.compile(
+        LatePattern(
             r"(?:\b(?:always|every|all|each)\b[^.\n]{0,40}--no-verify\b"
             r"|--no-verify\b[^.\n]{0,40}\b(?:always|every|all|each|so that)\b)"
             r"|\b(?:turn|switch) off the (?:sandbox|firewall|virus scanner)\b"
@@ -118,7 +134,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "claims a verdict",
-        re.compile(
+        LatePattern(
             r"\balways\s+(?:approve|accept|merge)(?=\s+(?:the|this|these|every|any|all|it|them|what\w*"
             r"|pull|changes?|reviews?)\b|[.!]?\Z)|\b(?:tell|instruct|persuade"
             r"|convince)\s+(?:the\s+)?reviewers?\s+to\s+"
@@ -132,7 +148,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "carries work away",
-        re.compile(
+        LatePattern(
             r"\b(?:push|mirror|upload|publish|copy|send|clone)\b[^.\n]{0,40}?"
             r"\b(?:all|every|each|whole|entire|--all|--mirror)\b[^\n]{0,50}?\b(?:to|at"
             r"|into)\s+(?:[^.\n]{0,20}?)"
@@ -148,7 +164,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "sends data away",
-        re.compile(
+        LatePattern(
             r"\b(?:post|upload|send|export|copy|add|paste|write|include|embed|print|put|append|encode"
             r"|dump|leak|mail|base64)\b"
             rf"[^.\n]{{0,50}}?{_SECRET}[^\n]{{0,60}}?\b(?:to|in|into|on|via"
@@ -158,7 +174,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "sends data away",
-        re.compile(
+        LatePattern(
             rf"\b(?:read|cat|open|print|dump|grep|collect|gather)\b[^.\n]{{0,30}}?{_SECRET}[^.\n]{{0,40}}?"
             r"\b(?:and|then)\b[^.\n]{0,20}\b(?:post|send|upload|paste|print|echo|mail|publish|commit"
             r"|attach|include)\b",
@@ -167,7 +183,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "shows keys",
-        re.compile(
+        LatePattern(
             rf"\b(?:print|dump|cat|echo|write|log|paste|show|include|put|copy|append|quote)\b"
             rf"(?![^.\n]{{0,40}}\b(?:path|name|location|fingerprint|hash)s? of\b)[^.\n]{{0,40}}?{_KEY_FILE}"
             rf"[^.\n]{{0,30}}?\b(?:in|into|to|on|with)\s+{_IN_SIGHT}",
@@ -176,7 +192,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "destroys data",
-        re.compile(
+        LatePattern(
             r"\b(?:delete|drop|wipe|erase|destroy|truncate)\s+(?:all\s+(?:the\s+)?|every\s+"
             r"|the\s+(?:whole|entire)\s+)"
             r"(?:production|prod|live|backups?|databases?|git history|repositor\w+|branches)\b"
@@ -186,7 +202,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "acts for a person",
-        re.compile(
+        LatePattern(
             r"\b(?:approve|sign|accept|confirm|merge|countersign|vote)\b[^.\n]{0,30}"
             r"(?:\byourself\b|\bin (?:the )?name of\b|\bon behalf of\b"
             r"|\bas (?:the )?(?:owner|reviewer|admin\w*|maintainer)\b"
@@ -198,7 +214,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "hides from the user",
-        re.compile(
+        LatePattern(
             r"\bso (?:that )?(?:(?:nobody|no[ -]one|none)\b(?: (?:ever|has to|needs? to|can|will|else)){0,2}"
             r"|(?:you|your \w+|the (?:supervisor|user|reviewer|owner|operator|human)s?)\b[^.\n]{0,15}?"
             r"(?:\b(?:never|cannot|not|no longer)\b|n't\b)(?: be)?)\s+"
@@ -219,7 +235,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "claims a verdict",
-        re.compile(
+        LatePattern(
             r"\b(?:write|put|set|answer|give|emit|end|print|report|record|state|declare|mark|claim)\b[^.\n]{0,60}"
             r"(?:\b[A-Z]{3,}_(?:STATUS|ACTION|VERDICT)\b|\b(?:clean|pass(?:ed)?|approved?|done|resolved|delivered|verdict)\b)"
             r"[^.\n]{0,30}\b(?:whatever (?:you|it|the)|regardless|no matter|whether or not|even if it fails|unseen)\b"
@@ -234,7 +250,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "overrides instructions",
-        re.compile(
+        LatePattern(
             r"\b(?:ignore|disregard|forget|overrule|override)\s+(?:what|everything|anything)\s+(?:the |your |a )?"
             r"(?:user|human|operator|supervisor|owner|person|team|bead|task)\b"
             r"|\bwhatever (?:the |your |a )?(?:user|human|operator|supervisor|owner)\b[^.,\n]{0,30},? "
@@ -246,7 +262,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "opens a way in",
-        re.compile(
+        LatePattern(
             r"\b(?:open|start|spawn|run|give|create|connect|launch)\b[^.\n]{0,20}\b(?:reverse|bind|remote) shell\b"
             r"|\b(?:nc|ncat|netcat|socat)\b[^\n|]{0,60}(?:\s-\w*[ec]\s+\S*sh\b|\bEXEC:)|/dev/tcp/\S+"
             r"|\bbash -i\b[^\n]{0,10}>&|\bssh\b[^\n]{0,40}\s-R\s?\d",
@@ -255,7 +271,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "sends data away",
-        re.compile(
+        LatePattern(
             rf"(?:\b(?:printenv|env|history)\s*|\b(?:cat|tar|zip|base64|grep)\b[^\n|]{{0,60}}?{_SECRET}[^\n|]{{0,40}})\|"
             r"(?:[^\n|]{0,60}\|){0,3}\s*(?:curl|wget|nc|ncat|netcat|telnet|mail|sendmail|socat|ssh)\b",
             re.I,
@@ -263,7 +279,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "defeats the checks",
-        re.compile(
+        LatePattern(
             r"\b(?:delete|remove|drop|comment out|disable|skip|xfail)\b[^.\n]{0,25}\b(?:tests?|assert(?:ion)?s?"
             r"|checks?|specs?)\s+(?:that|which)\s+(?:is |are |still )*"
             r"(?:fail\w*|red\b|broken|do(?:es)? not pass|don't pass)"
@@ -284,7 +300,7 @@ _HARM_RULES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "destroys data",
-        re.compile(
+        LatePattern(
             r"\bterraform\s+destroy\b[^\n]{0,40}-auto-approve|\bkubectl\s+delete\s+(?:ns|namespaces?|all)\b[^\n]{0,20}--all\b",
             re.I,
         ),
@@ -315,10 +331,10 @@ def harm(text: str) -> Iterator[tuple[str, int, int]]:
 
 _EARLIER = r"(?:previous|prior|earlier|above|preceding|existing|original|system|safety|developer|your)"
 _ORDER_RULES = r"(?:instructions?|prompts?|directions?|guidelines?|rules|guardrails?|messages?|constraints?|policies)"
-_SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
+_SAYS_TO_AGENT: tuple[tuple[str, LatePattern], ...] = (
     (
         "overrides instructions",
-        re.compile(
+        LatePattern(
             rf"\b(?:(?:ignore|disregard|forget)\b[^.\n]{{0,30}}?\b(?:all|any|every|everything|the|{_EARLIER})"
             # "override the prompt", "drop the constraints" is ordinary engineering text
             rf"|(?:override|bypass|discard|drop)\b[^.\n]{{0,30}}?\b(?:all|any|every|everything|{_EARLIER}))\b"
@@ -328,7 +344,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "overrides instructions",
-        re.compile(
+        LatePattern(
             r"\b(?:ignore|disregard|forget)\s+(?:everything|all|anything)\s+"
             r"(?:above|before|prior|previously|that came before|you (?:were|have been|know))",
             re.I,
@@ -336,7 +352,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "new instructions",
-        re.compile(
+        LatePattern(
             r"^\W{0,8}(?:(?:your )?(?:new|updated|real|actual|revised) (?:system )?(?:instructions?"
             r"|prompt|task)"
             r"|system(?: prompt| message| override)|admin(?:istrator)? override"
@@ -346,7 +362,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "speaks as a role",
-        re.compile(
+        LatePattern(
             r"<\|?(?:im_start|im_end|system|assistant|user|endoftext|start_header_id|end_header_id"
             r"|eot_id)\|?>"
             r"|</?(?:system|assistant|human|system-reminder|system_prompt|instructions?"
@@ -359,7 +375,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "changes the agent's role",
-        re.compile(
+        LatePattern(
             r"\byou are (?:now|no longer)\s+(?:an?|the|in|bound|restricted|claude|chatgpt|gpt|dan"
             r"|free|allowed|required)\b"
             r"|\bpretend (?:that )?(?:you are|you're|to be an?)\b"
@@ -372,7 +388,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "hides from the user",
-        re.compile(
+        LatePattern(
             r"\b(?:do not|don't|never|without)\s+(?:tell|mention|inform|reveal|report|notify|show"
             r"|telling|informing"
             r"|notifying|mentioning)\b[^.\n]{0,40}\b(?:user|human|operator|supervisor|owner|reviewer"
@@ -387,7 +403,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "asks for the prompt",
-        re.compile(
+        LatePattern(
             r"\b(?:reveal|print|repeat|output|show|leak|dump|send)\b[^.\n]{0,30}\b(?:your|the)\s+"
             r"(?:system prompt|hidden prompt|initial instructions|system message)\b"
             r"|\b(?:contents?|text|copy) of your (?:\w+ )?(?:instructions|prompt)\b",
@@ -396,7 +412,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "sends data away",
-        re.compile(
+        LatePattern(
             r"\b(?:send|post|upload|exfiltrate|forward|leak|curl|transmit|email)\b[^.\n]{0,80}"
             r"(?:\.env|\b(?:secrets?|credentials?|tokens?|passwords?|api[ _-]?keys?"
             r"|env(?:ironment)? (?:vars?|variables?)"
@@ -407,7 +423,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "pipes a download into a shell",
-        re.compile(
+        LatePattern(
             r"\b(?:(?:curl|wget)\b[^\n|;]{1,400}|base64\s+(?:-d|-D|--decode)\b[^\n|;]{0,80})"
             r"\|\s*(?:sudo\s+)?(?:ba|z|da)?sh\b"
             r"|\b(?:curl|wget)\b[^\n|;]{1,200}\band (?:then )?pipe (?:it|that|the (?:output|result|script)) (?:in)?to "
@@ -417,7 +433,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "turns safeguards off",
-        re.compile(
+        LatePattern(
             r"\b(?:always|you (?:must|should|may|can)|please|now)\b[^.\n]{0,40}"
             r"(?:--dangerously-skip-permissions|--no-verify|\bskip(?:ping)? (?:all )?(?:permission"
             r"|safety|verification|approval) (?:checks?|prompts?)"
@@ -427,7 +443,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "claims a verdict",
-        re.compile(
+        LatePattern(
             r"\b(?:always|you must|must always)\s+(?:report|claim|say|answer|output|respond with"
             r"|mark)\b[^.\n]{0,40}"
             r"\b(?:utilized|helped|success(?:ful)?|approve[d]?|delivered|passed"
@@ -437,7 +453,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "claims a verdict",
-        re.compile(
+        LatePattern(
             r"(?<!not )(?<!n't )(?<!never )(?<!can )(?<!may )(?<!could )(?<!might )"
             r"\b(?:report|mark|claim|declare)\b[^.\n]{0,40}"
             r"\b(?:passed|delivered|success(?:ful)?|approved|done)\b[^.\n]{0,20}\bwithout\b[^.\n]{0,20}"
@@ -449,7 +465,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "addresses a model",
-        re.compile(
+        LatePattern(
             r"\b(?:note|message|attention|instructions?|reminder)\s*(?:to|for|,|:)\s*"
             r"(?:the |any |all |every )?(?:ai|llm|language model|claude|chatgpt|gpt|copilot)s?\b"
             r"(?:\s+(?:agents?|assistants?|models?))?\s*[:,]",
@@ -458,7 +474,7 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "overrides instructions",
-        re.compile(
+        LatePattern(
             r"\b(?:stop|cease|quit)\s+(?:following|obeying)\b[^.\n]{0,40}"
             r"\b(?:instructions|rules|guidelines|policy|policies)\b"
             r"|\beverything (?:above|before this)\s+is\s+(?:void|cancelled|no longer valid|to be ignored)"
@@ -474,12 +490,12 @@ _SAYS_TO_AGENT: tuple[tuple[str, re.Pattern[str]], ...] = (
     ),
     (
         "destroys data",
-        re.compile(
+        LatePattern(
             r"\brm\s+-(?=[a-z]*r)(?=[a-z]*f)[a-z]{2,6}\s+(?:--no-preserve-root\s+)?(?:/|~/?|\$HOME/?|\*)(?=\s|$)", re.I
         ),
     ),
-    ("image that reports back", re.compile(r"!\[[^\]\n]*\]\(https?://[^)\s]*[?&][^)\s]*=")),
-    ("hidden text", re.compile("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]+")),
+    ("image that reports back", LatePattern(r"!\[[^\]\n]*\]\(https?://[^)\s]*[?&][^)\s]*=")),
+    ("hidden text", LatePattern("[\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]+")),
 )
 """Patterns of text that addresses the agent."""
 

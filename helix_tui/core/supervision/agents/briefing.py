@@ -17,9 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.beads.tracker import read_tracker
-from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.names import MADE_PROMPT
-from helix_tui.core.ddx.runs.running import QueueReader
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import AttemptFolder, Project, find_project, text_of
 from helix_tui.core.ground.text import clean_block, clean_line
@@ -30,7 +28,6 @@ from helix_tui.core.memory.lessons import Proposals
 from helix_tui.core.memory.reports import Proposal
 from helix_tui.core.memory.store.indexing import mentioned
 from helix_tui.core.supervision.agents.hooks import PLUGIN_FOLDER
-from helix_tui.core.supervision.agents.learning import Learner
 from helix_tui.core.supervision.agents.report_parser import (
     EDITING,
     AgentTask,
@@ -273,6 +270,11 @@ def _settle(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -
 def _session_end(hook_message: HookMessage, place: AgentPlace, memory: MemoryStore) -> dict[str, Any]:
     """Settle the session by its checks, and ended attempts by DDx's evidence."""
     _settle(hook_message, place, memory)
+    # imported here: only the end of a session reads attempts, and each edit waits for its hook
+    from helix_tui.core.ddx.attempts.index import AttemptIndex
+    from helix_tui.core.ddx.runs.running import QueueReader
+    from helix_tui.core.supervision.agents.learning import Learner
+
     index = AttemptIndex.of(place.project)
     tracker = QueueReader(place.project).read(now_ns(), records=index).tracker
     if not tracker.missing and not tracker.problem:

@@ -13,17 +13,19 @@ import shlex
 import stat
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
 from helix_tui.core.beads.tracker import read_tracker
 from helix_tui.core.ddx.names import ATTEMPT_ID
-from helix_tui.core.editing.authoring import AuthoringFinding, AuthoringVerdict, judge
-from helix_tui.core.editing.execute.gate import WriteGate
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project, open_nonblocking
+
+if TYPE_CHECKING:
+    from helix_tui.core.editing.authoring import AuthoringVerdict
+    from helix_tui.core.editing.execute.gate import WriteGate
 
 NAME = "validate-bead-create"
 
@@ -141,6 +143,9 @@ def _ours(path: Path) -> str | None:
 
 def judge_stdin(raw: bytes, project: Project, env: Mapping[str, str]) -> AuthoringVerdict:
     """Judge the bead that ddx passes to the hook."""
+    # imported here: the hooks of a session need the rest of this module and wait for no planner
+    from helix_tui.core.editing.authoring import AuthoringFinding, AuthoringVerdict, judge
+
     if env.get(SKIP) == "1":
         return AuthoringVerdict()
     if len(raw) > MAX_BEAD:
