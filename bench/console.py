@@ -50,6 +50,9 @@ class Terminal:
                 "COLORTERM": "truecolor",
                 "LANG": "C.UTF-8",
             }
+            # as a terminal starts it, also where this process was told to ignore them (nohup)
+            for sign in (signal.SIGINT, signal.SIGHUP, signal.SIGTERM):
+                signal.signal(sign, signal.SIG_DFL)
             try:
                 os.chdir(cwd)
                 os.execvpe(argv[0], list(argv), environment)
