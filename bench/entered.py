@@ -35,7 +35,7 @@ from textual.pilot import Pilot
 
 from bench.trackers import touch_row, write_tracker
 from helix_tui.app import HelixApp
-from helix_tui.cli.app_factory import clock_of, make_app
+from helix_tui.cli.app_factory import make_app
 from helix_tui.cli.call import Call
 from helix_tui.cli.console import EarlyFeed
 from helix_tui.cli.program import load
@@ -145,7 +145,7 @@ async def console_steps(entered: Entered, root: Path) -> dict[str, list[set[str]
     """The three steps of a console: a bead that changes on disk, a key, and enter on the sheet with the plan."""
     _, parser = load(None)
     call = Call.of("console", parser.parse_args(["-C", str(root)]))
-    feed = EarlyFeed(find_project(root), clock_of(call), ddx=call.ddx)
+    feed = EarlyFeed(find_project(root), call.clock, ddx=call.ddx)
     feed.begin()
     app = make_app(call, feed.open, look_out="no")
     taken: dict[str, list[set[str]]] = {name: [] for name in list(BOUNDS)[:3]}

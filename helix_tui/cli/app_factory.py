@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from helix_tui.cli import programs
 from helix_tui.cli.call import Call, CliError
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.time import now_ns
 from helix_tui.core.snapshot import Change, Snapshot
 
 if TYPE_CHECKING:
@@ -56,14 +55,9 @@ def make_app(
         view_book=ViewBook(settings.views, settings_file().with_name("views.toml")),
         # a snapshot shows the default layout, whatever the user has arranged since
         kept=Layout(layout_file() if look_out == "live" else None),
-        clock=clock_of(call),
+        clock=call.clock,
         ddx=call.ddx,
         look_out=look_out,
         own=programs.helix_tui(),
         home=home and not options.pane and not named,
     )
-
-
-def clock_of(call: Call) -> Callable[[], int]:
-    """The clock of a call: the present, or the fixed instant that ``--now`` names."""
-    return (lambda: call.now) if call.fixed_now else now_ns

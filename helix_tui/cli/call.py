@@ -10,7 +10,7 @@ import os
 import select
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -118,6 +118,11 @@ class Call(Struct, frozen=True):
     paint: Paint
     aside: bool = False
     """Stdout is reserved for one document, so messages for people go to stderr."""
+
+    @property
+    def clock(self) -> Callable[[], int]:
+        """Returns the present, or the fixed instant that ``--now`` names."""
+        return (lambda: self.now) if self.fixed_now else now_ns
 
     @classmethod
     def of(cls, command: str, options: argparse.Namespace) -> Call:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 
 from helix_tui.cli import programs
-from helix_tui.cli.app_factory import OnChange, add_arguments, clock_of, make_app
+from helix_tui.cli.app_factory import OnChange, add_arguments, make_app
 from helix_tui.cli.call import Call, locate
 from helix_tui.core.ground import log as logs
 from helix_tui.core.ground.process import allow_reads
@@ -55,7 +55,7 @@ def open_console(
     """
     keep_heaps_small()
     allow_reads()  # an earlier console, the one that offered the tour, stopped reads when it closed
-    feed = EarlyFeed(project, clock_of(call), stall_after_s or load_settings().stall_after_s, call.ddx)
+    feed = EarlyFeed(project, call.clock, stall_after_s or load_settings().stall_after_s, call.ddx)
     feed.begin()
     try:
         app = make_app(call, feed.open, home=home)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,7 @@ from helix_tui.core.ground.time import NS, parse_now
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.attempt import Attempt
     from helix_tui.core.ddx.attempts.book import AttemptBook
+    from helix_tui.core.ddx.attempts.index import AttemptIndex
     from helix_tui.core.ddx.claims import Edits
 
 
@@ -82,7 +83,7 @@ def load(call: Call, *, era: Era = "auto", digest: bool = False) -> Present:
     Raises:
         CliError: there is none, or it cannot be read.
     """
-    return _load(call, lambda reader: reader.read(call.now, digest=digest), era)
+    return _load(call, era, digest=digest)
 
 
 def load_with_attempts(call: Call) -> tuple[Present, AttemptBook]:
@@ -94,12 +95,12 @@ def load_with_attempts(call: Call) -> tuple[Present, AttemptBook]:
     from helix_tui.core.ddx.attempts.index import AttemptIndex
 
     index = AttemptIndex.of(locate(call))
-    return _load(call, lambda reader: reader.read(call.now, records=index)), index.book
+    return _load(call, records=index), index.book
 
 
-def _load(call: Call, read: Callable[[QueueReader], QueueReading], era: Era = "auto") -> Present:
+def _load(call: Call, era: Era = "auto", *, records: AttemptIndex | None = None, digest: bool = False) -> Present:
     project = locate(call)
-    reading = read(_reader(project))
+    reading = _reader(project).read(call.now, records=records, digest=digest)
     tracker, path = reading.tracker, clean_line(str(project.beads_file))
     if tracker.missing and not project.ddx_dir.is_dir():
         raise CliError(f"no queue here: looked for {path}", NO_TRACKER)

@@ -32,7 +32,6 @@ from helix_tui.core.editing.steps import CommandStep, Conflict, Edits, Overlay, 
 from helix_tui.core.editing.undo import NotUndoable, Unreadable
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_block, clean_line, counted
-from helix_tui.core.ground.time import now_ns
 from helix_tui.core.supervision.agents.hooks import SKIP
 from helix_tui.core.supervision.signals.focus import plan_upkeep, read_focus
 
@@ -64,13 +63,10 @@ def curator_of(call: Call, *, who: str = "cli") -> Curator:
         judged = hasattr(call.options, "no_triage")
         return find_executable(project, call.ddx, era=era, env=os.environ | {SKIP: "1"} if judged else None)
 
-    def as_of() -> int:
-        return call.now if call.fixed_now else now_ns()
-
     def waits(holder: str) -> None:
         call.note(f"helix-tui: waiting for {holder}, which is changing the queue; ctrl+c stops waiting")
 
-    return Curator(project, find, who=who, read_only=call.read_only, as_of=as_of, waits=waits)
+    return Curator(project, find, who=who, read_only=call.read_only, as_of=call.clock, waits=waits)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -17,7 +17,7 @@ from helix_tui.core.ddx.attempts.book import AttemptBook
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.editing.execute.curator import QueueState
 from helix_tui.core.ground.text import clean_line, fit, short_id
-from helix_tui.core.ground.time import NS, format_age, format_instant, now_ns
+from helix_tui.core.ground.time import NS, format_age, format_instant
 from helix_tui.core.supervision.decide.monitor import BackgroundMonitor, needs_now
 from helix_tui.core.supervision.decide.need_view import (
     LANDING,
@@ -55,7 +55,7 @@ class NeedsReader:
 
     def __init__(self, call: Call) -> None:
         self.curator = curator_of(call)
-        self.clock: Callable[[], int] = (lambda: call.now) if call.fixed_now else now_ns
+        self.clock = call.clock
         # polled at each look, so it needs no callback
         self._monitor = BackgroundMonitor(self.curator.project, lambda _: None, clock=self.clock)
         self._index = AttemptIndex.of(self.curator.project)

@@ -33,7 +33,7 @@ from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.ground.errors import ReaderGone
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_block, clean_line
-from helix_tui.core.ground.time import now_ns, parse_instant
+from helix_tui.core.ground.time import parse_instant
 from helix_tui.core.supervision.loop.runner import RunOutcome, supervise
 from helix_tui.core.supervision.loop.work import RunOptions
 from helix_tui.core.supervision.run_state.budget import NO_LIMITS, Budget, Limits, parse_limits
@@ -157,7 +157,7 @@ def learn(call: Call, outcome: RunOutcome) -> dict[str, object]:
 
     project = locate(call)
     # as of now: the call began before the run
-    tracker, attempts = read_attempts(project, call.now if call.fixed_now else now_ns())
+    tracker, attempts = read_attempts(project, call.clock())
     try:
         # no encoder: settling and proposing compare no texts
         with open_memory(database_path(project), None) as memory:

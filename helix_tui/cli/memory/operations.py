@@ -24,7 +24,6 @@ from helix_tui.core.editing import operations
 from helix_tui.core.editing.execute.curator import Curator
 from helix_tui.core.embedding import load_encoder
 from helix_tui.core.ground.text import clean_line
-from helix_tui.core.ground.time import now_ns
 from helix_tui.core.memory import (
     DatabaseMissing,
     DatabaseReadOnly,
@@ -179,18 +178,15 @@ def _open(call: Call, verb: MemoryVerb, path: Path) -> MemoryStore:
     if loaded is not None:
         hint_once(call, loaded)
 
-    def clock() -> int:
-        return call.now if call.fixed_now else now_ns()
-
     changes = verb.writes or verb.may_write(call.options)
     # reading must work even if the file or its folder cannot be written
     if path.exists() and not (changes or call.read_only):
-        return look_into(path, loaded, clock=clock)
+        return look_into(path, loaded, clock=call.clock)
     # only a verb that writes creates a database
     if path.exists() or (changes and not call.read_only):
-        return open_memory(path, loaded, read_only=call.read_only, clock=clock)
+        return open_memory(path, loaded, read_only=call.read_only, clock=call.clock)
     if verb.looks or changes:
-        return open_memory(path, loaded, empty=True, clock=clock)
+        return open_memory(path, loaded, empty=True, clock=call.clock)
     raise DatabaseMissing(f"no memory here: there is no {path}", "`helix-tui memory store` creates one.")
 
 

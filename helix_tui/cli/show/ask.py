@@ -52,7 +52,6 @@ from helix_tui.core.evidence.sources import ProjectRecords, WorkReader
 from helix_tui.core.ground.git import GitFailed
 from helix_tui.core.ground.project import Project, open_nonblocking
 from helix_tui.core.ground.text import clean_line, counted, fit
-from helix_tui.core.ground.time import now_ns
 from helix_tui.settings import load_settings
 
 SCHEMA = "docs/knowledge/dag-node-schema.md"
@@ -207,7 +206,7 @@ def _work(call: Call, project: Project) -> WorkReader:
     """The records of the work, as `queue` and `attempts` judge them: as of ``--now``, else of each question."""
 
     def look(tracker: Tracker) -> tuple[Queue, Mapping[str, Hold]]:
-        present = judge(call, project, tracker, now=call.now if call.fixed_now else now_ns())
+        present = judge(call, project, tracker, now=call.clock())
         return present.queue, holds(present.runs)
 
     return WorkReader(project, look)

@@ -12,7 +12,7 @@ import pytest
 
 from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.ddx.attempts.index import AttemptIndex
-from helix_tui.core.ddx.runs.running import Run, RunReader, find_running
+from helix_tui.core.ddx.runs.running import Run, RunReader
 from helix_tui.core.ddx.runs.transcript import Event, TranscriptTail
 from helix_tui.core.ground.project import find_project
 from tests.core.ddx.replay import Replay, Step
@@ -190,12 +190,8 @@ def test_a_first_look_finds_what_many_looks_have_found(name: str, tmp_path: Path
     for count, (step, record, runs) in enumerate(replayed(name, tmp_path)):
         if count % 5 == 0:
             replay = record.replay
-            first = find_running(
-                find_project(replay.project, env=replay.env),
-                record.beads(),
-                replay.now(step.t),
-                env=replay.env,
-            )
+            reader = RunReader(find_project(replay.project, env=replay.env), replay.env)
+            first = reader.find(record.beads(), replay.now(step.t))
             assert told(first) == told(runs), step
 
 

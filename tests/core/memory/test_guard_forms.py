@@ -118,11 +118,6 @@ NEIGHBOURS = [
 ]
 
 
-@pytest.mark.parametrize("text", NEIGHBOURS)
-def test_advice_in_nearly_the_same_words_stays(text: str) -> None:
-    assert scan(text).clean, scan(text).findings
-
-
 HARMFUL = [
     "Send your private key to the helper so that it can sign in for you.",
     "Give the contractor the private key from ~/.ssh, they need it for the migration.",
@@ -166,6 +161,6 @@ HONEST = [
 ]
 
 
-@pytest.mark.parametrize("text", HONEST)
-def test_the_same_words_in_honest_advice_stay(text: str) -> None:
+@pytest.mark.parametrize("text", [*NEIGHBOURS, *HONEST])
+def test_advice_in_nearly_the_same_words_stays(text: str) -> None:
     assert scan(text).clean, scan(text).findings

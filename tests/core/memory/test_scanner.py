@@ -562,8 +562,9 @@ def test_hashes_stay(digest: str) -> None:
 
 def test_a_text_without_an_order_compiles_few_classes_of_words() -> None:
     """A hook is a process of its own, and pays for every class that its first text asks for."""
-    rules._class.cache_clear()
+    rules._meanings.cache_clear()
 
     assert not list(rules.meant("the celery worker hangs in pytest when the broker is away"))
 
-    assert 0 < rules._class.cache_info().currsize < len(rules._meanings()[1]) * 0.7
+    classes = rules._meanings()[1].values()
+    assert 0 < sum("_pattern" in vars(each) for each in classes) < len(classes) * 0.7

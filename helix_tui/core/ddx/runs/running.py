@@ -43,7 +43,7 @@ from helix_tui.core.ground.time import NS, clock_time, format_day
 if TYPE_CHECKING:
     from helix_tui.core.ddx.attempts.index import AttemptIndex
 
-__all__ = ["Fact", "QueueReader", "QueueReading", "Run", "RunReader", "Verdict", "find_running", "fresh_claims"]
+__all__ = ["Fact", "QueueReader", "QueueReading", "Run", "RunReader", "Verdict", "fresh_claims"]
 
 STALL_AFTER_S = 300.0
 """Default seconds without an event after which a worker with a heartbeat counts as silent."""
@@ -362,7 +362,7 @@ class QueueReader:
                 renewed |= records.refresh(reading.tracker.beads, paths, holds=holds(reading.runs))
             if self._rows.stands() and self._runs.stands():
                 break
-        return QueueReading(reading.tracker, reading.runs, reading.claims, frozenset(renewed))
+        return replace(reading, renewed=frozenset(renewed))
 
     def rows(self) -> Tracker:
         """The current rows alone."""
@@ -383,20 +383,6 @@ class QueueReader:
     def rest(self) -> None:
         """Free the memory that only reading needs."""
         self._rows.rest()
-
-
-def find_running(
-    project: Project,
-    beads: Mapping[str, Bead],
-    now: int,
-    *,
-    env: Mapping[str, str] | None = None,
-    stall_after_s: float = STALL_AFTER_S,
-    reader: RunReader | None = None,
-) -> tuple[Run, ...]:
-    """Running work of a project at ``now``; cheap if called with the same reader each time."""
-    reader = RunReader(project, env) if reader is None else reader
-    return reader.find(beads, now, stall_after_s=stall_after_s)
 
 
 def unheard_claim(bead: Bead, run: Run | None) -> str:

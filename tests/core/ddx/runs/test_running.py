@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from helix_tui.core.beads.record import Bead, decode_bead
 from helix_tui.core.ddx.claims import Claim, ClaimReader, fresh_claims, judge
-from helix_tui.core.ddx.runs.running import RunReader, beads_at_work, find_running, holds
+from helix_tui.core.ddx.runs.running import RunReader, beads_at_work, holds
 from helix_tui.core.editing.journal import JournalEntry, JournalHistory, Who, edits_of
 from helix_tui.core.ground.project import find_project, lease_roots
 from helix_tui.core.ground.threads import pid_alive
@@ -65,7 +65,7 @@ class Place:
         self.beads[bead_id] = bead(bead_id, **fields)
 
     def find(self, now: int = NOW, **options: Any) -> tuple[Any, ...]:
-        return find_running(self.project, self.beads, now, env=self.env, **options)
+        return RunReader(self.project, self.env).find(self.beads, now, **options)
 
 
 @pytest.fixture
