@@ -50,18 +50,20 @@ class GarbageCollection:
     def tick(self, busy: bool, *, freeze: bool) -> None:
         """Collect garbage: everything not frozen after code was imported, because a screen's first display leaves much.
 
+        That waits for a second without a key, in which nobody waits for a frame.
+
         Args:
             busy: a key was pressed in this second.
             freeze: whether surviving objects may be frozen, so that they are not examined again.
         """
-        imported, self._modules = len(sys.modules) != self._modules, len(sys.modules)
+        shown_first = len(sys.modules) != self._modules
         self._since_deep += 1
         self._since_settled += 1
         if not busy and self._since_settled >= SETTLE_EVERY:
             self._since_deep = self._since_settled = 0
             settle_memory(freeze=freeze)
             give_back()
-        elif imported:
+        elif shown_first and not busy:
             # a screen was shown for the first time, which leaves up to 8 MB of garbage. Frozen objects stay frozen:
             # examining them too took 130 ms with 20,000 attempts, while a key waits
             self._since_deep = 0
@@ -69,11 +71,12 @@ class GarbageCollection:
             if freeze:
                 gc.freeze()
             give_back()
+            self._modules = len(sys.modules)
         elif self._since_deep >= (DEEP_AT_LATEST if busy else DEEP_EVERY):
             self._since_deep = 0
             collect_all(freeze=freeze)
             give_back()
-        elif not busy or gc.get_count()[0] >= YOUNG_BUSY:
+        elif not busy or (gc.get_count()[0] >= YOUNG_BUSY and not shown_first):
             gc.collect(0)
 
 
@@ -81,8 +84,8 @@ def settle_memory(*, freeze: bool = True) -> None:
     """Keep the collector out of the way of keys: objects that exist now are not examined again.
 
     A collection over 10,000 beads costs 30 ms in the middle of a key press (docs/decisions/0022); the
-    rest is collected in seconds without one. For a process with one app that is on a
-    at: what is frozen for an app without a screen would outlive it.
+    rest is collected in seconds without one. ``freeze`` is for a process with one app, which is on a terminal:
+    what is frozen for an app without one would outlive it.
     """
     # frozen objects that are garbage now must be collected before more is frozen, else they stay for good
     gc.unfreeze()

@@ -261,7 +261,7 @@ class QueueRows(KeyedRows[ViewRow]):
         if isinstance(last, QueueRows) and last.view is view:
             self._titles: Titles = last._titles
         else:
-            self._titles = Titles(world.queue.beads[row.bead_id].title for row in view.rows if row.kind == "bead")
+            self._titles = Titles([world.queue.beads[row.bead_id].title for row in view.rows if row.kind == "bead"])
         super().__init__(view.rows)
         self._world = world
         self._two_lines = two_lines

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 from rich.cells import cell_len
@@ -61,3 +62,18 @@ def test_open_beads_of_a_real_queue_look_different_from_each_other(shared: Path)
     titles = Titles(names)
     assert len({titles.shortened(name, 48) for name in names}) == len(names)
     assert len({cut(name, 48) for name in names}) < len(names)
+
+
+def test_titles_are_read_when_the_first_is_too_long() -> None:
+    read: list[str] = []
+
+    def each() -> Iterator[str]:
+        for title in ALIKE:
+            read.append(title)
+            yield title
+
+    titles = Titles(each())
+    assert titles.shortened("short", 20) == "short"
+    assert read == []
+    assert titles.shortened(ALIKE[0], 20) == Titles(ALIKE).shortened(ALIKE[0], 20)
+    assert read == list(ALIKE)
