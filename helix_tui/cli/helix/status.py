@@ -138,6 +138,8 @@ def _print_run(call: Call, document: dict[str, Any], run: dict[str, Any]) -> Non
 def _stuck(call: Call) -> int:
     from helix_tui.cli.helix.shared import curator_of, explained, note_difference
     from helix_tui.core.editing.steps import Overlay
+    from helix_tui.core.supervision.decide.check import document_facts
+    from helix_tui.core.supervision.decide.facts import unasked
     from helix_tui.core.supervision.decide.stuck import find_stuck, mend_words
     from helix_tui.core.supervision.run_state.state import load_state
     from helix_tui.core.supervision.run_state.status import last_stoppage
@@ -153,14 +155,16 @@ def _stuck(call: Call) -> int:
         queue_state = curator.look()
         drift = DriftWatch(curator.project, curator.gate).check(queue_state.queue.beads, curator.history())
         focus = read_focus(Overlay(queue_state.queue)).epic
-        asked = OpenQuestions(curator.project, curator.gate).open()
+        questions = OpenQuestions(curator.project, curator.gate)
+        conflicts = document_facts(curator, queue_state.queue).look(curator.project, queue_state.queue.beads).conflicts
         state = load_state(curator.project)
         stuck = find_stuck(
             queue_state.queue,
             orphans=find_left(queue_state.runs, queue_state.queue).all,
             drift=drift,
             epic=focus,
-            questions=asked,
+            questions=questions.open(),
+            unasked=unasked(conflicts, questions.all()),
             tried=still_tried(state.tried, queue_state.queue),
             stoppage=last_stoppage(curator.project, queue_state.runs, state),
             archive=curator.project.archive_file,

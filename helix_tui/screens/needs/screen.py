@@ -356,7 +356,9 @@ class NeedsScreen(NeedList):
             self.look_ahead(AnswerRequest(need, text, self._kept), ended=lambda _: self.console.refresh_needs())
         elif need.kind == "contradiction":
             summary = self.console.status_summary
-            found = [each for each in summary.unasked if conflict_ref(each) == need.ref] if summary is not None else []
+            found = (
+                [each for each in summary.unasked if conflict_ref(each) == need.conflict] if summary is not None else []
+            )
             if found:
                 self.console.loop_controls.settle(found[0], text)
             else:

@@ -49,6 +49,24 @@ def test_the_answer_to_a_contradiction_can_be_given_where_check_says(helix: Any,
     assert "q-1" in helix(world, "input", "--questions").out
 
 
+def test_a_contradiction_is_one_need_before_and_after_it_is_asked(helix: Any, stage: StageFactory) -> None:
+    """Asking must not notify again, nor end a snooze; until then `stuck` names it too."""
+    world = stage([row("a-1", **BUILDABLE)])
+    assert helix(world, "stuck").out.strip() == "nothing is stuck"
+    (world.root / "docs").mkdir()
+    demands = "- The export must be synchronous.\n- The export must be asynchronous.\n"
+    (world.root / "docs" / "prd.md").write_text(f"---\nddx:\n  id: PRD-2\n---\n# Requirements\n{demands}")
+    (stuck,) = helix(world, "stuck", "--json").document["stuck"]
+    assert (stuck["reason"], stuck["documents"]) == ("contradiction", ["docs/prd.md"])
+    assert "docs/prd.md  contradiction" in helix(world, "stuck").out
+    (before,) = helix(world, "needs", "--json").document["needs"]
+    helix(world, "check")
+    (after,) = helix(world, "needs", "--json").document["needs"]
+    assert (before["question_id"], after["question_id"]) == (None, "q-1")
+    assert before["key"] == after["key"]
+    assert [each["question_id"] for each in helix(world, "stuck", "--json").document["stuck"]] == ["q-1"]
+
+
 def test_check_read_only_asks_nobody_and_writes_nothing(helix: Any, stage: StageFactory) -> None:
     world = stage([row("a-1", status="closed")])
     before = tree(world.root)

@@ -114,6 +114,12 @@ class DocumentLook(Struct, frozen=True):
     changes: tuple[DocumentChange, ...]
 
 
+def document_facts(curator: Curator, queue: Queue) -> DocumentFacts:
+    """The reader of a project's documents, through ddx if installed."""
+    ddx = curator.reader(queue)
+    return DocumentFacts(GoverningDocuments(curator.project, ddx, curator.at_hand, max_age_s=DOCUMENTS_AGE_S))
+
+
 class Checker(Struct):
     """Determines the next action of one project.
 
@@ -161,10 +167,7 @@ class Checker(Struct):
     def _documents(self, queue: Queue) -> DocumentFacts:
         """The documents, read once for related calls."""
         if self.found is None:
-            ddx = self.curator.reader(queue)
-            self.found = DocumentFacts(
-                GoverningDocuments(self.curator.project, ddx, self.curator.at_hand, max_age_s=DOCUMENTS_AGE_S)
-            )
+            self.found = document_facts(self.curator, queue)
         return self.found
 
     def drift(self, queue_state: QueueState) -> tuple[Drift, ...]:

@@ -118,13 +118,18 @@ class Facts(Struct, frozen=True):
     @property
     def unasked(self) -> tuple[DocumentFinding, ...]:
         """Conflicts that stop the work and that no open question names."""
-        asked = {question.key for question in self.questions if question.stops}
-        return tuple(each for each in self.conflicts if each.kind == "physics-level" and each.key not in asked)
+        return unasked(self.conflicts, self.questions)
 
     @property
     def next_eligible(self) -> str:
         """When the first cooldown ends; else ""."""
         return format_instant(self.cooling[0][1]) if self.cooling else ""
+
+
+def unasked(conflicts: Iterable[DocumentFinding], questions: Iterable[OpenQuestion]) -> tuple[DocumentFinding, ...]:
+    """The conflicts between documents that stop the work and that no open question names."""
+    asked = {question.key for question in questions if question.stops}
+    return tuple(each for each in conflicts if each.kind == "physics-level" and each.key not in asked)
 
 
 def gather_facts(

@@ -129,14 +129,19 @@ class Need(Struct, frozen=True):
     assigned: str = ""
     """The person it is assigned to."""
     ref: str = ""
-    """Its subject besides the bead: the number of a lesson, a budget's name, the command that DDx names, a conflict."""
+    """Its subject besides the bead: the number of a lesson, a budget's name, the command that DDx names."""
+    conflict: str = ""
+    """The short name of its conflict between documents (`conflict_ref`), whether or not a question asks about it."""
     mark: str = ""
     """Changes with the underlying facts, but not with age."""
 
     @property
     def key(self) -> str:
         """Unique among needs and the same over reloads."""
-        about = self.ref if self.kind in ("lesson", "budget", "contradiction") else self.bead_id
+        # a question about a conflict does not make it news, nor move the cursor, nor end a snooze
+        if self.conflict:
+            return f"contradiction:{self.conflict}"
+        about = self.ref if self.kind in ("lesson", "budget") else self.bead_id
         # several questions of one kind may be about one bead
         return f"{self.kind}:{self.question_id or about}"
 
@@ -210,11 +215,19 @@ def needs_of(
         found.append(("focus", epic, f"the focus is out of date on {count}"))
     needs = [Need(kind, bead_id, reason, _waiting(queue, bead_id)) for kind, bead_id, reason in found]
     needs += [
-        Need(each.kind, each.bead_id, each.text, _waiting(queue, each.bead_id), each.id, each.options)
+        Need(
+            each.kind,
+            each.bead_id,
+            each.text,
+            _waiting(queue, each.bead_id),
+            each.id,
+            each.options,
+            conflict=conflict_ref(each) if each.about else "",
+        )
         for each in still_asked(questions, queue.beads)
         if each.kind in KINDS
     ]
-    needs += [Need("contradiction", "", each.text, len(queue.ready), ref=conflict_ref(each)) for each in unasked]
+    needs += [Need("contradiction", "", each.text, len(queue.ready), conflict=conflict_ref(each)) for each in unasked]
     if shut is not None:
         needs.append(Need("ddx_refuses", next(iter(shut.ids), ""), str(shut), len(queue.ready), ref=shut.command))
     # None: the cause cannot be checked from here, and may persist
@@ -236,9 +249,9 @@ def needs_of(
     return tuple(sorted(whole, key=lambda need: _rank(queue, need)))
 
 
-def conflict_ref(finding: DocumentFinding) -> str:
-    """A short name for a conflict between documents, the same over reloads."""
-    return f"d-{zlib.crc32(finding.key.encode()):08x}"
+def conflict_ref(conflict: DocumentFinding | OpenQuestion) -> str:
+    """A short name for a conflict between documents, the same over reloads, and for the question that asks about it."""
+    return f"d-{zlib.crc32(conflict.key.encode()):08x}"
 
 
 def _of_lesson(queue: Queue, lesson: Proposal) -> Need:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from helix_tui.core.ddx.dialect import Dialect
     from helix_tui.core.supervision.decide.check import StatusSummary
     from helix_tui.core.supervision.decide.needs import Need
+    from helix_tui.core.supervision.signals.document_conflicts import DocumentFinding
 
 _BY_STATE = {
     "waiting_dependencies": ("dep-blocked", "wait"),
@@ -63,11 +64,13 @@ class Stuck(Struct, frozen=True):
     claimed_pid_alive: bool | None = None
     question_id: str = ""
     """The question whose answer unblocks it."""
+    documents: tuple[str, ...] = ()
+    """The documents that contradict each other."""
 
     @property
     def name(self) -> str:
-        """The subject of the row: the bead, or a question without a bead."""
-        return self.bead_id or self.question_id
+        """The subject of the row: the bead, a question without a bead, or documents."""
+        return self.bead_id or self.question_id or " and ".join(self.documents)
 
     def record(self) -> dict[str, Any]:
         """As JSON; null if unknown."""
@@ -82,6 +85,7 @@ def find_stuck(
     drift: Iterable[Drift] = (),
     epic: str = "",
     questions: Iterable[OpenQuestion] = (),
+    unasked: Iterable[DocumentFinding] = (),
     tried: Iterable[Tried] = (),
     stoppage: Stoppage | None = None,
     archive: Path | None = None,
@@ -91,6 +95,7 @@ def find_stuck(
     Args:
         epic: the focused epic, which is stuck if nothing under it is ready.
         questions: HELIX's unanswered questions.
+        unasked: conflicts between documents that stop the work and that no question names.
         tried: beads that the last run attempted and left open.
         stoppage: what stopped the last worker.
         archive: ddx's archive, to explain beads that wait on an archived one.
@@ -109,6 +114,7 @@ def find_stuck(
     found += [_orphaned(queue, orphan) for orphan in left.values()]
     found += [_drifted(queue, bead_id, many) for bead_id, many in drifted.items() if bead_id in queue.beads]
     found += [_waiting(queue, question) for question in asked]
+    found += [_conflict(each) for each in unasked]
     found += _standing_epics(queue, epic)
     # a bead with an orphaned claim or an open question is listed only for that
     failed = {each.bead_id: each for each in tried if each.bead_id not in waiting and each.bead_id not in left}
@@ -236,6 +242,11 @@ def _waiting(queue: Queue, question: OpenQuestion) -> Stuck:
     detail = f"waits for your answer to {question.id}: {question.text}"
     title = bead.title if bead is not None else ""
     return Stuck(question.bead_id, title, "question", detail, action, question_id=question.id)
+
+
+def _conflict(conflict: DocumentFinding) -> Stuck:
+    detail = f"`helix-tui run` starts nothing until a person decides: {conflict.text}"
+    return Stuck("", "", "contradiction", detail, "helix-tui check", documents=tuple(dict.fromkeys(conflict.documents)))
 
 
 def _drifted(queue: Queue, bead_id: str, drift: list[Drift]) -> Stuck:
