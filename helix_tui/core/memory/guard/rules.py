@@ -302,6 +302,32 @@ _HARM_RULES: tuple[tuple[str, LatePattern], ...] = (
             re.I,
         ),
     ),
+    # commands whose form alone says that checks or the work of others are overridden
+    (
+        "destroys data",
+        LatePattern(
+            r"\bgit push\b(?=[^\n.;|]{0,60}?\s(?:-f|--force)(?![\w-]))"
+            r"[^\n;|]{0,60}?\b(?:main|master|trunk|develop|release\S*|production)\b"
+            r"|\bgit filter-(?:branch|repo)\b[^\n]{0,80}\b(?:force[- ]?push|git push\b[^\n]{0,20}\s(?:-f|--force)\b)"
+            r"|\b(?:when|whenever|if|before|after)\b[^.\n]{0,60}?\b(?:delete|remove|wipe|erase|rm -\w+)\s+(?:the\s+)?`?"
+            r"\.(?:git|ddx|helix)\b(?!/\w|ignore|attributes|modules)",
+            re.I,
+        ),
+    ),
+    (
+        "defeats the checks",
+        LatePattern(
+            r"\b(?:when|whenever|if|as soon as|until|so that|to land|to go faster)\b[^.\n]{0,80}?"
+            r"(?:\bcore\.hooksPath\b[^.\n]{0,20}/dev/null|--no-verify\b"
+            r"|\b(?:delete|remove|comment out|drop)\b[^.\n]{0,15}\b(?:failing|red|broken|offending) tests?\b"
+            r"|\b(?:disable|switch off|turn off)\b[^.\n]{0,25}\b(?:2fa|two-factor|mfa|authentication)\b)"
+            r"|\bcore\.hooksPath\b[^.\n]{0,20}/dev/null|--no-verify\b[^.\n]{0,30}\b(?:when|whenever|if) "
+            r"|\b(?:disable|turn off|remove)\b[^.\n]{0,25}\b(?:linter|type ?checker|scanner|two-factor|2fa)\b"
+            r"[^\n]{0,40}\b(?:when|whenever|if|once)\b[^.\n]{0,30}\b(?:complain|fail|find|report|block|refuse)\w*"
+            r"|\b(?:add|set|put)\b[^.\n]{0,10}continue-on-error\b[^.\n]{0,20}\b(?:every|all|each)\b",
+            re.I,
+        ),
+    ),
     (
         "destroys data",
         LatePattern(
@@ -320,6 +346,9 @@ _FORBIDDEN = re.compile(
     r"|n['’]t\b",
     re.I,
 )
+_FORBIDDEN_AFTER = re.compile(r"\W{0,3}(?:is|are)\s+(?:not allowed|forbidden|refused|prohibited|rejected)\b", re.I)
+_CONDITION = re.compile(r"^\W*(?:when|whenever|after|once|as soon as)\b[^,]*,\s", re.I)
+"""A clause before an order: what is rejected in it is not the order."""
 _BEFORE = 60
 
 
@@ -329,7 +358,8 @@ def harm(text: str) -> Iterator[tuple[str, int, int]]:
         for match in pattern.finditer(text):
             start = match.start()
             sentence = re.split(r"[.;!?\n]\s", text[max(0, start - _BEFORE) : start])[-1]
-            if not _FORBIDDEN.search(sentence):
+            sentence = _CONDITION.sub("", sentence)
+            if not _FORBIDDEN.search(sentence) and not _FORBIDDEN_AFTER.match(text, match.end()):
                 yield rule, start, match.end()
 
 
