@@ -516,14 +516,14 @@ class Loop:
 
 
 def reviewer_of(queue: Queue, agent_choice: AgentChoice) -> tuple[str, AgentChoice]:
-    """The review bead that ddx would pick next, and its reviewer, as chosen when it was created. ddx binds no harness
-    to a bead, so the turn that will pick it is run with its reviewer. An empty id and the same choices if the next bead
-    is not a review or has no chosen reviewer.
+    """The review bead that ddx would pick next, and its reviewer: this run's, else as chosen when it was created. ddx
+    binds no harness to a bead, so the turn that will pick it is run with its reviewer. An empty id and the same choices
+    if the next bead is not a review or has no chosen reviewer.
     """
     bead = queue.beads[queue.ready[0]] if queue.ready else None
     if bead is None or injection.injected_type(bead) != injection.REVIEW:
         return "", agent_choice
-    chosen = agent_choice.given_to(str(bead.document().get("helix-reviewer") or "") or agent_choice.reviewer)
+    chosen = agent_choice.given_to(agent_choice.reviewer or str(bead.document().get("helix-reviewer") or ""))
     return ("" if chosen is agent_choice else bead.id), chosen
 
 

@@ -328,6 +328,19 @@ def test_the_reviewer_that_was_asked_for_reviews(stage: StageFactory, era: str) 
     assert (review["helix-reviewer"], review["status"]) == ("codex/gpt", "closed")
 
 
+@pytest.mark.parametrize(
+    ("named", "who"),
+    [("codex/gpt", ("codex", "gpt")), ("", ("codex", "o3")), ("claude", ("claude", "opus"))],
+)
+def test_a_reviewer_named_now_takes_the_place_of_the_one_asked_for_before(
+    stage: StageFactory, named: str, who: tuple[str, str]
+) -> None:
+    world = stage([row("r-1", labels=["helix", "helix-injected:review-finding"], **{"helix-reviewer": "codex/o3"})])
+    world.run(auto_align=False, agent_choice=AgentChoice("claude", "opus", reviewer=named), max_cycles=1)
+    (turn, *_) = [line for line in world.calls if "--once" in line]
+    assert (turn.partition(" --harness ")[2].split()[0], turn.partition(" --model ")[2].split()[0]) == who
+
+
 def test_run_emits_blocker_report_and_observability_metadata_for_timing_and_tokens(
     stage: StageFactory,
 ) -> None:
