@@ -126,6 +126,8 @@ def test_a_full_path_shows_what_is_around_without_a_tree_too(tmp_path: Path) -> 
     }
     assert set(walks["anchors_only"]) < set(walks["root_to_anchor"]) < set(walks["full_path"])
     assert {"Renewal", "Grace"} <= set(walks["full_path"])
+    for told in walks.values():
+        assert len(told) == len(set(told)), "a section that bears evidence is not also told as one around another"
 
 
 def test_spans_files_and_spans_of_a_file_have_a_budget_each(tmp_path: Path) -> None:

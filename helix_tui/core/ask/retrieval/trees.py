@@ -290,6 +290,8 @@ def _walk_folders(docs: Sequence[Span], depth: Depth, lines: Lines) -> Iterator[
     the sections around it.
     """
     shown: set[str] = set()
+    # a section that is a stop of its own is not also told as one around another
+    anchors = {(span.file, span.header.split(" > ")[-1]) for span in docs[:MOST_ANCHORS]}
     for span in docs[:MOST_ANCHORS]:
         folders = span.file.split("/")
         heads = [head for head in span.header.split(" > ") if head]
@@ -306,7 +308,7 @@ def _walk_folders(docs: Sequence[Span], depth: Depth, lines: Lines) -> Iterator[
                 yield _place(idents[level], titles[level], level - first, part, file, span)
         for title in _sections_around(lines(span.file), heads[-1:]) if depth == "full_path" else ():
             ident = f"{span.file}#{title}"
-            if ident not in shown and title not in heads:
+            if ident not in shown and title not in heads and (span.file, title) not in anchors:
                 shown.add(ident)
                 yield _place(ident, title, last + 1, "around", span.file, span)
 
