@@ -57,11 +57,23 @@ def test_people_get_the_answer_with_sources(repository: Path, capsys: pytest.Cap
     assert "returns panels to full output" in out
     assert "[1] docs/solar-restoration.md:" in out
     assert "def restore_panels(panels):" in out
-    assert not any(word in out for word in ("slot", "span", "coverage_ok", "tree walk"))
+    assert not any(word in out for word in ("slot", "span", "coverage_ok"))
+    assert "\nTree walk\n" in out, "of a tree that the repository keeps itself"
     assert main(["ask", "-C", str(repository), "--no-model", "--steps", *QUESTIONS[0].split()]) == 0
     out = capsys.readouterr().out
     assert "grounded · 1 of 1 slot · coverage_ok" in out
     assert "tree walk" in out
+
+
+def test_an_answer_in_the_place_of_a_denial_shows_the_tree_walk(
+    repository: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    denies = "echo There is no evidence in the repository."
+    assert main(["ask", "-C", str(repository), "--model-command", denies, *QUESTIONS[0].split()]) == 0
+    out = capsys.readouterr().out
+    assert "not used: it denies evidence that exists" in out
+    assert out.index("\nSources\n") < out.index("\nTree walk\n") < out.index("model ")
+    assert "  docs/solar-restoration.md:1-4\n" in out.partition("\nTree walk\n")[2]
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from helix_tui.core.ask.sessions.envelope import (
     result_of,
     seconds_of,
     sources_of,
+    walk_belongs_to_answer,
 )
 from helix_tui.core.ask.sessions.history import AskHistory, IndexLibrary
 from helix_tui.core.ask.sessions.session import AskModel, ask
@@ -287,6 +288,8 @@ def listing(call: Call, document: Mapping[str, Any]) -> list[str]:
     missing = not_found_of(document)
     if missing and result in ROLES:
         lines += ["", paint("Not found", "bold"), *(f"  nothing mentions “{label}”" for label in missing)]
+    if not call.options.steps and walk_belongs_to_answer(document):
+        lines += ["", paint("Tree walk", "bold"), *_walk_lines(call, document)]
     if document.get("model"):
         lines += ["", _model_line(document)]
     return [*lines, *(_steps(call, document) if call.options.steps else ())]
@@ -328,6 +331,12 @@ def _steps(call: Call, document: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {clean_line(one['file'], 80)}: {clean_line(one['line'], 200)}"
     if document["tree_walk"]:
         yield paint("  tree walk", "bold")
+    yield from _walk_lines(call, document)
+
+
+def _walk_lines(call: Call, document: Mapping[str, Any]) -> Iterator[str]:
+    """The place of the evidence in the trees, a line a node and a field."""
+    paint = call.paint
     for node in document["tree_walk"]:
         note = clean_line(node["span"], 80) if node["bound"] else "hint"
         line = f"  {'  ' * (node['depth'] + 1)}{clean_line(node['title'], 80)}  {paint(note, 'muted')}"

@@ -11,7 +11,14 @@ from typing import Any
 from msgspec import Struct
 
 from helix_tui.core.ask.records import field_lines, record_place
-from helix_tui.core.ask.sessions.envelope import answer_blocks, not_found_of, result_of, seconds_of, sources_of
+from helix_tui.core.ask.sessions.envelope import (
+    answer_blocks,
+    not_found_of,
+    result_of,
+    seconds_of,
+    sources_of,
+    walk_belongs_to_answer,
+)
 from helix_tui.core.ground.text import clean_block, clean_line
 from helix_tui.core.ground.time import NS, format_age
 from helix_tui.widgets.base.line import Line, Span, rule, spread
@@ -187,9 +194,9 @@ def _not_found(document: Document) -> Iterator[Para]:
 
 
 def _walk(document: Document, *, own: bool) -> Iterator[Para]:
-    """The evidence's place in the trees; with ``own`` only for trees that the repository keeps itself."""
+    """The evidence's place in the trees; with ``own`` only where it belongs to the answer."""
     nodes = document.get("tree_walk") or ()
-    if not nodes or (own and not any(node.get("source") for node in nodes)):
+    if not nodes or (own and not walk_belongs_to_answer(document)):
         return
     bound = sum(bool(node.get("bound")) for node in nodes)
     depth = clean_line(document.get("tree_walk_depth"), 40).replace("_", " ")

@@ -34,6 +34,16 @@ _DEFINES = re.compile(
 BlockKind = Literal["text", "title", "item", "code", "gap"]
 
 
+def walk_belongs_to_answer(document: Document) -> bool:
+    """Whether the tree walk is part of the answer and not of the steps alone: it walks a tree that the repository
+    keeps itself, or our answer took the place of a model's that denied its evidence.
+    """
+    walk = document.get("tree_walk") or ()
+    return bool(walk) and (
+        bool(document.get("tool_results_fallback_applied")) or any(node.get("source") for node in walk)
+    )
+
+
 class Block(Struct, frozen=True):
     """A line of an answer, or a block of code in it."""
 
