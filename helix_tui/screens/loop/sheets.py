@@ -38,7 +38,7 @@ from helix_tui.core.supervision.stages.delegate import AgentChoice
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
 from helix_tui.screens.editing.preview import PreviewSheet
 from helix_tui.screens.editing.requests import carry_through, kept_changes, request_for
-from helix_tui.screens.loop.controls import READ_ONLY, LoopControls
+from helix_tui.screens.loop.controls import LoopControls
 from helix_tui.screens.sheet import Sheet
 from helix_tui.widgets import figures
 from helix_tui.widgets.base.line import cut
@@ -59,7 +59,7 @@ WHO = {
     "none": "Undecided: nothing is ready, and no agent has checked the documents",
 }
 
-NEVER = "No HELIX loop has run here yet: s starts one"
+NEVER = "No HELIX loop has run here yet"
 
 MAX_ALIKE = 5
 """How many reasons of one kind `>` lists."""
@@ -321,7 +321,7 @@ class LoopSheet(ChoiceSheet):
     def _choices(self) -> list[Choice]:
         loop_controls, run = self.loop_controls, self.status_summary.run
         active = run.condition == "active"
-        off = READ_ONLY if loop_controls.read_only else ""
+        off = "not with --read-only" if loop_controls.read_only else ""
         idle = off or ("" if active else "no HELIX loop is running")
         refused, stoppage = self.console.snapshot.shut, self.status_summary.stoppage
         foretold = stoppage.words if stoppage is not None and stoppage.foretold else ""
@@ -469,7 +469,8 @@ class LoopSheet(ChoiceSheet):
         """State, actions, log."""
         run = self.status_summary.run
         ink = {"active": "running", "died": "error"}.get(run.condition, "text")
-        explanation = NEVER if run.condition == "never" else clean_line(run.explanation, 600)
+        never = NEVER if self.loop_controls.read_only else f"{NEVER}: s starts one"
+        explanation = never if run.condition == "never" else clean_line(run.explanation, 600)
         page.paragraph([(explanation, ink)])
         state = run.state
         if run.condition != "never":
