@@ -574,7 +574,7 @@ def _review_blocked(queue: Queue, bead: Bead, closed: str) -> Reason | None:
     lifted = unblocked is not None and unblocked > blocked
     if lifted and attempt and bead.review_unblocked_attempt == attempt:
         return None
-    return Reason("preserved_review_blocked", f"the review of attempt {attempt or 'unknown'} is not resolved")
+    return Reason("preserved_review_blocked", f"its review is not resolved; attempt {attempt or 'unknown'}")
 
 
 def _not_eligible(queue: Queue, bead: Bead, closed: str) -> Reason | None:

@@ -282,6 +282,28 @@ def test_a_refused_attempt_waits_until_a_person_gives_its_parked_bead_back(
     assert [need.kind for need in needs] == ["refused"] * waits
 
 
+@pytest.mark.parametrize(
+    ("below", "first"),
+    [
+        ("AC2 has no test.\nresult_rev=c0ffee", "AC2 has no test; review or a check found faults"),
+        ('cycle_trace=[{"rationale":"x"}]', "review or a check found faults"),
+        (
+            "rationale: status: open\nreason: the gates are red elsewhere\nAC2 has no test.",
+            "review or a check found faults",
+        ),
+        ("", "review or a check found faults"),
+    ],
+)
+def test_what_a_review_found_comes_first(below: str, first: str) -> None:
+    """That it was refused is told by its group; a row is cut at its end."""
+    said = "pre-land repair: repair-cycle-exhausted"
+    refused = _tried("a", 2, "repair-cycle-exhausted", detail=said)
+    event = {"kind": "execute-bead", "summary": "repair-cycle-exhausted", "body": f"{said}\n{below}"}
+    tracker = parse_rows(json.dumps({"id": "a", "title": "t", "events": [event]}).encode())
+    (need,) = needs_of(classify(tracker.beads, now=NOW), (), tracker, attempts=AttemptBook([refused]))
+    assert need.reason.startswith(first)
+
+
 def test_a_kept_change_may_be_landed_by_the_next_worker_until_it_is_rejected() -> None:
     kept = _tried("a", 2, "repair-cycle-exhausted", result_rev="c0ffee" + "0" * 34, preserve_ref="refs/ddx/a/x")
     book = AttemptBook([kept])

@@ -16,6 +16,7 @@ from msgspec import Struct
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.attempt import Piece, RowFacts
 from helix_tui.core.ddx.attempts.from_logs import LoopEntry
+from helix_tui.core.ddx.attempts.verdict import AttemptEnd
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.files import Stamp, decode_object, instant, money, read_bytes, stamp_of, text, whole
 from helix_tui.core.ddx.names import ATTEMPT_ID, began_at
@@ -254,6 +255,19 @@ def _opening(body: str) -> str:
     if "╭─" not in first:
         return first
     return " ".join(_BOX.sub(" ", " ".join((first, *others[:2]))).split())
+
+
+def found_fault(bead: Bead, attempt: AttemptEnd) -> str:
+    """What a review found, which ddx writes below the first line of an attempt's event: the first line; else ""."""
+    for event in reversed(_events_of(bead)):
+        if event.kind == "execute-bead" and clean_line(_opening(event.body), 2000) == attempt.detail:
+            said = next(filter(str.strip, event.body.split("\n")[1:]), "")
+            # the agent's own reason may stand before what the review found, and nothing shows where it ends
+            return "" if _FIELD.match(said) else clean_line(said, 300).rstrip(".")
+    return ""
+
+
+_FIELD = re.compile(r"\w+=|rationale:")
 
 
 def recovery_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:

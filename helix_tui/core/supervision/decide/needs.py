@@ -24,7 +24,7 @@ from helix_tui.core.beads.readiness import OPENED_BY_A_PERSON, PROPOSED, Queue
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Archived, Tracker
 from helix_tui.core.ddx.attempts.book import AttemptBook
-from helix_tui.core.ddx.attempts.from_events import accepted_at, was_rejected
+from helix_tui.core.ddx.attempts.from_events import accepted_at, found_fault, was_rejected
 from helix_tui.core.ddx.files import read_bytes, text
 from helix_tui.core.ddx.names import About, status_of
 from helix_tui.core.ddx.runs.running import Run
@@ -430,6 +430,10 @@ def _kept_kind(attempt: Attempt) -> str:
     return _KEPT_FOR.get(status_of(attempt.status).about, attempt.verdict.outcome)
 
 
+_FAULTED = ("refused", "landed_faulted")
+"""Kinds that say that something is wrong with the change; then what that is comes first."""
+
+
 def _where_kept(attempt: Attempt, bead: Bead, *, lands: bool) -> str:
     """The outcome and, if not on the branch, what the next worker may do with the change, and its ref.
 
@@ -437,7 +441,10 @@ def _where_kept(attempt: Attempt, bead: Bead, *, lands: bool) -> str:
     """
     why, meaning = attempt.verdict.why, status_of(attempt.status).meaning
     ref = "" if attempt.landed else attempt.preserve_ref or attempt.candidate_ref
-    parts = [meaning] if why.endswith(f"; {meaning}") else []
+    review = attempt.review.rationale if attempt.review is not None else ""
+    fault = clean_line(review, 300).rstrip(".") or found_fault(bead, attempt) if _kept_kind(attempt) in _FAULTED else ""
+    parts = [fault] if fault else []
+    parts += [meaning] if why.endswith(f"; {meaning}") else []
     known = attempt.detail not in ("", attempt.status)
     parts += [clean_line(attempt.detail, 160) if known else attempt.status, why.removesuffix(f"; {meaning}")]
     if ref and ref not in why:
