@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
 from pathlib import Path
 
+import pytest
+
+from helix_tui.core.ask.index import view
 from helix_tui.core.ask.index.index import RepositoryIndex
 from helix_tui.core.ask.index.segment import index_paths
 from tests.core.ask.sessions.solar import write
@@ -43,3 +47,38 @@ def test_a_file_name_is_found_by_its_words_and_by_the_beginning_of_one(tmp_path:
     assert long["configuration"] > long["config"] > long["configured_boat"] > 0
     assert short["config"] > short["configuration"] > short["configured_boat"] > 0
     assert stems("where is the tide read") == {"tide": long["configuration"]}
+
+
+def test_the_words_of_many_paths_are_stored_until_a_path_changes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = ("config", "configuration", "tide", "naïve_größe")
+    root = write(tmp_path, {f"src/{name}.py": f"x = {at}\n" for at, name in enumerate(names)})
+    path = tmp_path / "index.db"
+    read: list[list[str]] = []
+
+    def reading(files: list[str]) -> object:
+        read.append(files)
+        return index_paths(files)
+
+    monkeypatch.setattr(view, "MANY_PATHS", 2)
+    monkeypatch.setattr(view, "index_paths", reading)
+
+    def ranked() -> list[tuple[str, float, dict[str, float]]]:
+        index = RepositoryIndex(root, path, with_meaning=False)
+        index.refresh()
+        return [
+            (one.file, one.score, dict(one.channels)) for one in index.rank_files("where is the config of the tide")
+        ]
+
+    first = ranked()
+    assert ranked() == first
+    assert len(read) == 1
+    write(root, {"src/harbour.py": "x = 9\n"})
+    ranked()
+    assert [len(files) for files in read] == [4, 5]
+    # bytes that are none of ours are read anew
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE path_words SET packed=x'00'")
+    ranked()
+    assert len(read) == 3

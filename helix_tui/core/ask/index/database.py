@@ -14,7 +14,7 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -25,7 +25,7 @@ from helix_tui.core.ask.corpus.reader import Pieces
 from helix_tui.core.ask.index.segment import NAME, Segment, shifted
 from helix_tui.core.ground.files import locked_folder, make_folder
 
-FORMAT = 5
+FORMAT = 6
 """Version number; increase it with any change of the tables or of the parsers' results."""
 VERSION = f"{FORMAT}.{tokens.VERSION}"
 FILE = f"index-{VERSION}.db"
@@ -60,6 +60,7 @@ CREATE TABLE IF NOT EXISTS spelt(number INTEGER PRIMARY KEY, folded TEXT NOT NUL
 CREATE TABLE IF NOT EXISTS past(
   sha TEXT PRIMARY KEY, subject TEXT NOT NULL, terms BLOB NOT NULL, files BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS meaning(key TEXT PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS path_words(key TEXT PRIMARY KEY, packed BLOB NOT NULL);
 """
 
 
@@ -233,6 +234,11 @@ class Database:
         marks = ",".join("?" * len(keys))
         return dict(self._connection.execute(f"SELECT key, vector FROM meaning WHERE key IN ({marks})", keys))
 
+    def path_words(self, key: str) -> bytes | None:
+        """The packed words of a set of paths, if they are those that were stored last."""
+        found = self._connection.execute("SELECT packed FROM path_words WHERE key=?", (key,)).fetchone()
+        return None if found is None else bytes(found[0])
+
     # -- writing -----------------------------------------------------------------------------------
 
     @contextlib.contextmanager
@@ -311,16 +317,32 @@ class Database:
 
     def keep_meanings(self, rows: Sequence[tuple[str, bytes]]) -> None:
         """Write vectors, unless the file is busy or cannot be written: then they are computed again when needed."""
-        if not rows:
-            return
+
+        def write(connection: sqlite3.Connection) -> None:
+            (kept,) = connection.execute("SELECT count(*) FROM meaning").fetchone()
+            if kept + len(rows) > MOST_MEANINGS:
+                # it is unknown which will be needed again; those are computed again one by one
+                connection.execute("DELETE FROM meaning")
+            connection.executemany("INSERT OR IGNORE INTO meaning VALUES(?, ?)", rows)
+
+        if rows:
+            self._write_if_free(write)
+
+    def keep_path_words(self, key: str, packed: bytes) -> None:
+        """Write the words of a set of paths in place of those stored last, unless the file cannot be written now."""
+
+        def write(connection: sqlite3.Connection) -> None:
+            connection.execute("DELETE FROM path_words")
+            connection.execute("INSERT INTO path_words VALUES(?, ?)", (key, packed))
+
+        self._write_if_free(write)
+
+    def _write_if_free(self, write: Callable[[sqlite3.Connection], None]) -> None:
+        """Write what can be computed again; not if the file is busy or cannot be written."""
         self._connection.execute(f"PRAGMA busy_timeout={_PATIENT_MS}")
         try:
             with contextlib.suppress(sqlite3.OperationalError), self._writing() as connection:
-                (kept,) = connection.execute("SELECT count(*) FROM meaning").fetchone()
-                if kept + len(rows) > MOST_MEANINGS:
-                    # it is unknown which will be needed again; those are computed again one by one
-                    connection.execute("DELETE FROM meaning")
-                connection.executemany("INSERT OR IGNORE INTO meaning VALUES(?, ?)", rows)
+                write(connection)
         finally:
             self._connection.execute(f"PRAGMA busy_timeout={_BUSY_MS}")
 

@@ -14,6 +14,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
 
+import msgspec
 import numpy as np
 from msgspec import Struct
 
@@ -245,6 +246,40 @@ class PathIndex(Struct, frozen=True):
             return None
         start, end = self._first[place], self._first[place + 1]
         return self._files[start:end], self._counts[start:end]
+
+    def packed(self) -> bytes:
+        """Itself as bytes: twenty thousand paths take half a second to read anew."""
+        arrays = (self.field.lengths, self.word_of, self.file_of_word, self._first, self._files, self._counts)
+        lists = (self.words, self.with_stem, self.alphabetical, list(self._place))
+        return msgspec.msgpack.encode((*(one.astype("<u4").tobytes() for one in arrays), *lists))
+
+    @classmethod
+    def of(cls, packed: bytes) -> PathIndex:
+        """The same again.
+
+        Raises:
+            msgspec.MsgspecError: these are no such bytes.
+        """
+        *arrays, words_, with_stem, alphabetical, terms = msgspec.msgpack.decode(packed, type=_PackedPaths)
+        read = [np.frombuffer(one, "<u4") for one in arrays]
+        lengths, word_of, file_of_word, first, files = (one.astype(np.int64) for one in read[:5])
+        return cls(
+            FieldLengths.of(lengths, np.ones(len(lengths), bool)),
+            words_,
+            word_of,
+            file_of_word,
+            with_stem,
+            alphabetical,
+            {term: at for at, term in enumerate(terms)},
+            first,
+            files,
+            read[5].astype(np.float64),
+        )
+
+
+_PackedPaths = tuple[
+    bytes, bytes, bytes, bytes, bytes, bytes, list[str], dict[str, list[int]], list[tuple[str, int]], list[str]
+]
 
 
 def index_paths(files: list[str]) -> PathIndex:
