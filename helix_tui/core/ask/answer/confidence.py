@@ -13,8 +13,7 @@ from typing import Literal
 from helix_tui.core.ask.answer.branches import is_condition
 from helix_tui.core.ask.answer.passages import MOST_TELLING, Passage
 from helix_tui.core.ask.records import Library
-from helix_tui.core.ask.retrieval.subject import Asks, QuestionSubject, Wording
-from helix_tui.core.ask.tokens import parts
+from helix_tui.core.ask.retrieval.subject import ALIKE, Asks, QuestionSubject, Wording
 
 AnswerKind = Literal["answered", "evidence found", "not found"]
 """Labels of an answer: a passage answers the question, something relevant was found, or nothing."""
@@ -60,10 +59,16 @@ LEAD = 0.2
 a condition in other signs, and several branches that match it equally well are usually all beside it. Of 36 that lead
 so far 33 are right; from .15 to .25 the share stays.
 """
+LEAST_LED = 1.5
+"""Score below which even such a lead is none of an answer: the others say even less. No right one is below 1.6."""
 CLOSE = 2.5
 """Minimum score of the best passage for "what happens" if the second is nearer than `LEAD`: where several branches say
 much the same, the one that is asked about is as likely beside it. Of the 24 "answered" this near 10 of the 13 above
 are right, and 6 of the 11 below.
+"""
+INSTRUCTED = 1.0
+"""Minimum score of the best passage for instructions: below it, words of the question that stand in one place by
+chance are called an answer. Of 4 such answers 2 were right, of the 53 above 50.
 """
 REASON_LEAD = 0.15
 """Minimum lead over the fourth passage for "why": where four say the same words, none of them says why. Of 7 such
@@ -84,14 +89,17 @@ def lacking(library: Library, subject: QuestionSubject, passages: Sequence[Passa
     """The words of a subject without evidence, if they are too large a share for an answer; else empty.
 
     Words found only in tests or data, which are full of invented examples, have no evidence unless the question is
-    about them. Words in -ed are not counted: an action may be phrased in many ways.
+    about them. Words in -ed are not counted: an action may be phrased in many ways. A word near in meaning counts in
+    the quoted passages only: some text of a repository has one for nearly every word.
     """
     wording = Wording(subject, library.share)
     said: set[int] = set()
     made_up: set[int] = set()
-    for one in (one for one in passages if not one.tests):
+    for rank, one in enumerate(one for one in passages if not one.tests):
         into = made_up if one.span.role in ("test", "data") and not any(map(_TESTS.match, subject.terms)) else said
-        into.update(wording.in_text(f"{one.span.header}\n{one.text}"))
+        least = 0.0 if rank < MOST_TELLING else ALIKE
+        found_in = wording.in_text(f"{one.span.header}\n{one.text}")
+        into.update(at for at, strength in found_in.items() if strength > least)
     found = [
         at
         for at, one in enumerate(subject.words)
@@ -101,7 +109,7 @@ def lacking(library: Library, subject: QuestionSubject, passages: Sequence[Passa
         and at not in said
         and (at in made_up or not wording.known[at])
     ]
-    things = [at for at in found if _is_thing(subject.words[at].word, subject.text)]
+    things = [at for at in found if _is_thing(subject.words[at].word, subject)]
     if (
         sum(wording.weights[at] for at in found) < LACKING * wording.total
         and sum(wording.weights[at] for at in things) < LACKING_THINGS * wording.total
@@ -110,15 +118,14 @@ def lacking(library: Library, subject: QuestionSubject, passages: Sequence[Passa
     return tuple(subject.words[at].word for at in found)
 
 
-def _is_thing(word: str, text: str) -> bool:
+def _is_thing(word: str, subject: QuestionSubject) -> bool:
     """Whether a word of a question follows an article or similar word, or is part of a name written with capitals.
 
     One word may come between, *a bar chart*, but not before a word in -s, which may be a verb.
     """
     between = "" if word.endswith("s") else r"(?:[\w-]+\s+)?"
     article = rf"\b(?:the|an?|our|which|what|many|all|each|every|any)\s+{between}{re.escape(word)}\b"
-    names = re.findall(r"(?<=[a-z,]\s)(?=\w*[a-z])\w*[A-Z]\w*", text)
-    return bool(re.search(article, text, re.I)) or any(word in parts(name) for name in names)
+    return word in subject.proper or bool(re.search(article, subject.text, re.I))
 
 
 def agreement(passages: Sequence[Passage], ranked: Iterable[str]) -> float:
@@ -164,11 +171,13 @@ def kind_of_answer(
     if agreed < AGREED and max(one.together for one in telling) < ALONE:
         return "evidence found"
     if asks == "what happens" and len(telling) > 1:
-        if telling[0].score - telling[1].score >= LEAD:
+        if telling[0].score - telling[1].score >= LEAD and telling[0].score >= LEAST_LED:
             return "answered"
         if telling[0].score < CLOSE:
             return "evidence found"
     if asks == "why" and len(telling) == MOST_TELLING and telling[0].score - telling[-1].score < REASON_LEAD:
+        return "evidence found"
+    if asks == "how to" and telling[0].score < INSTRUCTED:
         return "evidence found"
     if telling[0].branch is not None:
         beside = max(one.together for one in telling)

@@ -50,6 +50,11 @@ MOST_WHOLE_LINES = 60
 
 MOST_TELLING = 4
 """Number of best passages that decide the label: the quoted ones."""
+MOST_CONSTANTS = 2
+"""Maximum number of constants to define for a value; each is one line of the answer."""
+LEAST_OF_CONSTANT = 0.2
+"""Minimum share of the subject in the line that names it together with its definition."""
+MOST_LINES_OF_CONSTANT = 4
 MOST_TESTED = 2
 """Maximum number of branches for which to find a test."""
 MOST_BLAMED = 2
@@ -67,6 +72,11 @@ _COMMENT = " \t#/*;\"'-"
 _ITEM = re.compile(r"\s*(?:\||[-+•]\s|\*\s+\S.*[*`_]|\d+[.)]\s)")
 """A table row or list item. A star starts an item only if the line has further markup: comments have stars too."""
 _NUMBER = re.compile(r"\d")
+_CONSTANT = re.compile(
+    r"\b(?:_?[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+|_?[A-Z]{3,}|(?:k|[dD]efault|[mM]ax(?:imum)?|[mM]in(?:imum)?)[A-Z]\w+)\b"
+)
+_COUNTS = re.compile(r"\bhow\b", re.IGNORECASE)
+_LITERAL = re.compile(r"=.*(?:\d|[\"'`])")
 
 _FORMS: dict[Asks, str] = {
     "value": r"(?:[=:(<>,]|\bdefaults?\b.{0,30}|\b(?:is|are|to|of|than|after|every|most)\b)\s*[\"'`]?[-+]?\d"
@@ -214,7 +224,7 @@ def passages_for(
     if not subject.words:
         return ()
     wording = Wording(subject, library.share)
-    spans = [*(span for span in _found(library, subject) if span.file not in skip), *records]
+    spans = [*(span for span in _found(library, wording) if span.file not in skip), *records]
     most = max((span.score for span in spans), default=0.0) or 1.0
     # score every span as found, then cut and score only the best again: cutting reads their files
     near = [
@@ -244,7 +254,40 @@ def passages_for(
         for one in _in_order(passages)[:MOST_COMMITS_TOLD]:
             judged.setdefault(one.span.key, one)
     best = _with_wholes(library, tuple(_distinct(_in_order(judged.values()))))
-    return tuple(_as_found(library, best))
+    found = tuple(_as_found(library, best))
+    return tuple(_with_constants(library, found, wording)) if subject.asks == "value" else found
+
+
+def _with_constants(library: Library, passages: Sequence[Passage], wording: Wording) -> list[Passage]:
+    """The passages, and after those to quote the definitions of the constants that they name and that say most of the
+    subject: code states a value once, and uses its name where the question's words are.
+    """
+    quoted, rest = list(passages[:MOST_TELLING]), list(passages[MOST_TELLING:])
+    said: dict[str, dict[int, float]] = {}
+    for header, line in ((one.span.header, line[:LONG_LINE]) for one in quoted for line in one.text.split("\n")):
+        for name in _CONSTANT.findall(line):
+            said[name] = union((said.get(name, {}), wording.in_text(header), wording.in_text(line)))
+    found: list[Passage] = []
+    for name, words in said.items():
+        span = _constant(library, name, _NUMBER if _COUNTS.search(wording.subject.text) else _LITERAL)
+        own = wording.in_text(span.text) if span is not None else {}
+        # what is called otherwise is another value of the same place
+        if span is not None and own and not any(_overlap(one.span, span) for one in quoted):
+            one = _judge(library, span, 0, wording, 0.0)
+            share = wording.covered(union((words, own)))
+            found.append(replace(one, span=span, line=span.start, score=round(share, 6), found=(0, 0)))
+    constants = _in_order(one for one in found if one.score >= LEAST_OF_CONSTANT)[:MOST_CONSTANTS]
+    rest = [one for one in rest if not any(_overlap(one.span, other.span) for other in constants)]
+    return [*quoted, *constants, *rest]
+
+
+def _constant(library: Library, name: str, literal: re.Pattern[str]) -> Span | None:
+    """The one definition of a constant, if it is a short one with a literal value."""
+    defined = [one for one in library.definitions(name) if one.role in ("source", "config")]
+    if len(defined) != 1 or defined[0].end - defined[0].start >= MOST_LINES_OF_CONSTANT:
+        return None
+    span = library.span_at(defined[0].file, defined[0].start, defined[0].end)
+    return span if span is not None and literal.search(span.text.partition(name)[2]) else None
 
 
 def _with_wholes(library: Library, passages: Sequence[Passage]) -> tuple[Passage, ...]:
@@ -357,13 +400,19 @@ def _sha(commit: Span) -> str:
     return commit.file.removeprefix("commit:")
 
 
-def _found(library: Library, subject: QuestionSubject) -> list[Span]:
-    """The spans found for the question, for its subject alone and in the documents, each once with its best score."""
+def _found(library: Library, wording: Wording) -> list[Span]:
+    """The spans found for the question, for its subject alone, also in other words where the repository lacks its own,
+    and in the documents, each once with its best score.
+    """
+    subject = wording.subject
     alone = " ".join(one.word for one in subject.words if one.weight == 1)
     found: dict[tuple[str, int, int], Span] = {}
     searches = [library.search(subject.text, spans=SPANS, per_file=SPANS_OF_A_FILE)]
     if alone and subject.asks != "task":
         searches.append(library.search(alone, spans=SUBJECT_SPANS, per_file=SPANS_OF_A_FILE))
+        if wording.alike:
+            other = f"{alone} {' '.join(wording.alike)}"
+            searches.append(library.search(other, spans=SUBJECT_SPANS, per_file=SPANS_OF_A_FILE))
     # where a repository lists its terms, a short row among them says what a frequent word means
     terms = f"{subject.text} glossary" if subject.asks == "what is" else subject.text
     searches.append(library.search(terms, spans=DOC_SPANS, docs_only=True))

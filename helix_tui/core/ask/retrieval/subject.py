@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from helix_tui.core.ask.retrieval.question import ASKING_ONLY, FOLLOWS, LONG_WORDS, MOST_CHARS, names_in
 from helix_tui.core.ask.tokens import STOP_WORDS, parts, stem, terms_of
+from helix_tui.core.embedding.word_vectors import near
 
 Asks = Literal[
     "how to",
@@ -191,6 +192,12 @@ class QuestionSubject(Struct, frozen=True, dict=True):
         return re.compile(rf"(?:^|[\s\"'`(])(?:{name}[\"'`]?\s*(?:=|:\s)\s*\S|(?P<once>--{name}\b))", re.IGNORECASE)
 
     @cached_property
+    def proper(self) -> frozenset[str]:
+        """The words that are written with capitals within the sentence: names of products, which nothing else means."""
+        names = re.findall(r"(?<=[a-z,]\s)(?=\w*[a-z])\w*[A-Z]\w*", self.text)
+        return frozenset(part for name in names for part in parts(name))
+
+    @cached_property
     def terms(self) -> tuple[str, ...]:
         """The stems of its words, each once."""
         return tuple(dict.fromkeys(one.term for one in self.words))
@@ -296,6 +303,8 @@ DERIVED = 0.7
 """Strength of another form of the word with a different stem: index, indexer."""
 SHORT = 0.6
 """Strength of an abbreviation, or of the word without its negative prefix."""
+ALIKE = 0.5
+"""Strength of a match with a word near in meaning, for a word that the repository does not have: pause, delay."""
 MOST_WEIGHT = 6.0
 
 _SHORT_FORMS = """
@@ -354,7 +363,13 @@ class Wording:
             # "files names" matches `filenames` too
             for joined in (words[first] + words[second], words[first].rstrip("s") + words[second]):
                 self._joined.setdefault(stem(joined), pair)
-        self._may_say = may_have(_ways_of([*self._exact, *self._joined, *words]))
+        self._alike: dict[str, tuple[Hit, ...]] = {}
+        for at, one in enumerate(subject.words):
+            for term in () if self.known[at] or one.word in subject.proper else _near_in_meaning(one.term):
+                self._alike[term] = (*self._alike.get(term, ()), (at, ALIKE))
+        self.alike = tuple(term for term in self._alike if share(term) > 0)
+        """The words of the repository near in meaning to those of the subject that it does not have."""
+        self._may_say = may_have(_ways_of([*self._exact, *self._joined, *words, *self._alike]))
         self._seen: dict[str, tuple[Hit, ...]] = {}
         self._said: dict[str, tuple[Hit, ...]] = {}
 
@@ -371,12 +386,12 @@ class Wording:
             return ((exact, 1.0),)
         if term in self._joined:
             return self._joined[term]
-        found = []
+        found = dict(self._alike.get(term, ()))
         for at, one in enumerate(self.subject.words):
             strength = _form_of(one.word, one.term, term)
-            if strength > 0:
-                found.append((at, strength))
-        return tuple(found)
+            if strength > found.get(at, 0.0):
+                found[at] = strength
+        return tuple(found.items())
 
     def said_by(self, word: str) -> tuple[Hit, ...]:
         """The words of the subject that one raw word of a text matches; an identifier by its parts."""
@@ -408,6 +423,12 @@ class Wording:
     def covered(self, said: Mapping[int, float]) -> float:
         """The share of the subject, by weight, that a match covers."""
         return sum(self.weights[at] * strength for at, strength in said.items()) / self.total
+
+
+def _near_in_meaning(asked: str) -> list[str]:
+    """The terms near in meaning to one, and their abbreviations; other forms of itself are `_form_of`'s."""
+    found = [term for term in near(asked) if not term.startswith(asked) and not asked.startswith(term)]
+    return sorted({*found, *(short for term in found for short in _SHORTS.get(term, ()))})
 
 
 _BEGIN = 3

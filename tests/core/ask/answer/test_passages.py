@@ -568,3 +568,51 @@ def test_words_that_begin_otherwise_are_still_said() -> None:
     wording = Wording(read_subject("Why is the configuration of the database disabled?"), lambda _: 0.1)
     assert all(map(wording.said_by, ("cfg", "DB_NAME", "configured", "disabling")))
     assert not wording.said_by("zebra")
+
+
+def test_a_word_that_the_repository_lacks_is_said_by_one_near_in_meaning() -> None:
+    lacking = Wording(read_subject("Where is the pause computed?"), lambda term: 0.0 if term == "paus" else 0.1)
+    assert lacking.in_text("delay_ms = 5")[0] == pytest.approx(0.5)
+    assert "delay" in lacking.alike
+    known = Wording(read_subject("Where is the pause computed?"), lambda _: 0.1)
+    assert not known.in_text("delay_ms = 5")
+    # nothing else means a product, and other forms of a word are no other words
+    assert not Wording(read_subject("How do I deploy to Kubernetes?"), lambda term: float(term != "kubernet")).alike
+    assert "back" not in Wording(read_subject("Where is the backup?"), lambda term: float(term != "backup")).alike
+
+
+def test_what_is_said_in_other_words_is_found(tmp_path: Path) -> None:
+    files = {
+        "retry.py": 'def delay_of(attempt):\n    """The delay before the next attempt."""\n    return 2**attempt\n',
+        **{f"tide_{at}.py": f"def rise_{at}():\n    return {at}\n" for at in range(9)},
+    }
+    found = document(write(tmp_path, files), "How long is the pause before an attempt?")
+    assert found["tier"] != "not found"
+    assert "return 2**attempt" in found["answer"]
+    assert document(tmp_path, "How long is the guitar before an attempt?")["tier"] == "not found"
+
+
+def test_a_value_is_shown_where_the_constant_is_defined_that_a_quoted_line_names(tmp_path: Path) -> None:
+    files = {
+        "screen.py": "from limits import FALLBACK_ROWS, FALLBACK_INK\n\n\ndef draw(window):\n"
+        '    """Draw a window, with FALLBACK_ROWS if its height is unknown."""\n'
+        "    paint(FALLBACK_INK)\n    return window.height or FALLBACK_ROWS\n",
+        "limits.py": "".join(f"SPARE_{at} = {at}\n\n\n" for at in range(90)) + "FALLBACK_ROWS = 41\nFALLBACK_INK = 7\n",
+        **{
+            f"window_{at}.py": f"def height_{at}(window):\n"
+            f'    """The height of a window if it is unknown to part {at}."""\n    return {at}\n'
+            for at in range(4)
+        },
+    }
+    answer = document(write(tmp_path, files), "How many rows are drawn in a window of unknown height?")["answer"]
+    assert "limits.py:271 `FALLBACK_ROWS`: `FALLBACK_ROWS = 41`" in answer
+    # it says nothing of what is asked about
+    assert "FALLBACK_INK = 7" not in answer
+
+
+def test_weak_places_answer_neither_how_to_nor_what_happens() -> None:
+    assert kind_of_answer("how to", [_passage(score=1.0)]) == "answered"
+    assert kind_of_answer("how to", [_passage(score=0.9)]) == "evidence found"
+    weak = _passage(score=1.3, together=0.4)
+    assert kind_of_answer("what happens", [weak, replace(weak, score=1.0)]) == "evidence found"
+    assert kind_of_answer("what happens", [replace(weak, score=1.6), weak]) == "answered"
