@@ -81,6 +81,10 @@ LACKING_THINGS = 0.25
 """Minimum weighted share of the subject in words without evidence for it to count as not mentioned; `LACKING_THINGS`
 for things (`_is_thing`), as an action may be phrased in many ways.
 """
+_NUMERALS = frozenset(
+    ("two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "twelve", "hundred", "thousand", "million")
+)
+"""Numbers in words: code writes them in digits, and nobody asks whether a *two* is there."""
 _TESTS = re.compile(r"test|fixtur|mock|exampl|data")
 _BY_FORM: frozenset[Asks] = frozenset(("how to", "list", "compare", "who uses"))
 
@@ -89,8 +93,8 @@ def lacking(library: Library, subject: QuestionSubject, passages: Sequence[Passa
     """The words of a subject without evidence, if they are too large a share for an answer; else empty.
 
     Words found only in tests or data, which are full of invented examples, have no evidence unless the question is
-    about them. Words in -ed are not counted: an action may be phrased in many ways. A word near in meaning counts in
-    the quoted passages only: some text of a repository has one for nearly every word.
+    about them. Words in -ed are not counted: an action may be phrased in many ways; nor are numbers. A word near in
+    meaning counts in the quoted passages only: some text of a repository has one for nearly every word.
     """
     wording = Wording(subject, library.share)
     said: set[int] = set()
@@ -105,6 +109,7 @@ def lacking(library: Library, subject: QuestionSubject, passages: Sequence[Passa
         for at, one in enumerate(subject.words)
         if one.weight == 1
         and not one.word.endswith("ed")
+        and one.word not in _NUMERALS
         and not (subject.asks == "what happens" and is_condition(one.word))
         and at not in said
         and (at in made_up or not wording.known[at])

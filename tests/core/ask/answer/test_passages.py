@@ -590,6 +590,8 @@ def test_what_is_said_in_other_words_is_found(tmp_path: Path) -> None:
     assert found["tier"] != "not found"
     assert "return 2**attempt" in found["answer"]
     assert document(tmp_path, "How long is the guitar before an attempt?")["tier"] == "not found"
+    # a number in words is no thing that may be missing
+    assert "“guitar”. " in document(tmp_path, "How long is the guitar between two attempts?")["answer"]
 
 
 def test_a_value_is_shown_where_the_constant_is_defined_that_a_quoted_line_names(tmp_path: Path) -> None:
