@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import AttemptEvidence
 from helix_tui.core.ddx.runs.running import Run
@@ -231,9 +232,9 @@ async def test_no_tracker_at_all_is_said_as_on_the_queue(tmp_path: Path) -> None
 async def test_holding_a_key_down_reads_the_last_attempt_only(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[str] = []
 
-    def counted(attempt: Attempt, run: Run | None) -> AttemptEvidence:
+    def counted(attempt: Attempt, run: Run | None, bead: Bead | None) -> AttemptEvidence:
         read.append(attempt.attempt_id)
-        return load_evidence(attempt, run)
+        return load_evidence(attempt, run, bead)
 
     monkeypatch.setattr(attempt_module, "load_evidence", counted)
     made = Attempts.__new__(Attempts)
@@ -253,7 +254,7 @@ async def test_holding_a_key_down_reads_the_last_attempt_only(project: Path, mon
 async def test_what_comes_too_late_is_dropped(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     gate = threading.Event()
 
-    def slow(attempt: Attempt, run: Run | None) -> AttemptEvidence:
+    def slow(attempt: Attempt, run: Run | None, bead: Bead | None) -> AttemptEvidence:
         if attempt.attempt_id == LANDED:
             gate.wait(20)
             return AttemptEvidence(decisions="of the first one")
@@ -290,7 +291,7 @@ async def test_an_attempt_is_shown_in_a_console_that_grew_on_another_screen(proj
 async def test_what_fails_is_said_in_the_pane_and_the_program_goes_on(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def broken(attempt: Attempt, run: Run | None) -> AttemptEvidence:
+    def broken(attempt: Attempt, run: Run | None, bead: Bead | None) -> AttemptEvidence:
         raise PermissionError("no [/entry]")
 
     monkeypatch.setattr(attempt_module, "load_evidence", broken)

@@ -17,6 +17,7 @@ from textual.app import App, ComposeResult
 from textual.containers import Horizontal, Vertical
 from textual.worker import Worker
 
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import (
     AttemptEvidence,
@@ -54,14 +55,14 @@ LONG_LINE = 4_000
 _MAX_POLLS = 32
 
 
-def load_evidence(attempt: Attempt, run: Run | None) -> AttemptEvidence:
+def load_evidence(attempt: Attempt, run: Run | None, bead: Bead | None) -> AttemptEvidence:
     """The contents of an attempt's evidence folder, which may exist only in its work tree while it runs."""
     if run is not None and run.worktree is not None and attempt.attempt_id:
         own = run.worktree / ".ddx" / "executions" / attempt.attempt_id
         # the project's folder counts as soon as it exists
         if (attempt.bundle is None or not attempt.bundle.is_dir()) and own.is_dir():
             attempt = replace(attempt, bundle=own)
-    evidence = read_evidence(attempt)
+    evidence = read_evidence(attempt, bead)
     if evidence.missing and run is not None and run.live:
         return replace(evidence, missing="It has no evidence folder yet: DDx makes one when the agent starts.")
     return evidence
@@ -419,7 +420,8 @@ class AttemptView(Vertical):
             failed = partial(self._show_failure, kind)
             attempt = subject.attempt
             if kind == "evidence":
-                self._jobs.start(kind, partial(load_evidence, attempt, subject.run), self._take_evidence, failed)
+                bead = (subject.beads or {}).get(attempt.bead_id)
+                self._jobs.start(kind, partial(load_evidence, attempt, subject.run, bead), self._take_evidence, failed)
             elif kind == "diff":
                 work = partial(load_diff, project, attempt, running=subject.running)
                 self._jobs.start(kind, work, self._take_diff, failed)

@@ -20,6 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 from textual.app import SuspendNotSupported
 
+from helix_tui.core.beads.record import Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
 from helix_tui.core.ddx.attempts.evidence import AttemptEvidence, Diff, read_diff, read_evidence
 from helix_tui.core.editing.execute.curator import Curator, QueueState, Result
@@ -411,7 +412,7 @@ class QuestionSheet(ChoiceSheet):
         choices: Sequence[Choice],
         about: str,
         *,
-        bead_title: str = "",
+        bead: Bead | None = None,
         attempt: Attempt | None = None,
         root: Path | None = None,
     ) -> None:
@@ -421,12 +422,12 @@ class QuestionSheet(ChoiceSheet):
             title: the question in a few words.
             choices: the answers, each with what it does.
             about: the question in full.
-            bead_title: the title of its bead.
+            bead: its bead.
             attempt: its attempt, whose evidence is shown.
             root: the repository that has its diff.
         """
         super().__init__(title, choices, about)
-        self._bead_title, self._attempt, self._root = bead_title, attempt, root
+        self._bead, self._attempt, self._root = bead, attempt, root
         self.shown: ShownAttempt | None = None
 
     def on_mount(self) -> None:
@@ -438,7 +439,7 @@ class QuestionSheet(ChoiceSheet):
     def _read(self) -> None:
         if self._attempt is None or self._root is None:
             return
-        found = ShownAttempt(read_evidence(self._attempt), read_diff(self._root, self._attempt))
+        found = ShownAttempt(read_evidence(self._attempt, self._bead), read_diff(self._root, self._attempt))
         self.app.call_from_thread(self._take, found)
 
     def _take(self, found: ShownAttempt) -> None:
@@ -448,8 +449,8 @@ class QuestionSheet(ChoiceSheet):
 
     def write(self, page: Page) -> None:
         """Question, answers, evidence."""
-        if self._bead_title:
-            page.paragraph([("about ", "muted"), (self._bead_title, "text bold")], 6)
+        if self._bead is not None and (title := clean_line(self._bead.title, 300)):
+            page.paragraph([("about ", "muted"), (title, "text bold")], 6)
         super().write(page)
         if self._attempt is not None:
             self._write_attempt(page, self._attempt)
@@ -472,9 +473,10 @@ def evidence_lines(shown: ShownAttempt) -> Iterable[Line]:
     for check in sorted(evidence.checks, key=lambda check: check.outcome):
         sign, ink = CHECK_SIGNS[check.outcome]
         yield [(f"{sign} ", ink), (check.name, "text"), (f"  {check.message}", "muted")]
-    if evidence.review:
-        yield [("review", "muted")]
-        yield from ([(f"  {line}", "text")] for line in evidence.review[:MAX_TEXT].splitlines() if line.strip())
+    for caption, said in (("review", evidence.review), ("told in its bead", evidence.told)):
+        if said:
+            yield [(caption, "muted")]
+            yield from ([(f"  {line}", "text")] for line in said[:MAX_TEXT].splitlines() if line.strip())
     if diff.warning or diff.error:
         yield [(clean_line(diff.error or diff.warning, 300), "attention")]
     lines = diff.text.splitlines()

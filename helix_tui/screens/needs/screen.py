@@ -338,7 +338,7 @@ class NeedsScreen(NeedList):
                 f"answer {need.question_id}",
                 choices,
                 clean_line(need.reason, MAX_QUESTION),
-                bead_title=clean_line(bead.title, 300) if bead is not None else "",
+                bead=bead,
                 attempt=attempt,
                 root=self.console.snapshot.project.root,
             )

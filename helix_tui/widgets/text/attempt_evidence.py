@@ -250,6 +250,7 @@ def _evidence(subject: AttemptSubject) -> Iterator[Para]:
     yield from _review(attempt.review, evidence)
     yield from _captioned("why nothing changed", (evidence and evidence.rationale) or _rationale(attempt))
     if evidence is not None:
+        yield from _captioned("told in its bead", evidence.told)
         yield from _captioned("decisions", evidence.decisions)
         for number, problem in enumerate(evidence.problems):
             said = clean_line(problem, 300)

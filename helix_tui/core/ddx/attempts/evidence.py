@@ -17,8 +17,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.beads.record import TERMINAL
+from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.from_events import told_below
 from helix_tui.core.ddx.files import decode_object, read_bytes, stamp_of, text, whole
 from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ground.errors import UNROUTED, WHO
@@ -72,6 +73,8 @@ class AttemptEvidence(Struct, frozen=True):
     prompt: str = ""
     review: str = ""
     decisions: str = ""
+    told: str = ""
+    """What DDx wrote of it into its bead, where neither a reason nor a review is at hand."""
     missing: str = ""
     """Why there is nothing to show, if so."""
     problems: tuple[str, ...] = field(default=())
@@ -97,8 +100,19 @@ class Reading(Struct, frozen=True):
     follow_up: str = ""
 
 
-def read_evidence(attempt: Attempt) -> AttemptEvidence:
-    """Read an attempt's bundle; missing parts are left empty."""
+def read_evidence(attempt: Attempt, bead: Bead | None = None) -> AttemptEvidence:
+    """Read an attempt's bundle; missing parts are left empty.
+
+    Args:
+        bead: its bead, which may say why it ended as it did where the bundle does not.
+    """
+    evidence = _read_bundle(attempt)
+    if bead is None or evidence.rationale or evidence.review or attempt.no_changes_rationale or attempt.review:
+        return evidence
+    return replace(evidence, told=told_below(bead, attempt))
+
+
+def _read_bundle(attempt: Attempt) -> AttemptEvidence:
     bundle = attempt.bundle
     if bundle is None or not bundle.is_dir():
         where = f"no folder .ddx/executions/{attempt.attempt_id} here"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +15,8 @@ import msgspec
 from msgspec import Struct
 
 from helix_tui.core.beads.record import TERMINAL, Bead
-from helix_tui.core.ddx.attempts.attempt import Piece, RowFacts
+from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, RowFacts
 from helix_tui.core.ddx.attempts.from_logs import LoopEntry
-from helix_tui.core.ddx.attempts.verdict import AttemptEnd
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.files import Stamp, decode_object, instant, money, read_bytes, stamp_of, text, whole
 from helix_tui.core.ddx.names import ATTEMPT_ID, began_at
@@ -257,17 +257,29 @@ def _opening(body: str) -> str:
     return " ".join(_BOX.sub(" ", " ".join((first, *others[:2]))).split())
 
 
-def found_fault(bead: Bead, attempt: AttemptEnd) -> str:
-    """What a review found, which ddx writes below the first line of an attempt's event: the first line; else ""."""
-    for event in reversed(_events_of(bead)):
-        if event.kind == "execute-bead" and clean_line(_opening(event.body), 2000) == attempt.detail:
-            said = next(filter(str.strip, event.body.split("\n")[1:]), "")
-            # the agent's own reason may stand before what the review found, and nothing shows where it ends
-            return "" if _FIELD.match(said) else clean_line(said, 300).rstrip(".")
-    return ""
+def told_below(bead: Bead, attempt: Attempt) -> str:
+    """What DDx wrote below the first line of an attempt's event, such as a reason or what a review found; else ""."""
+    own = [
+        (abs((instant(each.created_at) or 0) - (attempt.recorded_at or attempt.counted_at)), number, each.body)
+        for number, each in enumerate(_events_of(bead))
+        if each.kind == "execute-bead" and clean_line(_opening(each.body), 2000) == attempt.detail
+    ]
+    if not own:
+        return ""
+    prose = takewhile(lambda line: not _KEY_VALUE.match(line), min(own)[2].split("\n")[1:])
+    return clean_block("\n".join(prose), MAX_TOLD).strip()
 
 
-_FIELD = re.compile(r"\w+=|rationale:")
+_KEY_VALUE = re.compile(r"\w+=")
+MAX_TOLD = 20_000
+"""Characters of what is told: a reason of some paragraphs."""
+
+
+def found_fault(bead: Bead, attempt: Attempt) -> str:
+    """The first line of what a review found, from an attempt's event; "" if there is none."""
+    said = told_below(bead, attempt).partition("\n")[0]
+    # the agent's own reason may stand before what the review found, and nothing shows where it ends
+    return "" if said.startswith("rationale:") else clean_line(said, 300).rstrip(".")
 
 
 def recovery_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:

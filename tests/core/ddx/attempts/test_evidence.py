@@ -132,6 +132,24 @@ def test_missing_evidence_says_where_it_was_looked_for() -> None:
     assert read_evidence(Attempt("x", review=Review("BLOCK"))).files == ()
 
 
+def test_without_a_bundle_the_bead_tells_why_it_ended() -> None:
+    """DDx prunes bundles; what it wrote below the first line of the event stays in the tracker."""
+    told = [
+        ("2026-08-01T08:00:00Z", "no_changes\nrationale: status: blocked\nreason: the gate is red\nresult_rev=aa"),
+        ("2026-08-01T10:00:00Z", "no_changes\nreason: done before\n\n- see c0ffee\nbase_rev=bb\nnot told"),
+        ("2026-08-01T11:00:00Z", "exit status 1\ndecision_audit={}"),
+    ]
+    events = [{"kind": "execute-bead", "summary": "x", "body": body, "created_at": at} for at, body in told]
+    bead = parse_rows(json.dumps({"id": "b", "title": "t", "events": events}).encode()).beads["b"]
+    ends = [parse_instant(at) for at, _ in told]
+    first, second = (Attempt("x", "b", detail="no_changes", recorded_at=at) for at in ends[:2])
+    assert read_evidence(first, bead).told == "rationale: status: blocked\nreason: the gate is red"
+    assert read_evidence(second, bead).told == "reason: done before\n\n- see c0ffee"
+    assert read_evidence(Attempt("x", "b", detail="exit status 1", recorded_at=ends[2]), bead).told == ""
+    assert read_evidence(Attempt("x", "b", detail="never said"), bead).told == ""
+    assert read_evidence(replace(first, review=Review("BLOCK", "no test")), bead).told == ""
+
+
 @pytest.mark.parametrize(
     ("attempt", "interpretation", "follow_up"),
     [
