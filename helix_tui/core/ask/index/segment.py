@@ -258,7 +258,7 @@ class PathIndex(Struct, frozen=True):
         """The same again.
 
         Raises:
-            msgspec.MsgspecError: these are no such bytes.
+            msgspec.MsgspecError, ValueError: these are no such bytes.
         """
         *arrays, words_, with_stem, alphabetical, terms = msgspec.msgpack.decode(packed, type=_PackedPaths)
         read = [np.frombuffer(one, "<u4") for one in arrays]

@@ -116,7 +116,7 @@ class IndexView:
         key = sha256("\0".join(self.paths).encode("utf-8", "surrogateescape")).hexdigest()
         packed = self._database.path_words(key)
         if packed is not None:
-            with suppress(msgspec.MsgspecError):
+            with suppress(msgspec.MsgspecError, ValueError):
                 return PathIndex.of(packed)
         found = index_paths(self.paths)
         self._database.keep_path_words(key, found.packed())
