@@ -233,14 +233,12 @@ def loop_piece(entry: LoopEntry) -> Piece:
 def event_piece(event: EventRow, attempt_id: str, bead_id: str) -> Piece:
     """The piece from a bead's ``execute-bead`` event: summary = status, body = prose and k=v lines."""
     values = event_values(event.body)
-    first = _opening(event.body)
     return Piece(
         "event",
         attempt_id,
         bead_id,
         status=event.summary.strip(),
-        # a body without prose starts with its k=v lines
-        detail=clean_line("" if "=" in first.split(" ")[0] else first, 2000),
+        detail=_detail(event.body),
         base_rev=values.get("base_rev", ""),
         result_rev=values.get("result_rev", ""),
         preserve_ref=values.get("preserve_ref", ""),
@@ -257,12 +255,18 @@ def _opening(body: str) -> str:
     return " ".join(_BOX.sub(" ", " ".join((first, *others[:2]))).split())
 
 
+def _detail(body: str) -> str:
+    """The first line of prose; a body without any starts with its k=v lines."""
+    first = _opening(body)
+    return clean_line("" if "=" in first.split(" ")[0] else first, 2000)
+
+
 def told_below(bead: Bead, attempt: Attempt) -> str:
     """What DDx wrote below the first line of an attempt's event, such as a reason or what a review found; else ""."""
     own = [
         (abs((instant(each.created_at) or 0) - (attempt.recorded_at or attempt.counted_at)), number, each.body)
         for number, each in enumerate(_events_of(bead))
-        if each.kind == "execute-bead" and clean_line(_opening(each.body), 2000) == attempt.detail
+        if each.kind == "execute-bead" and _detail(each.body) == attempt.detail
     ]
     if not own:
         return ""
