@@ -155,7 +155,7 @@ def _stuck(call: Call) -> int:
         queue_state = curator.look()
         drift = DriftWatch(curator.project, curator.gate).check(queue_state.queue.beads, curator.history())
         focus = read_focus(Overlay(queue_state.queue)).epic
-        questions = OpenQuestions(curator.project, curator.gate)
+        questions = OpenQuestions(curator.project, curator.gate).all()
         conflicts = document_facts(curator, queue_state.queue).look(curator.project, queue_state.queue.beads).conflicts
         state = load_state(curator.project)
         stuck = find_stuck(
@@ -163,8 +163,8 @@ def _stuck(call: Call) -> int:
             orphans=find_left(queue_state.runs, queue_state.queue).all,
             drift=drift,
             epic=focus,
-            questions=questions.open(),
-            unasked=unasked(conflicts, questions.all()),
+            questions=questions,
+            unasked=unasked(conflicts, questions),
             tried=still_tried(state.tried, queue_state.queue),
             stoppage=last_stoppage(curator.project, queue_state.runs, state),
             archive=curator.project.archive_file,

@@ -94,7 +94,7 @@ def find_stuck(
 
     Args:
         epic: the focused epic, which is stuck if nothing under it is ready.
-        questions: HELIX's unanswered questions.
+        questions: HELIX's questions; those that are answered hold nothing up.
         unasked: conflicts between documents that stop the work and that no question names.
         tried: beads that the last run attempted and left open.
         stoppage: what stopped the last worker.
