@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from textual.pilot import Pilot
 
 from helix_tui.core.ground import log as logs
 from helix_tui.screens.journal import JournalScreen
@@ -101,6 +102,23 @@ async def surviving(make: MakeConsole) -> AsyncIterator[tuple[Console, Any]]:
     """A console in which something is planted; at the end of the block everything else of it must work."""
     app = make()
     async with app.run_test(size=(110, 34), notifications=True) as pilot:
+        _give_to_console(app, pilot)
         yield app, pilot
         await pilot.pause()
         await still_works(app, pilot)
+
+
+def _give_to_console(app: Console, pilot: Pilot[int]) -> None:
+    """What fails while a pilot pauses goes where it would have gone.
+
+    A pilot draws the screen itself if it is quicker than the screen's own timer, whose exceptions come to the app.
+    """
+    pause = pilot.pause
+
+    async def paused(delay: float | None = None) -> None:
+        try:
+            await pause(delay)
+        except Planted as error:
+            app._handle_exception(error)
+
+    pilot.pause = paused  # type: ignore[method-assign]
