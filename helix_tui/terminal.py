@@ -1,9 +1,10 @@
 """The console's terminal: Textual's driver, hardened against ways in which a terminal could end it.
 
 Textual 8.2.8 stops reading keys on a byte that is not UTF-8 and on a report that it cannot parse, blocks
-forever once a closed terminal takes no more output, spins on one that sends no more, starts a second time
-on SIGCONT after a SIGSTOP, and leaves the terminal as it is on SIGTERM. Its driver creates its decoder, its
-parser and its writer itself: these names are replaced in its module.
+forever once a closed terminal takes no more output, stops drawing where another program left the terminal
+non-blocking, spins on one that sends no more, starts a second time on SIGCONT after a SIGSTOP, and leaves the
+terminal as it is on SIGTERM. Its driver creates its decoder, its parser and its writer itself: these names are
+replaced in its module.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import time
 from collections.abc import Iterable
 from encodings.utf_8 import IncrementalDecoder
 from types import FrameType
-from typing import Any, Protocol, cast
+from typing import Any, Protocol, TextIO, cast
 
 from textual import events
 from textual._xterm_parser import XTermParser
@@ -24,6 +25,8 @@ from textual.drivers.linux_driver import LinuxDriver
 
 LEAVE = (signal.SIGTERM, signal.SIGHUP)
 """Signals on which the console quits as by a key; a second one of the same kind ends it at once."""
+HELD_CHARS = 64_000
+"""How much is held at most until the queue of a frame's pieces is empty."""
 
 
 class _Barrier(Protocol):
@@ -65,23 +68,35 @@ class TerminalParser(XTermParser):
 
 
 class _Writer(WriterThread):
-    """Writes to the terminal; discards output to a closed one, so that nothing blocks on it."""
+    """Writes to the terminal; what a closed one refuses is discarded, so that nothing blocks on it."""
 
     def run(self) -> None:
         """Write until stopped."""
-        gone = False
+        encoding = cast(TextIO, self._file).encoding
+        held, size = [], 0
         while True:
             text = self._queue.get()
-            try:
-                # still taken from the queue: Textual waits for room in it, and would wait forever
-                if text is not None and not gone:
-                    self._file.write(text)
-                # flushed only at a break, as Textual does: a frame comes in many pieces
-                if not gone and not self._queue.qsize():
-                    self._file.flush()
-            except OSError:
-                gone = True
+            # always taken from the queue: Textual waits for room in it, and would wait forever
+            if text is not None:
+                held.append(text)
+                size += len(text)
+            # a frame comes in many pieces
+            if text is None or size >= HELD_CHARS or not self._queue.qsize():
+                self._send("".join(held).encode(encoding, "backslashreplace"))
+                held, size = [], 0
             if text is None:
+                return
+
+    def _send(self, data: bytes) -> None:
+        rest = memoryview(data)
+        while rest:
+            try:
+                rest = rest[os.write(self.fileno(), rest) :]
+            except BlockingIOError:
+                # a program that shared the terminal, an editor or an agent, has left it so; Python's own files lose
+                # the rest of the frame on it
+                os.set_blocking(self.fileno(), True)
+            except OSError:
                 return
 
 
