@@ -13,12 +13,13 @@ import re
 import select
 import signal
 import struct
+import sys
 import termios
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bench.console import Terminal, console_argv
+from bench.console import Terminal
 from tests.drills.actions import Action, Case, sent
 
 REST_S = 0.5
@@ -66,7 +67,10 @@ class Session:
             "PYTHONFAULTHANDLER=1",
             "EDITOR=true",
             "VISUAL=true",
-            *console_argv(root),
+            sys.executable,
+            str(Path(__file__).with_name("telling.py")),
+            "-C",
+            str(root),
             *WORDS[case.posture],
         ]
         self.terminal = Terminal(words, root, home)
@@ -175,12 +179,14 @@ class Session:
         return f"a trace on the terminal: {written[-2000:]}" if "Traceback" in written else ""
 
     def stacks(self) -> str:
-        """End it and what it started, a tour for one; where each of their threads was."""
+        """End it and what it started, a tour for one; where each of their tasks and threads was."""
         self.tail = b""
-        os.killpg(self.terminal.pid, signal.SIGABRT)
+        os.kill(self.terminal.pid, signal.SIGUSR1)
         with contextlib.suppress(Ended):
+            self.drain(2.0, 10.0)
+            os.killpg(self.terminal.pid, signal.SIGABRT)
             self.drain(1.0, 10.0)
-        return self.tail.decode("utf-8", "replace").partition("Fatal Python error")[2]
+        return self.tail.decode("utf-8", "replace")
 
     def traces(self) -> str:
         """The first trace in any log; empty where there is none."""
