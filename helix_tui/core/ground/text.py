@@ -16,7 +16,8 @@ from __future__ import annotations
 import re
 import sys
 import threading
-from functools import cache
+from collections.abc import Iterator
+from functools import cache, cached_property
 from importlib.util import find_spec, module_from_spec
 from typing import Any
 
@@ -37,6 +38,25 @@ _BLANKS = re.compile(r"\s+")
 
 MAX_LINE = 2_000
 """Maximum characters of one line kept for a screen."""
+
+
+class LatePattern:
+    """A pattern compiled on first use, for processes that live a tenth of a second and may not need it."""
+
+    def __init__(self, shape: str, flags: int = 0) -> None:
+        self._shape, self._flags = shape, flags
+
+    def finditer(self, text: str) -> Iterator[re.Match[str]]:
+        """The matches in a text."""
+        return self._pattern.finditer(text)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """The first match in a text."""
+        return self._pattern.search(text)
+
+    @cached_property
+    def _pattern(self) -> re.Pattern[str]:
+        return re.compile(self._shape, self._flags)
 
 
 def clean_line(text: object, limit: int = MAX_LINE) -> str:

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helix_tui.core.memory.guard import MAX_TEXT, rules, scan
+from helix_tui.core.memory.guard import MAX_TEXT, scan
+from helix_tui.core.memory.guard.orders import _meanings, meant
 
 LETTERS = string.ascii_letters + string.digits
 BODY = "aB3dE5fG7hJ9kL1mN2pQ4rS6tU8vW0xY"
@@ -579,9 +580,9 @@ def test_hashes_stay(digest: str) -> None:
 
 def test_a_text_without_an_order_compiles_few_classes_of_words() -> None:
     """A hook is a process of its own, and pays for every class that its first text asks for."""
-    rules._meanings.cache_clear()
+    _meanings.cache_clear()
 
-    assert not list(rules.meant("the celery worker hangs in pytest when the broker is away"))
+    assert not list(meant("the celery worker hangs in pytest when the broker is away"))
 
-    classes = rules._meanings()[1].values()
+    classes = _meanings()[1].values()
     assert 0 < sum("_pattern" in vars(each) for each in classes) < len(classes) * 0.7
