@@ -1,12 +1,14 @@
 """The error barrier, which keeps an unexpected exception from ending the console.
 
 Textual 8.2.8 ends the app on any exception, and ends the message loop of the widget that raised it: that
-widget never handles anything again. Two methods of `MessagePump` are replaced for that, once, in `install`,
+widget never handles anything again. Three methods of `MessagePump` are replaced for that, once, in `install`,
 because no hook exists there and Textual's own widgets (Input, OptionList, the command palette) need it too:
 
 * ``_dispatch_message``, which every message passes: an exception in it does not end the loop, and input that came too
   late for the screen it was meant for is not handled;
-* ``_flush_next_callbacks``, which drops all callbacks after one that raises.
+* ``_flush_next_callbacks``, which drops all callbacks after one that raises;
+* ``set_timer``, whose timer never fires if the thread was held up just as it began: a frame or a new size that waits
+  for it is never drawn, nor any after it.
 
 Everything else (timers, workers, layout, rendering, idle handlers) comes to ``App._handle_exception``, which
 `helix_tui.app.HelixApp` overrides. Which part of the console raised it is read from the trace: the innermost
@@ -34,6 +36,7 @@ from textual.css.query import NoMatches
 from textual.message import Message
 from textual.message_pump import CallbackError, MessagePump
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widget import MountError, Widget
 from textual.widgets import Button, Input, OptionList
 from textual.worker import WorkerFailed
@@ -58,6 +61,7 @@ The test suite checks it: any trace fails a test, unless the test planted it."""
 
 # Textual's own, saved before `install` replaces it
 _dispatch = MessagePump._dispatch_message
+_set_timer = MessagePump.set_timer
 
 
 class _Source(Struct, frozen=True):
@@ -413,10 +417,19 @@ async def flush_next_callbacks(pump: MessagePump) -> None:
             pump.app._handle_exception(error)
 
 
+def set_timer(pump: MessagePump, *given: Any, **options: Any) -> Timer:
+    """Start a timer that fires once, however late."""
+    timer = _set_timer(pump, *given, **options)
+    # Textual skips what a timer has missed, here all that it would ever do
+    timer._skip = False
+    return timer
+
+
 def install() -> None:
     """Install the barrier."""
     MessagePump._dispatch_message = dispatch_message  # type: ignore[method-assign, assignment]
     MessagePump._flush_next_callbacks = flush_next_callbacks  # type: ignore[method-assign, assignment]
+    MessagePump.set_timer = set_timer  # type: ignore[method-assign, assignment]
 
 
 # --- input that came too late ----------------------------------------------------------------------------------
