@@ -21,11 +21,11 @@ from helix_tui.core.supervision.run_state.budget import with_memories_given
 from helix_tui.keymap import bindings
 from helix_tui.screens.editing.choices import Choice, ChoiceSheet
 from helix_tui.screens.panes import ReadingScreen, keep
-from helix_tui.widgets.base.line import SpanLine, Titles, ascii_only, fit, packed, palette_of, to_strip, wrap_spans
+from helix_tui.widgets.base.line import SpanLine, ascii_only, fit, packed, palette_of, to_strip, wrap_spans
 from helix_tui.widgets.base.row_list import RowList
 from helix_tui.widgets.chrome.empty_state import empty_state
 from helix_tui.widgets.chrome.header import Caption, PaneTabs
-from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, Board, title_of
+from helix_tui.widgets.rows.attempts import AttemptList, AttemptOrder, Board, titles_of
 from helix_tui.widgets.rows.cost_tables import ORDERS, TABLES, CellOrder, sortable, table_of, totals
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ class InsightsScreen(ReadingScreen):
         attempts = self.report.attempts_behind(key)
         order = AttemptOrder(sorted(attempts, key=_when, reverse=True))
         beads = self.console.snapshot.queue.beads
-        titles = Titles(title_of(bead_id, beads)[0] for bead_id in {attempt.bead_id for attempt in order.attempts})
+        titles = titles_of({attempt.bead_id for attempt in order.attempts}, beads)
         self.behind.show_board(Board(order=order, beads=beads, now=self.console.now(), heading=False, titles=titles))
         words = " · ".join(known(key.partition(":")[2].split(" · ")))
         self.caption.show(clean_line(words, 80), f"{len(order.attempts):,}")

@@ -28,7 +28,7 @@ from helix_tui.widgets.base.line import Span, Titles
 from helix_tui.widgets.chrome.actions import KEPT, Action, ActionLog
 from helix_tui.widgets.chrome.header import LogTail
 from helix_tui.widgets.rows.attempt_table import SORTS, AttemptFilter, SortKey, arranged
-from helix_tui.widgets.rows.attempts import AttemptOrder, Board, RunningPanel, RunView, title_of
+from helix_tui.widgets.rows.attempts import AttemptOrder, Board, RunningPanel, RunView, titles_of
 
 if TYPE_CHECKING:
     from helix_tui.core.snapshot import Change, Snapshot
@@ -253,8 +253,7 @@ class AttemptStream(RunningPanel):
         # sort all titles once per order, not on every tick
         if self._titled != (id(self.order), id(beads)):
             self._titled = (id(self.order), id(beads))
-            tried = {attempt.bead_id for attempt in self.order.attempts}
-            self._titles = Titles(title_of(bead_id, beads)[0] for bead_id in tried)
+            self._titles = titles_of({attempt.bead_id for attempt in self.order.attempts}, beads)
         board = Board(runs, self.order, beads, now, self._hidden, older, dead.at_large, titles=self._titles)
         self.show_board(board, changed=changed)
         self.caption.show_heads(self._heads)

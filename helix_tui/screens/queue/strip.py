@@ -12,7 +12,7 @@ from helix_tui.core.supervision.decide.needs import Need
 from helix_tui.themes.roles import SIGNS, UNKNOWN, need_sign
 from helix_tui.widgets.base.line import Span, Titles, cut, rule, spread, width_of
 from helix_tui.widgets.base.row_source import Row, Rows
-from helix_tui.widgets.rows.attempts import title_of
+from helix_tui.widgets.rows.attempts import title_of, titles_of
 from helix_tui.widgets.rows.bead import RowContext, note_of, sign_of
 
 MAX_NEXT = 5
@@ -30,7 +30,7 @@ def strip_rows(world: RowContext, needs: Sequence[Need], width: int) -> Rows:
     first = {about: (each[0], len(each)) for about, each in by_bead.items()}
     upcoming = world.queue.ready[:MAX_NEXT]
     shown = {*live, *upcoming, *(need.bead_id for need, _ in first.values())} & world.queue.beads.keys()
-    titles = Titles(title_of(bead_id, world.queue.beads)[0] for bead_id in shown)
+    titles = titles_of(shown, world.queue.beads)
     for caption, ids in (("running", live), ("next", upcoming)):
         if ids:
             rows.append(Row(f"caption:{caption}", tuple(rule(caption, width)), selectable=False))
