@@ -211,8 +211,9 @@ def test_closing_runs_verify_and_proposes_what_blocked(memory: Shell, root: Path
     memory("plan", "add", "--file", str(file))
     number = str(memory("workspace", "open", "1", "--seq", "001")["workspace"]["id"])
     assert memory("workspace", "close", number, "--dry-run")["would_run"].endswith("checks.py")
-    ended = memory("workspace", "close", number, "--delivered", "done", "--tried", "an index")
+    ended = memory("workspace", "close", number, "--delivered", "done", "--tried", "an index", code=1)
     assert (ended["workspace"]["helix_outcome"], ended["verdict"]) == ("blocked", "failed")
+    assert not ended["as_reported"]
     assert ended["workspace"]["error"] == "no such table"
     (proposal,) = memory("proposals")["proposals"]
     assert proposal["id"] == ended["proposal"]["id"]
@@ -220,6 +221,25 @@ def test_closing_runs_verify_and_proposes_what_blocked(memory: Shell, root: Path
     again = memory("workspace", "open", "1", "--seq", "001")["workspace"]
     assert "tried: an index" in again["brief"]
     assert memory("workspace", "close", str(again["id"]), "--delivered", "done")["workspace"]["status"] == "delivered"
+
+
+def test_closing_as_delivered_says_that_the_task_is_blocked_instead(
+    memory: Shell, root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(PLAN))
+    memory("plan", "add", "--file", str(file))
+    memory("workspace", "open", "1", "--seq", "001")
+    close = ["memory", "workspace", "close", "1", "--delivered", "done", "-C", str(root)]
+    assert main([*close, "--verified", "failed"]) == 1
+    said = capsys.readouterr().err
+    assert "workspace 1 is blocked, not delivered as reported" in said
+    assert "To try the task again: `helix-tui memory workspace open 1 --seq 001`" in said
+    # a task reported as blocked is closed as asked
+    memory("workspace", "open", "1", "--seq", "001")
+    close[3] = "2"
+    assert main([*close, "--verified", "failed", "--status", "blocked"]) == 0
+    assert "as reported" not in capsys.readouterr().err
 
 
 def test_what_another_program_closed_as_blocked_is_learned_from(memory: Shell, root: Path, tmp_path: Path) -> None:

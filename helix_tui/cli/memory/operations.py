@@ -147,7 +147,8 @@ def answer(call: Call, verb: MemoryVerb) -> int:
             call.print(line)
         if _on_copy(call):
             call.print(call.paint("nothing was changed (--dry-run)", "muted"))
-    return 1 if document.get("status") == "rejected" else 0
+    # what was asked for was not done: nothing stored, or a task that is blocked and not delivered
+    return 1 if document.get("status") == "rejected" or not document.get("as_reported", True) else 0
 
 
 def _on_copy(call: Call) -> bool:

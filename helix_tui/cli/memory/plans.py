@@ -172,11 +172,18 @@ def _close(call: Call, plans: Plans, workspace: TaskWorkspace) -> dict[str, Any]
         check = TaskCheck(options.verified, f"`{verify}` {options.verified}, as reported")
     closed = plans.close_workspace(workspace.id, report, check)
     assert closed is not None
+    ended = closed.workspace
+    if ended.status != options.status:
+        call.note(f"helix-tui: workspace {ended.id} is {ended.status}, not {options.status} as reported")
+        if ended.plan_id is not None:
+            again = f"helix-tui memory workspace open {ended.plan_id} --seq {clean_line(ended.seq, 40)}"
+            call.note(f"  To try the task again: `{again}`")
     return {
-        "workspace": closed.workspace.document(),
+        "workspace": ended.document(),
         "verdict": closed.verdict,
         "feedback": closed.feedback.document() if closed.feedback is not None else None,
         "proposal": closed.proposal.document() if closed.proposal is not None else None,
+        "as_reported": ended.status == options.status,
     }
 
 
