@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +24,8 @@ from helix_tui.core.supervision.decide.stuck import Stuck, find_stuck, report_li
 from helix_tui.core.supervision.decide.verdict import decide
 from helix_tui.core.supervision.run_state.state import RunState
 from helix_tui.core.supervision.run_state.status import last_stoppage
+from helix_tui.core.supervision.signals.drift import Drift
+from helix_tui.core.supervision.signals.questions import Tried
 from helix_tui.core.supervision.signals.stoppage import find_stoppage
 from tests.conftest import ProjectFactory
 from tests.core.ddx.runs.test_ending import DIRTY, loop
@@ -115,6 +119,36 @@ def test_a_cause_that_cannot_be_seen_from_here_is_not_called_gone(project: Proje
     assert "ResolveRoute" in stoppage.words
     assert "--agent" in stoppage.fix
     assert "--harness" in stoppage.fix
+
+
+@pytest.mark.parametrize(
+    ("fields", "reasons"),
+    [
+        ({"status": "proposed"}, ["worker-stopped"]),
+        ({"execution-eligible": False}, ["worker-stopped"]),
+        ({"dependencies": [{"issue_id": "b-1", "depends_on_id": "gone-1"}]}, ["worker-stopped", "dep-blocked"]),
+    ],
+)
+def test_what_a_stopped_worker_left_in_its_bead_is_no_second_cause(
+    stopped: Project, fields: dict[str, Any], reasons: list[str]
+) -> None:
+    stopped.beads_file.write_text(json.dumps(ROW | fields) + "\n")
+    queue = sight_of(stopped).queue
+    tried = [Tried("b-1", "failed")] if reasons == ["worker-stopped"] else []
+    stuck = find_stuck(queue, stoppage=find_stoppage(stopped), tried=tried)
+    assert [each.reason for each in stuck] == reasons
+    assert len(report_lines(stuck)) == 1 + 2 * len(reasons)
+
+
+def test_a_bead_that_is_kept_from_workers_for_its_drift_is_stuck_once() -> None:
+    held = ROW | {"execution-eligible": False, "helix-drift": "parent or document changed"}
+    rows = [held, held | {"id": "b-2", "helix-focus-suppressed": "e-1"}]
+    beads = {bead.id: bead for bead in (decode_bead(json.dumps(row).encode()) for row in rows)}
+    queue = classify(beads, now=now_ns())
+    drift = [Drift(bead_id, "parent", "a", "b") for bead_id in beads]
+    found = [(each.bead_id, each.reason) for each in find_stuck(queue, drift=drift)]
+    assert found == [("b-1", "queue-drift"), ("b-2", "queue-drift"), ("b-2", "not-eligible")]
+    assert [each.reason for each in find_stuck(queue)] == ["not-eligible"] * 2, "not said twice, but said"
 
 
 def test_a_bead_that_is_stuck_twice_is_one_issue() -> None:

@@ -28,7 +28,7 @@ from helix_tui.core.ground.time import NS, format_age, format_instant, parse_ins
 from helix_tui.core.supervision.signals.drift import Drift
 from helix_tui.core.supervision.signals.focus import is_empty_epic, is_finished_epic
 from helix_tui.core.supervision.signals.orphans import Orphan, governs_alignment
-from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried, causes, still_asked
+from helix_tui.core.supervision.signals.questions import DRIFTED, OpenQuestion, Tried, causes, still_asked
 from helix_tui.core.supervision.signals.stoppage import Stoppage
 
 if TYPE_CHECKING:
@@ -48,6 +48,10 @@ _BY_STATE = {
     "superseded": ("superseded", "close"),
 }
 """State -> (reason, remedy)."""
+
+
+_OF_THE_QUEUE = ("waiting_dependencies", "superseded")
+"""States that no worker leaves behind."""
 
 
 class Stuck(Struct, frozen=True):
@@ -116,13 +120,17 @@ def find_stuck(
     found += [_waiting(queue, question) for question in asked]
     found += [_conflict(each) for each in unasked]
     found += _standing_epics(queue, epic)
-    # a bead with an orphaned claim or an open question is listed only for that
-    failed = {each.bead_id: each for each in tried if each.bead_id not in waiting and each.bead_id not in left}
+    # one row a cause: a bead with an orphaned claim, an open question or a stopped worker is not listed for what these
+    # left in its row as well
+    stopped = {each.bead_id for each in found if each.reason == "worker-stopped"}
+    known = {*left, *waiting, *(bead_id for bead_id in stopped if queue.state(bead_id) not in _OF_THE_QUEUE)}
+    failed = {each.bead_id: each for each in tried if each.bead_id not in known}
     found += [_tried(queue.beads[bead_id], each) for bead_id, each in failed.items() if bead_id in queue.beads]
+    known |= set(failed)
     found += [
         stuck
         for bead in queue.beads.values()
-        if bead.id not in left and bead.id not in waiting and bead.id not in failed
+        if bead.id not in known and not (bead.id in drifted and _held_for_drift(queue, bead))
         if bead.status not in TERMINAL
         # HELIX keeps such a bead for itself: it holds nothing up
         if not governs_alignment(bead)
@@ -174,6 +182,11 @@ def report_lines(stuck: Iterable[Stuck]) -> list[str]:
         if each.title:
             lines.append(f"    {each.title}")
     return lines
+
+
+def _held_for_drift(queue: Queue, bead: Bead) -> bool:
+    """Whether HELIX keeps a drifted bead from workers, and nothing else holds it."""
+    return queue.state(bead.id) == "not_eligible" and f'"{DRIFTED}"'.encode() in bead.raw and len(causes(bead)) == 1
 
 
 def _by_state(queue: Queue, bead: Bead) -> Stuck | None:
