@@ -341,7 +341,12 @@ def test_two_questions_of_one_kind_about_one_bead_are_two_needs() -> None:
 def test_what_is_blocked_from_outside_waits_for_a_person_who_says_that_the_blocker_is_gone() -> None:
     """ddx opens no blocked bead by itself, however long anybody waits."""
     rows: list[dict[str, object]] = [
-        {"id": "out", "status": "blocked", "lifecycle-external-blocker-reason": "no space left on /tmp"},
+        {
+            "id": "out",
+            "title": "Free /tmp",
+            "status": "blocked",
+            "lifecycle-external-blocker-reason": "no space left on /tmp",
+        },
         {"id": "then", "dependencies": [{"depends_on_id": "out"}]},
     ]
     tracker = parse_rows("\n".join(json.dumps({"title": "t", **row}) for row in rows).encode())
@@ -356,5 +361,6 @@ def test_what_is_blocked_from_outside_waits_for_a_person_who_says_that_the_block
     assert [each.label for each in actions_of(need)] == ["reopen", "reject"]
     assert operations_for("accept", [need], queue) == [op.SetFields("out", {"status": "open"})]
     assert operations_for("reject", [need], queue) == [op.CancelBead("out")]
-    stuck = find_stuck(queue)[0]
+    stuck, waits = find_stuck(queue)
     assert mend_words(stuck, None) == "`helix-tui set out status=open`, once the blocker is gone"
+    assert waits.detail == "waits on out “Free /tmp”"

@@ -105,6 +105,22 @@ def test_a_clean_work_tree_does_not_show_that_what_git_refused_is_gone(project: 
     assert stoppage.present is None
 
 
+@pytest.mark.parametrize(("why", "listed"), [("no_evidence_produced", 0), ("resource_exhausted", 1)])
+def test_a_worker_that_left_its_bead_to_a_person_is_no_need_beside_that_bead(
+    project: ProjectFactory, why: str, listed: int
+) -> None:
+    root = project([ROW | {"status": "proposed"}], git=True)
+    told = {"bead_id": "b-1", "dirty_paths": None, "message": "agent exited without a commit", "reason": why}
+    loop(root / ".ddx", ("loop.operator_attention", told), ("loop.end", {"exit_reason": "operator_attention"}))
+    stoppage, queue_state = find_stoppage(find_project(root)), sight_of(find_project(root))
+    assert stoppage is not None
+    assert ("only this bead is concerned: the next worker can begin" in stoppage.words) is not listed
+    needs = needs_of(queue_state.queue, (), queue_state.tracker, stoppage=stoppage)
+    assert [need.kind for need in needs] == ["worker_stopped"] * listed + ["proposed"]
+    stuck = find_stuck(queue_state.queue, stoppage=stoppage)
+    assert [each.reason for each in stuck] == [("operator-attention", "worker-stopped")[listed]]
+
+
 def test_nothing_is_said_while_another_worker_is_at_work(stopped: Project) -> None:
     assert find_stoppage(stopped, [Run("b-1", verdict="alive")]) is None
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, to_builtins
 from msgspec.structs import replace
 
+from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.readiness import Queue, looks_like_epic
 from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import Archived, find_archived
@@ -209,7 +210,7 @@ def _by_state(queue: Queue, bead: Bead) -> Stuck | None:
         bead.id,
         bead.title,
         reason,
-        first.detail if first is not None else state,
+        with_titles(first.detail, queue.beads) if first is not None else state,
         action,
         deps,
         format_instant(standing.until) if standing.until is not None else "",

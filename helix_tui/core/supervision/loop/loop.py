@@ -14,7 +14,6 @@ from typing import NoReturn
 
 from msgspec.structs import replace
 
-from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.beads.record import TERMINAL
 from helix_tui.core.ddx.attempts.attempt import format_tokens, format_whole, read_sums
@@ -213,10 +212,8 @@ class Loop:
         self._without_undecided(queue_state)
         self._without_tried(queue_state)
         number = work.state.attempted_cycles + 1
-        following = with_titles(called(queue_state.queue.ready[0]), queue_state.queue.beads)
-        work.permit(
-            "dispatch", queue_state.queue.ready[0], f"let ddx execute one bead (the next would be {following})?"
-        )
+        following = queue_state.queue.ready[0]
+        work.permit("dispatch", following, f"let ddx execute one bead (the next would be {called(following)})?")
         work.teller.verbose(f"[{clock_time(work.clock())}] ready={len(queue_state.queue.ready)}, cycle={number}")
         work.teller.brief(
             f"[{clock_time(work.clock())}] cycle {number}: dispatching ({len(queue_state.queue.ready)} ready)"

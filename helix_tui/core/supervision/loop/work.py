@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.beads.readiness import Queue
 from helix_tui.core.ddx.attempts.index import AttemptIndex
 from helix_tui.core.ddx.client import MALFORMED, MISSING, TOO_OLD, DdxError
@@ -168,11 +169,14 @@ class LoopWork(Struct):
         return self._reported(lambda: self.curator.run_steps(kind, title, make), title)
 
     def permit(self, action: GuardedAction, about: str, text: str, *, lasting: bool = False) -> None:
-        """Continue, or ask first.
+        """Continue, or ask first, with titles beside the ids in ``text``.
 
         Raises:
             Stopped: a person must approve it first, or said no.
         """
+        # no other level asks
+        if self.options.autonomy == "low":
+            text = with_titles(text, self.look().queue.beads)
         try:
             self.autonomy.permit(action, about, text, lasting=lasting)
         except ApprovalNeeded as need:

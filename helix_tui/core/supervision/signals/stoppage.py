@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from helix_tui.core.ddx.client import advice_for, starts_no_work
 from helix_tui.core.ddx.git_state import WRITTEN_AT_START, implementation_changes, written_and_shown
+from helix_tui.core.ddx.names import status_of
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ddx.runs.workers import WorkerEnding, read_ending
 from helix_tui.core.ground.errors import WHO
@@ -46,6 +47,8 @@ class Stoppage(Struct, frozen=True):
     """What shows the cause."""
     foretold: bool = False
     """Whether it is what would stop the next worker, whatever the last one did."""
+    one_bead: bool = False
+    """Whether it concerns nothing but its bead, whose row says what a person can do."""
 
     @property
     def words(self) -> str:
@@ -53,9 +56,10 @@ class Stoppage(Struct, frozen=True):
         if self.foretold:
             return self.ending.message
         said = f": {self.ending.message}" if self.ending.message else ""
+        gone = "only this bead is concerned" if self.one_bead else "the cause is gone since"
         state = {
             True: "the cause is still there" + (f": {_some(self.paths)}" if self.paths else ""),
-            False: "the cause is gone since: the next worker can begin",
+            False: f"{gone}: the next worker can begin",
             None: "whether the cause is still there cannot be seen from here",
         }[self.present]
         return f"the last worker stopped ({self.ending.reason.replace('_', ' ')}){said}; {state}"
@@ -101,6 +105,9 @@ def find_stoppage(project: Project, runs: Iterable[Run] = ()) -> Stoppage | None
             # files were named, but git refused for another reason
             return Stoppage(ending, None, (), _FIXES.get(ending.reason, "correct that, then start a worker again"))
         return Stoppage(ending, None if left is None else bool(left), left or (), fix)
+    # the status of an attempt: ddx left its bead to a person, and a worker takes the next one
+    if ending.bead_id and status_of(ending.reason).known and ending.reason not in _FIXES:
+        return Stoppage(ending, False, one_bead=True)
     return Stoppage(ending, None, (), _FIXES.get(ending.reason, "correct that, then start a worker again"))
 
 
