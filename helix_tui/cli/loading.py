@@ -86,7 +86,7 @@ def load(call: Call, *, era: Era = "auto", digest: bool = False) -> Present:
     return _load(call, era, digest=digest)
 
 
-def load_with_attempts(call: Call) -> tuple[Present, AttemptBook]:
+def load_with_attempts(call: Call, era: Era = "auto") -> tuple[Present, AttemptBook]:
     """As `load`, and every attempt that left evidence by that moment, newest first.
 
     Raises:
@@ -95,7 +95,7 @@ def load_with_attempts(call: Call) -> tuple[Present, AttemptBook]:
     from helix_tui.core.ddx.attempts.index import AttemptIndex
 
     index = AttemptIndex.of(locate(call))
-    return _load(call, records=index), index.book
+    return _load(call, era, records=index), index.book
 
 
 def _load(call: Call, era: Era = "auto", *, records: AttemptIndex | None = None, digest: bool = False) -> Present:

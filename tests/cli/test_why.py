@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -101,3 +102,24 @@ def test_a_claim_by_hand_whose_process_is_alive_leaves_the_bead_ready_and_is_sai
     assert "1 ready · 0 running" in cli("status", "-C", root).out
     assert "gone" not in cli("queue", "-C", root).out
     assert cli("needs", "--json", "-C", root).document["needs"] == []
+
+
+def test_work_that_landed_while_its_bead_stayed_open_is_said_in_the_words_of_attempts(
+    cli: Cli, project: ProjectFactory
+) -> None:
+    root = project([bead("demo-a1"), bead("demo-b2", status="closed"), bead("demo-c3")], git=True)
+    for name, status in (("a1", "success"), ("b2", "success"), ("c3", "execution_failed")):
+        folder = root / ".ddx" / "executions" / f"20260821T200100-000000{name}"
+        folder.mkdir(parents=True)
+        row = {"bead_id": f"demo-{name}", "attempt_id": folder.name, "status": status, "landed": status == "success"}
+        times = {"started_at": "2026-08-21T20:01:00Z", "finished_at": "2026-08-21T20:02:00Z"}
+        (folder / "result.json").write_text(json.dumps(row | times))
+    said = "it landed, but its bead is open: look at the result, then `helix-tui close demo-a1`"
+    shown = cli("why", "a1", "-C", root, "--now", NOW).out
+    assert "state     ready" in shown
+    assert f"ago: {said}" in shown
+    document = cli("why", "a1", "--json", "-C", root).document["done_by"]
+    (attempt,) = cli("attempts", "--bead", "demo-a1", "--json", "-C", root).document["attempts"]
+    assert (document["follow_up"], attempt["follow_up"]) == (said, said)
+    assert document["outcome"] == attempt["verdict"]["outcome"] == "landed"
+    assert [cli("why", other, "--json", "-C", root).document["done_by"] for other in ("b2", "c3")] == [None, None]

@@ -193,6 +193,9 @@ def _why(overlay: Scene) -> Iterator[Statement]:
         yield ("has a place", row["id"]), said["position"] is not None
         yield from _of_bead(said, len(said["unblocks"]))
         yield from facts("bead", row["id"], said, "causes")
+        if said["done_by"] is not None:
+            yield ("outcome of", said["done_by"]["attempt_id"]), said["done_by"]["outcome"]
+            yield from facts("attempt", said["done_by"]["attempt_id"], said["done_by"], "follow_up")
         if said["position"] is not None:
             yield ("place of the bead", row["id"]), said["position"]
             yield ("place of the bead", row["id"]), overlay.ask("queue")["ready"].index(row["id"]) + 1

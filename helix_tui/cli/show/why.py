@@ -7,13 +7,16 @@ from collections import Counter
 from collections.abc import Sequence
 
 from helix_tui.cli.call import Call
-from helix_tui.cli.loading import Present, archived_bead, find_bead, load, note_unread
+from helix_tui.cli.loading import Present, archived_bead, find_bead, load_with_attempts, note_unread
 from helix_tui.cli.queue_lines import run_line, title_of
 from helix_tui.cli.show.queue import reasons, weight_document
 from helix_tui.core.beads.graph import Circle, circle_ahead, circle_of, with_titles
 from helix_tui.core.beads.readiness import Queue
-from helix_tui.core.beads.record import Bead
+from helix_tui.core.beads.record import TERMINAL, Bead
 from helix_tui.core.beads.tracker import describe
+from helix_tui.core.ddx.attempts.attempt import Attempt
+from helix_tui.core.ddx.attempts.evidence import interpret
+from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
 from helix_tui.core.ddx.git_state import BeadHistory, LastSeen
 from helix_tui.core.ddx.runs.running import unheard_claim
 from helix_tui.core.ground.text import clean_line, counted, fit
@@ -39,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(call: Call) -> int:
     """Explain one bead."""
-    present = load(call, era=call.options.era)
+    present, attempts = load_with_attempts(call, call.options.era)
     queue = present.queue
     gone = archived_bead(present.project, queue.beads, call.options.id)
     if gone is not None:
@@ -48,6 +51,9 @@ def run(call: Call) -> int:
     bead_id = find_bead(queue, call.options.id)
     bead, standing = queue.beads[bead_id], queue.standing(bead_id)
     missing = _missing(present, bead_id)
+    # what did its work and left the bead open is no reason of the queue's, but says what to do
+    last = next(iter(attempts.of_bead(bead_id)), None) if bead.status not in TERMINAL else None
+    last = last if last is not None and last.verdict.outcome in ("landed", "satisfied") else None
     note_unread(call, present.tracker)
     if call.json:
         call.emit(
@@ -62,6 +68,7 @@ def run(call: Call) -> int:
                 "causes": causes(bead, asked_of(present.project)),
                 "position": queue.position.get(bead_id),
                 "unblocks": queue.unblocks(bead_id),
+                "done_by": None if last is None else _attempt_document(last, call.now, queue),
                 **weight_document(queue, bead_id),
                 "depends_on": bead.depends_on,
                 "dependents": queue.graph.dependents.get(bead_id, ()),
@@ -73,7 +80,7 @@ def run(call: Call) -> int:
             }
         )
     else:
-        for line in explanation(call, present, bead_id, dict(missing)):
+        for line in explanation(call, present, bead_id, dict(missing), last):
             call.print(line)
     return 0
 
@@ -108,7 +115,19 @@ def _print_archived(call: Call, present: Present, bead: Bead) -> None:
         )
 
 
-def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, LastSeen | None]) -> list[str]:
+def _attempt_document(attempt: Attempt, now: int, queue: Queue) -> dict[str, object]:
+    """The last attempt on an open bead, if it did its work; the follow-up is that of ``attempts``."""
+    return {
+        "attempt_id": attempt.attempt_id,
+        "outcome": attempt.verdict.outcome,
+        "at": format_instant(attempt.at) if attempt.at is not None else None,
+        "follow_up": interpret(attempt, now, queue).follow_up,
+    }
+
+
+def explanation(
+    call: Call, present: Present, bead_id: str, missing: dict[str, LastSeen | None], last: Attempt | None = None
+) -> list[str]:
     """The answer as lines of text."""
     queue, paint = present.queue, call.paint
     bead, standing = queue.beads[bead_id], queue.standing(bead_id)
@@ -141,6 +160,10 @@ def explanation(call: Call, present: Present, bead_id: str, missing: dict[str, L
         lines += _named(call, queue, why.refs, missing)
     if not standing.reasons and place is None:
         lines.append(f"{'because':<{_LABEL}}its status is {clean_line(bead.status, 40)}")
+    if last is not None:
+        age = f" {format_age((queue.as_of - last.at) / NS)} ago" if last.at is not None else ""
+        follow_up = clean_line(interpret(last, queue.as_of, queue).follow_up, 300)
+        lines.append(f"{'attempt':<{_LABEL}}{OUTCOME_WORDS[last.verdict.outcome]}{age}: {follow_up}")
     lines += _round_about(queue, bead_id)
     for target, seen in missing.items():
         if seen is not None and seen.where == "archive":
