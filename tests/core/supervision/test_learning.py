@@ -229,6 +229,17 @@ def test_a_failure_that_has_an_exit_code_only_is_told_in_its_agents_last_words(w
     assert said == {"x-1": "API Error: Unable to connect", "x-2": "exit status 1"}
 
 
+def test_a_failure_whose_evidence_is_gone_is_told_in_the_words_of_its_bead(world: World) -> None:
+    """ddx writes the agent's reason below the first line of the bead's event."""
+    attempt = world.attempt(1, "x-1", status="no_changes", detail="no_changes")
+    event = {"kind": "execute-bead", "summary": "no_changes", "created_at": "2026-08-21T20:02:00Z"}
+    world.rows[0]["events"] = [event | {"body": f"no_changes\nrationale: no clock has a zone\nattempt_id={attempt}"}]
+    world.bead("x-2", "Another")
+    (learned,) = world.learn()
+    assert learned.proposal is not None
+    assert learned.proposal.resolution == "no clock has a zone"
+
+
 def test_a_lesson_is_remembered_when_it_is_accepted_and_forgotten_when_that_is_undone(world: World) -> None:
     world.attempt(1, "x-1", **FAILED)
     world.learn()

@@ -168,12 +168,15 @@ _BARE = re.compile(r"\s*exit (?:status|code) \d+\s*")
 
 
 def _cause(attempt: Attempt, evidence: AttemptEvidence) -> str:
-    """Why it failed, from the first source with a reason: a check, the reviewer, the agent, the harness."""
+    """Why it failed, from the first source with a reason: a check, the reviewer, the agent, its bead, the harness."""
+    told, broke = evidence.told, attempt.verdict.outcome == "failed"
     broken = [check for check in evidence.checks if check.outcome == "failed"]
     said = [
         "; ".join(f"{check.name}: {check.message}" for check in broken if check.message),
         attempt.review.rationale if attempt.review is not None else "",
         attempt.no_changes_rationale or evidence.rationale,
+        # below its first line a fault of the harness is told in pieces
+        told.removeprefix("rationale:") if told.startswith("rationale:") or not broke else "",
         attempt.error,
         attempt.detail if attempt.detail != attempt.status else "",
     ]
@@ -271,7 +274,7 @@ class Learner:
             # evidence must be read from files: skip attempts that can teach nothing new
             if not attempt.finished or (known and not given_here):
                 continue
-            evidence = read_evidence(attempt)
+            evidence = read_evidence(attempt, beads.get(attempt.bead_id))
             judged = judge(attempt, evidence)
             before = settled.get(attempt.attempt_id)
             lesson = None
