@@ -304,6 +304,26 @@ def test_what_a_review_found_comes_first(below: str, first: str) -> None:
     assert need.reason.startswith(first)
 
 
+@pytest.mark.parametrize(
+    ("below", "first"),
+    [
+        ("gate_summary=large-deletion gate: x.go deleted 1,325 lines\nresult_rev=c0ffee", "large-deletion gate: x.go"),
+        ("AC2 has no test.\nresult_rev=c0ffee", "AC2 has no test; its review is not resolved"),
+        ("result_rev=c0ffee", "its review is not resolved"),
+    ],
+)
+def test_what_holds_a_bead_for_its_review_comes_first_too(below: str, first: str) -> None:
+    kept = _tried("a", 2, "preserved_needs_review", detail="preserved-needs-review")
+    event = {"kind": "execute-bead", "summary": kept.status, "body": f"{kept.detail}\n{below}"}
+    row = {"id": "a", "title": "t", "schema_version": 1, "events": [event]}
+    row |= {"preserved-review-blocked-at": "2026-08-20T10:00:00Z", "preserved-review-blocked-attempt": kept.attempt_id}
+    tracker = parse_rows(json.dumps(row).encode())
+    queue = classify(tracker.beads, now=NOW, era="head")
+    (need,) = needs_of(queue, (), tracker, attempts=AttemptBook([kept]))
+    assert (need.kind, need.attempt_id) == ("preserved_review_blocked", kept.attempt_id)
+    assert need.reason.startswith(first)
+
+
 def test_a_kept_change_may_be_landed_by_the_next_worker_until_it_is_rejected() -> None:
     kept = _tried("a", 2, "repair-cycle-exhausted", result_rev="c0ffee" + "0" * 34, preserve_ref="refs/ddx/a/x")
     book = AttemptBook([kept])

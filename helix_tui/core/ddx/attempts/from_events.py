@@ -270,8 +270,10 @@ def told_below(bead: Bead, attempt: Attempt) -> str:
     ]
     if not own:
         return ""
-    prose = takewhile(lambda line: not _KEY_VALUE.match(line), min(own)[2].split("\n")[1:])
-    return clean_block("\n".join(prose), MAX_TOLD).strip()
+    body = min(own)[2]
+    prose = takewhile(lambda line: not _KEY_VALUE.match(line), body.split("\n")[1:])
+    # a gate that held the change back is named in a line of its own
+    return clean_block("\n".join(prose), MAX_TOLD).strip() or clean_block(event_values(body).get("gate_summary", ""))
 
 
 _KEY_VALUE = re.compile(r"\w+=")

@@ -207,7 +207,7 @@ def needs_of(
     # an orphaned claim says the same about its worker, with the claim's age
     found = [need for need in _run_needs(queue, tuple(runs)) if need[1] not in left or need[0] != "dead_run"]
     found = [(kind, bead_id, dying.get(bead_id, why)) for kind, bead_id, why in found]
-    found += [*_parked(queue), *_cycles(queue), *_starving(queue, archived)]
+    found += [*_parked(queue, attempts), *_cycles(queue), *_starving(queue, archived)]
     found += [("orphaned_claim", bead_id, orphan.reason) for bead_id, orphan in left.items()]
     found += [*_drifted(drift), *escalated(queue), *_unlanded(queue, attempts, lands=lands_kept)]
     if unminded:
@@ -434,6 +434,12 @@ _FAULTED = ("refused", "landed_faulted")
 """Kinds that say that something is wrong with the change; then what that is comes first."""
 
 
+def _fault(attempt: Attempt, bead: Bead) -> str:
+    """What a review found, from its own words or else from the bead's; "" if neither says it."""
+    review = attempt.review.rationale if attempt.review is not None else ""
+    return clean_line(review, 300).rstrip(".") or found_fault(bead, attempt)
+
+
 def _where_kept(attempt: Attempt, bead: Bead, *, lands: bool) -> str:
     """The outcome and, if not on the branch, what the next worker may do with the change, and its ref.
 
@@ -441,8 +447,7 @@ def _where_kept(attempt: Attempt, bead: Bead, *, lands: bool) -> str:
     """
     why, meaning = attempt.verdict.why, status_of(attempt.status).meaning
     ref = "" if attempt.landed else attempt.preserve_ref or attempt.candidate_ref
-    review = attempt.review.rationale if attempt.review is not None else ""
-    fault = clean_line(review, 300).rstrip(".") or found_fault(bead, attempt) if _kept_kind(attempt) in _FAULTED else ""
+    fault = _fault(attempt, bead) if _kept_kind(attempt) in _FAULTED else ""
     parts = [fault] if fault else []
     parts += [meaning] if why.endswith(f"; {meaning}") else []
     known = attempt.detail not in ("", attempt.status)
@@ -483,12 +488,16 @@ def _drifted(drift: Iterable[Drift]) -> Iterable[_Found]:
         yield "drift", bead_id, "; ".join(map(str, differing))
 
 
-def _parked(queue: Queue) -> Iterable[_Found]:
-    for bead_id in queue.beads:
+def _parked(queue: Queue, attempts: AttemptBook) -> Iterable[_Found]:
+    for bead_id, bead in queue.beads.items():
         state = queue.state(bead_id)
         if state in (*OPENED_BY_A_PERSON, "unknown_status"):
             why = queue.standing(bead_id).reasons[0].detail
-            yield state, bead_id, "no worker picks it until it is accepted" if why == PROPOSED else why
+            why = "no worker picks it until it is accepted" if why == PROPOSED else why
+            latest = attempts.deciding(bead_id) if state == "preserved_review_blocked" else None
+            # useful facts come first, as for refused work
+            fault = _fault(latest, bead) if latest is not None else ""
+            yield state, bead_id, f"{fault}; {why}" if fault else why
 
 
 def _left_open(queue: Queue, tried: Iterable[Tried], named: Collection[str]) -> Iterable[Need]:
