@@ -89,4 +89,4 @@ def test_workers_read_what_this_process_would(tmp_path: Path) -> None:
         helped = pool.read(raws)
     finally:
         pool.close()
-    assert helped.postings == alone[0].postings
+    assert list(helped.postings()) == list(alone[0].postings())

@@ -435,8 +435,12 @@ class Contents:
                 report(Progress("parse", min(done, len(unread)), len(unread), now - begun))
                 read = sum(len(one.blobs) for one in waiting)
                 due = now - last > _COMMIT_SECONDS or read > _COMMIT_FILES
-                if read > _MOST_WAITING or (due and len(self._files) >= SEEN_AGAIN * len(self._view)):
+                # files still being read do not count: each small portion writes every frequent term once more
+                grown = len(self._view) + read >= SEEN_AGAIN * len(self._view)
+                if read > _MOST_WAITING or (due and grown):
                     self._write(waiting)
+                    if grown:
+                        self._look_again()
                     waiting, last = [], now
         if large:
             builder = SegmentBuilder()
@@ -465,8 +469,11 @@ class Contents:
     def _write(self, waiting: list[Segment]) -> None:
         with self._lock:
             self._database.add(joined(waiting))
-            if len(self._files) >= SEEN_AGAIN * len(self._view):
-                self._look_at(self._files)
+
+    def _look_again(self) -> None:
+        """Locate the same files in the current segments."""
+        with self._lock:
+            self._look_at(self._files)
 
     def _look_at(self, files: Sequence[tuple[str, str]]) -> None:
         # cached results depend on the old view; the new one takes over only those that depend on paths alone

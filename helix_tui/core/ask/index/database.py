@@ -294,7 +294,7 @@ class Database:
             connection.executemany(
                 "INSERT INTO posting VALUES(?, ?, ?)",
                 # in the order of the table's key, so that its pages are filled sequentially
-                ((term, number, segment.postings[term]) for term in sorted(segment.postings)),
+                ((term, number, packed) for term, packed in segment.postings()),
             )
         self._merge_small()
 

@@ -110,10 +110,6 @@ def _asking(
 class RepositoryIndex(Contents):
     """Retrieval over one tree. One thread may query it while another refreshes it."""
 
-    def _look_again(self) -> None:
-        """Locate the same files in the current segments."""
-        self._look_at(self._files)
-
     # -- asking ------------------------------------------------------------------------------------
 
     @_asking

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import sys
 from array import array
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import count
@@ -24,6 +25,8 @@ from helix_tui.core.ask.tokens import stem as stem_of
 
 NAME = "\x01"
 """Prefix of a term of a name."""
+_AFTER_NAMES = "\x02"
+"""Sorts after every term of a name, and before every other."""
 _MOST = 255
 
 
@@ -45,7 +48,22 @@ class Segment(Struct, array_like=True):
     """uint32 per chunk: its number of terms."""
     names: bytes
     """uint32 per blob: the number of terms in its names."""
-    postings: dict[str, bytes]
+    terms: list[str]
+    """In order, so that those of names come first."""
+    sizes: bytes
+    """uint32 per term: the length of its posting list."""
+    numbers: bytes
+    """uint32: the chunks or blobs of all posting lists, in order of term."""
+    counts: bytes
+    """uint8 for each of them."""
+
+    def postings(self) -> Iterator[tuple[str, bytes]]:
+        """(term, packed list) in order of term."""
+        numbers, counts, begin = self.numbers, self.counts, 0
+        for term, size in zip(self.terms, np.frombuffer(self.sizes, "<u4").tolist(), strict=True):
+            end = begin + size
+            yield term, numbers[begin * 4 : end * 4] + counts[begin:end]
+            begin = end
 
 
 MOST_WORDS = 300_000
@@ -102,19 +120,14 @@ class _Field:
         self.lengths.append(len(unit) // 4)
         self._units.append(unit)
 
-    def postings(self, terms: Sequence[str]) -> Iterator[tuple[str, bytes]]:
-        """(term, packed list) of each term, by number in ``terms``."""
+    def postings(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The number of a term, a unit with it, and how often it has it, in order of both."""
         said = np.frombuffer(b"".join(self._units), np.uint32).astype(np.uint64)
         units = np.repeat(np.arange(len(self.lengths), dtype=np.uint64), self.lengths)
         # term and unit in one number: a single sort groups by term, orders its units and counts them
         found, counts = np.unique((said << np.uint64(32)) | units, return_counts=True)
-        numbers = (found >> np.uint64(32)).astype(np.int64)
-        begins = np.flatnonzero(np.diff(numbers, prepend=-1))
         # the lower half of each number is the unit
-        where, times = found.astype("<u4").tobytes(), np.minimum(counts, _MOST).astype(np.uint8).tobytes()
-        ends = np.append(begins, len(found))[1:].tolist()
-        for begin, end, number in zip(begins.tolist(), ends, numbers[begins].tolist(), strict=True):
-            yield terms[number], where[begin * 4 : end * 4] + times[begin:end]
+        return (found >> np.uint64(32)).astype(np.int64), found.astype("<u4"), np.minimum(counts, _MOST)
 
 
 class SegmentBuilder:
@@ -140,23 +153,31 @@ class SegmentBuilder:
 
     def finish(self) -> Segment:
         """The segment of everything added."""
-        terms = list(self._said.numbers)
-        packed = dict(self._bodies.postings(terms))
-        packed |= {NAME + term: data for term, data in self._names.postings(terms)}
+        known = list(self._said.numbers)
+        terms: list[str] = []
+        lists: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        for prefix, field in ((NAME, self._names), ("", self._bodies)):
+            said, units, counts = field.postings()
+            begins = np.flatnonzero(np.diff(said, prepend=-1))
+            terms += [prefix + known[number] for number in said[begins].tolist()]
+            lists.append((np.diff(np.append(begins, len(said))), units, counts))
         lengths, names = _bytes(self._bodies.lengths), _bytes(self._names.lengths)
-        return Segment(self._blobs, _bytes(self._chunks), lengths, names, packed)
+        return Segment(self._blobs, _bytes(self._chunks), lengths, names, *_by_term(terms, lists))
 
 
 def joined(segments: Sequence[Segment]) -> Segment:
     """Several segments as one, in the order given."""
     if len(segments) == 1:
         return segments[0]
-    lists: dict[str, list[tuple[int, bytes]]] = {}
+    lists: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
     chunk_base = blob_base = 0
     for segment in segments:
-        for term, data in segment.postings.items():
-            base = blob_base if term.startswith(NAME) else chunk_base
-            lists.setdefault(term, []).append((base, data))
+        sizes = np.frombuffer(segment.sizes, "<u4")
+        of_names = int(sizes[: bisect_left(segment.terms, _AFTER_NAMES)].sum())
+        numbers = np.frombuffer(segment.numbers, "<u4").copy()
+        numbers[:of_names] += np.uint32(blob_base)
+        numbers[of_names:] += np.uint32(chunk_base)
+        lists.append((sizes, numbers, np.frombuffer(segment.counts, np.uint8)))
         chunk_base += len(segment.lengths) // 4
         blob_base += len(segment.blobs)
     return Segment(
@@ -164,8 +185,26 @@ def joined(segments: Sequence[Segment]) -> Segment:
         b"".join(segment.chunks for segment in segments),
         b"".join(segment.lengths for segment in segments),
         b"".join(segment.names for segment in segments),
-        # most terms are in one segment, and those of the first one are unchanged
-        {term: parts[0][1] if len(parts) == 1 and not parts[0][0] else shifted(parts) for term, parts in lists.items()},
+        *_by_term([term for segment in segments for term in segment.terms], lists),
+    )
+
+
+def _by_term(
+    terms: Sequence[str], lists: Sequence[tuple[np.ndarray, np.ndarray, np.ndarray]]
+) -> tuple[list[str], bytes, bytes, bytes]:
+    """The last four fields of a segment, of (sizes, numbers, counts) of terms; a term that is there again continues
+    its list.
+    """
+    sizes, numbers, counts = (np.concatenate(part) for part in zip(*lists, strict=True))
+    ordered = sorted(set(terms))
+    place = {term: at for at, term in enumerate(ordered)}
+    term_of = np.repeat(np.fromiter(map(place.__getitem__, terms), np.int64, len(terms)), sizes)
+    order = np.argsort(term_of, kind="stable")
+    return (
+        ordered,
+        np.bincount(term_of, minlength=len(ordered)).astype("<u4").tobytes(),
+        numbers[order].astype("<u4").tobytes(),
+        counts[order].astype(np.uint8).tobytes(),
     )
 
 
