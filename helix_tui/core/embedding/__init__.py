@@ -16,7 +16,7 @@ installed, else light), ``light``, ``sentence-transformers``, ``off``. ``HELIX_M
 the weights.
 """
 
-from helix_tui.core.embedding.minilm import DIMENSIONS, MODEL_ID, Encoder, Loaded, load_encoder
+from helix_tui.core.embedding.minilm import DIMENSIONS, MODEL_ID, Encoder, Loaded, MiniLM, load_encoder
 from helix_tui.core.embedding.weights import WEIGHTS_SHA256, Search, Weights, find_weights, use_one_thread
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "WEIGHTS_SHA256",
     "Encoder",
     "Loaded",
+    "MiniLM",
     "Search",
     "Weights",
     "find_weights",

@@ -55,6 +55,20 @@ def test_vectors_are_unit_rows_in_the_order_of_the_texts(encoder: Encoder) -> No
     assert encoder.model_id == MODEL_ID
 
 
+def test_texts_encoded_apart_are_as_if_each_were_alone(encoder: Encoder) -> None:
+    assert isinstance(encoder, MiniLM)
+    texts = [
+        "a lease expires",
+        "x",
+        "how the worker renews its claim before the heartbeat is late " * 9,
+        "a lease expires",
+    ]
+    found = encoder.encode_apart(texts)
+    # to the last bit: a batch differs in it
+    assert [row.tobytes() for row in found] == [encoder.encode([text])[0].tobytes() for text in texts]
+    assert encoder.encode_apart([]).shape == (0, 384)
+
+
 def test_meaning_is_seen_without_a_shared_word(encoder: Encoder) -> None:
     pair = encoder.encode(["authentication failing silently", "auth errors swallowed without logging"])
     assert float(pair[0] @ pair[1]) == pytest.approx(0.680, abs=0.002)  # docs/formats/memory.md §9

@@ -23,7 +23,7 @@ from helix_tui.core.ask.index.segment import NAME, FieldLengths
 from helix_tui.core.ask.index.view import IndexView
 from helix_tui.core.ask.records import Role
 from helix_tui.core.ask.tokens import STOP_WORDS, parts, stem, terms_of, words
-from helix_tui.core.embedding import DIMENSIONS, Encoder, load_encoder
+from helix_tui.core.embedding import DIMENSIONS, Encoder, MiniLM, load_encoder
 
 K1 = 1.2
 B = 0.75
@@ -401,17 +401,23 @@ class Meanings:
         found = self._database().meanings(unknown)
         texts = dict(zip(keys, digests, strict=True))
         model = encoder()
-        made = []
-        for key in unknown:
-            if key not in found and model is not None:
-                # one text at a time: the last digits of a batch's vectors depend on its other texts
-                found[key] = model.encode([texts[key]])[0].astype("<f2").tobytes()
-                made.append((key, found[key]))
-        self._database().keep_meanings(made)
+        new = [key for key in unknown if key not in found] if model is not None else []
+        if model is not None and new:
+            vectors = _encoded_apart(model, [texts[key] for key in new])
+            made = [(key, vector.astype("<f2").tobytes()) for key, vector in zip(new, vectors, strict=True)]
+            self._database().keep_meanings(made)
+            found.update(made)
         # a new vector is read back from its half floats, so that it ranks as it will from the database
         self._held.update((key, np.frombuffer(packed, "<f2").astype(np.float64)) for key, packed in found.items())
         silent = np.zeros(DIMENSIONS)
         return np.array([self._held.get(key, silent) for key in keys])
+
+
+def _encoded_apart(model: Encoder, texts: Sequence[str]) -> np.ndarray:
+    """The vector of each text as if it were alone, as it then ranks the same in every question."""
+    if isinstance(model, MiniLM):
+        return model.encode_apart(texts)
+    return np.concatenate([model.encode([text]) for text in texts])
 
 
 @lru_cache(256)
