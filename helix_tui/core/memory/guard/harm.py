@@ -321,10 +321,26 @@ _FORBIDDEN = re.compile(
     r"|n['’]t\b",
     re.I,
 )
-_FORBIDDEN_AFTER = re.compile(r"\W{0,3}(?:is|are)\s+(?:not allowed|forbidden|refused|prohibited|rejected)\b", re.I)
+_IS_FORBIDDEN = (
+    r"\b(?:is|are)\s+(?:not (?:allowed|permitted)|never (?:allowed|permitted)|forbidden|refused|prohibited|rejected"
+    r"|disallowed|banned)\b"
+)
+_FORBIDDEN_AFTER = re.compile(rf"\W{{0,3}}{_IS_FORBIDDEN}", re.I)
+_OTHER_CLAUSE = r"when\w*|if|once|after|before|as|because|since|that|which|who|until|while|wherever|where|and|or|then"
+# nothing before it that is the subject, and nothing after it: "… when the hook is refused", "… is forbidden but do it"
+_FORBIDDEN_BY_ITS_END = re.compile(
+    rf"(?:(?!\b(?:{_OTHER_CLAUSE})\b)[^,:;.!?\n])*{_IS_FORBIDDEN}"
+    rf"(?:(?!\b(?:{_OTHER_CLAUSE}|but|unless|except|so|yet|though|although|however)\b)[^,:;.!?\n])*(?:[.!?\n]|$)",
+    re.I,
+)
 _CONDITION = re.compile(r"^\W*(?:when|whenever|after|once|as soon as)\b[^,]*,\s", re.I)
 """A clause before an order: what is rejected in it is not the order."""
 _BEFORE = 60
+
+
+def forbids(text: str, at: int) -> bool:
+    """Whether the sentence says from there on that something is forbidden, and nothing else."""
+    return _FORBIDDEN_BY_ITS_END.match(text, at) is not None
 
 
 def harm(text: str) -> Iterator[tuple[str, int, int]]:
@@ -334,5 +350,6 @@ def harm(text: str) -> Iterator[tuple[str, int, int]]:
             start = match.start()
             sentence = re.split(r"[.;!?\n]\s", text[max(0, start - _BEFORE) : start])[-1]
             sentence = _CONDITION.sub("", sentence)
-            if not _FORBIDDEN.search(sentence) and not _FORBIDDEN_AFTER.match(text, match.end()):
+            is_told = _FORBIDDEN.search(sentence) or _FORBIDDEN_AFTER.match(text, match.end())
+            if not is_told and not forbids(text, start):
                 yield rule, start, match.end()

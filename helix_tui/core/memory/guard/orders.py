@@ -13,6 +13,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from helix_tui.core.ground.text import LatePattern
+from helix_tui.core.memory.guard.harm import forbids
 
 _EARLIER = r"(?:previous|prior|earlier|above|preceding|existing|original|system|safety|developer|your)"
 _ORDER_RULES = r"(?:instructions?|prompts?|directions?|guidelines?|rules|guardrails?|messages?|constraints?|policies)"
@@ -256,7 +257,7 @@ def _ordered(rule: _Meaning, sentence: str, classes: dict[str, LatePattern]) -> 
     if not rule.act:
         return found.span() if (found := classes[rule.needs[0]].search(sentence)) else None
     for found in classes[rule.act].finditer(sentence):
-        if not _NEGATED.search(sentence[: found.start("act")]):
+        if not _NEGATED.search(sentence[: found.start("act")]) and not forbids(sentence, found.end("act")):
             return None if rule.unless and classes[rule.unless].search(sentence) else found.span("act")
     return None
 
