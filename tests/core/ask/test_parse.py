@@ -44,6 +44,23 @@ def test_definitions_are_found_with_what_encloses_them(name: str) -> None:
     assert wanted <= {one.header for one in pieces.definitions}
 
 
+def test_every_name_of_a_block_of_go_is_a_definition() -> None:
+    text = (
+        "package p\n\nconst (\n\tLow Level = iota\n\t_\n\tHigh\n\tFirst, Last = 1, 2\n)\n\nvar (\n"
+        '\tErrClosed = errors.New("closed")\n)\n\ntype (\n\tBerth int\n\tQuay = Berth\n)\n'
+    )
+    pieces, _ = read_pieces(text.encode(), "go")
+    assert [(one.header, one.start, one.end) for one in pieces.definitions] == [
+        ("Low", 4, 4),
+        ("High", 6, 6),
+        ("First", 7, 7),
+        ("Last", 7, 7),
+        ("ErrClosed", 11, 11),
+        ("Berth", 15, 15),
+        ("Quay", 16, 16),
+    ]
+
+
 def test_every_language_with_a_grammar_has_a_case() -> None:
     assert set(GRAMMARS) <= {language_of(name) for name in CODE}
 

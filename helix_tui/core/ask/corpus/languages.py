@@ -48,10 +48,12 @@ _TYPESCRIPT = """
 _GO = """
 (function_declaration name: (identifier) @name) @def @function
 (method_declaration name: (field_identifier) @name) @def @method
-(type_declaration (type_spec name: (type_identifier) @name)) @def @type
-(type_declaration (type_alias name: (type_identifier) @name)) @def @type
-(source_file (const_declaration (const_spec name: (identifier) @name) @def @constant))
-(source_file (var_declaration (var_spec name: (identifier) @name) @def @constant))
+(type_declaration (type_spec name: (type_identifier) @name) @def @type)
+(type_declaration (type_alias name: (type_identifier) @name) @def @type)
+(source_file (const_declaration (const_spec . (identifier) @name ("," . (identifier) @name)*) @def @constant))
+(source_file (var_declaration (var_spec . (identifier) @name ("," . (identifier) @name)*) @def @constant))
+(source_file (var_declaration (var_spec_list
+  (var_spec . (identifier) @name ("," . (identifier) @name)*) @def @constant)))
 (method_elem name: (field_identifier) @name) @def @method
 """
 _RUST = """

@@ -286,7 +286,8 @@ def _by_grammar(text: str, lines: list[str], language: str) -> list[Defined] | N
         for name_node in names:
             name = _node_text(_own_name(node) if name_node.text == b"exports" else name_node)
             key = (start, name)
-            if name and (key not in found or found[key].kind == "constant"):
+            # `_` takes what nobody wants, or is checked by the compiler alone
+            if name.strip("_") and (key not in found or found[key].kind == "constant"):
                 found[key] = Defined(name, kind, start, end, _receiver(node, language))
     return sorted(found.values(), key=lambda one: (one.start, -one.end, one.name))
 
@@ -364,22 +365,26 @@ def _kind(word: str) -> str:
 
 def _qualified(found: list[Defined]) -> list[Defined]:
     """Each definition with its header: the names of the enclosing definitions, then its own."""
-    open_ones: list[tuple[int, str, str]] = []
+    open_ones: list[tuple[Defined, str]] = []
     result = []
     for one in found:
-        # definitions are in order of line, so one that ended before this one encloses no later one either
-        while open_ones and open_ones[-1][0] < one.end:
+        # definitions are in order of line, so one that ended before this one encloses no later one either; constants
+        # of one statement are side by side
+        while open_ones and (open_ones[-1][0].end < one.end or _beside(open_ones[-1][0], one)):
             open_ones.pop()
-        above = open_ones[-1] if open_ones else None
-        prefix = above[1] if above else one.header
+        above, prefix = open_ones[-1] if open_ones else (None, one.header)
         header = f"{prefix}.{one.name}" if prefix else one.name
         kind = one.kind
-        if kind == "function" and above is not None and above[2] != "module" and above[2] in _CONTAINERS:
+        if kind == "function" and above is not None and above.kind != "module" and above.kind in _CONTAINERS:
             kind = "method"
         if kind != "field":
-            open_ones.append((one.end, one.name if kind == "impl" else header, one.kind))
+            open_ones.append((one, one.name if kind == "impl" else header))
         result.append(Defined(one.name, kind, one.start, one.end, one.name if kind == "impl" else header))
     return result
+
+
+def _beside(one: Defined, two: Defined) -> bool:
+    return one.kind == two.kind == "constant" and (one.start, one.end) == (two.start, two.end)
 
 
 class _Block:

@@ -25,7 +25,7 @@ from helix_tui.core.ask.corpus.reader import Pieces
 from helix_tui.core.ask.index.segment import NAME, Segment, shifted
 from helix_tui.core.ground.files import locked_folder, make_folder
 
-FORMAT = 6
+FORMAT = 7
 """Version number; increase it with any change of the tables or of the parsers' results."""
 VERSION = f"{FORMAT}.{tokens.VERSION}"
 FILE = f"index-{VERSION}.db"
