@@ -300,7 +300,7 @@ def _pieces(head: str) -> list[tuple[str, str]]:
 JOINED = 0.95
 """Strength of a match with two neighbours in the question that are one word in code."""
 DERIVED = 0.7
-"""Strength of another form of the word with a different stem: index, indexer."""
+"""Strength of another form of the word with a different stem: index, indexer; write, written."""
 SHORT = 0.6
 """Strength of an abbreviation, or of the word without its negative prefix."""
 ALIKE = 0.5
@@ -322,6 +322,30 @@ statistics stats | string str | temporary tmp temp | terminal term tty | text tx
 variable var | vector vec | window win | colour color col | secret key token | statement stmt | specification spec |
 synchronous sync | transaction tx | user usr
 """
+
+
+_IRREGULAR_FORMS = """
+arise arose arisen | become became | begin began begun | break broke broken | bring brought | build built | buy bought |
+catch caught | choose chose chosen | deal dealt | draw drew drawn | drive drove | eat ate eaten | fall fell fallen |
+feed fed | fight fought | flee fled | forbid forbade forbidden | forget forgot forgotten | freeze froze frozen |
+give gave given | grow grew grown | hang hung | hide hid hidden | hold held | keep kept | know knew known | lay laid |
+lend lent | lose lost | mistake mistook mistaken | overdraw overdrew overdrawn | override overrode overridden |
+overtake overtook overtaken | overwrite overwrote overwritten | pay paid | rebuild rebuilt | redraw redrew redrawn |
+rewind rewound | rewrite rewrote rewritten | seek sought | sell sold | send sent | shake shook shaken |
+shrink shrank shrunk | sleep slept | speak spoke spoken | spend spent | spin spun | stand stood | steal stole stolen |
+strike struck | swear swore sworn | sweep swept | take took taken | teach taught | tear tore torn | tell told |
+throw threw thrown | understand understood | undo undid undone | wake woke woken | withdraw withdrew withdrawn |
+wear wore worn | write wrote written
+"""
+"""Verbs and their forms that no stemmer meets. Without those that are words of code themselves: *found* (not found),
+*left* and *right*, *bound*, *read*, *set*, *ran* and *run*, *lead*, *saw*, *won*, *rose*.
+"""
+_VERB = {
+    stem(form): stem(verb)
+    for verb, *forms in (group.split() for group in " ".join(_IRREGULAR_FORMS.split()).split("|"))
+    for form in (verb, *forms)
+}
+"""The stem of the verb of each form, itself too."""
 
 
 def _short_forms() -> dict[str, frozenset[str]]:
@@ -442,7 +466,10 @@ def may_have(terms: Iterable[str]) -> re.Pattern[str]:
         begin
         for term in terms
         if term
-        for begin in (term[: _BEGIN if len(term) > _BEGIN else 2], _STEMMED_ANEW.get(term[:2], term[:_BEGIN]))
+        for begin in (
+            term[: _BEGIN if len(term) > _BEGIN else 2],
+            _STEMMED_ANEW.get(term[:2], term[:_BEGIN]),
+        )
     }
     return re.compile("|".join(map(re.escape, sorted(begins))) or r"(?!)", re.IGNORECASE)
 
@@ -452,6 +479,8 @@ def _ways_of(terms: Iterable[str]) -> set[str]:
     ways = set(terms)
     ways |= {short for term in ways for short in _SHORTS.get(term, ())}
     ways |= {whole for whole, shorts in _SHORTS.items() if not shorts.isdisjoint(ways)}
+    verbs = {_VERB[term] for term in ways if term in _VERB}
+    ways |= {form for form, verb in _VERB.items() if verb in verbs}
     return ways | {_NEGATED.sub("", term) for term in ways}
 
 
@@ -469,6 +498,8 @@ def _form_of(word: str, asked: str, term: str) -> float:
     """How strongly a term matches as another form of a word; 0.0 if it is none."""
     if term in _SHORTS.get(asked, ()) or asked in _SHORTS.get(term, ()):
         return SHORT
+    if term in _VERB and _VERB[term] == _VERB.get(asked):
+        return DERIVED
     shorter, longer = sorted((asked, term), key=len)
     if len(shorter) >= 5 and longer.startswith(shorter) and len(longer) - len(shorter) <= 4:
         return DERIVED

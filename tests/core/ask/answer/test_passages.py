@@ -322,6 +322,19 @@ def test_a_place_is_answered_where_another_quoted_one_is_in_its_file() -> None:
     assert kind_of_answer("where", [weak, weak], one_word=True) == "evidence found"
 
 
+def test_an_irregular_form_says_its_verb() -> None:
+    wording = Wording(read_subject("Who chose the berth that was written down?"), lambda _: 0.1)
+    assert wording.in_text("choose_berth") == {0: 0.7, 1: 1.0}
+    assert wording.in_text("the log is what the harbour master wrote") == {2: 0.7}
+    # the other way round, and a form that begins otherwise
+    assert Wording(read_subject("How do I seek a rope?"), lambda _: 0.1).in_text("a rope was sought") == {
+        0: 0.7,
+        1: 1.0,
+    }
+    # a form that is a word of code itself stays apart
+    assert Wording(read_subject("How do I bind a rope?"), lambda _: 0.1).in_text("rope of a bound") == {1: 1.0}
+
+
 def test_one_word_is_answered_by_a_sure_place_only() -> None:
     assert read_subject("How do I make it work with my rope?").one_word
     assert not read_subject("How do I moor a boat with my rope?").one_word
@@ -346,6 +359,9 @@ def test_a_reason_is_answered_where_it_leads_the_fourth_place(second: float, fou
     assert kind_of_answer("why", [_passage(score=score) for score in scores]) == called
     assert kind_of_answer("why", [_passage(score=score) for score in scores[:3]]) == "answered"
     assert kind_of_answer("how to", [_passage(score=score) for score in scores]) == "answered"
+    high = [_passage(score=score + 0.5) for score in scores]
+    assert kind_of_answer("whether", high) == kind_of_answer("how it works", high) == called
+    assert kind_of_answer("where", high) == "answered"
 
 
 @pytest.mark.parametrize(("second", "called"), [(1.6, "answered"), (1.7, "evidence found")])
