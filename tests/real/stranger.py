@@ -55,12 +55,16 @@ class Release:
         Raises:
             OSError: it cannot be started.
         """
-        done = subprocess.run([path, "work", "--help"], capture_output=True, text=True, timeout=60, env=_BARE)
+        drain = ("work",)
+        done = subprocess.run([path, *drain, "--help"], capture_output=True, text=True, timeout=60, env=_BARE)
+        if done.returncode:  # before the end of April
+            drain = ("agent", "execute-loop")
+            done = subprocess.run([path, *drain, "--help"], capture_output=True, text=True, timeout=60, env=_BARE)
         inline = ("--local",) if "--local" in done.stdout else ()
         old = subprocess.run([path, "agent", "workers", "--help"], capture_output=True, timeout=60, env=_BARE)
         workers = ("work", "status") if old.returncode else ("agent", "workers")
         waits = b"load_pressure_threshold" in path.read_bytes()
-        return cls(path, ("work", *inline), workers, waits_under_load=waits)
+        return cls(path, (*drain, *inline), workers, waits_under_load=waits)
 
     @property
     def is_april(self) -> bool:
