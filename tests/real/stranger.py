@@ -55,7 +55,7 @@ class Release:
         Raises:
             OSError: it cannot be started.
         """
-        drain = ("work",)
+        drain: tuple[str, ...] = ("work",)
         done = subprocess.run([path, *drain, "--help"], capture_output=True, text=True, timeout=60, env=_BARE)
         if done.returncode:  # before the end of April
             drain = ("agent", "execute-loop")
