@@ -72,7 +72,7 @@ async def test_the_tables_follow_the_keys(history: Console) -> None:
         assert history.sees("opus · task · claude")
         assert history.sees("75%")
         for seen in (
-            "no document defines a metric",
+            "no document has `metric:` in its frontmatter",
             "context · memories given",
             "length of prompt · effort",
             "prompts",

@@ -240,7 +240,7 @@ def _experiments(report: Report) -> FiguredRows:
     columns = (Column("cost", 8), Column("tries", 5), Column("time", 6), Column("tokens", 7), Column("model", 16))
     rows = [_trial(batch.name, trial, best=trial is batch.best) for batch in report.batches for trial in batch.trials]
     note = _partly((trial.cell for batch in report.batches for trial in batch.trials), RANKED_LAST)
-    empty = "no bead carries the label experiment or experiment:NAME"
+    empty = "no experiment: helix-tui label ID --add experiment:NAME"
     return FiguredRows("experiments", columns, rows, empty=empty, note=note)
 
 
@@ -278,7 +278,8 @@ def _measures(report: Report) -> FiguredRows:
         Column("n", 5, rank=2),
     )
     rows = [_measure(each) for each in report.measures]
-    return FiguredRows("measures", columns, rows, empty="no document defines a metric, and ddx has measured none")
+    empty = "no document has `metric:` in its frontmatter, and ddx measured none"
+    return FiguredRows("measures", columns, rows, empty=empty)
 
 
 _TRENDS = {"better": "success", "worse": "error"}

@@ -62,3 +62,9 @@ def test_what_a_cheaper_model_saves_is_a_bound_where_a_cost_is_one() -> None:
     # the cheaper one landed one bead for at least $0.10: it saves at most $4.90
     assert "≤$4.90" in said[1]
     assert said[-1].strip().startswith("≥ at least, ≤ at most")
+
+
+def test_an_empty_table_names_what_would_fill_it() -> None:
+    report = report_of()
+    for name, fills in (("experiments", "helix-tui label ID --add experiment:NAME"), ("measures", "`metric:`")):
+        assert fills in lines_of(table_of(name, report))[0]
