@@ -5,15 +5,16 @@ from __future__ import annotations
 import argparse
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 from helix_tui.cli.call import Call, CliError
-from helix_tui.cli.loading import load, note_unread
+from helix_tui.cli.loading import Present, load, note_unread
 from helix_tui.cli.queue_lines import counts_of, queue_line
 from helix_tui.core.beads.counts import QueueCounts
+from helix_tui.core.beads.graph import with_titles
 from helix_tui.core.ddx.attempts.attempt import format_tokens, format_whole, read_sums
 from helix_tui.core.ddx.attempts.verdict import OUTCOME_WORDS
-from helix_tui.core.ddx.dialect import Shut
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 
@@ -43,7 +44,7 @@ def _status(call: Call) -> int:
     if call.json:
         call.emit(document)
     else:
-        _print_status(call, document, counts_of(present.project, present.queue), present.shut)
+        _print_status(call, document, counts_of(present.project, present.queue), present)
     note_unread(call, present.tracker)
     return 0
 
@@ -58,10 +59,10 @@ def _forget_dead(call: Call, project: Project) -> None:
             call.note(f"helix: removed the pid file of a run that has ended (pid {dead.pid})")
 
 
-def _print_status(call: Call, document: dict[str, Any], counts: QueueCounts, refused: Shut | None) -> None:
-    run = document["run"]
+def _print_status(call: Call, document: dict[str, Any], counts: QueueCounts, present: Present) -> None:
+    run, refused, titled = document["run"], present.shut, partial(with_titles, beads=present.queue.beads, most=5)
     call.print(call.paint("HELIX Status", "bold"))
-    call.print(clean_line(document["explanation"], 1000))
+    call.print(titled(clean_line(document["explanation"], 1000)))
     but = f" · {refused.short}" if refused is not None else ""
     call.print(f"Tracker: {queue_line(counts)}{but}")
     worker = document["last_worker"]
@@ -72,10 +73,12 @@ def _print_status(call: Call, document: dict[str, Any], counts: QueueCounts, ref
         call.print(f"Active run: pid {active['pid']}, started {active['started']}, log {clean_line(active['log'])}")
     running = document["running_bead"]
     if running:
-        call.print(f"Running: {clean_line(running['id'])} by {clean_line(running['harness'] or running['source'])}")
+        who = clean_line(running["harness"] or running["source"])
+        call.print(f"Running: {titled(clean_line(running['id']))} by {who}")
     focus = document["focus"]
     if focus:
-        call.print(f"Epic focus: {clean_line(focus['epic'] or 'ended half-way')}, {focus['held']} held back")
+        epic = titled(clean_line(focus["epic"])) if focus["epic"] else "ended half-way"
+        call.print(f"Epic focus: {epic}, {focus['held']} held back")
     if document["condition"] != "never":
         _print_run(call, document, run)
     decided = document["next_action"]
@@ -84,15 +87,14 @@ def _print_status(call: Call, document: dict[str, Any], counts: QueueCounts, ref
             f"Next action: {clean_line(decided['next_action'])} (decided by {clean_line(decided['decided_by'])})"
         )
     for question in document["questions"]:
-        call.print(call.paint(f"Asks {question['id']}: {clean_line(question['text'], 300)}", "attention"))
+        call.print(call.paint(f"Asks {question['id']}: {titled(clean_line(question['text'], 300))}", "attention"))
     for bead in document["injected_supervisory"][:5]:
-        call.print(
-            f"Injected: {clean_line(bead['id'])} {clean_line(bead['type'])} for {clean_line(bead['triggering_bead'])}"
-        )
+        about = titled(clean_line(bead["triggering_bead"]))
+        call.print(f"Injected: {clean_line(bead['id'])} {clean_line(bead['type'])} for {about}")
     parked = document["parked_beads"]
     if parked:
         some = ", ".join(f"{clean_line(each['id'], 60)} ({each['reason']})" for each in parked[:5])
-        call.print(f"Parked: {some}" + (f" and {len(parked) - 5} more" if len(parked) > 5 else ""))
+        call.print(f"Parked: {titled(some)}" + (f" and {len(parked) - 5} more" if len(parked) > 5 else ""))
 
 
 def _sentence(worker: dict[str, Any]) -> str:
