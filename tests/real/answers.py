@@ -22,8 +22,9 @@ def ddx_says(stranger: Stranger) -> Facts:
         "list": ("bead", "list"),
         "blocked": ("bead", "blocked"),
         "status": ("bead", "status"),
-        "workers": stranger.release.workers,
     }
+    if stranger.release.workers:
+        verbs["workers"] = stranger.release.workers
     if not stranger.release.is_april:
         verbs["focus"] = ("work", "focus")
     said = _together({name: _ddx(stranger, words) for name, words in verbs.items()})
@@ -33,7 +34,10 @@ def ddx_says(stranger: Stranger) -> Facts:
         waiting, held = status["dependency_waiting"], len(blocked)
     else:
         waiting, held = sum(kind == "dependency" for kind in blocked.values()), status["blocked"]
-    workers = said["workers"] or ()
+    # without a verb for workers: what the rows tell of claims
+    workers = (
+        said.get("workers", [{"bead_id": r["id"]} for r in said["list"] or () if r["status"] == "in_progress"]) or ()
+    )
     workers = workers["workers"] or () if isinstance(workers, dict) else workers
     return {
         "ready": [row["id"] for row in said["ready"] or ()],

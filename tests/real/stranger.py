@@ -35,7 +35,9 @@ class Release:
     drain: tuple[str, ...]
     """The verb that drains, as this release has it, with what keeps it off a server."""
     workers: tuple[str, ...] = ("work", "status")
-    """The verb that tells which bead a worker is on."""
+    """The verb that tells which bead a worker is on; none before the end of April."""
+    is_april: bool = False
+    """Whether it is of the releases before leases: claims stand in the rows, what waits is blocked."""
     reviews: bool = True
     """Whether it gets to a reviewer; July's router finds none where there is one client only."""
     known: Path | None = None
@@ -61,15 +63,13 @@ class Release:
             drain = ("agent", "execute-loop")
             done = subprocess.run([path, *drain, "--help"], capture_output=True, text=True, timeout=60, env=_BARE)
         inline = ("--local",) if "--local" in done.stdout else ()
-        old = subprocess.run([path, "agent", "workers", "--help"], capture_output=True, timeout=60, env=_BARE)
-        workers = ("work", "status") if old.returncode else ("agent", "workers")
+        words = ("agent", "workers")
+        old = subprocess.run([path, *words, "--help"], capture_output=True, text=True, timeout=60, env=_BARE)
+        loop = subprocess.run([path, "agent", "execute-loop", "--help"], capture_output=True, timeout=60, env=_BARE)
+        is_april = loop.returncode == 0
+        workers = ("work", "status") if not is_april else words if " ".join(words) in old.stdout else ()
         waits = b"load_pressure_threshold" in path.read_bytes()
-        return cls(path, (*drain, *inline), workers, waits_under_load=waits)
-
-    @property
-    def is_april(self) -> bool:
-        """Whether it is of the releases before leases: claims stand in the rows, what waits is blocked."""
-        return self.workers == ("agent", "workers")
+        return cls(path, (*drain, *inline), workers, is_april, waits_under_load=waits)
 
 
 _BARE = {"PATH": SYSTEM_PATH, "HOME": "/nonexistent", "DDX_DISABLE_UPDATE_CHECK": "1"}
