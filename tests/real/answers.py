@@ -28,7 +28,8 @@ def ddx_says(stranger: Stranger) -> Facts:
     if not stranger.release.is_april:
         verbs["focus"] = ("work", "focus")
     said = _together({name: _ddx(stranger, words) for name, words in verbs.items()})
-    blocked = {row["id"]: row.get("blocker", {}).get("kind", "") for row in said["blocked"] or ()}
+    # before the end of April the rows name no kind: what is blocked there waits for other beads
+    blocked = {row["id"]: row.get("blocker", {"kind": "dependency"}).get("kind", "") for row in said["blocked"] or ()}
     status = said["status"]
     if "dependency_waiting" in status:  # since May; its `bead blocked` is what waits for somebody outside
         waiting, held = status["dependency_waiting"], len(blocked)
