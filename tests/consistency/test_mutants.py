@@ -104,12 +104,12 @@ def _next_begins_at_the_other_end(patch: Patch) -> None:
 @mutant
 def _why_does_not_know_what_runs(patch: Patch) -> None:
     def load(*given: Any, **more: Any) -> Any:
-        present = loaded(*given, **more)
+        present, attempts = loaded(*given, **more)
         patch.setattr(present.queue, "standing", lambda bead_id: present.queue._standings[bead_id])
-        return present
+        return present, attempts
 
-    loaded = loading.load
-    patch.setattr("helix_tui.cli.show.why.load", load)
+    loaded = loading.load_with_attempts
+    patch.setattr(why, "load_with_attempts", load)
 
 
 @mutant
