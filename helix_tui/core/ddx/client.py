@@ -16,7 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from helix_tui.core.ddx.attempts.from_logs import LoopReport, MalformedReport, parse_report
+from helix_tui.core.ddx.attempts.report import LoopReport, MalformedReport, parse_report
 from helix_tui.core.ddx.dialect import FileGate, Refused
 from helix_tui.core.ground.errors import UNROUTED, WHO, HelixError
 from helix_tui.core.ground.process import Finished, run

@@ -18,7 +18,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct, field
 
-from helix_tui.core.ddx.attempts.from_logs import MalformedReport, parse_report
+from helix_tui.core.ddx.attempts.report import MalformedReport, parse_report
 from helix_tui.core.ddx.client import MISSING, QUIET, TOO_OLD, Ddx, DdxError, last_error
 from helix_tui.core.ddx.dialect import DdxVerb, Dialect
 from helix_tui.core.ddx.files import money, whole

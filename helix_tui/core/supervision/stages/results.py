@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from helix_tui.core.ddx.attempts.attempt import Attempt, Piece, merge
-from helix_tui.core.ddx.attempts.from_logs import MalformedReport, parse_report
+from helix_tui.core.ddx.attempts.report import MalformedReport, parse_report
 from helix_tui.core.ddx.client import FAILED, MALFORMED, DdxError, advice_for, last_error
 from helix_tui.core.ddx.files import instant, money, read_bytes, text, whole
 from helix_tui.core.ddx.names import ATTEMPT_ID, Outcome
