@@ -215,7 +215,7 @@ def format_whole(sums: Sums) -> str:
     return format_sum(sums) + (f" ({parts})" if parts else "")
 
 
-Source = Literal["recovery", "loop", "event", "metrics", "result", "cost", "manifest", "name", "run-state"]
+Source = Literal["recovery", "loop", "event", "metrics", "result", "cost", "manifest", "name", "run-state", "heartbeat"]
 
 MEMORY_CLASSES = ("none", "1 to 3", "4 and more")
 """Classes for the number of memories that an attempt was given."""
@@ -426,7 +426,9 @@ NO_ROW = RowFacts()
 
 _END: tuple[Source, ...] = ("recovery", "loop", "event", "metrics", "result")
 """Sources on the end of an attempt, strongest first."""
-_OWN: tuple[Source, ...] = ("result", "metrics", "cost", "event", "loop", "recovery", "manifest", "name", "run-state")
+_OWN: tuple[Source, ...] = (
+    "result", "metrics", "cost", "event", "loop", "recovery", "manifest", "name", "run-state", "heartbeat",
+)  # fmt: skip
 """Sources on the attempt's other fields, best first."""
 
 _BY_END = ("detail", "result_rev", "preserve_ref", "retry_after")

@@ -46,7 +46,14 @@ from helix_tui.core.ddx.attempts.from_events import (
     worktree_piece,
 )
 from helix_tui.core.ddx.attempts.from_events import loop_piece as _loop_piece
-from helix_tui.core.ddx.attempts.from_logs import LoopLogs, MetricsFile, RunStates, Spent, metric_piece
+from helix_tui.core.ddx.attempts.from_logs import (
+    BegunAttempts,
+    LoopLogs,
+    MetricsFile,
+    RunStates,
+    Spent,
+    metric_piece,
+)
 from helix_tui.core.ddx.claims import Hold
 from helix_tui.core.ddx.files import Stamp, stamp_of
 from helix_tui.core.ground.git import ask_git
@@ -189,6 +196,7 @@ class AttemptIndex:
         self._events = BeadEvents(ddx_dir)
         self._run_states = RunStates(ddx_dir)
         self._logs = LoopLogs(ddx_dir)
+        self._begun = BegunAttempts()
         self._spent = Spent(ddx_dir)
         self._loop_results: dict[str, dict[str, Piece]] = defaultdict(dict)
         self._results_in_order: dict[tuple[str, str], None] = {}
@@ -316,6 +324,8 @@ class AttemptIndex:
         entries = self._logs.poll(changed)
         dirty = self._spent.take(entries)
         for entry in entries:
+            if self._begun.take(entry):
+                dirty.add(entry.bead_id)
             if entry.type == "bead.result" and entry.bead_id:
                 piece = _loop_piece(entry)
                 # April names no attempt: results are distinguished by session, else by instant
@@ -376,6 +386,11 @@ class AttemptIndex:
             pieces[piece.attempt_id]["run-state"] = piece
         nameless = _add_events(pieces, self._events.of(bead_id), bead_id)
         _add_loop_results(pieces, self._loop_results.get(bead_id, {}).values())
+        hold = self._events.rows.get(bead_id, NO_ROW).hold
+        for piece in self._begun.without_evidence(bead_id, [_first_seen(one, own)[0] for one, own in pieces.items()]):
+            # while its worker lives, its evidence is still to come
+            if hold is None or hold.gone or not hold.covers(piece.started_at):
+                pieces[piece.attempt_id]["heartbeat"] = piece
         reviews = _assign_reviews(pieces, [one for one in found if one.review is not None])
         return _Gathered(pieces, reviews, nameless)
 

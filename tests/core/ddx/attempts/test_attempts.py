@@ -438,6 +438,51 @@ def test_of_a_worker_that_was_killed_the_run_record_tells(place: Place) -> None:
     assert not place.index.attempts
 
 
+def heartbeat(name: str, at: str, loop: str = "l") -> dict[str, Any]:
+    data = {"bead_id": "b-1", "attempt_id": name, "phase": "running", "harness": "claude", "model": "sonnet"}
+    return {"type": "worker.heartbeat", "ts": f"2026-08-01T{at}Z", "session_id": loop, "data": data}
+
+
+def test_of_a_worker_killed_before_its_evidence_came_the_loop_log_tells(place: Place) -> None:
+    """August: once its record and its work tree are cleaned up, nothing else names that attempt or its call."""
+    place.row()
+    begun = "20260801T100000-18ea00d8"
+    place.write("agent-logs/agent-loop-1.jsonl", heartbeat(begun, "10:00:00"), heartbeat(begun, "10:00:30"))
+    since = parse_instant("2026-08-01T09:59:58Z")
+    place.index.refresh(place.beads, holds={"b-1": Hold(since)})
+    assert not place.index.attempts, "its worker lives, and its evidence comes under another name"
+    place.index.refresh(place.beads, holds={"b-1": Hold(since, "its worker is gone")})
+    (attempt,) = place.index.attempts
+    assert (attempt.verdict.outcome, attempt.harness, attempt.model) == ("interrupted", "claude", "sonnet")
+    assert attempt.started_at == parse_instant("2026-08-01T10:00:00Z")
+    assert (attempt.sums.complete, attempt.sums.whole.calls) == (False, 1)
+    # a second worker takes the bead within a minute: its evidence is not that of the first
+    place.write(
+        "agent-logs/agent-loop-2.jsonl",
+        heartbeat("20260801T100050-18ea00d9", "10:00:50", "m"),
+        {**loop_result(status="success", session_id="eb-1"), "session_id": "m"},
+    )
+    place.bundle("20260801T100054-bbbbbbbb", status="success", session_id="eb-1")
+    place.index.refresh(place.beads, holds={})
+    assert [one.verdict.outcome for one in place.index.attempts] == ["landed", "interrupted"]
+
+
+@pytest.mark.parametrize("after_s", [0, 3, 59])
+def test_a_beginning_and_the_evidence_that_follows_it_are_one_attempt(place: Place, after_s: int) -> None:
+    place.row()
+    place.write("agent-logs/agent-loop-1.jsonl", heartbeat("20260801T100000-18ea00d8", "10:00:00.9"))
+    place.bundle(f"20260801T1000{after_s:02}-aaaaaaaa")
+    assert place.look().attempt_id.endswith("aaaaaaaa")
+
+
+def test_a_beginning_with_a_result_is_no_attempt_of_its_own(place: Place) -> None:
+    place.row()
+    begun = heartbeat("20260801T100000-18ea00d8", "10:00:00")
+    place.write("agent-logs/agent-loop-1.jsonl", begun, loop_result(status="no_changes", session_id="eb-1"))
+    place.index.refresh(place.beads)
+    assert not place.index.attempts
+
+
 def test_a_new_hold_says_nothing_of_an_attempt_that_began_before_it(place: Place) -> None:
     place.row()
     place.write(f"run-state/{FIRST}.json", RECORD)

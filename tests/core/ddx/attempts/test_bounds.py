@@ -87,6 +87,25 @@ def test_the_results_that_loops_told_last_are_held(tmp_path: Path, monkeypatch: 
     assert _ids(index) == ["a", "c"]
 
 
+def test_the_beginnings_that_loops_told_last_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(f"{MODULE}.from_logs.MAX_BEGUN", 2)
+    log = tmp_path / "agent-logs" / "agent-loop-1.jsonl"
+    log.parent.mkdir()
+    lines = [
+        {
+            "type": "worker.heartbeat",
+            "ts": f"2026-08-01T1{place}:00:00Z",
+            "session_id": "l",
+            "data": {"bead_id": bead, "attempt_id": name},
+        }
+        for place, (name, bead) in enumerate((("a", "b-1"), ("b", "b-2"), ("a", "b-1"), ("c", "b-2")))
+    ]
+    log.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    index = AttemptIndex(tmp_path)
+    index.refresh({})
+    assert _ids(index) == ["b", "c"]
+
+
 def test_a_loop_log_that_is_gone_is_forgotten(tmp_path: Path) -> None:
     logs = LoopLogs(tmp_path)
     gone, kept = _loop(tmp_path, "1", "a"), _loop(tmp_path, "2", "b")
