@@ -30,6 +30,18 @@ class Empty(App):
 Empty().run()
 """
 
+LIST_APP = """
+from textual.app import App
+from textual.widgets import OptionList
+class Listed(App):
+    BINDINGS = [("j", "move('down')", "down"), ("k", "move('up')", "up")]
+    def compose(self):
+        yield OptionList(*[f"row {number}" for number in range(40)])
+    def action_move(self, way):
+        getattr(self.query_one(OptionList), f"action_cursor_{way}")()
+Listed().run()
+"""
+
 
 class Terminal:
     """One program in a pseudo-terminal of 160 x 48 true-colour cells.
@@ -145,3 +157,8 @@ def console_argv(project: Path) -> list[str]:
 def empty_argv() -> list[str]:
     """The floor: a Textual app that shows one word."""
     return [sys.executable, "-c", EMPTY_APP]
+
+
+def list_argv() -> list[str]:
+    """A list of Textual's own with 40 rows and nothing else, in this interpreter."""
+    return [sys.executable, "-c", LIST_APP]
