@@ -166,7 +166,7 @@ class InsightsScreen(ReadingScreen):
         attempts = self.report.attempts_behind(key)
         order = AttemptOrder(sorted(attempts, key=_when, reverse=True))
         beads = self.console.snapshot.queue.beads
-        titles = titles_of({attempt.bead_id for attempt in order.attempts}, beads)
+        titles = titles_of(beads, beads)
         self.behind.show_board(Board(order=order, beads=beads, now=self.console.now(), heading=False, titles=titles))
         words = " · ".join(known(key.partition(":")[2].split(" · ")))
         self.caption.show(clean_line(words, 80), f"{len(order.attempts):,}")
