@@ -125,7 +125,7 @@ def foretell_stoppage(project: Project) -> Stoppage | None:
         since = (project.git_dir / "HEAD").stat().st_mtime_ns
     except OSError:
         return None  # the repository was removed meanwhile
-    said = "no branch is checked out (HEAD is detached): ddx lands work only on the branch that is checked out"
+    said = "no branch is checked out (HEAD is detached): what ddx lands would be on no branch"
     ending = WorkerEnding("", since, "detached_head", said)
     fix = "check out the branch on which work should land: `git switch BRANCH`"
     return Stoppage(ending, True, (), fix, "git branch", foretold=True)
