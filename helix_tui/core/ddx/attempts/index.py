@@ -38,6 +38,7 @@ from helix_tui.core.ddx.attempts.from_events import (
     DISRUPTED,
     RECOVERIES,
     BeadEvents,
+    BegunAttempts,
     EventRow,
     attempt_named,
     cost_piece,
@@ -47,7 +48,6 @@ from helix_tui.core.ddx.attempts.from_events import (
 )
 from helix_tui.core.ddx.attempts.from_events import loop_piece as _loop_piece
 from helix_tui.core.ddx.attempts.from_logs import (
-    BegunAttempts,
     LoopLogs,
     MetricsFile,
     RunStates,

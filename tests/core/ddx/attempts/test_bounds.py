@@ -88,7 +88,7 @@ def test_the_results_that_loops_told_last_are_held(tmp_path: Path, monkeypatch: 
 
 
 def test_the_beginnings_that_loops_told_last_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(f"{MODULE}.from_logs.MAX_BEGUN", 2)
+    monkeypatch.setattr(f"{MODULE}.from_events.MAX_BEGUN", 2)
     log = tmp_path / "agent-logs" / "agent-loop-1.jsonl"
     log.parent.mkdir()
     lines = [
