@@ -16,7 +16,7 @@ from tests.screens.test_queue import queue
 
 __all__ = ["_hear", "_log", "console"]
 
-pytestmark = pytest.mark.plants
+pytestmark = [pytest.mark.plants, pytest.mark.long]
 
 
 @pytest.mark.parametrize("thread", [True, False])

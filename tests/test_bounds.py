@@ -78,6 +78,7 @@ def test_past_questions_and_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert len(view.loaded) == MAX_LOADED
 
 
+@pytest.mark.long
 def test_memories_that_came_and_went(tmp_path: Path) -> None:
     """Vectors too: the places of what is gone are given back."""
     most = memory_index._MOST_GONE

@@ -24,7 +24,7 @@ from tests.screens.conftest import Console, MakeConsole
 from tests.screens.conftest import console as console  # a fixture of the screens' room
 from tests.screens.journal_host import at_rest
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.long]
 
 MakeDdx = Callable[..., Path]
 

@@ -15,6 +15,8 @@ from tests.cli.conftest import Cli
 from tests.conftest import ProjectFactory
 from tests.core.supervision.conftest import ERAS, row
 
+pytestmark = pytest.mark.long
+
 ROWS = [
     row("demo-a1", priority=1, labels=["helix"]),
     row("demo-b2", "demo-a1"),

@@ -18,7 +18,7 @@ from helix_ddx.store import places
 from helix_tui.core.ground.time import NS, parse_instant
 from tests.helix_ddx.player import Player, TimelineError, read_timeline
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.long]
 
 ROOT = Path(__file__).resolve().parents[2]
 LOOPS = Path(__file__).resolve().parents[1] / "data" / "loops"

@@ -22,7 +22,7 @@ from tests.helix_ddx.compare import differences
 from tests.helix_ddx.recordings import facts, left_out, printed, rows_before, said
 from tests.helix_ddx.shapes import Seen, Token, tokens_of
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.long]
 
 WRITE = {"path": "greeting.txt", "new": "hello\n"}
 OK: dict[str, Any] = {"edits": [WRITE]}

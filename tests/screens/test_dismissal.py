@@ -33,6 +33,8 @@ from helix_tui.widgets.chrome.prompt import Prompt
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_queue import queue
 
+pytestmark = pytest.mark.long
+
 
 async def queued(pilot: Pilot[Any], keys: Iterable[str], character: str | None = None) -> None:
     """Keys that all wait before any is handled, as they do behind something slow."""

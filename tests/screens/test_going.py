@@ -17,6 +17,8 @@ from tests.programs import parse_rows
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_queue import queue, type_text
 
+pytestmark = pytest.mark.long
+
 
 def ways(text: str, *beads: tuple[str, str]) -> list[str]:
     rows = [json.dumps({"id": bead_id, "title": title}).encode() for bead_id, title in beads]

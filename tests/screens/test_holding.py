@@ -10,6 +10,8 @@ import pytest
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_queue import queue, type_text
 
+pytestmark = pytest.mark.long
+
 
 def without(tracker: Path, *ids: str) -> str:
     """The tracker's text without some of its beads."""

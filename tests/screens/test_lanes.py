@@ -10,6 +10,8 @@ from helix_tui.widgets.rows.lanes import LaneList
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.test_queue import queue
 
+pytestmark = pytest.mark.long
+
 
 def board(app: Console) -> LaneList:
     return queue(app).lanes

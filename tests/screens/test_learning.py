@@ -20,6 +20,8 @@ from helix_tui.widgets.rows.figured import Figured, FiguredRows, cell
 from helix_tui.widgets.text.memory import heading
 from tests.screens.conftest import Console, MakeConsole
 
+pytestmark = pytest.mark.long
+
 ROOT = Path(__file__).resolve().parents[2]
 
 

@@ -17,7 +17,7 @@ from helix_tui.core.ground.time import NS
 from tests.core.ddx.replay import Replay, Step
 from tests.screens.loop_host import Attempts, LoopConsole, open_loop, settled
 
-pytestmark = pytest.mark.realtime
+pytestmark = [pytest.mark.realtime, pytest.mark.long]
 
 RECORDED = Path(__file__).resolve().parents[1] / "data" / "ddx"
 

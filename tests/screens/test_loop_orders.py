@@ -10,6 +10,8 @@ from helix_tui.settings import Layout
 from helix_tui.widgets.rows.attempt_table import SORTS
 from tests.screens.loop_host import Busy, open_loop, settled
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:

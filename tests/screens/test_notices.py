@@ -10,6 +10,8 @@ from msgspec.structs import replace
 from helix_tui.core.ddx.dialect import APRIL, AUGUST, RowGate
 from tests.screens.conftest import MakeConsole
 
+pytestmark = pytest.mark.long
+
 LATER = {"id": "demo-a1", "title": "Written by a later DDx", "status": "open", "schema_version": 1}
 EARLIER = {
     "id": "demo-a1",

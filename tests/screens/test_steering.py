@@ -20,6 +20,8 @@ from helix_tui.screens.loop.controls import READ_ONLY
 from tests.programs import write_program
 from tests.screens.conftest import NOW, Console, MakeConsole
 
+pytestmark = pytest.mark.long
+
 BEADS = ['{"id":"x-1","title":"one","acceptance":"1. `make test` passes"}', '{"id":"x-2","title":"two"}']
 REPORTS = "import sys, pathlib; pathlib.Path('started').write_text(' '.join(sys.argv[1:]))"
 

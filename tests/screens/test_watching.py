@@ -32,6 +32,8 @@ from helix_tui.settings import Settings, parse_quiet
 from tests.screens.conftest import Console, MakeConsole
 from tests.screens.journal_host import at_rest, lines, row
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(autouse=True)
 def _embedded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,8 @@ from helix_tui.core.supervision.stages.build import undone
 from helix_tui.core.supervision.stages.delegate import AgentChoice, Delegate
 from tests.programs import parse_rows, write_program
 
+pytestmark = pytest.mark.long
+
 NOW = parse_now("2026-08-01T12:00:00Z")
 
 FOURTH = """

@@ -28,6 +28,8 @@ from helix_tui.core.supervision.stages.injection import (
 )
 from tests.core.supervision.conftest import ERAS, World, WorldFactory, queue_of, row
 
+pytestmark = pytest.mark.long
+
 # --- focus: docs/decisions/0009 -------------------------------------------------------------------------
 
 

@@ -16,6 +16,8 @@ from helix_tui.core.editing.steps import Overlay, PlanBuilder, same
 from tests.core.supervision.conftest import queue_of, row
 from tests.core.supervision.test_whatif import IDS, operations, trackers
 
+pytestmark = pytest.mark.long
+
 texts = st.text(st.characters(exclude_characters="\0", codec="utf-8"), max_size=12)
 
 wishes = operations | st.builds(

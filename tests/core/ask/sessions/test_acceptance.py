@@ -23,6 +23,8 @@ from helix_tui.core.ask.retrieval.trees import DEPTHS, Policy
 from helix_tui.core.ask.sessions.document import trace_lines
 from tests.core.ask.sessions.solar import AMBIGUOUS, FILES, QUESTIONS, document, heard, run_of, write
 
+pytestmark = pytest.mark.long
+
 STEP_KEYS = {
     "step", "action", "reason", "evidenceOk", "slotCoverageOk", "docCoverageOk", "confidence", "missingSlots",
 }  # fmt: skip
