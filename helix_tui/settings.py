@@ -15,7 +15,7 @@
     quiet = "22:00-07:00"      # quiet hours; what comes up meanwhile is sent afterwards
     [keys]
     "move.down" = "n,down"
-    [[view]]                   # a slice of the queue, on `V` and on its own key
+    [[view]]                   # a slice of the queue (view = "needs": of Needs me), on `V` and on its own key
     name = "bugs by age"
     filter = "type:bug order:-age"
     columns = ["labels", "age"]
@@ -48,14 +48,19 @@ if TYPE_CHECKING:
 _MAX_FILE = 1 << 16
 
 
+OF_NEEDS = "needs"
+"""In place of a way to look at the queue: the view is one of *Needs me*."""
+
+
 class SavedView(Struct, frozen=True):
-    """A slice of the queue: which beads, in which order, how and with which columns they are shown."""
+    """A slice of the queue: which beads, in which order, how and with which columns they are shown; or a filter of
+    *Needs me*."""
 
     name: str
     filter: str = ""
     """In the filter language, its order too."""
     view: str = ""
-    """``dag``, ``tree``, ``lanes`` or ``order``; empty keeps the present one."""
+    """``dag``, ``tree``, ``lanes`` or ``order``; empty keeps the present one; ``needs`` is a filter of *Needs me*."""
     columns: tuple[str, ...] | None = None
     """None lets the width decide."""
     key: str = ""

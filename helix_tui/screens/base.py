@@ -119,7 +119,7 @@ class Console(Protocol):
     kept: Layout
     """The user's saved layout: columns, splits."""
     view_book: ViewBook
-    """The saved views of the queue."""
+    """The saved views of the queue and of *Needs me*."""
     memory_health: str
     """The memory's health, in words for the status bar; empty without a memory."""
     prepare: Callable[[Snapshot], None] | None

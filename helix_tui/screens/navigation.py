@@ -583,12 +583,10 @@ class Traveller(App[int]):
                 tour.leave(stack)
 
     async def action_saved_view(self, name: str) -> None:
-        """Show the queue with a saved view."""
-        await self.action_show_screen("queue")
-        from helix_tui.screens.queue.screen import QueueScreen
+        """Show the queue, or Needs me, with a saved view."""
+        from helix_tui.screens.saved_views import show_view
 
-        if isinstance(self.screen, QueueScreen):
-            self.screen.show_saved(name)
+        await show_view(self, name)
 
     async def _show_pick_order(self) -> None:
         await self.action_show_screen("queue")

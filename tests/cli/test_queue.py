@@ -240,6 +240,20 @@ def test_unblocks_in_one_pass_equals_the_queue_asked_bead_by_bead(
     }
 
 
+def test_a_view_of_needs_me_is_no_filter_of_the_queue(
+    cli: Cli, project: ProjectFactory, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    root = project(ROWS)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    (tmp_path / "helix-tui").mkdir()
+    (tmp_path / "helix-tui" / "views.toml").write_text(
+        '[[view]]\nname = "old ones"\nfilter = "waits>3d"\nview = "needs"\n'
+    )
+    refused = cli("queue", "--view", "old ones", "-C", root)
+    assert refused.code == 2
+    assert "helix-tui needs --filter 'waits>3d'" in refused.err
+
+
 def test_a_view_filters_and_sorts_and_an_unknown_one_is_said(cli: Cli, project: ProjectFactory) -> None:
     root = project(ROWS)
     shown = cli("queue", "--view", "critical path", "--json", "-C", root, "--now", NOW)

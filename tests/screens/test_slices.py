@@ -8,6 +8,7 @@ from typing import cast
 
 from textual.pilot import Pilot
 
+from helix_tui.screens.needs.screen import NeedsScreen
 from helix_tui.screens.queue.screen import QueueScreen
 from helix_tui.settings import OWN_VIEWS, SavedView, Settings, ViewBook, load_settings
 from tests.screens.conftest import Console, MakeConsole
@@ -127,3 +128,47 @@ def test_a_saved_view_reads_back_as_it_was(tmp_path: Path) -> None:
 def test_control_characters_in_a_view_leave_its_file_readable() -> None:
     view = SavedView("a\x7fb\nc\x01d")
     assert tomllib.loads(view.as_toml())["view"][0]["name"] == view.name
+
+
+PROPOSED = [
+    '{"id":"p-1","title":"First","status":"proposed","priority":1,"schema_version":1}',
+    '{"id":"p-2","title":"Second","status":"proposed","priority":2,"schema_version":1}',
+]
+
+
+async def test_a_filter_of_needs_me_is_saved_there_and_shown_from_the_queue(
+    console: MakeConsole, tmp_path: Path
+) -> None:
+    file = tmp_path / "config" / "views.toml"
+    app = console(PROPOSED, view_book=ViewBook(path=file))
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("exclamation_mark")
+        needs = app.screen
+        assert isinstance(needs, NeedsScreen)
+        needs.filter_with("p:1")
+        await pilot.press("V", "S", *"urgent", "enter")
+        await app.workers.wait_for_complete()
+        assert tomllib.loads(file.read_text())["view"] == [{"name": "urgent", "filter": "p:1", "view": "needs"}]
+        await pilot.press("1")
+        assert isinstance(app.screen, QueueScreen)
+        await pilot.press("V", "1")
+        await pilot.pause()
+        assert isinstance(app.screen, NeedsScreen)
+        assert app.screen.filter_text == "p:1"
+        assert app.sees("needs me 1 of 2")
+
+
+async def test_the_views_of_the_queue_are_two_keys_from_needs_me(console: MakeConsole) -> None:
+    app = console(PROPOSED)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("exclamation_mark", "V", "3")
+        await pilot.pause()
+        assert queue(app).filter_text == OWN_VIEWS[2].filter
+
+
+async def test_plus_raises_the_bead_of_a_row_of_needs_me(console: MakeConsole) -> None:
+    app = console(PROPOSED)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await pilot.press("exclamation_mark", "plus")
+        assert app.sees("First")
+        assert app.sees("--priority 0")

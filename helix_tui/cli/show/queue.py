@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -52,15 +53,18 @@ def filter_of_view(name: str) -> str:
     """The filter of a saved view.
 
     Raises:
-        CliError: no view has that name.
+        CliError: no view of the queue has that name.
     """
-    from helix_tui.settings import ViewBook, load_settings, settings_file
+    from helix_tui.settings import OF_NEEDS, ViewBook, load_settings, settings_file
 
     book = ViewBook(load_settings().views, settings_file().with_name("views.toml"))
     view = book.named(name)
     if view is None:
         known = ", ".join(f"“{clean_line(each.name, 40)}”" for each in book.views)
         raise CliError(f"no view is called “{clean_line(name, 40)}”", f"Saved views: {known}.", 2)
+    if view.view == OF_NEEDS:
+        told = f"Write: helix-tui needs --filter {shlex.quote(view.filter)}"
+        raise CliError(f"“{clean_line(name, 40)}” is a view of Needs me", told, 2)
     return view.filter
 
 

@@ -21,7 +21,7 @@ from helix_tui.core.supervision.signals.focus import drifted, stale
 from helix_tui.core.supervision.signals.questions import MAX_QUESTION
 from helix_tui.keymap import BY_ID, shown
 from helix_tui.screens.editing.keys import MARKED, PENDING, BeadKeys
-from helix_tui.screens.filter import FilteringScreen
+from helix_tui.screens.saved_views import NeedViewKeys
 from helix_tui.screens.sheet import OverlayScreen
 from helix_tui.screens.status_bar_model import counts_of
 from helix_tui.themes.roles import need_sign
@@ -300,7 +300,7 @@ REASON_SHARE = 3
 """The text about the selected row takes at most this fraction (1/n) of the screen."""
 
 
-class NeedList(BeadKeys, FilteringScreen, OverlayScreen):
+class NeedList(BeadKeys, NeedViewKeys, OverlayScreen):
     """The needs as rows; `NeedsScreen` has the actions."""
 
     TITLE_TEXT = "needs me"

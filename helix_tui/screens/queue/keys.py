@@ -5,7 +5,7 @@ With one neighbour an edge is followed at once; with several, one is chosen; a s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Protocol, cast, get_args
 
@@ -14,9 +14,8 @@ from textual.geometry import Size
 from helix_tui.core.beads.query import ORDERS, Query, parse_query, with_order
 from helix_tui.core.beads.views import VIEWS, ViewKind
 from helix_tui.core.ground.text import clean_line, short_id
-from helix_tui.screens.editing.choices import Choice, ChoiceSheet, LineSheet
-from helix_tui.screens.filter import FilteringScreen
-from helix_tui.screens.panes import keep
+from helix_tui.screens.editing.choices import Choice, ChoiceSheet
+from helix_tui.screens.saved_views import ViewKeys
 from helix_tui.settings import SavedView
 from helix_tui.widgets.base.row_source import Row
 from helix_tui.widgets.chrome.prompt import Chooser
@@ -28,11 +27,8 @@ if TYPE_CHECKING:
 SORT_KEYS = "123456789abcdefghijklmn"
 """The key of each order in the sheet of orders."""
 
-MAX_NAME = 60
-"""The longest name of a view."""
 
-
-class SliceKeys(FilteringScreen):
+class SliceKeys(ViewKeys):
     """The keys of a screen whose list can be sorted and saved as a view."""
 
     kind: ViewKind
@@ -88,63 +84,9 @@ class SliceKeys(FilteringScreen):
         self.filter_with(view.filter)
         self.show_view(cast(ViewKind, view.view) if view.view in get_args(ViewKind) else self.kind)
 
-    def action_views(self) -> None:
-        """Show all saved views, and the actions on the present one."""
-        views = self.console.view_book.views
-        choices = []
-        for place, view in enumerate(views):
-            digit = str(place + 1) if place < 9 else ""
-            on_key = f"{view.key}  " if view.key else ""
-            said = f"{on_key}{view.filter or 'every bead'}{f' · {view.view}' if view.view else ''}"
-            choices.append(Choice(digit, digit, view.name, said, partial(self.show_saved, view.name)))
-        choices.append(Choice("S", "S", "save this view", self._described(), self._ask_name))
-        kept = [view for view in views if view.saved]
-        off = "" if kept else "no view was saved here"
-        choices.append(Choice("D", "D", "remove a view", "a view saved here", partial(self._remove, kept), off))
-        self.app.push_screen(ChoiceSheet("views of the queue", choices))
-
-    def _described(self) -> str:
-        columns = self.chosen_columns
-        shown = f" · {', '.join(columns)}" if columns is not None else ""
-        return f"{self.filter.text or 'every bead'} · {self.kind}{shown}"
-
-    def _ask_name(self) -> None:
-        sheet = LineSheet("save this view as", "name", self._save, about=self._described())
-        self.app.push_screen(sheet)
-
-    def _save(self, name: str) -> None:
-        name = clean_line(name, MAX_NAME).strip()
-        if not name:
-            self.console.say("not saved: a view needs a name", "warning")
-            return
-        book = self.console.view_book
-        # a hand-written view of that name would hide it, and it would hide a built-in one
-        if any(view.name == name and not view.saved for view in book.views):
-            self.console.say(f"not saved: {name} is defined by hand or built in", "warning")
-            return
-        view = SavedView(name, self.filter.text, self.kind if self.kind in VIEWS else "", self.chosen_columns)
-        before = any(view.name == name for view in book.views)
-        book.keep(view)
-        keep(self, book.write)
-        self.console.say(f"{'replaced' if before else 'saved'}: {name}; V shows it")
-
-    def _remove(self, kept: Iterable[SavedView]) -> None:
-        def drop(name: str) -> None:
-            self.console.view_book.drop(name)
-            keep(self, self.console.view_book.write)
-            self.console.say(f"removed: {name}")
-
-        choices = [
-            Choice(str(place), str(place), view.name, view.filter, partial(drop, view.name))
-            for place, view in enumerate(kept, 1)
-        ]
-        self.app.push_screen(ChoiceSheet("remove which view?", choices))
-
-    def commands(self) -> Iterable[tuple[str, str, Callable[[], object]]]:
-        """Saved views by name."""
-        for view in self.console.view_book.views:
-            yield f"view: {view.name}", view.filter or "every bead", partial(self.show_saved, view.name)
-        yield from super().commands()
+    def present_view(self, name: str) -> SavedView:
+        """The filter, the way to look and the columns chosen now."""
+        return SavedView(name, self.filter.text, self.kind if self.kind in VIEWS else "", self.chosen_columns)
 
 
 Direction = Literal["dependents", "needed"]
