@@ -618,8 +618,9 @@ def _of_needs(needs: list[dict[str, Any]]) -> Iterator[Statement]:
         yield from facts(
             "need", need["key"], need, "kind", "bead_id", "reason", "waiting", "since", "attempt_id", "usd"
         )
-        if kind in ("proposed", "preserved_review_blocked", "unknown_status"):
-            yield ("state of", bead), kind
+        waits = need["also"] or kind
+        if waits in ("proposed", "preserved_review_blocked", "unknown_status"):
+            yield ("state of", bead), waits
         if kind in ("dead_run", "silent_run", "orphaned_claim"):
             yield ("is running", bead), kind == "silent_run"
         attempt = ATTEMPT_ID.search(need["reason"])

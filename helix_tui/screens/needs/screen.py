@@ -17,6 +17,7 @@ from helix_tui.core.beads.readiness import OPENED_BY_A_PERSON
 from helix_tui.core.editing.steps import named
 from helix_tui.core.ground.errors import HelixError
 from helix_tui.core.ground.text import clean_line, counted
+from helix_tui.core.supervision.decide.need_kinds import OF_ITS_ATTEMPT, STALE_CLAIMS
 from helix_tui.core.supervision.decide.need_view import (
     ASK_OF_ATTEMPT,
     ActionId,
@@ -27,7 +28,7 @@ from helix_tui.core.supervision.decide.need_view import (
     put_off,
     shared_actions,
 )
-from helix_tui.core.supervision.decide.needs import OF_ITS_ATTEMPT, Need, conflict_ref
+from helix_tui.core.supervision.decide.needs import Need, conflict_ref
 from helix_tui.core.supervision.signals.questions import MAX_QUESTION, Kept
 from helix_tui.core.supervision.stages.landing import kept_ref
 from helix_tui.keymap import BY_ID, bindings, names, shown
@@ -120,7 +121,7 @@ class NeedsScreen(NeedList):
             self.look_ahead(upkeep())
         wanted = operations_for(action, needs, self.console.snapshot.queue)
         if wanted:
-            opened = [need.bead_id for need in needs if yes and need.kind in OPENED_BY_A_PERSON]
+            opened = [need.bead_id for need in needs if yes and need.decision.kind in OPENED_BY_A_PERSON]
             lands = self.console.loop_controls.dialect.lands_kept
             kept = tuple(kept_changes(self.console, opened)) if lands else ()
             self.look_ahead(OpenRequest(tuple(wanted), kept=kept) if kept else request_for(wanted))
@@ -167,7 +168,7 @@ class NeedsScreen(NeedList):
 
     def action_claim(self) -> None:
         """Release stale claims, each checked again first; on other rows claim or release the bead."""
-        stale_ = [need for need in self.chosen() if need.kind in ("dead_run", "orphaned_claim")]
+        stale_ = [need for need in self.chosen() if need.kind in STALE_CLAIMS]
         if not stale_:
             super().action_claim()
             return

@@ -11,6 +11,7 @@ from helix_tui.core.beads.readiness import Queue, classify
 from helix_tui.core.editing.execute.gate import WriteGate, WritesForbidden
 from helix_tui.core.ground.project import find_project
 from helix_tui.core.ground.time import NS, parse_now
+from helix_tui.core.supervision.decide.need_kinds import KINDS
 from helix_tui.core.supervision.decide.need_view import (
     ACTIONS,
     GROUPS,
@@ -24,7 +25,7 @@ from helix_tui.core.supervision.decide.need_view import (
     put_off,
     shared_actions,
 )
-from helix_tui.core.supervision.decide.needs import KINDS, Need, read_snoozes, snooze_file, split_snoozed
+from helix_tui.core.supervision.decide.needs import Need, read_snoozes, snooze_file, split_snoozed
 from tests.programs import parse_rows
 
 NOW = parse_now("2026-08-21T22:00:28Z")

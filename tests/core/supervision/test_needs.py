@@ -16,7 +16,7 @@ from helix_tui.core.editing import operations as op
 from helix_tui.core.editing.operations.fields import DROPPED
 from helix_tui.core.ground.time import parse_now
 from helix_tui.core.memory.reports import Proposal
-from helix_tui.core.supervision.decide.need_view import actions_of, operations_for, senseless
+from helix_tui.core.supervision.decide.need_view import NeedFilter, actions_of, operations_for, senseless
 from helix_tui.core.supervision.decide.needs import Need, needs_of
 from helix_tui.core.supervision.decide.stuck import find_stuck, mend_words
 from helix_tui.core.supervision.run_state.budget import BudgetUse
@@ -91,6 +91,41 @@ def test_drift_and_orphaned_claims_are_needs() -> None:
     assert (second.kind, second.bead_id, second.waiting) == ("drift", "a", 1)
     assert "parent was “x” and is “y”" in second.reason
     assert "spec-id was absent" in second.reason
+
+
+@pytest.mark.parametrize(
+    ("row", "also", "keys"),
+    [
+        (
+            {"status": "in_progress", "preserved-review-blocked-at": "2026-08-20T10:00:00Z"},
+            "preserved_review_blocked",
+            5,
+        ),
+        ({"status": "proposed"}, "proposed", 5),
+        ({"status": "blocked", "external-blocker": "a vendor"}, "blocked_external", 4),
+    ],
+)
+def test_a_parked_bead_with_a_stale_claim_is_one_need_with_the_actions_of_both(
+    row: dict[str, Any], also: str, keys: int
+) -> None:
+    kept = _tried("a", 2, "preserved_needs_review", result_rev="c" * 40, preserve_ref="refs/ddx/a/x")
+    row = {"id": "a", "title": "t", "schema_version": 1, "preserved-review-blocked-attempt": kept.attempt_id, **row}
+    tracker = parse_rows(json.dumps(row).encode())
+    queue = classify(tracker.beads, now=NOW, era="head")
+    orphan = Orphan("a", 7, "here", "ddx", 0, 9000, ("row",))
+    book = AttemptBook([kept] if also != "blocked_external" else [])
+    (need,) = needs_of(queue, (), tracker, orphans=[orphan], attempts=book)
+    assert (need.kind, need.also, need.record()["also"]) == ("orphaned_claim", also, also)
+    offered = {each.id: each for each in actions_of(need)}
+    assert {"release", "accept", "reject"} <= set(offered)
+    assert len(offered) == keys
+    assert "still waits for your decision" in offered["release"].effect
+    alone = replace(need, kind=also, also="")
+    for action in ("accept", "reject"):
+        assert operations_for(action, [need], queue) == operations_for(action, [alone], queue) != []
+    assert operations_for("release", [need], queue) == [op.ReleaseBead("a")]
+    assert NeedFilter("kind:stale").passing([need], queue, NOW) == (need,)
+    assert NeedFilter(f"kind:{also}").passing([need], queue, NOW) == (need,)
 
 
 def _tried(bead: str, number: int, status: str, **more: Any) -> Attempt:

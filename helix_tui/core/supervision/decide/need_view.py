@@ -26,7 +26,8 @@ from helix_tui.core.ground.files import replace_file
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line
 from helix_tui.core.ground.time import NS, format_instant
-from helix_tui.core.supervision.decide.needs import ASSIGNED, OF_ITS_ATTEMPT, Need, Snooze, read_snoozes, snooze_file
+from helix_tui.core.supervision.decide.need_kinds import OF_ITS_ATTEMPT
+from helix_tui.core.supervision.decide.needs import ASSIGNED, Need, Snooze, read_snoozes, snooze_file
 from helix_tui.core.supervision.stages.landing import kept_ref
 
 if TYPE_CHECKING:
@@ -185,7 +186,8 @@ class NeedFilter:
         if not value:
             return None  # still being typed
         if name == "kind":
-            wanted = value.lower().replace("-", " ").split(",")
+            # as headings, lists and JSON write it
+            wanted = value.lower().replace("-", " ").replace("_", " ").split(",")
             return lambda need, queue, now: any(word in kind for word in wanted if word for kind in _names_of(need))
         if name == "assigned":
             who = self._me if value == "me" else value
@@ -239,8 +241,9 @@ def _has_word(word: str, need: Need, queue: Queue) -> bool:
     return any(word in text.lower() for text in held)
 
 
-def _names_of(need: Need) -> tuple[str, str]:
-    return need.kind.replace("_", " ").replace("-", " "), group_of(need)
+def _names_of(need: Need) -> tuple[str, ...]:
+    own = need.kind.replace("_", " ").replace("-", " "), group_of(need)
+    return (*own, *_names_of(need.decision)) if need.also else own
 
 
 def _figure(name: str, need: Need, now: int) -> float | None:
@@ -371,6 +374,9 @@ _DECIDE = NeedAction("answer", "decide", "records the decision in the bead that 
 _RELEASE = NeedAction(
     "release", "release claim", "frees the bead, so that workers may pick it again", "helix-tui unclaim ID"
 )
+_RELEASE_PARKED = NeedAction(
+    "release", "release claim", "ends the claim; the bead still waits for your decision", "helix-tui unclaim ID"
+)
 _RETRY = NeedAction(
     "retry", "retry", "attempts the bead again, with this or another model; costs money", "helix-tui build ID"
 )
@@ -453,7 +459,15 @@ ACTIONS: dict[str, tuple[NeedAction, ...]] = {
 
 def actions_of(need: Need, without: Collection[ActionId] = ()) -> tuple[NeedAction, ...]:
     """The actions for a need, without those that make no sense now."""
-    return tuple(each for each in ACTIONS.get(need.kind, ()) if each.id not in without)
+    return tuple(each for each in _offered(need) if each.id not in without)
+
+
+def _offered(need: Need) -> tuple[NeedAction, ...]:
+    """The actions of its kind, and those of the decision that its bead waits for besides."""
+    own = ACTIONS.get(need.kind, ())
+    if not need.also:
+        return own
+    return (*(_RELEASE_PARKED if each is _RELEASE else each for each in own), *ACTIONS.get(need.also, ()))
 
 
 LANDING: frozenset[ActionId] = frozenset({"land", "resolve"})
@@ -475,7 +489,7 @@ Without = Callable[[Need], Collection[ActionId]]
 
 def shared_actions(needs: Sequence[Need], without: Without) -> tuple[NeedAction, ...]:
     """The actions of some needs: those that their kinds share and that make sense for one of them, at least."""
-    ids = [{each.id for each in ACTIONS.get(need.kind, ())} for need in needs]
+    ids = [{each.id for each in _offered(need)} for need in needs]
     common = set.intersection(*ids) if ids else set()
     if len(needs) > 1:
         # each of these opens something for one need: a text, an editor, a list
@@ -487,7 +501,7 @@ def shared_actions(needs: Sequence[Need], without: Without) -> tuple[NeedAction,
         able |= common.difference(without(need))
         if able == common:
             break
-    return tuple(each for each in ACTIONS.get(needs[0].kind, ()) if each.id in able) if needs else ()
+    return tuple(each for each in _offered(needs[0]) if each.id in able) if needs else ()
 
 
 def operations_for(action: ActionId, needs: Iterable[Need], queue: Queue) -> list[Operation]:
@@ -503,6 +517,7 @@ def _operations(action: ActionId, need: Need, queue: Queue) -> list[Operation]:
     bead_id = need.bead_id
     if action == "release":
         return [operations.ReleaseBead(bead_id)]
+    need = need.decision
     if action == "accept" and need.kind in ("proposed", "blocked_external", "unknown_status"):
         return [operations.SetFields(bead_id, {"status": "open"})]
     if action == "reject" and need.kind in ("proposed", "blocked_external", "preserved_review_blocked"):

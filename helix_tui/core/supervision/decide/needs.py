@@ -32,6 +32,7 @@ from helix_tui.core.editing.operations.fields import DROPPED
 from helix_tui.core.ground.project import Project
 from helix_tui.core.ground.text import clean_line, counted
 from helix_tui.core.ground.time import format_instant, parse_instant
+from helix_tui.core.supervision.decide.need_kinds import DECISIONS, KINDS, OF_ITS_ATTEMPT, STALE_CLAIMS
 from helix_tui.core.supervision.signals.orphans import governs_alignment, stalled
 from helix_tui.core.supervision.signals.questions import escalated, still_asked
 from helix_tui.core.supervision.signals.responses import response_to
@@ -46,47 +47,6 @@ if TYPE_CHECKING:  # imported for types only: callers without drift need not loa
     from helix_tui.core.supervision.signals.orphans import Orphan
     from helix_tui.core.supervision.signals.questions import OpenQuestion, Tried
     from helix_tui.core.supervision.signals.stoppage import Stoppage
-
-KINDS = (
-    "physics-level",
-    "contradiction",
-    "guidance",
-    "approval",
-    "ddx_refuses",
-    "worker_stopped",
-    "budget",
-    "dead_run",
-    "silent_run",
-    "orphaned_claim",
-    "conflict",
-    "ambiguous",
-    "escalation",
-    "clarification",
-    "gap",
-    "drift",
-    "tried",
-    "focus",
-    "proposed",
-    "preserved_review_blocked",
-    "merge_conflict",
-    "failing_check",
-    "refused",
-    "landed_faulted",
-    "kept_aside",
-    "blocked_external",
-    "lesson",
-    "cycle",
-    "archived_dependency",
-    "missing_dependency",
-    "cancelled_dependency",
-    "unknown_status",
-    "unread_lines",
-)
-"""The kinds of needs, the most urgent first."""
-
-
-OF_ITS_ATTEMPT = ("merge_conflict", "failing_check", "refused", "landed_faulted", "kept_aside")
-"""Kinds that a bead's latest attempt leaves for a person: listed once per bead, unless a question covers it."""
 
 _ASK_ABOUT_IT = ("physics-level", "approval", "conflict", "ambiguous", "proposed", "preserved_review_blocked")
 """Kinds that already ask what to do with a bead's attempt."""
@@ -130,6 +90,8 @@ class Need(Struct, frozen=True):
     """The person it is assigned to."""
     ref: str = ""
     """Its subject besides the bead: the number of a lesson, a budget's name, the command that DDx names."""
+    also: str = ""
+    """Of a stale claim: the kind of the decision that its bead waits for besides (`DECISIONS`)."""
     conflict: str = ""
     """The short name of its conflict between documents (`conflict_ref`), whether or not a question asks about it."""
     mark: str = ""
@@ -145,10 +107,16 @@ class Need(Struct, frozen=True):
         # several questions of one kind may be about one bead
         return f"{self.kind}:{self.question_id or about}"
 
+    @property
+    def decision(self) -> Need:
+        """The decision that it asks for; of a stale claim on a bead that waits for one, that one."""
+        return replace(self, kind=self.also, also="") if self.also else self
+
     def record(self) -> dict[str, Any]:
         """As JSON."""
         return {
             "kind": self.kind,
+            "also": self.also or None,
             "bead_id": self.bead_id or None,
             "reason": self.reason,
             "waiting": self.waiting,
@@ -306,7 +274,7 @@ def _completed(queue: Queue, attempts: AttemptBook, need: Need, begun: Mapping[s
     """A need with its age, attempt, cost and assignee added."""
     bead = queue.beads.get(need.bead_id)
     made = attempts.of_bead(need.bead_id) if need.bead_id else ()
-    attempt = made[0] if made and need.kind in _BY_ATTEMPT else None
+    attempt = made[0] if made and need.decision.kind in _BY_ATTEMPT else None
     if need.kind in OF_ITS_ATTEMPT:
         attempt = attempts.deciding(need.bead_id)
     # its start by the most reliable source: the need's own date, its attempt's end, its row
@@ -462,7 +430,9 @@ def _where_kept(attempt: Attempt, bead: Bead, *, lands: bool) -> str:
 
 
 def _once(queue: Queue, needs: list[Need]) -> Iterable[Need]:
-    """Needs without those for an attempt about which the bead or its escalation already asks."""
+    """Needs without those for an attempt about which the bead or its escalation already asks; one for a bead that is
+    parked while a claim on it is stale.
+    """
     asked = {need.bead_id for need in needs if need.kind in _ASK_ABOUT_IT}
     asked |= {
         text(queue.beads[need.bead_id].document(), "helix-trigger-bead")
@@ -470,13 +440,20 @@ def _once(queue: Queue, needs: list[Need]) -> Iterable[Need]:
         if need.kind == "escalation" and need.bead_id in queue.beads
     }
     seen: set[str] = set()
+    claimed = {need.bead_id for need in needs if need.kind in STALE_CLAIMS}
+    parked = {need.bead_id: need for need in needs if need.kind in DECISIONS and need.bead_id in claimed}
     # the most urgent kind first: of several from one bead's attempts it is kept
     for need in sorted(needs, key=lambda need: KINDS.index(need.kind)):
         if need.kind in OF_ITS_ATTEMPT:
             if need.bead_id in asked or need.bead_id in seen:
                 continue
             seen.add(need.bead_id)
-        yield need
+        also = parked.get(need.bead_id)
+        if also is not None and need.kind in STALE_CLAIMS:
+            # the claim is listed, so that all stale claims are released together, and offers the decision too
+            yield replace(need, reason=f"{need.reason}; {also.reason}", also=also.kind)
+        elif need is not also:
+            yield need
 
 
 def _drifted(drift: Iterable[Drift]) -> Iterable[_Found]:

@@ -1,0 +1,48 @@
+"""The kinds of things that wait for a person."""
+
+KINDS = (
+    "physics-level",
+    "contradiction",
+    "guidance",
+    "approval",
+    "ddx_refuses",
+    "worker_stopped",
+    "budget",
+    "dead_run",
+    "silent_run",
+    "orphaned_claim",
+    "conflict",
+    "ambiguous",
+    "escalation",
+    "clarification",
+    "gap",
+    "drift",
+    "tried",
+    "focus",
+    "proposed",
+    "preserved_review_blocked",
+    "merge_conflict",
+    "failing_check",
+    "refused",
+    "landed_faulted",
+    "kept_aside",
+    "blocked_external",
+    "lesson",
+    "cycle",
+    "archived_dependency",
+    "missing_dependency",
+    "cancelled_dependency",
+    "unknown_status",
+    "unread_lines",
+)
+"""The kinds of needs, the most urgent first."""
+
+
+OF_ITS_ATTEMPT = ("merge_conflict", "failing_check", "refused", "landed_faulted", "kept_aside")
+"""Kinds that a bead's latest attempt leaves for a person: listed once per bead, unless a question covers it."""
+
+DECISIONS = ("proposed", "preserved_review_blocked", "blocked_external")
+"""Kinds that ask whether workers may have a bead: with a stale claim on the same bead they are one need."""
+
+STALE_CLAIMS = ("dead_run", "orphaned_claim")
+"""Kinds of claims whose worker is gone."""
