@@ -265,5 +265,16 @@ def _wholes(token: str) -> list[str]:
 
 
 def slug(text: str) -> str:
-    """A name for a text: lower case, words joined by dashes, at most 50 characters (helix v1)."""
-    return _SLUG.sub("-", text.lower()).strip("-")[:MAX_NAME].strip("-")
+    """A name for a text: its whole first words in lower case, joined by dashes, at most 50 characters."""
+    whole = dashed(text)
+    cut = whole[:MAX_NAME]
+    if whole[MAX_NAME : MAX_NAME + 1].strip("-"):
+        # a word is whole or not there, as long as half a name is left
+        fewer = cut.rpartition("-")[0]
+        cut = fewer if len(fewer) >= MAX_NAME // 2 else cut
+    return cut.strip("-")
+
+
+def dashed(text: str) -> str:
+    """A text in lower case, its words joined by dashes."""
+    return _SLUG.sub("-", text.lower()).strip("-")

@@ -112,6 +112,15 @@ def test_names_are_slugs_with_a_number_where_taken(memory: MemoryStore, clock: C
     ]
 
 
+def test_a_name_ends_with_a_whole_word() -> None:
+    assert slug("The deploy of the service failed because certificates expired") == (
+        "the-deploy-of-the-service-failed-because"
+    )
+    fifty = "one two three four five six seven eight nine tenth"
+    assert slug(fifty) == slug(f"{fifty} more") == fifty.replace(" ", "-")
+    assert slug("one " + "a" * 60) == "one-" + "a" * 46, "half a name, at least"
+
+
 @given(st.text(max_size=200))
 def test_a_slug_is_lower_case_words_and_dashes(text: str) -> None:
     name = slug(text)

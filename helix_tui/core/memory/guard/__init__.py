@@ -21,7 +21,7 @@ from helix_tui.core.memory.guard.forms import forms
 from helix_tui.core.memory.guard.harm import harm
 from helix_tui.core.memory.guard.orders import orders
 from helix_tui.core.memory.guard.readings import rereadings, undisguised
-from helix_tui.core.memory.ranking import slug
+from helix_tui.core.memory.ranking import dashed
 from helix_tui.core.memory.records import Memory
 
 RULES = 9
@@ -155,7 +155,7 @@ def _memory(value: Memory) -> Memory:
         return value if _clean_name(value.name) else replace(value, name=str(value.id))
     # another program may have made the name from the withheld text; then use the number
     hidden = (trigger, resolution) != (value.trigger, value.resolution) and not (
-        slug(trigger).startswith(value.name.rstrip("-0123456789")) or value.name.startswith(f"{value.type}-marked")
+        dashed(trigger).startswith(value.name.rstrip("-0123456789")) or value.name.startswith(f"{value.type}-marked")
     )
     name = str(value.id) if hidden or not _clean_name(value.name) else value.name
     return replace(value, name=name, trigger=trigger, resolution=resolution, source=source, marks=rules)
