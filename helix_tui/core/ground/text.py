@@ -74,6 +74,16 @@ def clean_line(text: object, limit: int = MAX_LINE) -> str:
     return text[: limit - 1] + "…" if cut or len(text) > limit else text
 
 
+def clean_words(text: object, limit: int) -> str:
+    """As `clean_line`, but what is cut is cut between two words: an id or a number is whole or not there."""
+    line = clean_line(text)
+    if len(line) <= limit:
+        return line
+    # a single word that is longer than the limit has to be cut
+    whole = line[: limit - 1].rpartition(" ")[0].rstrip(" ,;:")
+    return f"{whole} …" if whole else clean_line(line, limit)
+
+
 def counted(number: int, one: str, many: str = "") -> str:
     """``1 bead``, ``2 beads``."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from helix_tui.core.ground.text import cell_width, clean_block, clean_line, fit, short_id
+from helix_tui.core.ground.text import cell_width, clean_block, clean_line, clean_words, fit, short_id
 
 
 @pytest.mark.parametrize(
@@ -44,6 +44,16 @@ def test_long_text_is_cut_and_says_so() -> None:
 
 def test_blocks_keep_their_lines() -> None:
     assert clean_block("a\r\nb\rc\n\td\x1b[2J\x07") == "a\nb\nc\n    d"
+
+
+def test_a_text_is_cut_between_words_so_that_no_id_or_number_is_halved() -> None:
+    text = "waits for ddx-0746ddd3, then 1,325 lines"
+    assert clean_words(text, 100) == text
+    assert clean_words(text, 20) == "waits for …"
+    assert clean_words(text, 28) == "waits for ddx-0746ddd3 …"
+    assert clean_words(text, 34) == "waits for ddx-0746ddd3, then …"
+    assert clean_words("x" * 30, 10) == "x" * 9 + "…"
+    assert clean_words("ends with …", 40) == "ends with …"
 
 
 @given(st.text())

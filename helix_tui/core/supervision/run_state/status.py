@@ -24,7 +24,7 @@ from helix_tui.core.beads.tracker import only_archived, read_archive
 from helix_tui.core.ddx.runs.running import Run
 from helix_tui.core.ground.process import Finished
 from helix_tui.core.ground.project import Project, read_end
-from helix_tui.core.ground.text import clean_block, clean_line
+from helix_tui.core.ground.text import clean_block, clean_line, clean_words
 from helix_tui.core.ground.time import NS, clock_time, format_instant, parse_instant
 from helix_tui.core.supervision.run_state.state import (
     PHASES,
@@ -160,7 +160,7 @@ def _died(state: RunState) -> str:
 def _stopped(state: RunState) -> str:
     meaning = REASONS.get(state.stop_reason, "")
     words = f"stopped: {state.stop_reason or 'unknown'}" + (f" — {meaning}" if meaning else "")
-    return words + (f" ({clean_line(state.stop_detail, 300)})" if state.stop_detail else "")
+    return words + (f" ({clean_words(state.stop_detail, 300)})" if state.stop_detail else "")
 
 
 def _running(queue: Queue, runs: Iterable[Run]) -> dict[str, Any] | None:
