@@ -138,7 +138,22 @@ def find_stuck(
         if (stuck := _by_state(queue, bead)) is not None
     ]
     away = find_archived(archive, {edge.missing for edge in queue.graph.dangling}) if archive else {}
-    return tuple(_explained(each, away) for each in found)
+    return tuple(_explained(each, away) for each in _causes_of(found))
+
+
+def _causes_of(found: list[Stuck]) -> Iterator[Stuck]:
+    """One row a cause: a stalled epic whose beads all have rows of their own is named in these, and has none."""
+    rows = {each.bead_id for each in found if each.bead_id}
+    stalled = [each for each in found if each.reason == "epic-stalled" and rows.issuperset(each.blocking_deps)]
+    held = {child: _held_up(each) for each in stalled for child in each.blocking_deps}
+    for each in found:
+        if each not in stalled:
+            yield replace(each, detail=each.detail + held[each.bead_id]) if each.bead_id in held else each
+
+
+def _held_up(epic: Stuck) -> str:
+    focus = ", in focus," if epic.detail.startswith("in focus") else ""
+    return f"; nothing under {epic.bead_id} “{clean_line(epic.title, 60)}”{focus} can be picked"
 
 
 def _explained(stuck: Stuck, away: Mapping[str, Archived]) -> Stuck:
